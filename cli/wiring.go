@@ -186,7 +186,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Accounts: p.accounts, Posts: p.posts, Feeds: p.feeds,
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
-		Hub: p.hub, Statuses: p.store,
+		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}
 	schema := generated.NewSchema(generated.Config{Resolvers: root})

@@ -9,7 +9,6 @@ import (
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/selections"
-	"kith/storage"
 )
 
 // planned is the running field as the request's plan has it.
@@ -55,15 +54,16 @@ func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
 	case fields.UserIDs:
 		return parsedAs(parseUserIDs(append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...), limits.MaxIDs))
-	case fields.Handle:
-		text, _ := f.Argument(ctx, "handle").(string)
-		return parsedAs(storage.FoldHandle(text), nil)
+	case fields.Handles:
+		return parsedAs(parseHandles(append(texts(f.Argument(ctx, "handle")), texts(f.Argument(ctx, "handles"))...)))
 	case fields.NodeIDs:
 		ids := append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...)
-		if err := checkLength(len(ids), limits.MaxIDs); err != nil {
+		if err := checkLength("ids", len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
 		return parsedAs(parseEach(ids, parseNodeID), nil)
+	case fields.Entities:
+		return parsedAs(parseEntities(f.Argument(ctx, "representations")))
 	case fields.Relationships:
 		return parsedAs(pairsOf(texts(f.Argument(ctx, "from")), texts(f.Argument(ctx, "to"))))
 	case fields.List:

@@ -80,6 +80,8 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		"profiles":             {`{ user(id: 1) { followingCount } }`, "user", `{"user": null}`},
 		"counts":               {`{ searchUsers(prefix: "u1") { nodes { followerCount } } }`, "searchUsers.nodes.0.followerCount", `{"searchUsers": {"nodes": [null]}}`},
 		"handles":              {`{ userByHandle(handle: "u1") { id } }`, "userByHandle", `{"userByHandle": null}`},
+		"handles in a list":    {`{ usersByHandle(handles: ["", "u1"]) { id } }`, "usersByHandle.1", `{"usersByHandle": [null, null]}`},
+		"handles of entities":  {`{ _entities(representations: [{__typename: "User", id: 9999}, {__typename: "User", handle: "u1"}]) { __typename } }`, "_entities.1", `{"_entities": [null, null]}`},
 		"pages.following":      {`{ user(id: 1) { id followings { nodes { id } } } }`, "user.followings", `{"user": {"id": "1", "followings": null}}`},
 		"pages.follower":       {`{ user(id: 1) { id x: followers { nodes { id } } } }`, "user.x", `{"user": {"id": "1", "x": null}}`},
 		"edges.following":      {`{ relationship(from: 1, to: 2) { following } }`, "relationship", `{"relationship": null}`},

@@ -45,10 +45,10 @@ type invalid struct {
 	err   error
 }
 
-func parseEach[T any](texts []string, parse func(string) (T, error)) given[T] {
-	g := given[T]{good: make([]T, 0, len(texts))}
-	for i, text := range texts {
-		one, err := parse(text)
+func parseEach[V, T any](values []V, parse func(V) (T, error)) given[T] {
+	g := given[T]{good: make([]T, 0, len(values))}
+	for i, v := range values {
+		one, err := parse(v)
 		g.add(i, one, err)
 	}
 	return g
@@ -97,15 +97,15 @@ func placed[T, M any](ctx context.Context, g given[T], made []M, path func(index
 }
 
 func parseUserIDs(texts []string, most int) (given[storage.UserID], error) {
-	if err := checkLength(len(texts), most); err != nil {
+	if err := checkLength("ids", len(texts), most); err != nil {
 		return given[storage.UserID]{}, err
 	}
 	return parseEach(texts, parseUserID), nil
 }
 
-func checkLength(n, most int) error {
+func checkLength(what string, n, most int) error {
 	if n > most {
-		return apierr.BadInput("%d ids are given, %d is the most", n, most)
+		return apierr.BadInput("%d %s are given, %d is the most", n, what, most)
 	}
 	return nil
 }
@@ -121,10 +121,26 @@ const (
 // nodeID is a parsed id of any type of Node.
 type nodeID struct {
 	user         storage.UserID // 0: it is not a user's
+	handle       string         // of a user in its stead, folded
 	relationship storage.Pair
 	request      storage.Pair
 	post         storage.PostID
 	comment      storage.CommentID
+}
+
+// typeName is the type of a node that is named by its id.
+func (id nodeID) typeName() string {
+	switch {
+	case id.relationship != storage.Pair{}:
+		return "Relationship"
+	case id.request != storage.Pair{}:
+		return "FriendRequest"
+	case id.post != storage.PostID{}:
+		return "Post"
+	case id.comment != storage.CommentID{}:
+		return "Comment"
+	}
+	return "User"
 }
 
 func parseNodeID(text string) (nodeID, error) {
@@ -151,6 +167,17 @@ func parseNodeID(text string) (nodeID, error) {
 	return id, nil
 }
 
+func parseHandles(texts []string) ([]string, error) {
+	if err := checkLength("handles", len(texts), limits.MaxIDs); err != nil {
+		return nil, err
+	}
+	folded := make([]string, len(texts))
+	for i, text := range texts {
+		folded[i] = storage.FoldHandle(text)
+	}
+	return folded, nil
+}
+
 // parsePair takes two ids with a line between them.
 func parsePair(text string) (storage.Pair, error) {
 	from, to, _ := strings.Cut(text, "_")
@@ -167,7 +194,7 @@ func pairsOf(from, to []string) (given[storage.Pair], error) {
 	if n := len(from) * len(to); n > limits.MaxPairs {
 		return given[storage.Pair]{}, apierr.BadInput("%d pairs are asked for, %d is the most", n, limits.MaxPairs)
 	}
-	if err := checkLength(max(len(from), len(to)), limits.MaxPairs); err != nil {
+	if err := checkLength("ids", max(len(from), len(to)), limits.MaxPairs); err != nil {
 		return given[storage.Pair]{}, err
 	}
 	pairs := given[storage.Pair]{good: make([]storage.Pair, 0, len(from)*len(to))}

@@ -54,7 +54,8 @@ func asksAboutX() []string {
 	tie := strings.TrimPrefix(anyTie, "relationship ")
 	nodes := `id ... on User { handle } ... on Relationship ` + tie
 	for _, field := range []string{
-		`user(id: "X") { id }`, `users(ids: ["B", "X"]) { id }`, `userByHandle(handle: "uX") { id }`, `searchUsers(prefix: "uX") { nodes { id } pageInfo { hasNextPage endCursor } }`,
+		`user(id: "X") { id }`, `users(ids: ["B", "X"]) { id }`, `userByHandle(handle: "uX") { id }`, `usersByHandle(handles: ["uB", "uX"]) { id }`,
+		`_entities(representations: [{__typename: "User", id: "X"}, {__typename: "User", handle: "uX"}, {__typename: "User", id: "B"}, {__typename: "Relationship", id: "rel_A_X"}, {__typename: "Relationship", id: "rel_B_X"}]) { ... on User { id viewerRelationship ` + tie + ` } ... on Relationship ` + tie + ` }`, `searchUsers(prefix: "uX") { nodes { id } pageInfo { hasNextPage endCursor } }`,
 		`node(id: "X") { ` + nodes + ` }`, `nodes(ids: ["X", "rel_A_X", "rel_X_A", "rel_B_X", "rel_X_B", "rel_C_X", "rel_X_C", "rel_X_X", "req_A_X", "req_X_A", "req_B_X"]) { ` + nodes + ` }`,
 		`relationships(from: ["A", "B", "C", "X"], to: ["A", "B", "C", "X"]) ` + tie, `relationship(from: "X", to: "A") ` + tie,
 		`user(id: "B") { relationship(to: "X") ` + tie + ` }`, `viewer { relationship(to: "X") ` + tie + ` }`,

@@ -59,6 +59,9 @@ type Resolver struct {
 	// Hub sends events to subscriptions.
 	Hub *events.Hub
 
+	// HideSchema refuses to tell the schema. Defaults to false.
+	HideSchema bool
+
 	// Statuses report what reconciling has found.
 	Statuses reconcile.StatusReader
 }

@@ -28,10 +28,22 @@ func fetchQuery(ctx context.Context) *selections.Field {
 // fetchHandles resolves the handles of all root fields in one batch.
 func fetchHandles(ctx context.Context, root []*selections.Field) {
 	var handles []string
+	add := func(handle string) {
+		if storage.ValidHandle(handle) {
+			handles = append(handles, handle)
+		}
+	}
 	for _, f := range root {
-		if f.Ahead == fields.Handle {
-			if handle, _ := argument[string](stateOf(ctx), f); storage.ValidHandle(handle) {
-				handles = append(handles, handle)
+		switch f.Ahead {
+		case fields.Handles:
+			given, _ := argument[[]string](stateOf(ctx), f)
+			for _, handle := range given {
+				add(handle)
+			}
+		case fields.Entities:
+			ids, _ := argument[given[nodeID]](stateOf(ctx), f)
+			for _, id := range ids.good {
+				add(id.handle)
 			}
 		}
 	}
@@ -56,15 +68,18 @@ func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 		if ids, err := argument[given[storage.UserID]](request, f); err == nil {
 			return users(ids.good...)
 		}
-	case fields.Handle:
-		if handle, _ := argument[string](request, f); storage.ValidHandle(handle) {
-			if r := loaders.For(ctx).Handles.Load(handle); r.Found {
-				return users(r.Value)
+	case fields.Handles:
+		handles, _ := argument[[]string](request, f)
+		var ids []storage.UserID
+		for _, handle := range handles {
+			if id, _ := byHandle(ctx, handle); id != 0 {
+				ids = append(ids, id)
 			}
 		}
-	case fields.NodeIDs:
+		return users(ids...)
+	case fields.NodeIDs, fields.Entities:
 		if ids, err := argument[given[nodeID]](request, f); err == nil {
-			return wantedNodes(ids.good, f)
+			return wantedNodes(withIDs(ctx, ids.good, func(int, error) {}), f)
 		}
 	case fields.Relationships:
 		if pairs, err := argument[given[storage.Pair]](request, f); err == nil {
@@ -81,6 +96,7 @@ func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
 	comments := wanted{on: []*selections.Object{f.On("Comment")}}
 	for _, id := range ids {
 		switch {
+		case id == nodeID{}: // of nobody
 		case id.user != 0:
 			users.users = append(users.users, id.user)
 		case id.request != storage.Pair{}: // nodesAt reads them

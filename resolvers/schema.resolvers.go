@@ -34,11 +34,19 @@ func (r *queryResolver) User(ctx context.Context, id string) (*model.User, error
 }
 
 func (r *queryResolver) UserByHandle(ctx context.Context, handle string) (*model.User, error) {
-	return userByHandleAt(ctx)
+	users, err := usersByHandleAt(ctx, func(int) ast.Path { return below(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return users[0], nil
 }
 
 func (r *queryResolver) Users(ctx context.Context, ids []string) ([]*model.User, error) {
 	return usersAt(ctx)
+}
+
+func (r *queryResolver) UsersByHandle(ctx context.Context, handles []string) ([]*model.User, error) {
+	return usersByHandleAt(ctx, func(i int) ast.Path { return below(ctx, i) })
 }
 
 func (r *queryResolver) Relationship(ctx context.Context, from string, to string) (*model.Relationship, error) {

@@ -172,6 +172,8 @@ var countedQueries = []struct {
 		costs{"posts.pages": 1, "comments.pages": 1, "profiles": 1, "users": 1}},
 	{"posts and comments by id", `{ nodes(ids: ["post_1_1", "post_2_2", "cmt_1_1000", "post_1_7"]) { id ... on Post { author { name } } ... on Comment { author { name } } } }`, nil,
 		costs{"posts": 1, "comments": 1, "users": 1}},
+	{"users by handle, in a list", `{ usersByHandle(handles: ["u1", "U2", "nobody", "u3", "u1"]) { name followerCount } }`, nil,
+		costs{"handles": 1, "profiles": 1}},
 	{"a search", `{ searchUsers(prefix: "u1", first: 10) { nodes { name followerCount } } }`, nil,
 		costs{"search": 1, "users": 1, "counts": 1}},
 }
@@ -336,6 +338,41 @@ func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 				}
 				if !within(got, want) {
 					t.Errorf("%d users, %d followings each, %d shards: %v on one shard, want at most %v", users, first, shards, got, want)
+				}
+			}
+		}
+	}
+}
+
+// Entities of all types take one statement for each look-up, however many there are.
+func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
+	const query = `query($of: [_Any!]!) { _entities(representations: $of) { __typename ... on User { name followerCount viewerRelationship { status } } } }`
+	want := costs{"users": 1, "counts": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1}
+	for _, shards := range []int{1, 4} {
+		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{})
+		for _, key := range []string{"id", "handle"} {
+			for _, n := range []int{20, 100, 400} {
+				representations := make([]map[string]string, n)
+				for i, id := range idsUpTo(1, n) {
+					representations[i] = map[string]string{"__typename": "User", "id": id}
+					if key == "handle" {
+						representations[i] = map[string]string{"__typename": "User", "handle": "u" + id}
+					}
+				}
+				answer := api.As(2).Ask(query, apitest.Vars{"of": representations}).Whole()
+				if users := apitest.Into[[]struct{ Name string }](answer, "_entities"); len(users) != n || users[n-1].Name != fmt.Sprintf("User %d", n) {
+					t.Errorf("%d by %s, %d shards: %d users", n, key, shards, len(users))
+				}
+				got, most := recorder.Take().MostOnOneShard(), maps.Clone(want)
+				if key == "handle" {
+					most["handles"] = 1
+				}
+				if n := got["bundle"]; n > 0 { // of few
+					delete(got, "bundle")
+					got["edges.following"] += n
+				}
+				if !within(got, most) {
+					t.Errorf("%d by %s, %d shards: %v on one shard, want at most %v", n, key, shards, got, most)
 				}
 			}
 		}

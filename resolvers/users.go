@@ -115,21 +115,40 @@ func usersAt(ctx context.Context) ([]*model.User, error) {
 	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) }), nil
 }
 
-// userByHandleAt answers `userByHandle`.
-func userByHandleAt(ctx context.Context) (*model.User, error) {
+// usersByHandleAt answers `userByHandle` and `usersByHandle`. path is the path of each in the answer.
+func usersByHandleAt(ctx context.Context, path func(i int) ast.Path) ([]*model.User, error) {
 	f := fetchQuery(ctx)
-	handle, _ := argument[string](stateOf(ctx), f)
+	handles, err := argument[[]string](stateOf(ctx), f)
+	if err != nil {
+		return nil, err
+	}
+	found, indexes := wanted{exist: true, on: f.Below}, []int{}
+	for i, handle := range handles {
+		id, err := byHandle(ctx, handle)
+		if err != nil {
+			failAt(ctx, []ast.Path{path(i)}, err)
+		}
+		if id != 0 {
+			found.users, indexes = append(found.users, id), append(indexes, i)
+		}
+	}
+	users := make([]*model.User, len(handles))
+	for k, u := range usersOf(ctx, found, func(k int) []ast.Path { return []ast.Path{path(indexes[k])} }) {
+		users[indexes[k]] = u
+	}
+	return users, nil
+}
+
+// byHandle is the user with a folded handle, which has been fetched; 0 if nobody has it.
+func byHandle(ctx context.Context, handle string) (storage.UserID, error) {
 	if !storage.ValidHandle(handle) { // nobody has it
-		return nil, nil
+		return 0, nil
 	}
 	r := loaders.For(ctx).Handles.Load(handle)
 	if r.Err != nil {
-		return nil, fmt.Errorf("resolve handle %q: %w", handle, r.Err)
+		return 0, fmt.Errorf("resolve handle %q: %w", handle, r.Err)
 	}
-	if !r.Found {
-		return nil, nil
-	}
-	return rootUser(ctx, f, r.Value)
+	return r.Value, nil
 }
 
 // nodesAt answers a root field that is a list of nodes. path is the path of each in
@@ -141,6 +160,7 @@ func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, erro
 		return nil, err
 	}
 	where := func(i int) ast.Path { return path(ids.index(i)) }
+	ids.good = withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, []ast.Path{where(i)}, err) })
 	nodes := make([]model.Node, len(ids.good))
 	requestNodes(ctx, f, ids.good, nodes, where)
 	if err := postNodes(ctx, f, ids.good, nodes, where); err != nil {

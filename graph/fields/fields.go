@@ -60,8 +60,9 @@ const (
 	// On Query.
 	Viewer        // who is signed in
 	UserIDs       // the users of the argument `id` or `ids`
-	Handle        // the user of the argument `handle`
+	Handles       // the users of the argument `handle` or `handles`
 	NodeIDs       // the nodes of the argument `id` or `ids`
+	Entities      // the nodes of the argument `representations`
 	Relationships // the pairs of the arguments `from` and `to`
 	LatestPosts   // the newest posts
 
@@ -109,7 +110,7 @@ func Of(typeName, name string) *Field {
 
 // Types are all types, by name.
 var Types = byName(
-	&query, &mutation, &subscription, &node,
+	&query, &mutation, &subscription, &node, &entity, &service,
 	&user, &listVisibility, &relationship,
 	&userConnection, &userEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,

@@ -7,7 +7,7 @@ import (
 	"kith/graph/model"
 )
 
-var post = Type{Name: "Post", Is: []string{"Node"}, Fields: map[string]*Field{
+var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":           {Value: &Value{Append: appendPostID}},
 	"author":       {Ahead: Author, Value: object(func(p *model.Post) *model.User { return p.Author })},
 	"text":         {Weight: 10, Value: text((*model.Post).Text)}, // as a bio
@@ -57,7 +57,7 @@ func count(get func(*model.Post) int32) *Value {
 	return number(func(p *model.Post) (int32, error) { return get(p), nil })
 }
 
-var comment = Type{Name: "Comment", Is: []string{"Node"}, Fields: map[string]*Field{
+var comment = Type{Name: "Comment", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":        {Value: text((*model.Comment).ID)},
 	"postId":    {Value: text((*model.Comment).PostID)},
 	"author":    {Ahead: Author, Value: object(func(c *model.Comment) *model.User { return c.Author })},

@@ -1,16 +1,25 @@
 package fields
 
-var node = made("Node", "id")
+var (
+	node = made("Node", "id")
+
+	entity  = made("_Entity")
+	service = made("_Service", "sdl")
+)
 
 var query = Type{Name: "Query", Fields: map[string]*Field{
 	"viewer":        {Ahead: Viewer},
 	"node":          {Ahead: NodeIDs},
 	"nodes":         {Ahead: NodeIDs},
 	"user":          {Ahead: UserIDs},
-	"userByHandle":  {Ahead: Handle},
+	"userByHandle":  {Ahead: Handles},
 	"users":         {Ahead: UserIDs},
+	"usersByHandle": {Ahead: Handles},
 	"relationship":  {Ahead: Relationships},
 	"relationships": {Ahead: Relationships},
+
+	"_entities": {Ahead: Entities},
+	"_service":  {Weight: 100}, // a long text
 
 	"latestPosts": {Ahead: LatestPosts, Weight: 20}, // of all shards
 	"people":      {Weight: 200},                    // up to 16 lists

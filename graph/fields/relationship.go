@@ -5,7 +5,7 @@ import (
 	"kith/storage"
 )
 
-var relationship = Type{Name: "Relationship", Is: []string{"Node"}, Fields: map[string]*Field{
+var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":           {Value: &Value{Append: appendRelationshipID}},
 	"from":         {Ahead: End, Side: storage.Forward, Value: object(func(r *model.Relationship) *model.User { return r.From })},
 	"to":           {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.Relationship) *model.User { return r.To })},
@@ -29,7 +29,7 @@ func appendRelationshipID(to []byte, v any) []byte {
 	return append(appendInt(append(to, '_'), int64(pair.To)), '"')
 }
 
-var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node"}, Fields: map[string]*Field{
+var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":        {},
 	"from":      {Ahead: End, Side: storage.Forward},
 	"to":        {Ahead: End, Side: storage.Inverse},

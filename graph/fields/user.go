@@ -12,7 +12,7 @@ const bothOpen = OpenFollowings | OpenFollowers
 // caches where users follow 50, as long as 130 plain values take.
 const setAlgebra = 100
 
-var user = Type{Name: "User", Is: []string{"Node"}, Fields: map[string]*Field{
+var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
 	"id":        {Value: id(func(u *model.User) storage.UserID { return u.UserID })},
 	"handle":    {Needs: Row, Value: text((*model.User).Handle)},
 	"name":      {Needs: Row, Value: text((*model.User).Name)},

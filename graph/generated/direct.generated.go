@@ -45,11 +45,14 @@ var queryRoots = direct.Roots[*executionContext]{
 	"user":          (*executionContext)._Query_user,
 	"userByHandle":  (*executionContext)._Query_userByHandle,
 	"users":         (*executionContext)._Query_users,
+	"usersByHandle": (*executionContext)._Query_usersByHandle,
 	"relationship":  (*executionContext)._Query_relationship,
 	"relationships": (*executionContext)._Query_relationships,
 	"people":        (*executionContext)._Query_people,
 	"searchUsers":   (*executionContext)._Query_searchUsers,
 	"consistency":   (*executionContext)._Query_consistency,
+	"_entities":     (*executionContext)._Query__entities,
+	"_service":      (*executionContext)._Query__service,
 	"latestPosts":   (*executionContext)._Query_latestPosts,
 }
 

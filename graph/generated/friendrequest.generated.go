@@ -413,7 +413,7 @@ func (ec *executionContext) fieldContext_FriendRequestEdge_node(_ context.Contex
 
 // region    **************************** object.gotpl ****************************
 
-var friendRequestImplementors = []string{"FriendRequest", "Node"}
+var friendRequestImplementors = []string{"FriendRequest", "_Entity", "Node"}
 
 func (ec *executionContext) _FriendRequest(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequest) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestImplementors)

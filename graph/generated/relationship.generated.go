@@ -400,7 +400,7 @@ func (ec *executionContext) fieldContext_Relationship_receivedRequest(_ context.
 
 // region    **************************** object.gotpl ****************************
 
-var relationshipImplementors = []string{"Relationship", "Node"}
+var relationshipImplementors = []string{"Relationship", "_Entity", "Node"}
 
 func (ec *executionContext) _Relationship(ctx context.Context, sel ast.SelectionSet, obj *model.Relationship) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, relationshipImplementors)

@@ -303,6 +303,7 @@ type ComplexityRoot struct {
 
 	Query struct {
 		Consistency   func(childComplexity int) int
+		Entities      func(childComplexity int, representations []any) int
 		LatestPosts   func(childComplexity int, first *int32, after *string) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
@@ -310,9 +311,11 @@ type ComplexityRoot struct {
 		Relationship  func(childComplexity int, from string, to string) int
 		Relationships func(childComplexity int, from []string, to []string) int
 		SearchUsers   func(childComplexity int, prefix string, first *int32, after *string) int
+		Service       func(childComplexity int) int
 		User          func(childComplexity int, id string) int
 		UserByHandle  func(childComplexity int, handle string) int
 		Users         func(childComplexity int, ids []string) int
+		UsersByHandle func(childComplexity int, handles []string) int
 		Viewer        func(childComplexity int) int
 	}
 
@@ -449,6 +452,10 @@ type ComplexityRoot struct {
 	UserSearchEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	_Service struct {
+		Sdl func(childComplexity int) int
 	}
 }
 
@@ -1557,6 +1564,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Consistency(childComplexity), true
+	case "Query._entities":
+		if e.ComplexityRoot.Query.Entities == nil {
+			break
+		}
+
+		args, err := ec.field_Query__entities_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Entities(childComplexity, args["representations"].([]any)), true
 
 	case "Query.latestPosts":
 		if e.ComplexityRoot.Query.LatestPosts == nil {
@@ -1635,6 +1653,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.SearchUsers(childComplexity, args["prefix"].(string), args["first"].(*int32), args["after"].(*string)), true
+	case "Query._service":
+		if e.ComplexityRoot.Query.Service == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Query.Service(childComplexity), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -1668,6 +1692,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Users(childComplexity, args["ids"].([]string)), true
+	case "Query.usersByHandle":
+		if e.ComplexityRoot.Query.UsersByHandle == nil {
+			break
+		}
+
+		args, err := ec.field_Query_usersByHandle_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.UsersByHandle(childComplexity, args["handles"].([]string)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -2332,6 +2367,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserSearchEdge.Node(childComplexity), true
 
+	case "_Service.sdl":
+		if e.ComplexityRoot._Service.Sdl == nil {
+			break
+		}
+
+		return e.ComplexityRoot._Service.Sdl(childComplexity), true
+
 	}
 	return 0, false
 }
@@ -2544,6 +2586,32 @@ enum Disagreement {
   WRONG_COUNT
   "A follow in spite of a block."
   FORBIDDEN
+}
+`, BuiltIn: false},
+	{Name: "../schema/federation.graphqls", Input: `# What a router of Apollo Federation asks a subgraph; see docs/bff.md.
+extend type Query {
+  """
+  The objects of representations, in the order given, at most 500. Null for those that are unknown or
+  hidden; a representation that is malformed gives null with an error.
+  """
+  _entities(
+    "At most 500, each with its ` + "`" + `__typename` + "`" + ` and one of the keys of that type."
+    representations: [_Any!]!
+  ): [_Entity]!
+  "The schema with its keys, for a router. Refused if the schema is hidden."
+  _service: _Service!
+}
+
+"An object as a router names it: ` + "`" + `{__typename: \"User\", id: \"42\"}` + "`" + `, or a user by its ` + "`" + `handle` + "`" + `."
+scalar _Any @specifiedBy(url: "https://specs.apollo.dev/federation/v2.9")
+
+"What has a key."
+union _Entity = User | Relationship | FriendRequest | Post | Comment
+
+"This API, as a part of a larger one."
+type _Service {
+  "In the schema definition language of Federation 2."
+  sdl: String!
 }
 `, BuiltIn: false},
 	{Name: "../schema/friendrequest.graphqls", Input: `"A request to follow each other. Accepting makes both follow: a friend is a mutual follow."
@@ -3387,6 +3455,14 @@ type Query {
   users(
     "Ids of users, at most 500."
     ids: [ID!]!
+  ): [User]! @cacheControl(maxAge: 30)
+  """
+  Users by handle, in the order given, at most 500. A handle that nobody has gives null. A handle
+  given twice is answered twice.
+  """
+  usersByHandle(
+    "In any case, without ` + "`" + `@` + "`" + `, at most 500."
+    handles: [String!]!
   ): [User]! @cacheControl(maxAge: 30)
 
   """
@@ -4543,6 +4619,14 @@ func (ec *executionContext) childFields_UserSearchEdge(ctx context.Context, fiel
 		return ec.fieldContext_UserSearchEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserSearchEdge", field.Name)
+}
+
+func (ec *executionContext) childFields__Service(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "sdl":
+		return ec.fieldContext__Service_sdl(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type _Service", field.Name)
 }
 
 func (ec *executionContext) childFields___Directive(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

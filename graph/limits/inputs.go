@@ -17,6 +17,7 @@ var maxBytes = map[string]int{
 	"after":     maxCursor,
 	"newerThan": maxCursor,
 	"before":    maxCursor,
+	"handles":   2 * storage.MaxHandleLength,
 	"handle":    2 * storage.MaxHandleLength, // with blanks around it
 	"prefix":    2 * storage.MaxHandleLength,
 	"name":      4 * storage.MaxNameLength, // of characters that have up to 4 bytes
@@ -52,6 +53,13 @@ type input struct {
 	fields map[string]*input // of an input object; nil: it is none
 }
 
+// representation is the fields of an entity that `_entities` reads; routers may send others.
+var representation = map[string]*input{
+	"__typename": {name: "__typename", most: maxID},
+	"id":         {name: "id", most: maxID},
+	"handle":     {name: "handle", most: maxBytes["handle"]},
+}
+
 // inputsOf reads off a schema what each argument takes. It fails on a text that has no
 // bound.
 type inputsOf struct {
@@ -81,6 +89,8 @@ func (r *inputsOf) input(where, name string, t *ast.Type) (*input, error) {
 		fields, err := r.fields(d)
 		in.fields = fields
 		return in, err
+	case t.Name() == "_Any":
+		in.fields = representation
 	case t.Name() == "ID":
 		in.most = maxID
 	case t.Name() == "String":

@@ -14,26 +14,29 @@ import (
 func TestTextsAreBounded(t *testing.T) {
 	prepare := newPrepareCached(t)
 	for query, most := range map[string]int{
-		`query ($x: ID!) { user(id: $x) { id } }`:                                                         64,
-		`query ($x: [ID!]!) { users(ids: $x) { id } }`:                                                    64,
-		`query ($x: [ID!]!) { node(id: 1) { id } nodes(ids: $x) { id } }`:                                 64,
-		`query ($x: ID!) { people(where: {and: [{or: [{followersOf: $x}]}]}) { totalCount } }`:            64,
-		`query ($x: String) { viewer { followings(after: $x) { totalCount } } }`:                          256,
-		`query ($x: String) { viewer { followings(last: 1, before: $x) { totalCount } } }`:                256,
-		`query ($x: String) { viewer { ...F } } fragment F on User { friends(after: $x) { totalCount } }`: 256,
-		`query ($x: String!) { userByHandle(handle: $x) { id } }`:                                         60,
-		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                60,
-		`mutation ($x: String!) { login(handle: $x, password: "12345678") { token } }`:                    60,
-		`mutation ($x: String!) { login(handle: "a", password: $x) { token } }`:                           200,
-		`mutation ($x: String!) { changePassword(current: $x, new: "x") { changed } }`:                    200,
-		`mutation ($x: String) { updateProfile(name: $x) { user { id } } }`:                               400,
-		`mutation ($x: String) { updateProfile(bio: $x) { user { id } } }`:                                2000,
-		`mutation ($x: String) { updateProfile(avatarUrl: $x) { user { id } } }`:                          2000,
-		`mutation ($x: String) { setFollowMark(userId: 1, remark: $x) { changed } }`:                      400,
-		`mutation ($x: String!) { publishPost(text: $x, clientKey: "k") { published } }`:                  8000,
-		`mutation ($x: String!) { publishPost(clientKey: $x) { published } }`:                             64,
-		`mutation ($x: String) { requestFriend(userId: 1, message: $x) { changed } }`:                     1200,
-		`subscription ($x: [ID!]!) { relationshipChanged(userIds: $x) { id } }`:                           64,
+		`query ($x: ID!) { user(id: $x) { id } }`:                                                             64,
+		`query ($x: [ID!]!) { users(ids: $x) { id } }`:                                                        64,
+		`query ($x: [ID!]!) { node(id: 1) { id } nodes(ids: $x) { id } }`:                                     64,
+		`query ($x: ID!) { people(where: {and: [{or: [{followersOf: $x}]}]}) { totalCount } }`:                64,
+		`query ($x: String) { viewer { followings(after: $x) { totalCount } } }`:                              256,
+		`query ($x: String) { viewer { followings(last: 1, before: $x) { totalCount } } }`:                    256,
+		`query ($x: String) { viewer { ...F } } fragment F on User { friends(after: $x) { totalCount } }`:     256,
+		`query ($x: String!) { userByHandle(handle: $x) { id } }`:                                             60,
+		`query ($x: String!) { usersByHandle(handles: ["a", $x]) { id } }`:                                    60,
+		`query ($x: ID!) { _entities(representations: [{__typename: "User", id: $x}]) { __typename } }`:       64,
+		`query ($x: String!) { _entities(representations: {__typename: "User", handle: $x}) { __typename } }`: 60,
+		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                    60,
+		`mutation ($x: String!) { login(handle: $x, password: "12345678") { token } }`:                        60,
+		`mutation ($x: String!) { login(handle: "a", password: $x) { token } }`:                               200,
+		`mutation ($x: String!) { changePassword(current: $x, new: "x") { changed } }`:                        200,
+		`mutation ($x: String) { updateProfile(name: $x) { user { id } } }`:                                   400,
+		`mutation ($x: String) { updateProfile(bio: $x) { user { id } } }`:                                    2000,
+		`mutation ($x: String) { updateProfile(avatarUrl: $x) { user { id } } }`:                              2000,
+		`mutation ($x: String) { setFollowMark(userId: 1, remark: $x) { changed } }`:                          400,
+		`mutation ($x: String!) { publishPost(text: $x, clientKey: "k") { published } }`:                      8000,
+		`mutation ($x: String!) { publishPost(clientKey: $x) { published } }`:                                 64,
+		`mutation ($x: String) { requestFriend(userId: 1, message: $x) { changed } }`:                         1200,
+		`subscription ($x: [ID!]!) { relationshipChanged(userIds: $x) { id } }`:                               64,
 	} {
 		given := func(n int) map[string]any {
 			text := strings.Repeat("7", n)
@@ -91,6 +94,25 @@ func TestLargeVariablesAreRefusedSoon(t *testing.T) {
 			within(t, 5*time.Millisecond, func() { prepare(attack.query, attack.vars) })
 		})
 	}
+}
+
+// Representations have room for the most entities, and their keys are bounded.
+func TestRepresentationsAreBounded(t *testing.T) {
+	prepare := newPrepare(t, limits.Limits{})
+	of := func(n int, id string) map[string]any {
+		list := make([]any, n)
+		for i := range list {
+			list[i] = map[string]any{"__typename": "User", "id": id, "handle": "a"}
+		}
+		return map[string]any{"x": list}
+	}
+	const query = "query ($x: [_Any!]!) { _entities(representations: $x) { ... on User { handle } } }"
+	wantCode(t, prepare(query, of(500, "1")), "")
+	wantCode(t, prepare(query, of(2, strings.Repeat("1", 64))), "")
+	wantCode(t, prepare(query, of(2, strings.Repeat("1", 65))), apierr.CodeBadInput)
+	wantCode(t, prepare(query, of(540, "1")), apierr.CodeTooCostly)
+	deep := map[string]any{"x": []any{map[string]any{"__typename": "User", "id": map[string]any{"id": []any{"1"}}}}}
+	wantCode(t, prepare(query, deep), "") // its resolver refuses it
 }
 
 // At the bound variables are taken.

@@ -58,8 +58,8 @@ type Limits struct {
 	Directives int
 
 	// Values is how many values the variables may hold, those in lists and objects
-	// included; an object counts for ten. Defaults to 5,000: room for the 2,000 pairs of a
-	// `relationships`.
+	// included; an object counts for ten. Defaults to 7,000: room for the 500 representations of an
+	// `_entities`.
 	Values int
 
 	// ValueDepth is how deep the variables may nest lists and objects. Defaults to 32: a
@@ -89,7 +89,7 @@ func (l Limits) withDefaults() Limits {
 		&l.Visits:             20_000,
 		&l.Overlaps:           100_000,
 		&l.Directives:         200,
-		&l.Values:             5_000,
+		&l.Values:             7_000,
 		&l.ValueDepth:         32,
 		&l.Cost:               100_000,
 		&l.SubscriptionCost:   1_000,

@@ -302,6 +302,12 @@ type SessionPayload struct {
 type Subscription struct {
 }
 
+// This API, as a part of a larger one.
+type Service struct {
+	// In the schema definition language of Federation 2.
+	Sdl string `json:"sdl"`
+}
+
 // Whom an answer is for.
 type CacheControlScope string
 

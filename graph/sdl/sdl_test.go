@@ -6,6 +6,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
@@ -87,5 +88,44 @@ func TestCostsAreDeclared(t *testing.T) {
 	}
 	if len(text) < 10_000 {
 		t.Errorf("the text has %d bytes", len(text))
+	}
+}
+
+// A subgraph has keys for nodes, shares what other subgraphs have, too, and has none of the fields by
+// which routers ask. Nothing else changes.
+func TestTheSubgraph(t *testing.T) {
+	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	text, err := sdl.Subgraph(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := parser.ParseSchema(&ast.Source{Input: text})
+	if err != nil {
+		t.Fatalf("the text cannot be read: %v", err)
+	}
+	for _, want := range []string{
+		`extend schema @link(url: "https://specs.apollo.dev/federation/v2.9", import: [`,
+		`type User implements Node @key(fields: "id") @key(fields: "handle") {`,
+		`type Relationship implements Node @key(fields: "id") {`,
+		`type PageInfo @shareable {`,
+		`  ): Node @shareable`,
+		`  ): [Node]! @listSize(assumedSize: 500) @shareable`,
+		`@cost(weight: 200) @listSize(assumedSize: 20, slicingArguments: ["first"], sizedFields: ["edges","nodes"]`, // Federation's weight is a number
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("it has no %s", want)
+		}
+	}
+	for _, name := range []string{"_Any", "_Entity", "_Service", "CacheControlScope"} {
+		if doc.Definitions.ForName(name) != nil || schema.Types[name] == nil {
+			t.Errorf("%s is in it, or is not in the schema", name)
+		}
+	}
+	if len(doc.Directives) > 0 || strings.Contains(text, "@oneOf") || strings.Contains(text, "_entities") {
+		t.Errorf("it has directives of its own: %d", len(doc.Directives))
+	}
+	again, err := sdl.Subgraph(schema)
+	if err != nil || again != text {
+		t.Errorf("made again, it is another: %v", err)
 	}
 }

@@ -44,6 +44,7 @@ type Options struct {
 	RequestTimeout time.Duration
 	Limits         limits.Limits
 	MaxAnswer      int
+	HideSchema     bool
 	Log            io.Writer // where the log goes; nil: nowhere
 
 	MaxFollowing int64
@@ -148,7 +149,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Feeds:    o.Feeds,
 		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
-		Dismissals: store, Popular: social.NewPopular(store, relations.Now),
+		Dismissals: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
 	}
 	schema := generated.NewSchema(generated.Config{Resolvers: root})
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
@@ -156,6 +157,7 @@ func New(t T, store storage.Store, o Options) *API {
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
 		MaxAnswer:      o.MaxAnswer,
+		HideSchema:     o.HideSchema,
 		RequestTimeout: o.RequestTimeout,
 		Store:          store,
 		Consistency:    tokens,

@@ -153,13 +153,17 @@ func (w *writer) on(typ string, selection func()) {
 }
 
 func (w *writer) root() {
-	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts") {
+	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts", "usersByHandle", "entities") {
 	case "user":
 		w.field("user(id: "+w.anID()+")", w.user)
 	case "users":
 		w.field("users(ids: "+w.ids()+")", w.user)
 	case "userByHandle":
 		w.field(`userByHandle(handle: "`+w.draw("letter", "u", "U")+w.id()+`")`, w.user)
+	case "usersByHandle":
+		w.field(`usersByHandle(handles: ["U`+w.id()+`", "nobody", "u`+w.id()+`"])`, w.user)
+	case "entities":
+		w.field(`_entities(representations: [`+w.representation()+", "+w.representation()+"])", w.entity)
 	case "node":
 		w.field("node(id: "+w.nodeID()+")", w.node)
 	case "nodes":
@@ -177,8 +181,27 @@ func (w *writer) root() {
 	}
 }
 
+// representation is one of what has a key.
+func (w *writer) representation() string {
+	if w.chance("by handle", 30) {
+		return `{__typename: "User", handle: "u` + w.id() + `"}`
+	}
+	id, typeName := w.nodeID(), "User"
+	for prefix, name := range map[string]string{`"rel_`: "Relationship", `"post_`: "Post", `"cmt_`: "Comment"} {
+		if strings.HasPrefix(id, prefix) {
+			typeName = name
+		}
+	}
+	return `{__typename: "` + typeName + `", id: ` + id + "}"
+}
+
 func (w *writer) node() {
-	w.text.WriteString("id ... on User {")
+	w.text.WriteString("id ")
+	w.entity()
+}
+
+func (w *writer) entity() {
+	w.text.WriteString("... on User {")
 	w.user()
 	w.text.WriteString("} ... on Relationship {")
 	w.relationship()

@@ -2,6 +2,7 @@
 // `go run ./internal/generate`, from the top of the project.
 //
 // Values at hand are written by kith/graph/direct, see [direct].
+// `_entities` and `_service` are Kith's own, see [federation].
 package main
 
 import (
@@ -18,7 +19,7 @@ func main() {
 	log.SetOutput(io.Discard) // gqlgen prints what it tries
 	cfg, err := config.LoadConfig("gqlgen.yml")
 	if err == nil {
-		err = api.Generate(cfg, api.AddPlugin(direct{}))
+		err = api.Generate(cfg, api.PrependPlugin(federation{}), api.AddPlugin(direct{}))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -44,6 +44,10 @@ func TestMetricsAndSchemaAreOfTheBuild(t *testing.T) {
 	if end.Code != 0 || end.Stderr != "" || end.Stdout != schema || !strings.Contains(schema, "\ntype User implements Node ") {
 		t.Errorf("kith schema ends with %d and %q, and is not what the gateway has at /schema.graphql", end.Code, end.Stderr)
 	}
+	end = kithtest.Run(t, kithtest.Env("KITH_STORE=nowhere"), kithtest.Args("schema", "--federation"))
+	if end.Code != 0 || end.Stderr != "" || !strings.Contains(end.Stdout, "\ntype User implements Node @key(") {
+		t.Errorf("kith schema --federation ends with %d and %q, and has no keys", end.Code, end.Stderr)
+	}
 	_, metrics := gateway.Get(t, "/metrics")
 	want := fmt.Sprintf(`kith_build_info{goversion=%q,revision="unknown",version="devel"} 1`, runtime.Version())
 	if !regexp.MustCompile("(?m)^" + regexp.QuoteMeta(want) + "$").MatchString(metrics) {

@@ -1,0 +1,75 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/graph/apierr"
+	"kith/graph/generated"
+	"kith/graph/limits"
+	"kith/graph/model"
+	"kith/graph/sdl"
+	"kith/storage"
+)
+
+// parseEntities reads the representations of `_entities`.
+func parseEntities(argument any) (given[nodeID], error) {
+	list := graphql.CoerceList(argument)
+	if err := checkLength("representations", len(list), limits.MaxIDs); err != nil {
+		return given[nodeID]{}, err
+	}
+	return parseEach(list, parseEntity), nil
+}
+
+// parseEntity reads one of the keys that [sdl.Subgraph] gives a type. The id counts if there are both.
+func parseEntity(v any) (nodeID, error) {
+	representation, _ := v.(map[string]any)
+	typeName, _ := representation["__typename"].(string)
+	handle, byHandle := representation["handle"].(string)
+	if typeName == "User" && byHandle && representation["id"] == nil {
+		return nodeID{handle: storage.FoldHandle(handle)}, nil
+	}
+	text := idOf(representation["id"])
+	id, err := parseNodeID(text)
+	if err == nil && id.typeName() != typeName {
+		err = apierr.BadInput("%q is not an id of type %q", abridged(text), abridged(typeName))
+	}
+	return id, err
+}
+
+// withIDs gives users that are named by their handles, which have been fetched, their ids. If nobody
+// has a handle, or if its shard does not answer, the id is zero; failed gets the error and the index.
+func withIDs(ctx context.Context, nodes []nodeID, failed func(i int, err error)) []nodeID {
+	if !slices.ContainsFunc(nodes, func(id nodeID) bool { return id.handle != "" }) {
+		return nodes
+	}
+	all := slices.Clone(nodes)
+	for i, id := range nodes {
+		if id.handle == "" {
+			continue
+		}
+		user, err := byHandle(ctx, id.handle)
+		if err != nil {
+			failed(i, err)
+		}
+		all[i] = nodeID{user: user}
+	}
+	return all
+}
+
+// subgraph is the schema as routers read it.
+var subgraph = sync.OnceValues(func() (string, error) {
+	return sdl.Subgraph(generated.NewExecutableSchema(generated.Config{}).Schema())
+})
+
+// serviceAt answers `_service`.
+func (r *Resolver) serviceAt() (model.Service, error) {
+	if r.HideSchema {
+		return model.Service{}, apierr.Forbidden("the schema is hidden: compose from what `kith schema --federation` prints")
+	}
+	text, err := subgraph()
+	return model.Service{Sdl: text}, err
+}

@@ -1,0 +1,131 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// A router finds each object by each of the keys that the schema gives its type.
+func TestEveryKeyNamesItsEntity(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	api := apitest.New(t, store, apitest.Options{})
+	post := publish(t, api, 2, "A post", "k")
+	said := comment(t, api, 3, post, "A-comment")
+	api.As(1).Ask(`mutation { requestFriend(userId: 2) { changed } }`, nil).Whole()
+	known := map[string]string{
+		"User.id": "2", "User.handle": "u2", "Relationship.id": "rel_1_2", "FriendRequest.id": "req_1_2", "Post.id": post, "Comment.id": said,
+	}
+	schema, err := parser.ParseSchema(&ast.Source{Input: api.Ask(`{ _service { sdl } }`, nil).Whole().At("_service.sdl").(string)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := 0
+	for _, d := range schema.Definitions {
+		for _, key := range d.Directives.ForNames("key") {
+			keys++
+			field := key.Arguments.ForName("fields").Value.Raw
+			value, want := known[d.Name+"."+field], known[d.Name+".id"]
+			answer := api.As(1).Ask(`query($of: _Any!) { _entities(representations: [$of]) { __typename ... on `+d.Name+` { id } } }`,
+				apitest.Vars{"of": map[string]string{"__typename": d.Name, field: value}})
+			answer.Is(fmt.Sprintf(`{"_entities": [{"__typename": %q, "id": %q}]}`, d.Name, want))
+		}
+	}
+	if keys != len(known) {
+		t.Errorf("the schema has %d keys, want %d", keys, len(known))
+	}
+}
+
+// Entities are answered in the order given. What cannot be read is an error at its index, and the others
+// are answered.
+func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 3)
+	apitest.Follow(t, store, 1, 2)
+	api := apitest.New(t, store, apitest.Options{})
+	answer := api.As(1).Ask(`query($of: [_Any!]!) { _entities(representations: $of) { ... on User { handle viewerRelationship { status } } ... on Node { id } } }`,
+		apitest.Vars{"of": []any{
+			map[string]any{"__typename": "User", "id": "2"},
+			map[string]any{"__typename": "User", "handle": "U3"},
+			map[string]any{"__typename": "User", "id": "9999"},
+			map[string]any{"__typename": "User", "handle": "nobody", "more": []any{1, "x"}},
+			map[string]any{"__typename": "Relationship", "id": "rel_1_3"},
+			map[string]any{"__typename": "User", "id": 2},
+			map[string]any{"__typename": "User", "id": "3", "handle": "u2"}, // the id counts
+			map[string]any{"__typename": "User"},                            // 7
+			map[string]any{"__typename": "User", "id": "007"},
+			map[string]any{"__typename": "User", "id": "rel_1_2"},
+			map[string]any{"__typename": "Relationship", "id": "1"},
+			map[string]any{"__typename": "Post", "handle": "u2"},
+			map[string]any{"__typename": "Nothing", "id": "1"},
+			map[string]any{"__typename": "User", "id": map[string]any{"id": 1}},
+			map[string]any{"__typename": "User", "handle": 2},
+			map[string]any{"id": "1"},
+			"2",
+			2,
+			[]any{},
+		}})
+	var paths []string
+	for i := 7; i < 19; i++ {
+		paths = append(paths, fmt.Sprintf("_entities.%d", i))
+	}
+	answer.FailsAt("BAD_USER_INPUT", paths...)
+	two := `{"id": "2", "handle": "u2", "viewerRelationship": {"status": "FOLLOWING"}}`
+	three := `{"id": "3", "handle": "u3", "viewerRelationship": {"status": "NONE"}}`
+	answer.DataIs(`{"_entities": [` + two + `, ` + three + `, null, null, {"id": "rel_1_3"}, ` + two + `, ` + three + strings.Repeat(", null", 12) + `]}`)
+
+	api.Ask(`{ _entities(representations: []) { __typename } }`, nil).Is(`{"_entities": []}`)
+	api.Ask(`{ _entities(representations: {__typename: "User", id: 2}) { ... on _Entity { ... on User { id } } } }`, nil).Is(`{"_entities": [{"id": "2"}]}`)
+	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
+}
+
+// At the bound lists are answered, one above it they are refused.
+func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 1)
+	api := apitest.New(t, store, apitest.Options{})
+	handles, representations := make([]string, 501), make([]any, 501)
+	for i := range handles {
+		handles[i], representations[i] = "u1", map[string]string{"__typename": "User", "handle": "u1"}
+	}
+	for query, list := range map[string][2]any{
+		`query($of: [String!]!) { all: usersByHandle(handles: $of) { id } }`:                   {handles[:500], handles},
+		`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`: {representations[:500], representations},
+	} {
+		if users := apitest.Into[[]struct{ ID string }](api.Ask(query, apitest.Vars{"of": list[0]}).Whole(), "all"); len(users) != 500 || users[499].ID != "1" {
+			t.Errorf("%s: %d users", query, len(users))
+		}
+		if message := api.Ask(query, apitest.Vars{"of": list[1]}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "500 is the most") {
+			t.Errorf("%s: %s", query, message)
+		}
+	}
+}
+
+func TestUsersByManyHandles(t *testing.T) {
+	store := memory.New()
+	apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "ann", Name: "Ann"}, storage.User{ID: 2, Handle: "bob", Name: "Bob"}, storage.User{ID: 3, Handle: "cem", Name: "Cem"})
+	api := apitest.New(t, store, apitest.Options{})
+	api.As(3).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+	const query = `{ usersByHandle(handles: ["BOB", "nobody", "ann", "cem", "no handle", "", "bob"]) { id name } }`
+	bob, ann := `{"id": "2", "name": "Bob"}`, `{"id": "1", "name": "Ann"}`
+	api.Ask(query, nil).Is(`{"usersByHandle": [` + bob + `, null, ` + ann + `, null, null, null, ` + bob + `]}`)
+	api.As(3).Ask(query, nil).Is(`{"usersByHandle": [` + bob + `, null, ` + ann + `, {"id": "3", "name": "Cem"}, null, null, ` + bob + `]}`)
+	api.Ask(`{ usersByHandle(handles: []) { id } }`, nil).Is(`{"usersByHandle": []}`)
+}
+
+// A schema that is hidden is not told to those who say that they are a router. Entities are answered.
+func TestAHiddenSchemaIsNotToldToRouters(t *testing.T) {
+	store := memory.New()
+	apitest.Users(t, store, 1)
+	api := apitest.New(t, store, apitest.Options{HideSchema: true})
+	api.Ask(`{ _service { sdl } }`, nil).Refused("FORBIDDEN")
+	api.Ask(`{ _entities(representations: [{__typename: "User", id: 1}]) { ... on User { handle } } }`, nil).Is(`{"_entities": [{"handle": "u1"}]}`)
+}
