@@ -11,7 +11,7 @@ import (
 
 // SchemaCmd is `kith schema`.
 type SchemaCmd struct {
-	Federation bool `env:"-" help:"Print what a router of Apollo Federation 2 composes: with keys, and without what only clients of this schema read."`
+	Federation bool `help:"Print what a router of Apollo Federation 2 composes: with keys, and without what only clients of this schema read."`
 }
 
 // BeforeReset prints the schema as every gateway has it at /schema.graphql, and ends the program before
@@ -19,7 +19,7 @@ type SchemaCmd struct {
 func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
 	of := sdl.Of
 	for _, p := range given.Path {
-		if p.Flag != nil && p.Flag.Name == "federation" { // which has not been read into the command
+		if p.Flag != nil && p.Flag.Name == "federation" && given.FlagValue(p.Flag) == true { // which has not been read into the command
 			of = sdl.Subgraph
 		}
 	}
