@@ -23,7 +23,7 @@ GOLANGCI_VERSION := v2.15.0
 GOVULNCHECK_VERSION := v1.3.0
 GOLANGCI := bin/golangci-lint-$(GOLANGCI_VERSION)
 
-.PHONY: help run build assets web test test-race test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
+.PHONY: help run build assets web test test-race test-clients test-all test-engines stress mutate bench fuzz generate verify lint vulncheck picture release release-check clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ test: assets ## everything a change must pass, on real servers
 test-race: assets ## once more, under the race detector, where things happen at once
 	@scripts/install-test-deps.sh
 	@scripts/test.sh race
+
+test-clients: ## Kith behind routers of Federation 2, from npm (a minute or two the first time)
+	@scripts/test.sh clients
 
 test-all: assets ## both, with the long tests
 	@scripts/install-test-deps.sh

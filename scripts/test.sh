@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the tests of all packages ("all", the default), or once more under the race detector
 # those of the packages where things happen at once ("race"): without what it makes many times
-# slower and shows nothing in, which is SQLite in Go, plans and numbers of statements. Prints
+# slower and shows nothing in, which is SQLite in Go, plans and numbers of statements; or those
+# with large programs from npm ("clients"), which "all" skips. Prints
 # go test's lines, what was skipped and why, what failed, how long each package took, and a
 # closing line with the counts.
 #
@@ -36,6 +37,7 @@ events() {
 	# -vet: make verify vets all, with more checks.
 	local test="go test -json -count=1 -vet=off -p 3 -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
+	clients) KITH_TEST_CLIENTS=1 $test ./internal/routers ;;
 	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
 	*) $test $packages ;;
 	esac

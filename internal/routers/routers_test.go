@@ -1,0 +1,330 @@
+// Package routers_test asks Kith through routers of Federation 2, as one of two subgraphs.
+package routers_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/internal/kithtest"
+)
+
+const secret = "a secret of at least 32 bytes, for tests"
+
+// seen is what a router has sent to Kith.
+type seen struct {
+	mu       sync.Mutex
+	requests []request
+}
+
+type request struct {
+	header http.Header
+	query  string
+	of     int // representations
+}
+
+// take returns the requests since the last call.
+func (s *seen) take() []request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.requests
+	s.requests = nil
+	return all
+}
+
+// observed is Kith's address, behind a server that notes what is sent there.
+func (s *seen) observed(t *testing.T, kith string) string {
+	t.Helper()
+	to, err := url.Parse(kith)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var asked struct {
+			Query     string
+			Variables struct{ Representations []any }
+		}
+		_ = json.Unmarshal(body, &asked)
+		s.mu.Lock()
+		s.requests = append(s.requests, request{r.Header.Clone(), asked.Query, len(asked.Variables.Representations)})
+		s.mu.Unlock()
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/graphql"
+}
+
+// router is one at work.
+type router struct {
+	t   *testing.T
+	url string
+	*seen
+}
+
+// start starts a router of run.mjs.
+func start(t *testing.T, kith *kithtest.Gateway, arguments ...string) *router {
+	t.Helper()
+	r := &router{t: t, seen: &seen{}}
+	arguments = append([]string{"run.mjs", arguments[0], r.observed(t, kith.URL)}, arguments[1:]...)
+	cmd := exec.CommandContext(t.Context(), "node", arguments...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = in.Close(); _ = cmd.Wait() })
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if strings.HasPrefix(lines.Text(), "http") {
+			r.url = lines.Text()
+			r.take()
+			return r
+		}
+	}
+	t.Fatalf("%v ended without an address", arguments)
+	return nil
+}
+
+// ask sends a query to the router. header is names and values.
+func (r *router) ask(query string, header ...string) (http.Header, answer) {
+	r.t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.url, bytes.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	response, err := http.DefaultClient.Do(req)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var a answer
+	if a.text, err = io.ReadAll(response.Body); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := json.Unmarshal(a.text, &a); err != nil {
+		r.t.Fatalf("%s: %v", a.text, err)
+	}
+	return response.Header, a
+}
+
+type answer struct {
+	text []byte
+	Data struct {
+		Articles []struct {
+			Author *struct {
+				ID, Name           string
+				ViewerRelationship *struct{ Status string }
+			}
+		}
+		Viewer *struct {
+			Handle   string
+			Articles []struct{ Title string }
+		}
+		Follow *struct {
+			Changed bool
+			User    struct {
+				Name     string
+				Articles []struct{ Title string }
+			}
+		}
+	}
+	Errors []struct {
+		Message string
+		Path    []any
+	}
+}
+
+// whole fails the test if there are errors.
+func (r *router) whole(query string, header ...string) (http.Header, answer) {
+	r.t.Helper()
+	got, a := r.ask(query, header...)
+	if len(a.Errors) > 0 {
+		r.t.Fatalf("%s: %.1000s", query, a.text)
+	}
+	return got, a
+}
+
+func token(t *testing.T, claims jwt.MapClaims) string {
+	t.Helper()
+	claims["exp"] = time.Now().Add(time.Hour).Unix()
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "Bearer " + text
+}
+
+// TestRouters: users of Kith are authors in another subgraph, and whoever asks a router asks Kith.
+func TestRouters(t *testing.T) {
+	if os.Getenv("KITH_TEST_CLIENTS") != "1" {
+		t.Skip("it installs routers from npm: make test-clients")
+	}
+	install(t)
+	kith := kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
+	printed := kithtest.Run(t, kithtest.Args("schema", "--federation"))
+	file := filepath.Join(t.TempDir(), "kith.graphql")
+	if err := os.WriteFile(file, []byte(printed.Stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, arguments := range [][]string{{"apollo"}, {"hive", file}} { // Apollo's asks for the schema
+		t.Run(arguments[0], func(t *testing.T) {
+			r := start(t, kith, arguments...)
+			t.Run("authors", r.with(authors))
+			t.Run("viewers", r.with(viewers))
+			t.Run("own writes", r.with(ownWrites))
+		})
+	}
+}
+
+func (r *router) with(test func(*router)) func(*testing.T) {
+	return func(t *testing.T) { r.take(); test(&router{t, r.url, r.seen}) }
+}
+
+// authors: 201 articles by 100 users, and one by nobody, are one request to Kith.
+func authors(r *router) {
+	_, a := r.ask(`{ articles { title author { id name followerCount } } }`)
+	for _, e := range a.Errors { // Hive Gateway's, of the unknown author's name
+		if len(e.Path) < 2 || e.Path[1] != 200.0 {
+			r.t.Errorf("%+v", e)
+		}
+	}
+	articles := a.Data.Articles
+	if len(articles) != 201 || articles[0].Author.Name != "Maya Okafor" || articles[100].Author.Name != "Maya Okafor" || articles[99].Author.ID != "100" {
+		r.t.Errorf("the authors are %.1000s", a.text)
+	}
+	if len(articles) == 201 && articles[200].Author != nil {
+		r.t.Errorf("nobody's article is by %+v", articles[200].Author)
+	}
+	asked := r.take()
+	if len(asked) != 1 || !strings.Contains(asked[0].query, "_entities") || asked[0].of > 201 {
+		r.t.Errorf("Kith was asked %d times: %+v", len(asked), asked)
+	}
+}
+
+// viewers: Kith answers for whose token the router was given, or for whom a backend acts.
+func viewers(r *router) {
+	const query = `{ viewer { handle articles { title } } articles { author { viewerRelationship { status } } } }`
+	for who, header := range map[string][]string{
+		"a user":    {"Authorization", token(r.t, jwt.MapClaims{"sub": "1"})},
+		"a backend": {"Authorization", token(r.t, jwt.MapClaims{"scope": "act-as"}), "Kith-Viewer", "1"},
+	} {
+		r.take()
+		_, a := r.whole(query, header...)
+		if v := a.Data.Viewer; v == nil || v.Handle != "maya_okafor" || len(v.Articles) != 2 {
+			r.t.Errorf("%s: the viewer is %.300s", who, a.text)
+		}
+		if author := a.Data.Articles[1].Author; author.ViewerRelationship == nil || author.ViewerRelationship.Status == "" {
+			r.t.Errorf("%s: the relationship with an author is %+v", who, author)
+		}
+		for _, asked := range r.take() {
+			for i := 0; i < len(header); i += 2 {
+				if got := asked.header.Get(header[i]); got != header[i+1] {
+					r.t.Errorf("%s: Kith gets %s: %q", who, header[i], got)
+				}
+			}
+		}
+	}
+	if _, a := r.whole(query); a.Data.Viewer != nil {
+		r.t.Errorf("without a token the viewer is %+v", a.Data.Viewer)
+	}
+	if _, a := r.ask(query, "Authorization", "Bearer none"); len(a.Errors) == 0 {
+		r.t.Errorf("with a wrong token: %.300s", a.text)
+	}
+}
+
+// ownWrites: a write's token comes back, goes on to Kith within the operation, and with the next read.
+func ownWrites(r *router) {
+	maya := token(r.t, jwt.MapClaims{"sub": "1"})
+	r.whole(`mutation { unfollow(userId: 77) { changed } }`, "Authorization", maya)
+	r.take()
+	header, a := r.whole(`mutation { follow(userId: 77) { changed user { name articles { title author { followerCount } } } } }`, "Authorization", maya)
+	if f := a.Data.Follow; f == nil || !f.Changed || len(f.User.Articles) != 2 {
+		r.t.Fatalf("the follow is %.300s", a.text)
+	}
+	written := header.Get("Kith-Consistency")
+	asked := r.take()
+	if written == "" || len(asked) != 2 || asked[1].header.Get("Kith-Consistency") != written {
+		r.t.Fatalf("the token is %q, and Kith was asked %+v", written, asked)
+	}
+	r.whole(`{ user(id: 77) { followerCount } }`, "Authorization", maya, "Kith-Consistency", written)
+	if asked := r.take(); len(asked) != 1 || asked[0].header.Get("Kith-Consistency") != written {
+		r.t.Errorf("the read brings %+v, want the token %s", asked, written)
+	}
+	if _, a := r.ask(`{ user(id: 77) { followerCount } }`, "Kith-Consistency", "of nobody"); len(a.Errors) == 0 {
+		r.t.Errorf("with a wrong token: %.300s", a.text)
+	}
+}
+
+// install fetches the routers into the git-ignored node_modules once.
+func install(t *testing.T) {
+	t.Helper()
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(t, program+" is not installed")
+		}
+	}
+	if _, err := os.Stat(filepath.Join("node_modules", ".package-lock.json")); err == nil {
+		return
+	}
+	if out, err := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
+		missing(t, "npm ci: "+err.Error()+": "+string(out))
+	}
+}
+
+// missing skips a test that lacks something of the machine; under CI=true it fails.
+func missing(t *testing.T, reason string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(reason)
+	}
+	t.Skip(reason)
+}
+
+// The guide shows what is tried here, word by word.
+func TestTheGuideShowsTheRouters(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/bff.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"apollo.mjs", "hive.mjs"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, shown, _ := strings.Cut(string(text), "\n") // without the line that says so
+		if !strings.Contains(string(guide), "```js\n"+shown+"```\n") {
+			t.Errorf("docs/bff.md does not show %s as it is", file)
+		}
+	}
+}
