@@ -2,6 +2,7 @@
 import { ApolloServer } from "@apollo/server";
 import { startStandaloneServer } from "@apollo/server/standalone";
 import { buildSubgraphSchema } from "@apollo/subgraph";
+import { makeExecutableSchema } from "@graphql-tools/schema";
 import { parse } from "graphql";
 
 export const typeDefs = parse(`
@@ -48,3 +49,15 @@ export async function serveArticles() {
   const { url } = await startStandaloneServer(server, { listen: { host: "127.0.0.1", port: 0 } });
   return url;
 }
+
+// The same without Federation, to be stitched: 1,100 articles by as many users.
+export const plain = {
+  schema: makeExecutableSchema({
+    typeDefs: `
+      type Query { articles: [Article!]! }
+      type Article { title: String! author: User }
+      type User { id: ID! }
+    `,
+    resolvers: { Query: { articles: () => Array.from({ length: 1100 }, (_, i) => ({ title: "Article", author: { id: String(i + 1) } })) } },
+  }),
+};

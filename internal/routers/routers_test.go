@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ type seen struct {
 type request struct {
 	header http.Header
 	query  string
-	of     int // representations
+	of     int // representations, or ids
 }
 
 // take returns the requests since the last call.
@@ -59,11 +60,16 @@ func (s *seen) observed(t *testing.T, kith string) string {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		var asked struct {
 			Query     string
-			Variables struct{ Representations []any }
+			Variables map[string]any
 		}
 		_ = json.Unmarshal(body, &asked)
+		longest := 0
+		for _, v := range asked.Variables {
+			list, _ := v.([]any)
+			longest = max(longest, len(list))
+		}
 		s.mu.Lock()
-		s.requests = append(s.requests, request{r.Header.Clone(), asked.Query, len(asked.Variables.Representations)})
+		s.requests = append(s.requests, request{r.Header.Clone(), asked.Query, longest})
 		s.mu.Unlock()
 		proxy.ServeHTTP(w, r)
 	}))
@@ -187,17 +193,8 @@ func token(t *testing.T, claims jwt.MapClaims) string {
 
 // TestRouters: users of Kith are authors in another subgraph, and whoever asks a router asks Kith.
 func TestRouters(t *testing.T) {
-	if os.Getenv("KITH_TEST_CLIENTS") != "1" {
-		t.Skip("it installs routers from npm: make test-clients")
-	}
-	install(t)
-	kith := kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
-	printed := kithtest.Run(t, kithtest.Args("schema", "--federation"))
-	file := filepath.Join(t.TempDir(), "kith.graphql")
-	if err := os.WriteFile(file, []byte(printed.Stdout), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, arguments := range [][]string{{"apollo"}, {"hive", file}} { // Apollo's asks for the schema
+	kith := serve(t)
+	for _, arguments := range [][]string{{"apollo"}, {"hive", printed(t, "schema", "--federation")}} { // Apollo's asks for the schema
 		t.Run(arguments[0], func(t *testing.T) {
 			r := start(t, kith, arguments...)
 			t.Run("authors", r.with(authors))
@@ -205,6 +202,49 @@ func TestRouters(t *testing.T) {
 			t.Run("own writes", r.with(ownWrites))
 		})
 	}
+}
+
+// TestAStitchedSchema: users of Kith are fetched for another schema by users(ids:), 500 at once.
+func TestAStitchedSchema(t *testing.T) {
+	kith := serve(t)
+	r := start(t, kith, "stitch", printed(t, "schema"))
+	maya := token(t, jwt.MapClaims{"sub": "1"})
+	_, a := r.whole(`{ articles { title author { id name viewerRelationship { status } } } viewer { handle } }`, "Authorization", maya)
+	if articles := a.Data.Articles; len(articles) != 1100 || articles[1099].Author.Name == "" || articles[1099].Author.ViewerRelationship == nil || a.Data.Viewer == nil {
+		t.Errorf("the authors are %.1000s", a.text)
+	}
+	var lists []int
+	for _, asked := range r.take() {
+		if asked.header.Get("Authorization") != maya {
+			t.Errorf("Kith was asked %+v", asked)
+		}
+		if asked.of > 0 {
+			lists = append(lists, asked.of)
+		}
+	}
+	if slices.Sort(lists); !slices.Equal(lists, []int{100, 500, 500}) {
+		t.Errorf("Kith was asked for %v users", lists)
+	}
+}
+
+// serve starts Kith with the demo graph.
+func serve(t *testing.T) *kithtest.Gateway {
+	t.Helper()
+	if os.Getenv("KITH_TEST_CLIENTS") != "1" {
+		t.Skip("it installs routers from npm: make test-clients")
+	}
+	install(t)
+	return kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
+}
+
+// printed is a file with what the program prints.
+func printed(t *testing.T, arguments ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kith.graphql")
+	if err := os.WriteFile(file, []byte(kithtest.Run(t, kithtest.Args(arguments...)).Stdout), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func (r *router) with(test func(*router)) func(*testing.T) {
@@ -317,7 +357,7 @@ func TestTheGuideShowsTheRouters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"apollo.mjs", "hive.mjs"} {
+	for _, file := range []string{"apollo.mjs", "hive.mjs", "stitch.mjs"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -1,14 +1,14 @@
-// Serves Kith and a second subgraph behind a router until its input ends: node run.mjs apollo|hive URL [SCHEMA].
-// Without the file that `kith schema --federation` has printed, the router asks Kith for its schema.
+// Serves Kith and a second subgraph behind a router until its input ends: node run.mjs apollo|hive|stitch URL [SCHEMA].
+// Without the file that `kith schema --federation` (for stitch, `kith schema`) has printed, the router asks Kith for its schema.
 // Prints the router's address.
 import { readFileSync } from "node:fs";
 import { IntrospectAndCompose } from "@apollo/gateway";
 import { composeServices } from "@apollo/composition";
 import { parse } from "graphql";
-import { serveArticles, typeDefs } from "./articles.mjs";
+import { plain, serveArticles, typeDefs } from "./articles.mjs";
 
 const [router, kith, file] = process.argv.slice(2);
-const articles = await serveArticles();
+const articles = router === "stitch" ? null : await serveArticles();
 
 function supergraph() {
   if (!file) {
@@ -22,7 +22,7 @@ function supergraph() {
   return composed.supergraphSdl;
 }
 
-const { serve } = await import(`./${router}.mjs`);
-const { url } = await serve(supergraph(), 0);
+const { serve, stitched } = await import(`./${router}.mjs`);
+const { url } = await serve(stitched ? stitched(kith, file, plain) : supergraph(), 0);
 console.log(url);
 process.stdin.on("end", () => process.exit()).resume();

@@ -1,0 +1,41 @@
+// What docs/bff.md shows of schema stitching.
+import { readFileSync } from "node:fs";
+import { ApolloServer } from "@apollo/server";
+import { startStandaloneServer } from "@apollo/server/standalone";
+import { buildHTTPExecutor } from "@graphql-tools/executor-http";
+import { stitchSchemas } from "@graphql-tools/stitch";
+import { buildSchema } from "graphql";
+
+const passed = ["authorization", "kith-viewer", "kith-consistency"];
+
+// file is what `kith schema` has printed. The schema of articles has a type User with the field id.
+export function stitched(kith, file, articles) {
+  return stitchSchemas({
+    subschemas: [
+      {
+        schema: buildSchema(readFileSync(file, "utf8")),
+        executor: buildHTTPExecutor({
+          endpoint: kith,
+          headers: ({ context }) => Object.fromEntries(passed.filter((name) => context[name]).map((name) => [name, context[name]])),
+        }),
+        merge: {
+          User: {
+            selectionSet: "{ id }",
+            fieldName: "users",
+            key: ({ id }) => id,
+            argsFromKeys: (ids) => ({ ids }),
+            dataLoaderOptions: { maxBatchSize: 500 },
+          },
+        },
+      },
+      articles,
+    ],
+  });
+}
+
+export async function serve(schema, port) {
+  return startStandaloneServer(new ApolloServer({ schema }), {
+    listen: { host: "127.0.0.1", port },
+    context: async ({ req }) => Object.fromEntries(passed.map((name) => [name, req.headers[name]])),
+  });
+}
