@@ -37,7 +37,7 @@ events() {
 	# -vet: make verify vets all, with more checks.
 	local test="go test -json -count=1 -vet=off -p 3 -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
-	clients) KITH_TEST_CLIENTS=1 $test ./internal/routers ;;
+	clients) KITH_TEST_CLIENTS=1 $test ./internal/routers ./gateway/trusted ;;
 	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
 	*) $test $packages ;;
 	esac

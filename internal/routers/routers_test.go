@@ -22,6 +22,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/internal/kithtest"
+	"kith/internal/testenv"
 )
 
 const secret = "a secret of at least 32 bytes, for tests"
@@ -230,9 +231,7 @@ func TestAStitchedSchema(t *testing.T) {
 // serve starts Kith with the demo graph.
 func serve(t *testing.T) *kithtest.Gateway {
 	t.Helper()
-	if os.Getenv("KITH_TEST_CLIENTS") != "1" {
-		t.Skip("it installs routers from npm: make test-clients")
-	}
+	testenv.Clients(t)
 	install(t)
 	return kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
 }
