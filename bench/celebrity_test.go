@@ -75,7 +75,7 @@ const fameSecret = "the secret of those who ask about celebrities"
 func (f fame) compare(b *testing.B, url string, q fameQuestion) (quiet, famous []time.Duration) {
 	b.Helper()
 	const connections = 4
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(fameSecret)})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(fameSecret))})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -156,7 +156,7 @@ const feedQuery = `query Feed { viewer { feed(first: 20) { edges { node { id tex
 
 // NewFeedPages makes the load. The secret signs the readers' tokens, as [identity.IssuerConfig.Secret].
 func NewFeedPages(f *FeedGraph, group *Readers, secret []byte) (*FeedPages, error) {
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: secret})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets(secret)})
 	pages := &FeedPages{issuer: issuer, group: group}
 	for reader := range group.IDs {
 		var ids []string

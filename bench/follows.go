@@ -15,7 +15,7 @@ type Follows struct{ issuer *identity.Issuer }
 // NewFollows makes the load. The secret signs the followers' tokens, as
 // [identity.IssuerConfig.Secret].
 func NewFollows(secret []byte) (*Follows, error) {
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: secret})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets(secret)})
 	return &Follows{issuer}, err
 }
 

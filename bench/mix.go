@@ -40,7 +40,7 @@ type renames struct{ begun, ended atomic.Int64 }
 // NewMix makes the load for a store that holds the graph. The secret signs the tokens
 // that writers need, as [identity.IssuerConfig.Secret].
 func NewMix(g *Graph, secret []byte) (*Mix, error) {
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: secret})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets(secret)})
 	if err != nil {
 		return nil, err
 	}

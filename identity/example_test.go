@@ -9,12 +9,12 @@ import (
 
 // A gateway that signs users in issues tokens, and verifies them by the same secret.
 func ExampleVerifier_Verify() {
-	secret := []byte("a secret of at least 32 bytes ....")
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: secret})
+	secrets := identity.NewSecrets([]byte("a secret of at least 32 bytes ...."))
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: secrets})
 	if err != nil {
 		panic(err)
 	}
-	verifier, err := identity.NewVerifier(context.Background(), identity.Config{Secret: secret})
+	verifier, err := identity.NewVerifier(context.Background(), identity.Config{Secrets: secrets})
 	if err != nil {
 		panic(err)
 	}

@@ -38,7 +38,7 @@ func ask(t *testing.T, v *Verifier, header http.Header) (seen, *httptest.Respons
 
 func TestMiddleware(t *testing.T) {
 	t.Parallel()
-	v := verifier(t, Config{Secret: secret})
+	v := verifier(t, Config{Secrets: secrets})
 	plain, acting, service := hs256(t), hs256(t, "scope", "act-as"), hs256(t, "sub", nil, "scope", "act-as admin")
 	for name, c := range map[string]struct {
 		header    http.Header
@@ -73,7 +73,7 @@ func TestMiddleware(t *testing.T) {
 
 func TestMiddlewareRefuses(t *testing.T) {
 	t.Parallel()
-	v := verifier(t, Config{Secret: secret})
+	v := verifier(t, Config{Secrets: secrets})
 	plain, acting := "Bearer "+hs256(t), "Bearer "+hs256(t, "scope", "act-as")
 	const response = "application/graphql-response+json"
 	for name, c := range map[string]struct {
@@ -153,7 +153,7 @@ func TestMiddlewareRefuses(t *testing.T) {
 
 func TestFromInit(t *testing.T) {
 	t.Parallel()
-	v := verifier(t, Config{Secret: secret})
+	v := verifier(t, Config{Secrets: secrets})
 	plain, acting := "Bearer "+hs256(t), "Bearer "+hs256(t, "scope", "act-as")
 	upgraded := With(t.Context(), Viewer{ID: 5, Actor: 5, Scopes: []string{ScopeActAs}})
 	for name, c := range map[string]struct {

@@ -23,7 +23,10 @@ import (
 	"kith/graph/apierr"
 )
 
-var secret = []byte("a secret of more than thirty-two bytes")
+var (
+	secret  = []byte("a secret of more than thirty-two bytes")
+	secrets = NewSecrets(secret)
+)
 
 // claims are good ones, with changes; nil takes one away.
 func claims(changes ...any) jwt.MapClaims {

@@ -14,10 +14,10 @@ import (
 )
 
 // IssuerConfig says what tokens are made like, so that a [Verifier] of the same
-// Secret, Issuer, Audience and UserClaim takes them.
+// Secrets, Issuer, Audience and UserClaim takes them.
 type IssuerConfig struct {
-	// Secret signs with HS256. At least [MinSecret] bytes; required.
-	Secret []byte
+	// Secrets sign with HS256, the first of them. Required.
+	Secrets *Secrets
 
 	// Issuer becomes `iss`. Defaults to none.
 	Issuer string
@@ -38,7 +38,7 @@ type IssuerConfig struct {
 // Issuer makes tokens for users who have signed in.
 type Issuer struct{ cfg IssuerConfig }
 
-// NewIssuer refuses a short secret and a negative TTL.
+// NewIssuer refuses to do without a secret, and a negative TTL.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	if cfg.UserClaim == "" {
 		cfg.UserClaim = "sub"
@@ -50,8 +50,10 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 		cfg.Now = time.Now
 	}
 	switch {
-	case len(cfg.Secret) < MinSecret:
-		return nil, errShortSecret
+	case cfg.Secrets == nil:
+		return nil, errNoSecret
+	case checkSecrets(cfg.Secrets.all()) != nil:
+		return nil, checkSecrets(cfg.Secrets.all())
 	case cfg.TTL < time.Second:
 		return nil, errors.New("tokens must be valid for at least a second")
 	case slices.Contains(reservedClaims, cfg.UserClaim):
@@ -78,7 +80,7 @@ func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...s
 	if len(scopes) > 0 {
 		claims["scope"] = strings.Join(scopes, " ")
 	}
-	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.cfg.Secret)
+	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.cfg.Secrets.signing())
 	if err != nil {
 		return "", time.Time{}, fmt.Errorf("issue a token for user %d: %w", id, err)
 	}
@@ -87,8 +89,8 @@ func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...s
 
 // RandomSecret makes a secret for this run. Tokens signed with it are worth
 // nothing to another gateway and after a restart.
-func RandomSecret() []byte {
+func RandomSecret() *Secrets {
 	secret := make([]byte, MinSecret)
 	rand.Read(secret) // it never fails: see its documentation
-	return secret
+	return NewSecrets(secret)
 }

@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"log/slog"
+	"sync"
 )
 
 // Service is everything about who is asking, as the settings want it.
@@ -16,6 +17,9 @@ type Service struct {
 	// MadeSecret reports that no secret was configured and one was made for this run:
 	// its tokens end with it, and other gateways do not know it.
 	MadeSecret bool
+
+	stop    context.CancelFunc // of what follows the file of secrets; nil without one
+	running sync.WaitGroup
 }
 
 // Open sets everything up; the caller closes it. Errors name the setting.
@@ -23,36 +27,49 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	secret := []byte(s.JWTSecret)
-	made := len(secret) == 0 && s.JWKS == ""
+	secrets, err := s.secrets()
+	if err != nil {
+		return nil, err
+	}
+	made := secrets == nil && s.JWKS == ""
 	if made {
-		secret = RandomSecret()
+		secrets = RandomSecret()
 	}
 	service := &Service{
 		Passwords:  NewPasswords(PasswordConfig{}),
 		Limits:     NewLimits(LimitsConfig{PerHandle: s.LoginLimit, PerAddress: s.AddressLimit, PerUser: s.WriteLimit}),
 		MadeSecret: made,
 	}
-	var err error
 	if service.Proxies, err = ParseProxies(s.TrustedProxy); err != nil {
 		return nil, misset("trusted-proxy", err)
 	}
-	if len(secret) > 0 {
+	if secrets != nil {
 		service.Issuer, err = NewIssuer(IssuerConfig{
-			Secret: secret, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, TTL: s.TokenTTL,
+			Secrets: secrets, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, TTL: s.TokenTTL,
 		})
 		if err != nil {
 			return nil, misset("jwt-secret", err)
 		}
 	}
 	service.Verifier, err = NewVerifier(ctx, Config{
-		Secret: secret, JWKS: s.JWKS, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, Logger: logger,
+		Secrets: secrets, JWKS: s.JWKS, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, Logger: logger,
 	})
 	if err != nil {
 		return nil, misset("jwks", err)
+	}
+	if s.JWTSecretFile != "" {
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+		service.stop = stop
+		service.running.Go(func() { secrets.follow(ctx, s.JWTSecretFile, secretEvery, logger) })
 	}
 	return service, nil
 }
 
 // Close ends what runs in the background.
-func (s *Service) Close() { s.Verifier.Close() }
+func (s *Service) Close() {
+	if s.stop != nil {
+		s.stop()
+	}
+	s.running.Wait()
+	s.Verifier.Close()
+}

@@ -13,17 +13,18 @@ import (
 // Settings are the flags about who may ask, each with its variable of the
 // environment.
 type Settings struct {
-	JWTSecret    Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes; better given in the environment. Default: one made for this run, unless there is --jwks."`
-	JWKS         string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
-	JWTIssuer    string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any that is signed rightly."`
-	JWTAudience  []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
-	JWTUserClaim string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
-	TokenTTL     time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
-	MachineID    *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
-	TrustedProxy []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
-	LoginLimit   int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle from one address in a minute, and ten times as many from all that are not known there; 0: any number. Default: ${default}."`
-	AddressLimit int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
-	WriteLimit   int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"Posts and comments that one user may write, and favorites it may make or end, in a minute on one gateway; 0: any number. Default: ${default}."`
+	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file or --jwks."`
+	JWTSecretFile string        `name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"A file with one or two such secrets, each on a line: the first signs, both verify. It is read again every five seconds, so that the secret can be changed without a restart. Default: none."`
+	JWKS          string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
+	JWTIssuer     string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any that is signed rightly."`
+	JWTAudience   []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
+	JWTUserClaim  string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
+	TokenTTL      time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
+	MachineID     *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
+	TrustedProxy  []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
+	LoginLimit    int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle from one address in a minute, and ten times as many from all that are not known there; 0: any number. Default: ${default}."`
+	AddressLimit  int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
+	WriteLimit    int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"Posts and comments that one user may write, and favorites it may make or end, in a minute on one gateway; 0: any number. Default: ${default}."`
 }
 
 // A Secret is a text that does not get into messages and logs.
@@ -51,8 +52,6 @@ const MaxMachineID = 1<<10 - 1
 func (s *Settings) Check() error {
 	positive, notNegative := errors.New("it must be at least 1s"), errors.New("it must not be negative")
 	switch {
-	case s.JWTSecret != "" && len(s.JWTSecret) < MinSecret:
-		return misset("jwt-secret", errShortSecret)
 	case s.JWKS != "" && !named(s.JWTAudience):
 		return misset("jwt-audience", errNoAudience)
 	case slices.Contains(s.JWTAudience, ""):
@@ -69,6 +68,9 @@ func (s *Settings) Check() error {
 		return misset("write-limit", notNegative)
 	case s.AddressLimit < 0:
 		return misset("address-limit", notNegative)
+	}
+	if _, err := s.secrets(); err != nil {
+		return err
 	}
 	if err := checkJWKS(s.JWKS); err != nil {
 		return misset("jwks", err)

@@ -16,12 +16,11 @@ import (
 	"kith/storage"
 )
 
-// Config says which tokens are valid. At least one of Secret and JWKS is
+// Config says which tokens are valid. At least one of Secrets and JWKS is
 // required; with both, either kind of token is.
 type Config struct {
-	// Secret verifies tokens signed with HS256. At least [MinSecret] bytes.
-	// Defaults to none: HS256 is refused.
-	Secret []byte
+	// Secrets verify tokens signed with HS256. Defaults to none: HS256 is refused.
+	Secrets *Secrets
 
 	// JWKS is where the keys of an identity provider are, a file or an http(s)
 	// URL; they verify tokens signed with RS256, ES256 and EdDSA. Defaults to none.
@@ -112,10 +111,10 @@ func (c Config) withDefaults() Config {
 
 func (c Config) check() error {
 	switch {
-	case len(c.Secret) == 0 && c.JWKS == "":
+	case c.Secrets == nil && c.JWKS == "":
 		return errors.New("neither a secret nor keys to verify tokens with")
-	case len(c.Secret) > 0 && len(c.Secret) < MinSecret:
-		return errShortSecret
+	case c.Secrets != nil && checkSecrets(c.Secrets.all()) != nil:
+		return checkSecrets(c.Secrets.all())
 	case c.JWKS != "" && !named(c.Audience):
 		return errNoAudience
 	case slices.Contains(reservedClaims, c.UserClaim):
@@ -124,10 +123,7 @@ func (c Config) check() error {
 	return nil
 }
 
-var (
-	errShortSecret = fmt.Errorf("the secret must have at least %d bytes", MinSecret)
-	errNoAudience  = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
-)
+var errNoAudience = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
 
 // named reports whether there is at least one audience, and no empty one.
 func named(audience []string) bool {
@@ -156,7 +152,7 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 	}
 	v := &Verifier{cfg: cfg}
 	var methods []string
-	if len(cfg.Secret) > 0 {
+	if cfg.Secrets != nil {
 		methods = append(methods, methodHS256)
 	}
 	if cfg.JWKS != "" {
@@ -243,7 +239,11 @@ func (v *Verifier) key(ctx context.Context, t *jwt.Token) (any, error) {
 		return nil, errors.New("extensions that must be understood are not") // RFC 7515 §4.1.11
 	}
 	if t.Method.Alg() == methodHS256 {
-		return v.cfg.Secret, nil
+		var keys jwt.VerificationKeySet
+		for _, secret := range v.cfg.Secrets.all() {
+			keys.Keys = append(keys.Keys, secret)
+		}
+		return keys, nil
 	}
 	kid, isText := t.Header["kid"].(string)
 	if _, given := t.Header["kid"]; given && !isText {

@@ -29,7 +29,7 @@ func (r *feedRun) watch(ctx context.Context, here *subject) (list []report.Seen,
 	if err := r.loaded(ctx, there.program, &report.Feeds{}); err != nil {
 		return nil, err
 	}
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(r.secret)})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(r.secret))})
 	if err != nil {
 		return nil, err
 	}

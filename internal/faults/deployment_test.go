@@ -105,7 +105,7 @@ func (d *deployment) begin(t testing.TB, users int) {
 	t.Helper()
 	d.layOut(t, users)
 	var err error
-	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {
+	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -132,7 +132,7 @@ func newErasure(t *testing.T, location string) *erasure {
 			}
 		}
 	}
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,7 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), shardMap: shard.NewMap(shards)}
 	d.layOut(t, users)
 	var err error
-	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secret: []byte(secret)}); err != nil {
+	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))}); err != nil {
 		t.Fatal(err)
 	}
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})

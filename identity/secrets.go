@@ -1,0 +1,135 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Secrets are those that tokens of HS256 are signed with, at most [MaxSecrets], each of at
+// least [MinSecret] bytes. The first one signs, and all verify, so that a secret can be changed
+// while tokens of the old one are about. It is safe for concurrent use.
+type Secrets struct{ current atomic.Pointer[[][]byte] }
+
+// MaxSecrets is how many secrets may be valid at once: the one in use, and the one before it or after
+// it.
+const MaxSecrets = 2
+
+const (
+	// maxSecretFile is how long a file of secrets may be, in bytes.
+	maxSecretFile = 4 << 10
+
+	// secretEvery is how often a file of secrets is read again.
+	secretEvery = 5 * time.Second
+)
+
+// NewSecrets keeps secrets that do not change. [NewVerifier] and [NewIssuer] refuse short ones, and
+// too many.
+func NewSecrets(secrets ...[]byte) *Secrets {
+	s := &Secrets{}
+	s.current.Store(&secrets)
+	return s
+}
+
+func checkSecrets(secrets [][]byte) error {
+	switch {
+	case len(secrets) == 0:
+		return errNoSecret
+	case len(secrets) > MaxSecrets:
+		return fmt.Errorf("there are %d secrets, and may be %d: one that signs, and one that verifies besides", len(secrets), MaxSecrets)
+	case slices.ContainsFunc(secrets, func(secret []byte) bool { return len(secret) < MinSecret }):
+		return errShortSecret
+	}
+	return nil
+}
+
+var (
+	errNoSecret    = errors.New("there is no secret")
+	errShortSecret = fmt.Errorf("the secret must have at least %d bytes", MinSecret)
+)
+
+// signing is the secret that signs.
+func (s *Secrets) signing() []byte { return (*s.current.Load())[0] }
+
+// all are the secrets that verify.
+func (s *Secrets) all() [][]byte { return *s.current.Load() }
+
+// readSecrets reads a file with a secret on each line. Blanks around them, which editors and
+// `kubectl` leave, do not count.
+func readSecrets(name string) ([][]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	switch { // it is read repeatedly; opening a pipe may hang
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file", name)
+	case info.Size() > maxSecretFile:
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxSecretFile)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var secrets [][]byte
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 {
+			secrets = append(secrets, line)
+		}
+	}
+	return secrets, checkSecrets(secrets)
+}
+
+// follow reads a file of secrets again until the context is done. While it cannot be read, the
+// secrets at hand stay in use.
+func (s *Secrets) follow(ctx context.Context, name string, every time.Duration, logger *slog.Logger) {
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	failed := ""
+	for {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+		secrets, err := readSecrets(name)
+		switch {
+		case err != nil && err.Error() != failed: // once, not every five seconds
+			failed = err.Error()
+			logger.Warn("the secrets for tokens could not be read; those at hand stay in use", "file", name, "error", err)
+		case err == nil && !slices.EqualFunc(secrets, s.all(), bytes.Equal):
+			s.current.Store(&secrets)
+			failed = ""
+			logger.Info("the secrets for tokens have changed", "file", name, "secrets", len(secrets))
+		case err == nil:
+			failed = ""
+		}
+	}
+}
+
+// secrets are those of the settings; nil: there are none.
+func (s *Settings) secrets() (*Secrets, error) {
+	switch {
+	case s.JWTSecret != "" && s.JWTSecretFile != "":
+		return nil, misset("jwt-secret-file", errors.New("there is --jwt-secret, too: choose one of them"))
+	case s.JWTSecret != "":
+		secrets := NewSecrets([]byte(s.JWTSecret))
+		if err := checkSecrets(secrets.all()); err != nil {
+			return nil, misset("jwt-secret", err)
+		}
+		return secrets, nil
+	case s.JWTSecretFile != "":
+		lines, err := readSecrets(s.JWTSecretFile)
+		if err != nil {
+			return nil, misset("jwt-secret-file", err)
+		}
+		return NewSecrets(lines...), nil
+	}
+	return nil, nil
+}

@@ -1,0 +1,84 @@
+package identity
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/graph/apierr"
+)
+
+// TestTwoSecrets verify during a change, and the first of them signs.
+func TestTwoSecrets(t *testing.T) {
+	t.Parallel()
+	next, other := []byte("the next secret of at least 32 bytes"), []byte("some other secret of at least 32 bytes")
+	both := NewSecrets(next, secret)
+	v := verifier(t, Config{Secrets: both})
+	for _, c := range []struct {
+		key  []byte
+		code apierr.Code
+	}{{secret, ""}, {next, ""}, {other, apierr.CodeUnauthenticated}} {
+		if _, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodHS256, c.key, "", claims())); codeOf(err) != c.code {
+			t.Errorf("signed with %q: %v", c.key, err)
+		}
+	}
+	issuer, err := NewIssuer(IssuerConfig{Secrets: both})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := issuer.Issue(7, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verifier(t, Config{Secrets: NewSecrets(next)}).Verify(t.Context(), token); err != nil {
+		t.Errorf("the first does not sign: %v", err)
+	}
+}
+
+// TestSecretFile is read again while the gateway runs. What cannot be read changes nothing.
+func TestSecretFile(t *testing.T) {
+	t.Parallel()
+	next := []byte("the next secret of at least 32 bytes")
+	file := fileOf(t, append([]byte("\n  "), append(secret, " \r\n"...)...))
+	lines, err := readSecrets(file)
+	if err != nil || len(lines) != 1 || !bytes.Equal(lines[0], secret) {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	s := NewSecrets(lines...)
+	var log syncBuffer
+	done := make(chan struct{})
+	t.Cleanup(func() { <-done })
+	go func() {
+		defer close(done)
+		s.follow(t.Context(), file, time.Millisecond, slog.New(slog.NewTextHandler(&log, nil)))
+	}()
+	write := func(text []byte) {
+		t.Helper()
+		if err := os.WriteFile(file+"+", text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(file+"+", file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(bytes.Join([][]byte{next, secret}, []byte("\n")))
+	eventually(t, "both are known", func() bool { return len(s.all()) == 2 && bytes.Equal(s.signing(), next) })
+	write(secret[:31])
+	eventually(t, "the short one is reported", func() bool { return strings.Contains(log.String(), "at least 32 bytes") })
+	if !bytes.Equal(s.signing(), next) {
+		t.Error("a short secret is used")
+	}
+	write(next)
+	eventually(t, "the old one is gone", func() bool { return len(s.all()) == 1 })
+	if text := log.String(); strings.Contains(text, "thirty-two") || strings.Contains(text, "next secret") {
+		t.Errorf("the log shows a secret: %s", text)
+	}
+	if n := strings.Count(log.String(), "could not be read"); n != 1 {
+		t.Errorf("the same failure is reported %d times", n)
+	}
+}
