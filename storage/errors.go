@@ -43,6 +43,9 @@ var (
 	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.
 	ErrKeyTaken = errors.New("client key is taken")
 
+	// ErrIdentityTaken: the identity stands for another user.
+	ErrIdentityTaken = errors.New("identity is taken")
+
 	// ErrLogPruned: a part of the requested log has been removed.
 	ErrLogPruned = errors.New("log pruned")
 

@@ -150,6 +150,7 @@ type Store interface {
 	Reader
 	Writer
 	AccountStore
+	IdentityStore
 	EdgeChanger
 	RequestChanger
 	MarkWriter

@@ -22,19 +22,20 @@ import (
 // If the context of a call has ended before it starts, the call does nothing and answers every key
 // with the context's error.
 type Store struct {
-	mu        sync.RWMutex
-	users     map[storage.UserID]storage.User
-	passwords map[storage.UserID]string // hashes
-	handles   map[string]claim
-	counts    map[storage.UserID]storage.Counts
-	tables    [len(storage.AllSides)]table // by storage.Side
-	messages  map[storage.Pair]string      // of requests that are pending
-	log       relationLog
-	leases    map[string]map[int]lease // kind → slot
-	marks     map[storage.Pair]storage.EdgeMark
-	dismissed map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
-	active    map[storage.UserID]storage.Day                       // the last day of each
-	states    map[storage.UserID]storage.StateChange               // the last change of each
+	mu         sync.RWMutex
+	users      map[storage.UserID]storage.User
+	passwords  map[storage.UserID]string // hashes
+	handles    map[string]claim
+	identities map[storage.Identity]storage.UserID
+	counts     map[storage.UserID]storage.Counts
+	tables     [len(storage.AllSides)]table // by storage.Side
+	messages   map[storage.Pair]string      // of requests that are pending
+	log        relationLog
+	leases     map[string]map[int]lease // kind → slot
+	marks      map[storage.Pair]storage.EdgeMark
+	dismissed  map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
+	active     map[storage.UserID]storage.Day                       // the last day of each
+	states     map[storage.UserID]storage.StateChange               // the last change of each
 
 	checkpoints map[string][]byte
 
@@ -80,16 +81,17 @@ func endOf(side storage.Side, pair storage.Pair) end { return end{side.Peer(pair
 // New returns an empty store.
 func New(options ...Option) *Store {
 	s := &Store{
-		users:     make(map[storage.UserID]storage.User),
-		passwords: make(map[storage.UserID]string),
-		handles:   make(map[string]claim),
-		counts:    make(map[storage.UserID]storage.Counts),
-		messages:  make(map[storage.Pair]string),
-		leases:    make(map[string]map[int]lease),
-		marks:     make(map[storage.Pair]storage.EdgeMark),
-		dismissed: make(map[storage.UserID]map[storage.UserID]storage.Micros),
-		active:    make(map[storage.UserID]storage.Day),
-		states:    make(map[storage.UserID]storage.StateChange),
+		users:      make(map[storage.UserID]storage.User),
+		passwords:  make(map[storage.UserID]string),
+		handles:    make(map[string]claim),
+		identities: make(map[storage.Identity]storage.UserID),
+		counts:     make(map[storage.UserID]storage.Counts),
+		messages:   make(map[storage.Pair]string),
+		leases:     make(map[string]map[int]lease),
+		marks:      make(map[storage.Pair]storage.EdgeMark),
+		dismissed:  make(map[storage.UserID]map[storage.UserID]storage.Micros),
+		active:     make(map[storage.UserID]storage.Day),
+		states:     make(map[storage.UserID]storage.StateChange),
 
 		checkpoints: make(map[string][]byte),
 

@@ -180,8 +180,8 @@ WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
 // erasedAtOnce is how many rows one step removes: locks of a few milliseconds.
 const erasedAtOnce = 500
 
-// Erase implements [storage.StateStore]. First the handle goes, which lies on another
-// shard, then what may be many rows, in small steps, and last the user, in one
+// Erase implements [storage.StateStore]. First the handle and the identities go, which lie on other
+// shards, then what may be many rows, in small steps, and last the user, in one
 // transaction with the new state: a crash before it leaves a user to be erased again.
 //
 // What comes late brings nothing back that could be seen. The tombstones of the user's
@@ -197,6 +197,9 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, r.Value)
 	}
 	if err := s.releaseHandle(ctx, user); err != nil {
+		return err
+	}
+	if err := s.eraseIdentities(ctx, user); err != nil {
 		return err
 	}
 	if err := s.eraseComments(ctx, user); err != nil {

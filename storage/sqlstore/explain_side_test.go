@@ -301,6 +301,12 @@ func runSideWrites(t *testing.T, s *Store) {
 			t.Fatal(err)
 		}
 	}
+	if err := s.LinkIdentity(ctx, identityOf(950), 950, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.eraseIdentities(ctx, 950); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.releaseHandle(ctx, 950); err != nil { // of one who is there when it is explained
 		t.Fatal(err)
 	}

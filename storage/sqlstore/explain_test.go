@@ -94,6 +94,11 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 	}
 }
 
+// identityOf is the identity of a user whose plans are checked.
+func identityOf(id storage.UserID) storage.Identity {
+	return storage.Identity{Issuer: "https://id.example.org", Subject: id.String()}
+}
+
 // ofAllBuckets is a statement of digests as it stands in the source, without what it gets for some buckets.
 func ofAllBuckets(text string) string {
 	for _, condition := range sqlOfBuckets {
@@ -115,6 +120,11 @@ func fillForPlans(t *testing.T, s *Store) {
 		if c.Err != nil {
 			t.Fatal(c.Err)
 		}
+	}
+	if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), `
+INSERT INTO identities (digest, user_id, issuer, subject, linked_at)
+SELECT handle, user_id, 'https://id.example.org', handle, 1 FROM handles`); err != nil {
+		t.Fatal(err)
 	}
 	var edges []storage.Edge
 	for from := storage.UserID(1); from <= 5000; from++ {
@@ -146,7 +156,7 @@ INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
 SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_user_id > 2500`); err != nil {
 		t.Fatal(err)
 	}
-	analyze := []string{"ANALYZE TABLE users, handles, edge_marks, following, follower, friend_request, friend_request_inbox, user_counts"}
+	analyze := []string{"ANALYZE TABLE users, handles, identities, edge_marks, following, follower, friend_request, friend_request_inbox, user_counts"}
 	if s.HasLog() {
 		analyze = []string{"ANALYZE"}
 	}
@@ -163,12 +173,14 @@ func runHotLookUps(ctx context.Context, s *Store) {
 	for _, n := range []int{1, 20, 500, 899} {
 		ids := make([]storage.UserID, n)
 		handles := make([]string, n)
+		identities := make([]storage.Identity, n)
 		ofOne := make([]storage.Pair, n)
 		ofMany := make([]storage.Pair, n)
 		ofSecond := make([]storage.Pair, n)
 		for i := range ids {
 			ids[i] = storage.UserID(1 + i*5)
 			handles[i] = fmt.Sprintf("user_%d", 1+i*5)
+			identities[i] = identityOf(ids[i])
 			ofOne[i] = storage.Pair{From: 1, To: ids[i]}
 			ofMany[i] = storage.Pair{From: ids[i], To: 2}
 			ofSecond[i] = storage.Pair{From: 2, To: ids[i]}
@@ -193,6 +205,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			look[storage.Edge](ofOne[:min(n, 50)]...), look[storage.Edge](storage.Pair{From: 7, To: ids[0]}),
 		}})
 		s.UserIDs(ctx, handles)
+		s.UsersOfIdentities(ctx, identities)
 		s.Counts(ctx, ids)
 		s.firstOfEach(ctx, []storage.User{{ID: 1}}, make([]storage.Result[bool], 1))
 		for _, side := range storage.Sides {

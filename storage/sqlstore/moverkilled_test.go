@@ -43,7 +43,7 @@ func half(from, to int) sqlstore.Move {
 
 // steps are those of a move, each of which begins with its name.
 var steps = []string{
-	"begin", "leave", "copy users", "copy user_counts", "copy user_states", "copy handles", "copy following", "copy follower", "copy friend_request",
+	"begin", "leave", "copy users", "copy user_counts", "copy user_states", "copy handles", "copy identities", "copy following", "copy follower", "copy friend_request",
 	"copy friend_request_inbox", "copy edge_marks", "copy suggestion_dismissals", "copy post", "copy post_counts", "copy comment", "compare", "close", "last rows", "decide", "wait", "open", "keep", "remove",
 }
 

@@ -62,6 +62,10 @@ func (w *writer) touchHandle(handle string) {
 	w.Touch(db.MovedRow{Kind: db.HandleRow, Handle: handle})
 }
 
+func (w *writer) touchIdentity(digest string) {
+	w.Touch(db.MovedRow{Kind: db.IdentityRow, Handle: digest})
+}
+
 // touchEdges notes that rows of edges or requests are written.
 func (w *writer) touchEdges(side storage.Side, edges []storage.Edge) {
 	for _, e := range edges {

@@ -31,6 +31,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return apply{h} },
 		func(h *harness) any { return applyCounts{h} },
 		func(h *harness) any { return accounts{h} },
+		func(h *harness) any { return identities{h} },
 		func(h *harness) any { return changes{h} },
 		func(h *harness) any { return inverse{h} },
 		func(h *harness) any { return blocking{h} },

@@ -52,6 +52,17 @@ var wrongStores = []struct {
 	{"ended contexts are served", func(s *memory.Store) storage.Store { return deaf{s} }, "cancellation/ReadsAreRefused", promiseOnly},
 	{"edges make it not empty", func(s *memory.Store) storage.Store { return emptyByCounts{s} }, "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
 
+	{"a taken identity is given", func(s *memory.Store) storage.Store { return identitiesGiven{s} }, "identities/ItStaysThatOfItsUser", promiseOnly},
+	{"an identity is linked once", func(s *memory.Store) storage.Store { return identityOnce{s} }, "identities/AgainItChangesNothing", promiseOnly},
+	{"issuer and subject are one text", func(s *memory.Store) storage.Store { return identityAsText{s, oneText} }, "identities/TheyAreComparedExactly", promiseOnly},
+	{"texts of identities are made to fit", func(s *memory.Store) storage.Store { return identityAsText{s, cutText} }, "identities/WhatIsNoneIsNotFound", promiseOnly},
+	{"a user has one identity", func(s *memory.Store) storage.Store {
+		return &oneIdentity{Store: s, has: map[storage.UserID]storage.Identity{}}
+	}, "identities/AUserMayHaveSeveral", promiseOnly},
+	{"identities outlive their users", func(s *memory.Store) storage.Store {
+		return &identitiesStay{Store: s, linked: map[storage.Identity]storage.UserID{}}
+	}, "identities/AUserWhoIsErasedHasNone", promiseOnly},
+
 	{"handles are not unique", func(s *memory.Store) storage.Store { return handleForAll{s} }, "creation/ATakenHandleIsRefused", historiesToo},
 	{"existing users are overwritten", func(s *memory.Store) storage.Store { return newOverwrites(s) }, "creation/AnExistingUserIsNotChanged", historiesToo},
 	{"new users have no counts", func(s *memory.Store) storage.Store { return countsByEdges{s} }, "creation/CountsAreMadeWithTheUser", historiesToo},

@@ -32,7 +32,11 @@ const (
 	CommentRow  = RowKind(9)  // the peer is the number of the comment
 	favoriteRow = RowKind(10) // of favorite; the peer is the author: all favorites of the author's posts are meant
 	inboxRow    = RowKind(11) // of favorite_inbox; the peer is the user: all favorites of the user are meant
+	IdentityRow = RowKind(12) // its digest stands in the place of a handle
 )
+
+// ByText reports whether the rows are found by a text, in [MovedRow.Handle], and have no owner.
+func (k RowKind) ByText() bool { return k == HandleRow || k == IdentityRow }
 
 // KindOf is the kind of the rows of a side.
 func KindOf(side storage.Side) RowKind {
@@ -49,12 +53,12 @@ func KindOf(side storage.Side) RowKind {
 type MovedRow struct {
 	Kind        RowKind
 	Owner, Peer storage.UserID // Peer is 0 if all of the owner are meant
-	Handle      string         // of a HandleRow, which has no owner
+	Handle      string         // of a kind that is [RowKind.ByText]
 }
 
 // Bucket is the bucket in which the rows are.
 func (r MovedRow) Bucket() int {
-	if r.Kind == HandleRow {
+	if r.Kind.ByText() {
 		return shard.BucketOfHandle(r.Handle)
 	}
 	return shard.BucketOf(r.Owner)

@@ -257,10 +257,10 @@ func (m *Mover) changesOf(ctx context.Context, kind db.RowKind, noted []db.Moved
 			continue
 		}
 		seen[r] = true
-		switch kind {
-		case db.HandleRow:
+		switch {
+		case kind.ByText():
 			keys = append(keys, row{r.Handle})
-		case db.UserRows, db.Dismissals:
+		case kind == db.UserRows, kind == db.Dismissals:
 			keys = append(keys, row{int64(r.Owner)})
 		default:
 			keys = append(keys, row{int64(r.Owner), int64(r.Peer)})

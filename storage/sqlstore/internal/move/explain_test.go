@@ -75,7 +75,7 @@ func explainSpans(t *testing.T, d *db.DB) {
 			last = append(last, int64(5))
 		}
 		upTo := any(int64(9))
-		if table.kind == db.HandleRow {
+		if table.kind.ByText() {
 			last, upTo = row{"a"}, "b"
 		}
 		for _, s := range []span{{}, {after: last}, {after: last, upTo: upTo, of: few}, {after: last[:1], of: few}, {upTo: upTo, of: few}} {

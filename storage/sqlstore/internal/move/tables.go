@@ -17,7 +17,7 @@ import (
 type table struct {
 	name    string
 	kind    db.RowKind
-	keys    []string // of the primary key: a user, or a handle, and perhaps another user or a post, or both
+	keys    []string // of the primary key: a user, or a handle or digest, and perhaps another user or a post, or both
 	columns []string // the others that are copied
 	texts   []string // those of both that are not integers
 }
@@ -29,6 +29,7 @@ var tables = []table{
 		"favorite_count", "total_favorited"}, nil},
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}, nil},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},
+	{"identities", db.IdentityRow, []string{"digest"}, []string{"user_id", "issuer", "subject", "linked_at"}, []string{"digest", "issuer", "subject"}},
 	{"following", db.KindOf(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}, nil},
 	{"follower", db.KindOf(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
 	{"friend_request", db.KindOf(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}, []string{"message"}},
@@ -59,7 +60,7 @@ func (t table) key(r row) row { return r[:len(t.keys)] }
 func (t table) note(key row) db.MovedRow {
 	r := db.MovedRow{Kind: t.kind}
 	switch {
-	case t.kind == db.HandleRow:
+	case t.kind.ByText():
 		r.Handle = key[0].(string)
 		return r
 	case t.kind != db.UserRows && t.kind != db.Dismissals:
@@ -71,8 +72,8 @@ func (t table) note(key row) db.MovedRow {
 
 // bucket is the bucket in which a row is.
 func (t table) bucket(r row) int {
-	if handle, ok := r[0].(string); ok {
-		return shard.BucketOfHandle(handle)
+	if text, ok := r[0].(string); ok {
+		return shard.BucketOfHandle(text)
 	}
 	return shard.BucketOf(storage.UserID(r[0].(int64)))
 }

@@ -1,0 +1,131 @@
+package storagetest
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"kith/storage"
+)
+
+// identities: for whom identities of providers stand.
+type identities struct{ *harness }
+
+// identity is one of its own.
+func (s identities) identity() storage.Identity {
+	return storage.Identity{Issuer: "https://id.example.org/", Subject: fmt.Sprintf("auth0|%d", s.id())}
+}
+
+func (s identities) link(t *testing.T, id storage.Identity, user storage.UserID) {
+	t.Helper()
+	if err := s.store.LinkIdentity(t.Context(), id, user, at(1)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantOwners looks identities up together; 0 is nobody.
+func (s identities) wantOwners(t *testing.T, ids []storage.Identity, owners ...storage.UserID) {
+	t.Helper()
+	for i, r := range s.store.UsersOfIdentities(t.Context(), ids) {
+		if r.Err != nil || r.Value != owners[i] || r.Found != (owners[i] != 0) {
+			t.Errorf("identity %d of %+v: %+v, want %d", i, ids[i], r, owners[i])
+		}
+	}
+}
+
+func (s identities) ALinkIsFound(t *testing.T) {
+	a, b, users := s.identity(), s.identity(), s.ids(2)
+	s.wantOwners(t, []storage.Identity{a}, 0)
+	s.link(t, a, users[0])
+	s.link(t, b, users[1])
+	s.wantOwners(t, []storage.Identity{b, s.identity(), a, b}, users[1], 0, users[0], users[1])
+}
+
+func (s identities) AgainItChangesNothing(t *testing.T) {
+	id, user := s.identity(), s.id()
+	for range 2 {
+		s.link(t, id, user)
+	}
+	s.wantOwners(t, []storage.Identity{id}, user)
+}
+
+func (s identities) ItStaysThatOfItsUser(t *testing.T) {
+	id, users := s.identity(), s.ids(2)
+	s.link(t, id, users[0])
+	wantIs(t, s.store.LinkIdentity(t.Context(), id, users[1], at(2)), storage.ErrIdentityTaken)
+	s.wantOwners(t, []storage.Identity{id}, users[0])
+}
+
+// What differs in a letter's case, in a blank, or in where the issuer ends, is another identity.
+func (s identities) TheyAreComparedExactly(t *testing.T) {
+	n := s.id().String()
+	ids := []storage.Identity{
+		{Issuer: "https://a.example/", Subject: "x" + n}, {Issuer: "https://a.example/", Subject: "X" + n}, {Issuer: "https://a.example/", Subject: "x" + n + " "},
+		{Issuer: "https://a.example", Subject: "/x" + n}, {Issuer: "https://A.example/", Subject: "x" + n}, {Issuer: "https://a.example/", Subject: "é" + n},
+		{Issuer: "https://a.example/", Subject: "e\u0301" + n}, {Issuer: "https://a.example/", Subject: "%" + n}, {Issuer: "https://a.example/", Subject: "'; --" + n},
+		{Issuer: strings.Repeat("i", storage.MaxIdentityText), Subject: strings.Repeat("s", storage.MaxIdentityText-len(n)) + n},
+	}
+	users := s.ids(len(ids))
+	for i, id := range ids {
+		s.link(t, id, users[i])
+	}
+	s.wantOwners(t, ids, users...)
+}
+
+func (s identities) WhatIsNoneIsNotFound(t *testing.T) {
+	long := strings.Repeat("x", storage.MaxIdentityText+1)
+	good, user := s.identity(), s.id()
+	s.link(t, good, user)
+	s.link(t, storage.Identity{Issuer: long[1:], Subject: "x"}, user)
+	s.link(t, storage.Identity{Issuer: "x", Subject: long[1:]}, user)
+	s.wantOwners(t, []storage.Identity{{}, {Issuer: good.Issuer}, {Subject: good.Subject}, good, {Issuer: long, Subject: "x"}, {Issuer: "x", Subject: long}, {Issuer: "x", Subject: "\xff"}},
+		0, 0, 0, user, 0, 0, 0)
+}
+
+func (s identities) AUserMayHaveSeveral(t *testing.T) {
+	a, b, user := s.identity(), s.identity(), s.id()
+	s.link(t, a, user)
+	s.link(t, b, user)
+	s.wantOwners(t, []storage.Identity{a, b}, user, user)
+}
+
+func (s identities) OneOfManyGetsIt(t *testing.T) {
+	id, users := s.identity(), s.ids(workers)
+	errs := make([]error, workers)
+	var all sync.WaitGroup
+	for i, user := range users {
+		all.Go(func() { errs[i] = s.store.LinkIdentity(t.Context(), id, user, at(1)) })
+	}
+	all.Wait()
+	var owner storage.UserID
+	for i, err := range errs {
+		switch {
+		case err == nil && owner == 0:
+			owner = users[i]
+		case !errors.Is(err, storage.ErrIdentityTaken):
+			t.Errorf("user %d: %v", i, err)
+		}
+	}
+	s.wantOwners(t, []storage.Identity{id}, owner)
+}
+
+func (s identities) AUserWhoIsErasedHasNone(t *testing.T) {
+	users := s.newUsers(t, 2)
+	ids := make([]storage.Identity, 8) // on several shards
+	owners := make([]storage.UserID, len(ids))
+	for i := range ids {
+		ids[i] = s.identity()
+		s.link(t, ids[i], users[0].ID)
+	}
+	other := s.identity()
+	s.link(t, other, users[1].ID)
+	s.setState(t, users[0].ID, storage.Deleting, 1, true)
+	if err := s.store.Erase(t.Context(), users[0].ID, at(2)); err != nil {
+		t.Fatal(err)
+	}
+	s.wantOwners(t, ids, owners...)
+	s.wantOwners(t, []storage.Identity{other}, users[1].ID)
+	s.link(t, ids[0], users[1].ID)
+}

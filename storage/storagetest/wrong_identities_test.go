@@ -1,0 +1,110 @@
+package storagetest_test
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Mistakes about identities of providers.
+
+type identitiesGiven struct{ *memory.Store }
+
+func (s identitiesGiven) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
+		return nil // as an INSERT IGNORE that nobody looks behind
+	}
+	return s.Store.LinkIdentity(ctx, id, user, at)
+}
+
+type identityOnce struct{ *memory.Store }
+
+func (s identityOnce) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
+		return storage.ErrIdentityTaken
+	}
+	return s.Store.LinkIdentity(ctx, id, user, at)
+}
+
+// identityAsText makes another identity of each, as a key would that does not tell them apart.
+type identityAsText struct {
+	*memory.Store
+	key func(storage.Identity) storage.Identity
+}
+
+func (s identityAsText) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
+	keys := make([]storage.Identity, len(ids))
+	for i, id := range ids {
+		keys[i] = s.key(id)
+	}
+	return s.Store.UsersOfIdentities(ctx, keys)
+}
+
+func (s identityAsText) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	return s.Store.LinkIdentity(ctx, s.key(id), user, at)
+}
+
+func oneText(id storage.Identity) storage.Identity {
+	return storage.Identity{Issuer: "all", Subject: id.Issuer + id.Subject}
+}
+
+func cutText(id storage.Identity) storage.Identity {
+	cut := func(text string) string {
+		if text == "" {
+			return "x"
+		}
+		return strings.ToValidUTF8(text[:min(len(text), storage.MaxIdentityText)], "x")
+	}
+	return storage.Identity{Issuer: cut(id.Issuer), Subject: cut(id.Subject)}
+}
+
+type oneIdentity struct {
+	*memory.Store
+	mu  sync.Mutex
+	has map[storage.UserID]storage.Identity
+}
+
+func (s *oneIdentity) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if had, other := s.has[user]; other && had != id {
+		return nil
+	}
+	err := s.Store.LinkIdentity(ctx, id, user, at)
+	if err == nil {
+		s.has[user] = id
+	}
+	return err
+}
+
+// identitiesStay links what Erase has removed once more.
+type identitiesStay struct {
+	*memory.Store
+	mu     sync.Mutex
+	linked map[storage.Identity]storage.UserID
+}
+
+func (s *identitiesStay) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	err := s.Store.LinkIdentity(ctx, id, user, at)
+	if err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.linked[id] = user
+	}
+	return err
+}
+
+func (s *identitiesStay) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	err := s.Store.Erase(ctx, user, at)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, owner := range s.linked {
+		if owner == user && err == nil {
+			err = s.Store.LinkIdentity(ctx, id, owner, at)
+		}
+	}
+	return err
+}
