@@ -63,7 +63,10 @@ type Accounts struct {
 	Limits    Limits
 	Now       func() time.Time
 
-	// Changed hears of passwords that have been changed, so that older tokens end.
+	// Identities are the subjects of providers; nil: none are mapped.
+	Identities *Identities
+
+	// Changed hears of users who have changed the password or signed out, so that older tokens end.
 	Changed func(id storage.UserID, at storage.Micros)
 	// Active hears of users who have signed in. Nil: nobody does.
 	Active func(id storage.UserID)
@@ -76,9 +79,15 @@ type Session struct {
 	Expires time.Time
 }
 
-// Register makes a user with a password and signs it in.
+// Register makes a user and signs it in: with a password, or without one somebody whom a provider has
+// signed in.
 func (a *Accounts) Register(ctx context.Context, handle, name, password string) (Session, error) {
-	if a.Tokens == nil {
+	caller, _ := identity.Caller(ctx)
+	provided := caller.Identity.Valid() && a.Identities != nil
+	switch {
+	case provided && password != "":
+		return Session{}, apierr.BadInput("leave the password out: your identity provider signs you in")
+	case !provided && a.Tokens == nil:
 		return Session{}, apierr.Forbidden("users are made by the identity provider of this server")
 	}
 	handle, err := a.newHandle(handle)
@@ -90,6 +99,9 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	}
 	if err := a.Limits.SignUp(identity.AddressOf(ctx)); err != nil {
 		return Session{}, err
+	}
+	if provided {
+		return a.registerIdentity(ctx, caller, handle, name)
 	}
 	hash, err := a.Passwords.Hash(ctx, password)
 	if err != nil {
@@ -103,7 +115,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	user := storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}
 	switch err := a.Store.Register(ctx, user, hash); {
 	case errors.Is(err, storage.ErrHandleTaken):
-		return Session{}, apierr.BadInput("the handle %q is taken", handle)
+		return Session{}, handleTaken(handle)
 	case err != nil:
 		return Session{}, fmt.Errorf("register %s: %w", handle, err)
 	}
@@ -278,7 +290,7 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 	r := a.Store.CreateUsers(ctx, []storage.User{user})[0]
 	switch {
 	case errors.Is(r.Err, storage.ErrHandleTaken):
-		return apierr.BadInput("the handle %q is taken", handle)
+		return handleTaken(handle)
 	case r.Err != nil:
 		return fmt.Errorf("create user %s: %w", id, r.Err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts"
 	"kith/accounts/ids"
@@ -42,6 +43,7 @@ type parts struct {
 	tokens      *consistency.Tokens
 	cursors     *cursor.Sealer
 	hiddenUsers *accounts.HiddenUsers
+	identities  *accounts.Identities
 	relations   *social.Relations
 	states      *accounts.States
 	accounts    *accounts.Accounts
@@ -122,7 +124,8 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	if err := p.hiddenUsers.Refresh(ctx); err != nil {
 		return Misset("store", err)
 	}
-	p.identity.Verifier.Heed(p.hiddenUsers.Passwords)
+	p.identities = accounts.NewIdentities(p.store, time.Now)
+	p.identity.Verifier.Heed(p.hiddenUsers.Passwords, p.identities)
 	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
@@ -136,7 +139,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	p.closers = append(p.closers, deployment.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
 		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
-		Limits: p.identity.Limits, Now: time.Now,
+		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities,
 		Changed: func(id storage.UserID, at storage.Micros) {
 			p.hiddenUsers.Passwords.Note(id, at)
 			bus.Send(ctx, events.State(id))
@@ -194,6 +197,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },
 		Identify:       identify(p.identity),
+		MayAsk:         mayAsk,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
 			Init: p.identity.Verifier.FromInit, Expires: expires, Revoked: p.revoked, Party: party,
@@ -245,6 +249,19 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return identity.Addressed(s.Proxies, identity.Middleware(s.Verifier, next))
 	}
+}
+
+// mayAsk refuses all but registering to whom a provider has signed in and nobody knows.
+func mayAsk(ctx context.Context, op *ast.OperationDefinition) error {
+	if caller, _ := identity.Caller(ctx); !caller.Unknown() {
+		return nil
+	}
+	for _, selection := range op.SelectionSet {
+		if field, ok := selection.(*ast.Field); !ok || op.Operation != ast.Mutation || field.Name != "register" {
+			return identity.ErrUnknown
+		}
+	}
+	return nil
 }
 
 // expires is when the viewer's connection ends: with the token.

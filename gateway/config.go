@@ -8,6 +8,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
@@ -28,6 +29,10 @@ type Config struct {
 	// Identify finds out who sends a request to /graphql and puts that into its
 	// context, or refuses it. Defaults to nobody being asked.
 	Identify func(http.Handler) http.Handler
+
+	// MayAsk refuses an operation as a whole, by who asks. Subscriptions are not asked about: their
+	// fields refuse. Defaults to refusing none.
+	MayAsk func(context.Context, *ast.OperationDefinition) error
 
 	// Limits bounds each query. For its defaults see [limits.Limits].
 	Limits limits.Limits
@@ -108,6 +113,9 @@ const (
 )
 
 func (c Config) withDefaults() Config {
+	if c.MayAsk == nil {
+		c.MayAsk = func(context.Context, *ast.OperationDefinition) error { return nil }
+	}
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }
 	}

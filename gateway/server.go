@@ -7,6 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
@@ -69,6 +71,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func aroundAnswers(cfg Config) graphql.ResponseMiddleware {
 	limit := direct.Limit(cfg.MaxAnswer)
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+		if op := graphql.GetOperationContext(ctx).Operation; op != nil && op.Operation != ast.Subscription {
+			if err := cfg.MayAsk(ctx, op); err != nil {
+				return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
+			}
+		}
 		ctx = limit.With(ctx)
 		if cfg.Consistency == nil {
 			return bounded(next(ctx), cfg.MaxAnswer)

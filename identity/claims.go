@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"time"
@@ -16,7 +17,7 @@ const maxSeconds = 253402300799
 
 // viewer reads the claims of a token whose signature, issuer and audience are
 // right.
-func (v *Verifier) viewer(claims jwt.MapClaims) (Viewer, error) {
+func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaims) (Viewer, error) {
 	for _, name := range []string{"exp", "nbf", "iat"} {
 		if !isTime(claims[name]) {
 			return Viewer{}, errIncomplete
@@ -35,19 +36,41 @@ func (v *Verifier) viewer(claims jwt.MapClaims) (Viewer, error) {
 	}
 	viewer := Viewer{Scopes: scopes, Expires: exp.UTC().Truncate(time.Microsecond)}
 	// A service may call itself what it likes: tokens of client credentials name the client.
-	viewer.ID = userOf(claims, v.cfg.UserClaim)
-	if viewer.ID == 0 && !viewer.Has(ScopeActAs) && !viewer.Has(ScopeAdmin) {
+	isService := viewer.Has(ScopeActAs) || viewer.Has(ScopeAdmin)
+	if from.mapped {
+		viewer.Identity = storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)}
+		viewer.ID, err = v.mapped(ctx, viewer.Identity)
+	} else {
+		viewer.ID = userOf(claims, from.userClaim)
+	}
+	switch {
+	case err != nil && !isService:
+		return Viewer{}, err
+	case viewer.ID == 0 && !isService && !viewer.Identity.Valid():
 		return Viewer{}, errUserless
 	}
 	viewer.Actor = viewer.ID
 	return viewer, nil
 }
 
-// passwordOf reads which change of the password ends a token: any after the time that it
-// names. Of a token without one, made by another program, its own time is taken. One
+// mapped is the user for whom an identity stands, 0 if there is none.
+func (v *Verifier) mapped(ctx context.Context, id storage.Identity) (storage.UserID, error) {
+	if v.identities == nil || !id.Valid() {
+		return 0, nil
+	}
+	user, err := v.identities.UserOf(ctx, id)
+	if err != nil {
+		v.cfg.Logger.WarnContext(ctx, "the user of a token could not be looked up", "error", err)
+		return 0, errUnmapped
+	}
+	return user, nil
+}
+
+// passwordOf reads which change of the password, or signing out, ends a token: any after the time that
+// it names. Of a token without one, made by a provider or another program, its own time is taken. One
 // without either does not end by it.
-func passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
-	if claim, given := claims[claimPassword]; given {
+func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
+	if claim, given := claims[claimPassword]; given && s.secrets != nil { // a provider may mean something else by it
 		number, ok := claim.(json.Number)
 		if !ok {
 			return 0, false, errIncomplete
@@ -76,6 +99,17 @@ func isTime(claim any) bool {
 	}
 	seconds, err := number.Float64()
 	return err == nil && seconds >= 0 && seconds <= maxSeconds
+}
+
+// subjectOf reads a provider's name for the user, as it is written; "" where there is none.
+func subjectOf(claims jwt.MapClaims, name string) string {
+	switch claim := claims[name].(type) {
+	case string:
+		return claim
+	case json.Number:
+		return claim.String()
+	}
+	return ""
 }
 
 // userOf reads the user's id, 0 where the token names none.

@@ -22,6 +22,7 @@ const (
 //	401 UNAUTHENTICATED  the token is not valid, or Kith-Viewer comes without one
 //	403 FORBIDDEN        Kith-Viewer, and the token may not act for others
 //	400 BAD_USER_INPUT   Kith-Viewer is no user's id
+//	503 UNAVAILABLE      the user of a provider's token cannot be looked up
 func Middleware(v *Verifier, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		authorization, viewer := r.Header.Values(headerAuthorization), r.Header.Values(headerViewer)
@@ -134,6 +135,8 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="kith", error="insufficient_scope", scope="`+ScopeActAs+`"`)
 	case apierr.CodeBadInput:
 		status = http.StatusBadRequest
+	case apierr.CodeUnavailable:
+		status = http.StatusServiceUnavailable
 	}
 	body, err := json.Marshal(map[string]any{"errors": []any{
 		map[string]any{"message": known.Message, "extensions": known.Extensions()},

@@ -115,6 +115,11 @@ func providerJWKS(t testing.TB) []byte {
 	return jwksOf(t, publicKey("r", k.rsa), publicKey("e", k.ec), publicKey("d", k.ed))
 }
 
+// provide is a provider of any issuer, with its keys at a location.
+func provide(location string) []Provider {
+	return []Provider{{JWKS: location, Audience: []string{"kith"}}}
+}
+
 func fileOf(t testing.TB, text []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "jwks.json")

@@ -53,12 +53,12 @@ type jwks struct {
 }
 
 // openJWKS reads the keys for the first time and then again in the background.
-func openJWKS(ctx context.Context, cfg Config) (*jwks, error) {
+func openJWKS(ctx context.Context, cfg Config, location string) (*jwks, error) {
 	j := &jwks{every: cfg.RefreshEvery, logger: cfg.Logger, demand: rate.NewLimiter(rate.Every(cfg.RefreshGap), demandBurst)}
-	if u, ok := asURL(cfg.JWKS); ok {
+	if u, ok := asURL(location); ok {
 		j.name, j.read = u.Host+u.Path, urlReader(cfg.Client, u)
 	} else {
-		j.name, j.read = cfg.JWKS, fileReader(cfg.JWKS)
+		j.name, j.read = location, fileReader(location)
 	}
 	if err := j.load(ctx); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ import (
 // the configuration says so.
 func provided(t *testing.T, location string, cfg Config) *Verifier {
 	t.Helper()
-	cfg.JWKS, cfg.Audience = location, []string{"kith"}
+	cfg.Providers = []Provider{{JWKS: location, Audience: []string{"kith"}}}
 	if cfg.RefreshEvery == 0 {
 		cfg.RefreshEvery = time.Hour
 	}
@@ -265,7 +265,7 @@ func TestNoTLSGivenUp(t *testing.T) {
 	defer secure.Close()
 	client := newClient()
 	client.Transport = secure.Client().Transport
-	v, err := NewVerifier(t.Context(), Config{JWKS: secure.URL, Audience: []string{"kith"}, Client: client})
+	v, err := NewVerifier(t.Context(), Config{Providers: provide(secure.URL), Client: client})
 	if err == nil {
 		v.Close()
 		t.Fatal("it is followed")
@@ -285,7 +285,7 @@ func TestSecretsOfTheURL(t *testing.T) {
 	p.Server.Close()
 	eventually(t, "the failure is logged", func() bool { return log.String() != "" })
 	v.Close()
-	_, err := NewVerifier(t.Context(), Config{JWKS: location, Audience: []string{"kith"}})
+	_, err := NewVerifier(t.Context(), Config{Providers: provide(location)})
 	if err == nil {
 		t.Fatal("the provider is gone")
 	}

@@ -31,7 +31,11 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 	if err != nil {
 		return nil, err
 	}
-	made := secrets == nil && s.JWKS == ""
+	providers, err := s.providers()
+	if err != nil {
+		return nil, err
+	}
+	made := secrets == nil && len(providers) == 0
 	if made {
 		secrets = RandomSecret()
 	}
@@ -52,10 +56,14 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 		}
 	}
 	service.Verifier, err = NewVerifier(ctx, Config{
-		Secrets: secrets, JWKS: s.JWKS, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, Logger: logger,
+		Secrets: secrets, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, Providers: providers, Logger: logger,
 	})
 	if err != nil {
-		return nil, misset("jwks", err)
+		flag := "jwks"
+		if s.JWKS == "" {
+			flag = "jwt-issuers"
+		}
+		return nil, misset(flag, err)
 	}
 	if s.JWTSecretFile != "" {
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -13,12 +13,14 @@ import (
 // Settings are the flags about who may ask, each with its variable of the
 // environment.
 type Settings struct {
-	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file or --jwks."`
+	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file, --jwks or --jwt-issuers."`
 	JWTSecretFile string        `name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"A file with one or two such secrets, each on a line: the first signs, both verify. It is read again every five seconds, so that the secret can be changed without a restart. Default: none."`
 	JWKS          string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
 	JWTIssuer     string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any that is signed rightly."`
 	JWTAudience   []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
 	JWTUserClaim  string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
+	JWTSubjects   string        `name:"jwt-subjects" default:"ids" enum:"ids,mapped" env:"KITH_JWT_SUBJECTS" placeholder:"WAY" help:"What that claim is in tokens of --jwks: ids of users, or subjects of the provider that are mapped to users. Default: ${default}."`
+	JWTIssuers    string        `name:"jwt-issuers" env:"KITH_JWT_ISSUERS" placeholder:"FILE" help:"More identity providers, as a JSON list of issuer, jwks, audience, userClaim and subjects. Default: none."`
 	TokenTTL      time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
 	MachineID     *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
 	TrustedProxy  []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
@@ -54,6 +56,10 @@ func (s *Settings) Check() error {
 	switch {
 	case s.JWKS != "" && !named(s.JWTAudience):
 		return misset("jwt-audience", errNoAudience)
+	case s.JWTSubjects == SubjectsAreMapped && s.JWKS == "":
+		return misset("jwt-subjects", errors.New("it is about the provider of --jwks, of which there is none"))
+	case s.JWTSubjects == SubjectsAreMapped && s.JWTIssuer == "":
+		return misset("jwt-subjects", fmt.Errorf("%w: by --jwt-issuer", errIssuerless))
 	case slices.Contains(s.JWTAudience, ""):
 		return misset("jwt-audience", errors.New("it must not be empty"))
 	case s.JWTUserClaim == "" || slices.Contains(reservedClaims, s.JWTUserClaim):
@@ -72,6 +78,9 @@ func (s *Settings) Check() error {
 	if _, err := s.secrets(); err != nil {
 		return err
 	}
+	if _, err := s.providers(); err != nil {
+		return err
+	}
 	if err := checkJWKS(s.JWKS); err != nil {
 		return misset("jwks", err)
 	}
@@ -79,6 +88,22 @@ func (s *Settings) Check() error {
 		return misset("trusted-proxy", err)
 	}
 	return nil
+}
+
+// providers are those of the flags and of the file.
+func (s *Settings) providers() (list []Provider, err error) {
+	if s.JWTIssuers != "" {
+		if list, err = readProviders(s.JWTIssuers); err != nil {
+			return nil, misset("jwt-issuers", err)
+		}
+	}
+	if s.JWKS != "" {
+		list = append(list, Provider{s.JWTIssuer, s.JWKS, s.JWTAudience, s.JWTUserClaim, s.JWTSubjects == SubjectsAreMapped})
+	}
+	if err := checkApart(list); err != nil {
+		return nil, misset("jwt-issuers", err)
+	}
+	return list, nil
 }
 
 func checkJWKS(location string) error {

@@ -16,26 +16,23 @@ import (
 	"kith/storage"
 )
 
-// Config says which tokens are valid. At least one of Secrets and JWKS is
+// Config says which tokens are valid. At least one of Secrets and Providers is
 // required; with both, either kind of token is.
 type Config struct {
 	// Secrets verify tokens signed with HS256. Defaults to none: HS256 is refused.
 	Secrets *Secrets
 
-	// JWKS is where the keys of an identity provider are, a file or an http(s)
-	// URL; they verify tokens signed with RS256, ES256 and EdDSA. Defaults to none.
-	JWKS string
-
-	// Issuer is what `iss` must be. Defaults to anything.
+	// Issuer is what `iss` of a token of HS256 must be. Defaults to anything.
 	Issuer string
 
-	// Audience is what `aud` must name at least one of. Required with JWKS: a
-	// provider signs tokens for other services with the same keys. Defaults to
-	// anything.
+	// Audience is what `aud` of a token of HS256 must name at least one of. Defaults to anything.
 	Audience []string
 
-	// UserClaim holds the user's id, as text or number. Defaults to "sub".
+	// UserClaim holds the user's id in tokens of HS256, as text or number. Defaults to "sub".
 	UserClaim string
+
+	// Providers are those whose tokens are accepted. Defaults to none.
+	Providers []Provider
 
 	// Leeway is how far `nbf` and `iat` may lie in the future, for clocks that
 	// differ. `exp` has none, so that a token and the connections that it opened
@@ -71,15 +68,15 @@ const methodHS256 = "HS256"
 // reservedClaims have a meaning of their own and cannot hold a user's id.
 var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword}
 
-// claimPassword is when the user's password had last been changed, in microseconds
+// claimPassword is when the user had last changed the password or signed out everywhere, in microseconds
 // since 1970, 0 for never. Tokens of an [Issuer] have it.
 const claimPassword = "pwd"
 
-// PasswordTimes report when users have last changed their passwords.
+// PasswordTimes report when users have last changed their passwords, or signed out everywhere.
 type PasswordTimes interface {
-	// ChangedAt is 0 for a user who has never changed the password.
+	// ChangedAt is when a user last changed the password or signed out everywhere; 0 for never.
 	ChangedAt(id storage.UserID) storage.Micros
-	// Watch calls end, once and soon, if the password changes or has changed after a time.
+	// Watch calls end, once and soon, if that time is later than another, or comes to be.
 	// The function that it returns calls that off.
 	Watch(id storage.UserID, since storage.Micros, end func()) (callOff func())
 }
@@ -87,6 +84,12 @@ type PasswordTimes interface {
 func (c Config) withDefaults() Config {
 	if c.UserClaim == "" {
 		c.UserClaim = "sub"
+	}
+	c.Providers = slices.Clone(c.Providers)
+	for i := range c.Providers {
+		if c.Providers[i].UserClaim == "" {
+			c.Providers[i].UserClaim = "sub"
+		}
 	}
 	if c.Leeway == 0 {
 		c.Leeway = 30 * time.Second
@@ -111,16 +114,19 @@ func (c Config) withDefaults() Config {
 
 func (c Config) check() error {
 	switch {
-	case c.Secrets == nil && c.JWKS == "":
+	case c.Secrets == nil && len(c.Providers) == 0:
 		return errors.New("neither a secret nor keys to verify tokens with")
 	case c.Secrets != nil && checkSecrets(c.Secrets.all()) != nil:
 		return checkSecrets(c.Secrets.all())
-	case c.JWKS != "" && !named(c.Audience):
-		return errNoAudience
 	case slices.Contains(reservedClaims, c.UserClaim):
 		return fmt.Errorf("claim %q cannot hold the user's id", c.UserClaim)
 	}
-	return nil
+	for _, p := range c.Providers {
+		if err := p.check(); err != nil {
+			return err
+		}
+	}
+	return checkApart(c.Providers)
 }
 
 var errNoAudience = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
@@ -132,15 +138,18 @@ func named(audience []string) bool {
 
 // Verifier checks tokens. It is safe for concurrent use.
 type Verifier struct {
-	cfg       Config
-	parser    *jwt.Parser
-	keys      *jwks         // nil without JWKS
-	passwords PasswordTimes // nil before Heed
+	cfg        Config
+	own        *source // nil without Secrets
+	providers  []*source
+	passwords  PasswordTimes // nil before Heed
+	identities Identities    // nil before Heed
 }
 
-// Heed makes tokens end when the password of their user changes. It is called before the
-// first token is verified.
-func (v *Verifier) Heed(passwords PasswordTimes) { v.passwords = passwords }
+// Heed makes tokens end when their user changes the password or signs out, and subjects of providers
+// stand for users. It is called before the first token is verified.
+func (v *Verifier) Heed(passwords PasswordTimes, identities Identities) {
+	v.passwords, v.identities = passwords, identities
+}
 
 // NewVerifier reads the keys, if any, and keeps reading them in the background
 // until Close. It refuses unsafe settings: a short secret, keys without an
@@ -151,25 +160,20 @@ func NewVerifier(ctx context.Context, cfg Config) (*Verifier, error) {
 		return nil, err
 	}
 	v := &Verifier{cfg: cfg}
-	var methods []string
 	if cfg.Secrets != nil {
-		methods = append(methods, methodHS256)
-	}
-	if cfg.JWKS != "" {
-		keys, err := openJWKS(ctx, cfg)
-		if err != nil {
-			return nil, err
+		v.own = &source{
+			userClaim: cfg.UserClaim, secrets: cfg.Secrets,
+			parser: newParser(cfg, []string{methodHS256}, cfg.Issuer, cfg.Audience),
 		}
-		v.keys = keys
-		methods = append(methods, keyMethods...)
 	}
-	v.parser = newParser(cfg, methods)
-	return v, nil
+	var err error
+	v.providers, err = openProviders(ctx, cfg)
+	return v, err
 }
 
 // newParser sets the library up: by itself it accepts any method that the key
 // fits, tokens without exp, and any issuer and audience.
-func newParser(cfg Config, methods []string) *jwt.Parser {
+func newParser(cfg Config, methods []string, issuer string, audience []string) *jwt.Parser {
 	options := []jwt.ParserOption{
 		jwt.WithValidMethods(methods),
 		jwt.WithExpirationRequired(),
@@ -179,41 +183,45 @@ func newParser(cfg Config, methods []string) *jwt.Parser {
 		jwt.WithStrictDecoding(), // one token has one spelling
 		jwt.WithJSONNumber(),     // an id as a number has 63 bits
 	}
-	if cfg.Issuer != "" {
-		options = append(options, jwt.WithIssuer(cfg.Issuer))
+	if issuer != "" {
+		options = append(options, jwt.WithIssuer(issuer))
 	}
-	if len(cfg.Audience) > 0 {
-		options = append(options, jwt.WithAudience(cfg.Audience...))
+	if len(audience) > 0 {
+		options = append(options, jwt.WithAudience(audience...))
 	}
 	return jwt.NewParser(options...)
 }
 
 // Close stops reading keys. The verifier keeps using the present ones.
 func (v *Verifier) Close() {
-	if v.keys != nil {
-		v.keys.close()
+	for _, s := range v.providers {
+		s.keys.close()
 	}
 }
 
 // Verify returns the viewer of a token. The error is an [apierr.Error] with the code
-// UNAUTHENTICATED and a sentence that reveals nothing of the token.
+// UNAUTHENTICATED and a sentence that reveals nothing of the token, or UNAVAILABLE if for now nobody
+// knows for whom its subject stands.
 func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	// encoding/base64 passes over line ends, even when it is strict.
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return Viewer{}, errMalformed
 	}
+	from := v.sourceOf(token)
 	claims := jwt.MapClaims{}
-	parsed, err := v.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return v.key(ctx, t) })
+	_, err := from.parser.ParseWithClaims(token, claims, func(t *jwt.Token) (any, error) { return from.key(ctx, t) })
 	if err != nil {
 		return Viewer{}, explain(err)
 	}
-	viewer, err := v.viewer(claims)
+	viewer, err := v.viewer(ctx, from, claims)
 	if err != nil {
 		return Viewer{}, err
 	}
-	// Passwords are Kith's: tokens of an identity provider do not depend on them.
-	if parsed.Method.Alg() == methodHS256 && viewer.Actor != 0 {
-		if viewer.passwordAt, viewer.endsByPassword, err = passwordOf(claims); err != nil {
+	if from.mapped {
+		viewer.token = token
+	}
+	if viewer.Actor != 0 {
+		if viewer.passwordAt, viewer.endsByPassword, err = from.passwordOf(claims); err != nil {
 			return Viewer{}, err
 		}
 	}
@@ -223,8 +231,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	return viewer, nil
 }
 
-// Watch calls end, once and soon, when the viewer's token is over since the password has
-// been changed. The function that it returns calls that off.
+// Watch calls end, once and soon, when the viewer's token is over since the user has changed the
+// password or signed out. The function that it returns calls that off.
 func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
 	if v.passwords == nil || !viewer.endsByPassword {
 		return func() {}
@@ -234,13 +242,13 @@ func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
 
 // key finds the key that a token must be signed with. Its kind follows from the method,
 // never from the token's contents.
-func (v *Verifier) key(ctx context.Context, t *jwt.Token) (any, error) {
+func (s *source) key(ctx context.Context, t *jwt.Token) (any, error) {
 	if _, ok := t.Header["crit"]; ok {
 		return nil, errors.New("extensions that must be understood are not") // RFC 7515 §4.1.11
 	}
-	if t.Method.Alg() == methodHS256 {
+	if s.secrets != nil {
 		var keys jwt.VerificationKeySet
-		for _, secret := range v.cfg.Secrets.all() {
+		for _, secret := range s.secrets.all() {
 			keys.Keys = append(keys.Keys, secret)
 		}
 		return keys, nil
@@ -249,7 +257,7 @@ func (v *Verifier) key(ctx context.Context, t *jwt.Token) (any, error) {
 	if _, given := t.Header["kid"]; given && !isText {
 		return nil, errors.New("kid is no text")
 	}
-	keys := v.keys.find(ctx, kid, t.Method.Alg())
+	keys := s.keys.find(ctx, kid, t.Method.Alg())
 	if len(keys) == 0 {
 		return nil, errors.New("no such key")
 	}
@@ -265,7 +273,8 @@ var (
 	errNotYet       = apierr.Unauthenticated("the token is not valid yet")
 	errElsewhere    = apierr.Unauthenticated("the token is from another issuer or for another audience")
 	errIncomplete   = apierr.Unauthenticated("the token lacks a claim, or has one that cannot be read")
-	errReplaced     = apierr.Unauthenticated("the password has been changed since the token was made")
+	errReplaced     = apierr.Unauthenticated("the user has changed the password or signed out everywhere since the token was made")
+	errUnmapped     = apierr.Unavailable("the user of the token cannot be looked up for now")
 	errUserless     = apierr.Unauthenticated("the token does not name a user")
 	errScopes       = apierr.Unauthenticated("the token's scopes cannot be read")
 	explainedErrors = []struct{ of, as error }{

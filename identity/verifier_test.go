@@ -237,11 +237,11 @@ func TestForgedTokens(t *testing.T) {
 	}
 
 	file := fileOf(t, providerJWKS(t))
-	both := verifier(t, Config{Secrets: secrets, JWKS: file, Audience: []string{"kith"}})
+	both := verifier(t, Config{Secrets: secrets, Audience: []string{"kith"}, Providers: provide(file)})
 	verifiers := map[string]*Verifier{
 		"both":   both,
 		"secret": verifier(t, Config{Secrets: secrets}),
-		"keys":   verifier(t, Config{JWKS: file, Audience: []string{"kith"}}),
+		"keys":   verifier(t, Config{Providers: provide(file)}),
 	}
 	for _, token := range []string{good, fromProvider} {
 		if _, err := both.Verify(t.Context(), token); err != nil {
@@ -285,14 +285,20 @@ func TestConfigRefused(t *testing.T) {
 		"short second secret": {Secrets: NewSecrets(secret, secret[:31])},
 		"three secrets":       {Secrets: NewSecrets(secret, secret, secret)},
 		"none of secrets":     {Secrets: NewSecrets()},
-		"no audience":         {JWKS: file},
-		"empty audience":      {JWKS: file, Audience: []string{""}},
-		"no audience, secret": {JWKS: file, Secrets: secrets},
-		"claim iss":           {Secrets: secrets, UserClaim: "iss"},
-		"claim exp":           {Secrets: secrets, UserClaim: "exp"},
-		"no file":             {JWKS: file + "x", Audience: []string{"kith"}},
-		"no keys":             {JWKS: fileOf(t, []byte(`{"keys":[]}`)), Audience: []string{"kith"}},
-		"no JWKS":             {JWKS: fileOf(t, []byte(`-----BEGIN PUBLIC KEY-----`)), Audience: []string{"kith"}},
+		"no audience":         {Providers: []Provider{{JWKS: file}}},
+		"empty audience":      {Providers: []Provider{{JWKS: file, Audience: []string{""}}}},
+		"no audience, secret": {Secrets: secrets, Providers: []Provider{{JWKS: file}}},
+		"mapped, no issuer":   {Providers: []Provider{{JWKS: file, Audience: []string{"kith"}, Mapped: true}}},
+		"claim of a provider": {Providers: []Provider{{JWKS: file, Audience: []string{"kith"}, UserClaim: "aud"}}},
+		"two of any issuer":   {Providers: append(provide(file), provide(file)...)},
+		"one issuer twice": {Providers: []Provider{
+			{JWKS: file, Audience: []string{"kith"}, Issuer: "a"}, {JWKS: file, Audience: []string{"kith"}, Issuer: "a"},
+		}},
+		"claim iss": {Secrets: secrets, UserClaim: "iss"},
+		"claim exp": {Secrets: secrets, UserClaim: "exp"},
+		"no file":   {Providers: provide(file + "x")},
+		"no keys":   {Providers: provide(fileOf(t, []byte(`{"keys":[]}`)))},
+		"no JWKS":   {Providers: provide(fileOf(t, []byte(`-----BEGIN PUBLIC KEY-----`)))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v, err := NewVerifier(t.Context(), cfg)
@@ -388,7 +394,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add(sign(f, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, "", claims()))
 	f.Add("..")
 	f.Add("eyJhbGciOiJIUzI1NiJ9.e30.")
-	v := verifier(f, Config{Secrets: secrets, JWKS: fileOf(f, providerJWKS(f)), Audience: []string{"kith"}, RefreshGap: time.Hour})
+	v := verifier(f, Config{Secrets: secrets, Audience: []string{"kith"}, Providers: provide(fileOf(f, providerJWKS(f))), RefreshGap: time.Hour})
 	f.Fuzz(func(t *testing.T, token string) {
 		viewer, err := v.Verify(t.Context(), token)
 		if err == nil {
@@ -461,7 +467,7 @@ func TestPasswordsEndTokens(t *testing.T) {
 	at := storage.MicrosOf(time.Now().Truncate(time.Second)) + 300_000
 	second := int64(at / 1_000_000)
 	v := verifier(t, Config{Secrets: secrets})
-	v.Heed(changed{42: at})
+	v.Heed(changed{42: at}, nil)
 	for name, c := range map[string]struct {
 		changes []any
 		good    bool

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"kith/graph/apierr"
 	"kith/storage"
 )
 
@@ -25,9 +26,26 @@ type Viewer struct {
 	Scopes  []string
 	Expires time.Time // the token's exp: from then on the token is refused, and connections opened with it end
 
-	passwordAt     storage.Micros // the token is over when the Actor's password changes after that,
-	endsByPassword bool           // if it ends by passwords at all
+	// Identity is what a provider whose subjects are mapped calls the sender of the token; zero for all
+	// other tokens.
+	Identity storage.Identity
+
+	passwordAt     storage.Micros // the token is over when the Actor changes the password or signs out after that,
+	endsByPassword bool           // if it ends by that at all
+	token          string         // as it was sent, if there is an Identity
 }
+
+// Unknown reports whether a provider has signed somebody in for whom no user is known. There is one
+// thing to do: register.
+func (v Viewer) Unknown() bool {
+	return v.ID == 0 && v.Identity != storage.Identity{} && !v.Has(ScopeActAs) && !v.Has(ScopeAdmin)
+}
+
+// Token is the token as it was sent, if there is an Identity: registering answers with it.
+func (v Viewer) Token() string { return v.token }
+
+// ErrUnknown answers everything that somebody [Viewer.Unknown] asks, but for registering.
+var ErrUnknown = apierr.Unauthenticated("no user is known for this identity: register first, by the mutation register(handle, name) with this token")
 
 // Has reports whether the token has a scope.
 func (v Viewer) Has(scope string) bool { return slices.Contains(v.Scopes, scope) }

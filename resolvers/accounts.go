@@ -2,15 +2,21 @@ package resolvers
 
 import (
 	"context"
+	"errors"
 
 	"kith/accounts"
+	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/identity"
 	"kith/storage"
 )
 
-func (r *Resolver) registerAt(ctx context.Context, handle, name, password string) (*model.SessionPayload, error) {
-	s, err := r.Accounts.Register(ctx, handle, name, password)
+func (r *Resolver) registerAt(ctx context.Context, handle, name string, password *string) (*model.SessionPayload, error) {
+	given := ""
+	if password != nil {
+		given = *password
+	}
+	s, err := r.Accounts.Register(ctx, handle, name, given)
 	return sessionPayload(ctx, s, err)
 }
 
@@ -79,6 +85,36 @@ func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (
 		payload.Token, payload.ExpiresAt = &s.Token, &s.Expires
 	}
 	return payload, nil
+}
+
+// signOutEverywhereAt is for those who have deactivated the account, too.
+func (r *Resolver) signOutEverywhereAt(ctx context.Context) (*model.SignOutPayload, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Accounts.SignOutEverywhere(ctx, viewer); err != nil {
+		return nil, viewerGone(err)
+	}
+	return &model.SignOutPayload{SignedOut: true}, nil
+}
+
+func (r *Resolver) linkIdentityAt(ctx context.Context, text, issuer, subject string) (*model.ProfilePayload, error) {
+	if err := admin(ctx); err != nil {
+		return nil, err
+	}
+	id, err := parseUserID(text)
+	if err != nil {
+		return nil, err
+	}
+	err = r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
+	if errors.Is(err, storage.ErrUserUnknown) {
+		return nil, apierr.NotFound("there is no such user")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return profilePayload(ctx, id), nil
 }
 
 func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {

@@ -18,6 +18,9 @@ import (
 func viewerOf(ctx context.Context) (storage.UserID, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
+		if caller, _ := identity.Caller(ctx); caller.Unknown() {
+			return 0, identity.ErrUnknown
+		}
 		return 0, apierr.Unauthenticated("sign in first")
 	}
 	return viewer.ID, nil

@@ -63,7 +63,7 @@ func (r *mutationResolver) DismissSuggestion(ctx context.Context, userID string)
 	return r.dismissSuggestionAt(ctx, userID)
 }
 
-func (r *mutationResolver) Register(ctx context.Context, handle string, name string, password string) (*model.SessionPayload, error) {
+func (r *mutationResolver) Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error) {
 	return r.registerAt(ctx, handle, name, password)
 }
 
@@ -89,6 +89,14 @@ func (r *mutationResolver) DeleteAccount(ctx context.Context) (*model.DeleteAcco
 
 func (r *mutationResolver) ChangePassword(ctx context.Context, current string, new string) (*model.ChangePasswordPayload, error) {
 	return r.changePasswordAt(ctx, current, new)
+}
+
+func (r *mutationResolver) SignOutEverywhere(ctx context.Context) (*model.SignOutPayload, error) {
+	return r.signOutEverywhereAt(ctx)
+}
+
+func (r *mutationResolver) LinkIdentity(ctx context.Context, userID string, issuer string, subject string) (*model.ProfilePayload, error) {
+	return r.linkIdentityAt(ctx, userID, issuer, subject)
 }
 
 func (r *mutationResolver) CreateUser(ctx context.Context, id string, handle string, name string) (*model.ProfilePayload, error) {

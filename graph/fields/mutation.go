@@ -41,6 +41,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"reactivateAccount": {Weight: write},
 	"deleteAccount":     {Weight: 100},
 	"changePassword":    {Weight: hashing},
+	"signOutEverywhere": {Weight: write},
+	"linkIdentity":      {Weight: write},
 	"createUser":        {},
 }}
 
@@ -56,6 +58,7 @@ var (
 	sessionPayload           = made("SessionPayload", "token", "expiresAt", "user")
 	profilePayload           = made("ProfilePayload", "user")
 	changePasswordPayload    = made("ChangePasswordPayload", "changed", "token", "expiresAt")
+	signOutPayload           = made("SignOutPayload", "signedOut")
 	accountPayload           = made("AccountPayload", "changed", "user")
 	deleteAccountPayload     = made("DeleteAccountPayload", "complete")
 )

@@ -268,6 +268,10 @@ func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSes
 	return direct.OptionalObject(ctx, sel, v, ec._SessionPayload)
 }
 
+func (ec *executionContext) marshalOSignOutPayload2ᚖkithᚋgraphᚋmodelᚐSignOutPayload(ctx context.Context, sel ast.SelectionSet, v *model.SignOutPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._SignOutPayload)
+}
+
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._SuggestionConnection)
 }

@@ -227,14 +227,16 @@ type ComplexityRoot struct {
 		Favorite            func(childComplexity int, postID string) int
 		Follow              func(childComplexity int, userID string) int
 		FollowMany          func(childComplexity int, userIds []string) int
+		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
 		Login               func(childComplexity int, handle string, password string) int
 		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, clientKey string) int
 		ReactivateAccount   func(childComplexity int) int
-		Register            func(childComplexity int, handle string, name string, password string) int
+		Register            func(childComplexity int, handle string, name string, password *string) int
 		RemoveFollower      func(childComplexity int, userID string) int
 		RemoveFriend        func(childComplexity int, userID string) int
 		RequestFriend       func(childComplexity int, userID string, message *string) int
 		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string) int
+		SignOutEverywhere   func(childComplexity int) int
 		Unblock             func(childComplexity int, userID string) int
 		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
@@ -361,6 +363,10 @@ type ComplexityRoot struct {
 		ExpiresAt func(childComplexity int) int
 		Token     func(childComplexity int) int
 		User      func(childComplexity int) int
+	}
+
+	SignOutPayload struct {
+		SignedOut func(childComplexity int) int
 	}
 
 	Subscription struct {
@@ -1213,6 +1219,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.FollowMany(childComplexity, args["userIds"].([]string)), true
+	case "Mutation.linkIdentity":
+		if e.ComplexityRoot.Mutation.LinkIdentity == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_linkIdentity_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.LinkIdentity(childComplexity, args["userId"].(string), args["issuer"].(string), args["subject"].(string)), true
 	case "Mutation.login":
 		if e.ComplexityRoot.Mutation.Login == nil {
 			break
@@ -1251,7 +1268,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.Register(childComplexity, args["handle"].(string), args["name"].(string), args["password"].(string)), true
+		return e.ComplexityRoot.Mutation.Register(childComplexity, args["handle"].(string), args["name"].(string), args["password"].(*string)), true
 	case "Mutation.removeFollower":
 		if e.ComplexityRoot.Mutation.RemoveFollower == nil {
 			break
@@ -1296,6 +1313,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.SetFollowMark(childComplexity, args["userId"].(string), args["special"].(*bool), args["remark"].(*string)), true
+	case "Mutation.signOutEverywhere":
+		if e.ComplexityRoot.Mutation.SignOutEverywhere == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.SignOutEverywhere(childComplexity), true
 	case "Mutation.unblock":
 		if e.ComplexityRoot.Mutation.Unblock == nil {
 			break
@@ -1888,6 +1911,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionPayload.User(childComplexity), true
+
+	case "SignOutPayload.signedOut":
+		if e.ComplexityRoot.SignOutPayload.SignedOut == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SignOutPayload.SignedOut(childComplexity), true
 
 	case "Subscription.feedItems":
 		if e.ComplexityRoot.Subscription.FeedItems == nil {
@@ -2778,15 +2808,16 @@ type Mutation {
 
   """
   Creates a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
-  ` + "`" + `u` + "`" + ` and digits; ` + "`" + `password` + "`" + ` has 8 to 200 bytes.
+  ` + "`" + `u` + "`" + ` and digits; ` + "`" + `password` + "`" + ` has 8 to 200 bytes. Somebody whom an identity provider has signed in registers with
+  its token and without a password, and continues with that token.
   """
   register(
     "` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not ` + "`" + `u` + "`" + ` and digits."
     handle: String!
     "The name that is shown."
     name: String!
-    "8 to 200 bytes."
-    password: String!
+    "8 to 200 bytes; left out by somebody whom an identity provider has signed in."
+    password: String
   ): SessionPayload @semanticNonNull
   "Signs a user in. An unknown handle and a wrong password are answered alike."
   login(
@@ -2834,6 +2865,23 @@ type Mutation {
     "8 to 200 bytes."
     new: String!
   ): ChangePasswordPayload @semanticNonNull
+  """
+  Ends all tokens of the viewer that have been made until now, those of identity providers and this request's
+  included, within five seconds on every gateway. To continue, sign in again.
+  """
+  signOutEverywhere: SignOutPayload @semanticNonNull
+  """
+  Makes a subject of an identity provider stand for a user, for a backend whose token has the scope ` + "`" + `admin` + "`" + `. Doing it again
+  changes nothing. Fails with BAD_USER_INPUT if it stands for another user, NOT_FOUND for an unknown user.
+  """
+  linkIdentity(
+    "The user."
+    userId: ID!
+    "` + "`" + `iss` + "`" + ` of the provider's tokens, at most 255 bytes."
+    issuer: String!
+    "What its tokens call the user, at most 255 bytes."
+    subject: String!
+  ): ProfilePayload @semanticNonNull
   "Creates a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
   createUser(
     "That of the user in the system that owns it."
@@ -2917,6 +2965,12 @@ type ChangePasswordPayload {
   token: String
   "Until when the token is valid; null if there is none."
   expiresAt: DateTime
+}
+
+"The end of all sessions."
+type SignOutPayload {
+  "Always true."
+  signedOut: Boolean!
 }
 
 "The result of a change between the viewer and another user."
@@ -4455,6 +4509,14 @@ func (ec *executionContext) childFields_SessionPayload(ctx context.Context, fiel
 		return ec.fieldContext_SessionPayload_user(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_SignOutPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "signedOut":
+		return ec.fieldContext_SignOutPayload_signedOut(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type SignOutPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SuggestionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

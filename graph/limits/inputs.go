@@ -28,6 +28,8 @@ var maxBytes = map[string]int{
 	"text":      4 * storage.MaxPostLength,
 	"url":       4 * storage.MaxMediaURLLength,
 	"clientKey": storage.MaxClientKeyLength,
+	"issuer":    storage.MaxIdentityText,
+	"subject":   storage.MaxIdentityText,
 	"password":  maxPassword,
 	"current":   maxPassword,
 	"new":       maxPassword,

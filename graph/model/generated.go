@@ -298,6 +298,12 @@ type SessionPayload struct {
 	User *User `json:"user,omitempty"`
 }
 
+// The end of all sessions.
+type SignOutPayload struct {
+	// Always true.
+	SignedOut bool `json:"signedOut"`
+}
+
 // What the viewer is notified of while it is connected.
 type Subscription struct {
 }

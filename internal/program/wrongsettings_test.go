@@ -232,7 +232,19 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "https://none.invalid/jwks", with: audience, says: []string{"none.invalid"}}, {value: "ftp://x/jwks", with: audience}, {value: "https://", with: audience},
 			{value: strings.Replace(wanting.URL, "http", "https", 1), with: audience},
 		},
-		"jwt-issuer":     nil, // any text may be one
+		"jwt-issuer": nil, // any text may be one
+		"jwt-subjects": {
+			{value: "some", says: []string{`"some"`, `"mapped"`}}, {value: "mapped", says: []string{"--jwks"}},
+			{value: "mapped", with: []string{"--jwt-audience=kith", "--jwks=" + noKeys}, says: []string{"--jwt-issuer"}},
+		},
+		"jwt-issuers": {
+			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
+			{value: noKeys, says: []string{"no list of issuers"}}, {value: file("none.json", "[]"), says: []string{"0 issuers"}},
+			{value: file("gone.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"]}]`), says: []string{closed, "connection refused"}},
+			{value: file("open.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks"}]`), says: []string{"issuer 1", "audience"}},
+			{value: file("two.json", strings.Replace(`[X, X]`, "X", `{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"]}`, 2)), says: []string{`"a"`, "twice"}},
+			{value: file("any.json", `[{"issuer": "a", "jwks": "http://`+closed+`/jwks", "audience": ["kith"]}]`), with: append([]string{"--jwks=" + noKeys}, audience...), says: []string{"each needs its issuer"}},
+		},
 		"jwt-audience":   {{value: "a,,b"}, {value: "", with: []string{"--jwks=" + noKeys}}},
 		"jwt-user-claim": {{value: ""}, {value: "exp"}, {value: "pwd"}},
 		"machine-id":     {{value: "5000", says: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, says: []string{"leased"}}},

@@ -1,0 +1,214 @@
+package accounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"kith/graph/apierr"
+	"kith/identity"
+	"kith/storage"
+)
+
+// Identities know for which users the subjects of providers stand. They keep what they have looked up
+// in memory, also that a subject stands for nobody, so that requests need no look-up. It implements
+// [kith/identity.Identities].
+type Identities struct {
+	store storage.IdentityStore
+	now   func() time.Time
+
+	mu    sync.Mutex
+	known *simplelru.LRU[storage.Identity, knownIdentity]
+}
+
+// knownIdentity is the outcome of a look-up.
+type knownIdentity struct {
+	user  storage.UserID // 0: nobody
+	until time.Time
+}
+
+const (
+	// identityKept is how long it is remembered for whom an identity stands. That ends only when the
+	// user is deleted, and then whoever comes back may register anew.
+	identityKept = time.Minute
+
+	// absenceKept is how long it is remembered that it stands for nobody: so long a user who has
+	// registered at one gateway may be unknown to the others.
+	absenceKept = time.Second
+
+	// identitiesMost is how many identities are remembered, some 20 MB.
+	identitiesMost = 65_536
+)
+
+// NewIdentities makes ones that look up in a store. now is the clock.
+func NewIdentities(store storage.IdentityStore, now func() time.Time) *Identities {
+	known, err := simplelru.NewLRU[storage.Identity, knownIdentity](identitiesMost, nil)
+	if err != nil {
+		panic(err) // for a size below 1 only
+	}
+	return &Identities{store: store, now: now, known: known}
+}
+
+// UserOf implements [kith/identity.Identities].
+func (i *Identities) UserOf(ctx context.Context, id storage.Identity) (storage.UserID, error) {
+	i.mu.Lock()
+	known, found := i.known.Get(id)
+	i.mu.Unlock()
+	if found && i.now().Before(known.until) {
+		return known.user, nil
+	}
+	return i.look(ctx, id)
+}
+
+// look asks the store.
+func (i *Identities) look(ctx context.Context, id storage.Identity) (storage.UserID, error) {
+	began := i.now()
+	r := i.store.UsersOfIdentities(ctx, []storage.Identity{id})[0]
+	if r.Err != nil {
+		return 0, fmt.Errorf("look an identity up: %w", r.Err)
+	}
+	kept := identityKept
+	if !r.Found {
+		kept = absenceKept
+	}
+	i.keep(id, knownIdentity{r.Value, began.Add(kept)})
+	return r.Value, nil
+}
+
+// keep remembers an outcome, unless it is that of a look-up which has been overtaken by a link.
+func (i *Identities) keep(id storage.Identity, outcome knownIdentity) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if known, found := i.known.Peek(id); found && outcome.user == 0 && known.until.After(outcome.until) {
+		return
+	}
+	i.known.Add(id, outcome)
+}
+
+// link makes an identity stand for a user. [storage.ErrIdentityTaken].
+func (i *Identities) link(ctx context.Context, id storage.Identity, user storage.UserID) error {
+	err := i.store.LinkIdentity(ctx, id, user, storage.MicrosOf(i.now()))
+	if err == nil {
+		i.keep(id, knownIdentity{user, i.now().Add(identityKept)})
+	}
+	return err
+}
+
+// registerIdentity makes a user for somebody whom a provider has signed in. The identity is linked
+// first, to the id that the user will have: after a crash in between, the next try finds that id and
+// makes the user. Trying again with the same handle changes nothing.
+func (a *Accounts) registerIdentity(ctx context.Context, caller identity.Viewer, handle, name string) (Session, error) {
+	id, err := a.idFor(ctx, caller.Identity, handle)
+	if err != nil {
+		return Session{}, err
+	}
+	session := Session{id, caller.Token(), caller.Expires}
+	now := storage.MicrosOf(a.Now())
+	err = a.Store.Register(ctx, storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}, "")
+	switch {
+	case errors.Is(err, storage.ErrHandleTaken):
+		return Session{}, handleTaken(handle)
+	case errors.Is(err, storage.ErrUserExists):
+		return session, a.registered(ctx, id, handle)
+	case err != nil:
+		return Session{}, fmt.Errorf("register %s: %w", handle, err)
+	}
+	return session, nil
+}
+
+// idFor is the id of the user for whom an identity stands, a new one if there is none.
+func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle string) (storage.UserID, error) {
+	id, err := a.Identities.look(ctx, who)
+	if err != nil {
+		return 0, err
+	}
+	if id != 0 {
+		return id, a.mayReturn(ctx, id)
+	}
+	// Asked first so that somebody who asks for a handle that is taken leaves no link.
+	switch owner := a.Store.UserIDs(ctx, []string{handle})[0]; {
+	case owner.Err != nil:
+		return 0, fmt.Errorf("find %s: %w", handle, owner.Err)
+	case owner.Found:
+		if u := a.Store.Users(ctx, []storage.UserID{owner.Value})[0]; u.Found && u.Value.Handle == handle {
+			return 0, handleTaken(handle)
+		}
+	}
+	if id, err = a.IDs.Next(ctx); err != nil {
+		return 0, fmt.Errorf("make an id for %s: %w", handle, err)
+	}
+	err = a.Identities.link(ctx, who, id)
+	if errors.Is(err, storage.ErrIdentityTaken) { // by another try, meanwhile
+		return a.Identities.look(ctx, who)
+	}
+	if err != nil {
+		err = fmt.Errorf("link the identity of %s: %w", handle, err)
+	}
+	return id, err
+}
+
+// registered refuses an identity that has another user than the one that is asked for.
+func (a *Accounts) registered(ctx context.Context, id storage.UserID, handle string) error {
+	user := a.Store.Users(ctx, []storage.UserID{id})[0]
+	switch {
+	case user.Err != nil:
+		return fmt.Errorf("read user %s: %w", id, user.Err)
+	case user.Value.Handle != handle:
+		return apierr.BadInput("this identity has a user already, with the handle %q", user.Value.Handle)
+	}
+	return nil
+}
+
+func handleTaken(handle string) error { return apierr.BadInput("the handle %q is taken", handle) }
+
+// LinkIdentity makes an identity of a provider stand for a user. Doing it again changes nothing.
+// [storage.ErrUserUnknown].
+func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who storage.Identity) error {
+	if !who.Valid() {
+		return apierr.BadInput("issuer and subject have 1 to %d bytes each", storage.MaxIdentityText)
+	}
+	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]
+	user := a.Store.Users(ctx, []storage.UserID{id})[0]
+	switch {
+	case errors.Join(state.Err, user.Err) != nil:
+		return fmt.Errorf("read user %s: %w", id, errors.Join(state.Err, user.Err))
+	case !user.Found, state.Value == storage.Deleting, state.Value == storage.Deleted:
+		return fmt.Errorf("link an identity to user %s: %w", id, storage.ErrUserUnknown)
+	}
+	err := a.Identities.link(ctx, who, id)
+	if errors.Is(err, storage.ErrIdentityTaken) {
+		return apierr.BadInput("this identity stands for another user")
+	}
+	if err != nil {
+		err = fmt.Errorf("link an identity to user %s: %w", id, err)
+	}
+	return err
+}
+
+// SignOutEverywhere ends all tokens of a user that have been made until now, as a change of the
+// password does.
+func (a *Accounts) SignOutEverywhere(ctx context.Context, id storage.UserID) error {
+	for {
+		kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
+		switch {
+		case kept.Err != nil:
+			return fmt.Errorf("sign user %s out: %w", id, kept.Err)
+		case !kept.Found:
+			return fmt.Errorf("sign user %s out: %w", id, storage.ErrUserUnknown)
+		}
+		same := storage.PasswordChange{Old: kept.Value.Hash, New: kept.Value.Hash, At: storage.MicrosOf(a.Now()), EndsTokens: true}
+		now, err := a.Store.SetPassword(ctx, id, same)
+		if errors.Is(err, storage.ErrPasswordChanged) {
+			continue // meanwhile, and sessions of the new password are to end, too
+		}
+		if err != nil {
+			return fmt.Errorf("sign user %s out: %w", id, err)
+		}
+		a.Changed(id, now.ChangedAt)
+		return nil
+	}
+}

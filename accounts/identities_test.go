@@ -1,0 +1,186 @@
+package accounts_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/identity"
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// linked counts look-ups of identities, and may fail in the middle of registering.
+type linked struct {
+	*memory.Store
+	lookUps    atomic.Int64
+	noRegister bool
+}
+
+func (l *linked) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
+	l.lookUps.Add(1)
+	return l.Store.UsersOfIdentities(ctx, ids)
+}
+
+var errKilled = errors.New("killed")
+
+func (l *linked) Register(ctx context.Context, user storage.User, hash string) error {
+	if l.noRegister {
+		return errKilled
+	}
+	return l.Store.Register(ctx, user, hash)
+}
+
+// identified is a service whose users come from a provider. Its clock can be set.
+func identified(t *testing.T) (a *accounts.Accounts, store *linked, clock *atomic.Int64) {
+	t.Helper()
+	a, _, kept := service(t, identity.LimitsConfig{})
+	store, clock = &linked{Store: kept}, new(atomic.Int64)
+	clock.Store(time.Now().UnixMicro())
+	a.Store, a.Tokens, a.Now = store, nil, func() time.Time { return time.UnixMicro(clock.Load()) }
+	a.Identities = accounts.NewIdentities(store, a.Now)
+	return a, store, clock
+}
+
+// from is the context of somebody whom a provider has signed in.
+func from(t *testing.T, subject string) context.Context {
+	return identity.With(t.Context(), identity.Viewer{Identity: storage.Identity{Issuer: "https://id.example.org", Subject: subject}})
+}
+
+func (l *linked) owner(t *testing.T, subject string) storage.UserID {
+	t.Helper()
+	return l.Store.UsersOfIdentities(t.Context(), []storage.Identity{{Issuer: "https://id.example.org", Subject: subject}})[0].Value
+}
+
+func TestRegisterWithAProvidersToken(t *testing.T) {
+	t.Parallel()
+	a, store, _ := identified(t)
+	_, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "correct horse")
+	wantCode(t, "with a password", err, apierr.CodeBadInput)
+	_, err = a.Register(t.Context(), "maya", "Maya", "")
+	wantCode(t, "without a token", err, apierr.CodeForbidden)
+
+	made, err := a.Register(from(t, "auth0|1"), "Maya", "Maya", "")
+	if err != nil || made.User == 0 || store.owner(t, "auth0|1") != made.User {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	again, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "")
+	if err != nil || again.User != made.User {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	_, err = a.Register(from(t, "auth0|1"), "other", "Maya", "")
+	wantCode(t, "with another handle", err, apierr.CodeBadInput)
+	_, err = a.Register(from(t, "auth0|2"), "maya", "Maya", "")
+	wantCode(t, "a handle that is taken", err, apierr.CodeBadInput)
+	if store.owner(t, "auth0|2") != 0 {
+		t.Error("a handle that is taken leaves a link")
+	}
+}
+
+// Whoever dies between the two writes of registering leaves an id, which the next try takes up.
+func TestRegisteringIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	a, store, _ := identified(t)
+	store.noRegister = true
+	if _, err := a.Register(from(t, "x"), "maya", "Maya", ""); !errors.Is(err, errKilled) {
+		t.Fatal(err)
+	}
+	id := store.owner(t, "x")
+	store.noRegister = false
+	made, err := a.Register(from(t, "x"), "maya_2", "Maya", "")
+	if err != nil || id == 0 || made.User != id {
+		t.Errorf("user %d, %v, after the link to %d", made.User, err, id)
+	}
+}
+
+func TestIdentitiesAreRemembered(t *testing.T) {
+	t.Parallel()
+	a, store, clock := identified(t)
+	ask := func(subject string, want storage.UserID, lookUps int64) {
+		t.Helper()
+		before := store.lookUps.Load()
+		user, err := a.Identities.UserOf(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: subject})
+		if err != nil || user != want || store.lookUps.Load()-before != lookUps {
+			t.Errorf("%s: user %d, %v, %d look-ups; want %d by %d", subject, user, err, store.lookUps.Load()-before, want, lookUps)
+		}
+	}
+	ask("x", 0, 1)
+	ask("x", 0, 0)
+	made, err := a.Register(from(t, "x"), "maya", "Maya", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask("x", made.User, 0) // at once, though it was absent
+	clock.Add((time.Minute + time.Second).Microseconds())
+	ask("x", made.User, 1)
+	ask("x", made.User, 0)
+
+	// Linked by another gateway.
+	ask("y", 0, 1)
+	if err := store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: "y"}, made.User, 1); err != nil {
+		t.Fatal(err)
+	}
+	clock.Add(time.Second.Microseconds())
+	ask("y", made.User, 1)
+}
+
+func TestLinkIdentity(t *testing.T) {
+	t.Parallel()
+	a, store, _ := identified(t)
+	for _, id := range []storage.UserID{7, 8} {
+		if err := a.Create(t.Context(), id, storage.ImportedHandle(id), "Maya"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	who := storage.Identity{Issuer: "https://id.example.org", Subject: "112233445566778899001"}
+	for range 2 {
+		if err := a.LinkIdentity(t.Context(), 7, who); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, "to another", a.LinkIdentity(t.Context(), 8, who), apierr.CodeBadInput)
+	wantCode(t, "nothing", a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x"}), apierr.CodeBadInput)
+	if err := a.LinkIdentity(t.Context(), 9, who); !errors.Is(err, storage.ErrUserUnknown) {
+		t.Errorf("to nobody: %v", err)
+	}
+	if _, err := store.SetState(t.Context(), 8, storage.Deleting, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x", Subject: "y"}); !errors.Is(err, storage.ErrUserUnknown) {
+		t.Errorf("to somebody who is being deleted: %v", err)
+	}
+}
+
+func TestSignOutEverywhere(t *testing.T) {
+	t.Parallel()
+	a, id, store := service(t, identity.LimitsConfig{})
+	times := accounts.NewHiddenUsers(store, nil, time.Now).Passwords
+	a.Changed = times.Note
+	id.Verifier.Heed(times, nil)
+	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := id.Verifier.Verify(t.Context(), made.Token); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.SignOutEverywhere(t.Context(), made.User); err != nil {
+		t.Fatal(err)
+	}
+	_, err = id.Verifier.Verify(t.Context(), made.Token)
+	wantCode(t, "a token of before", err, apierr.CodeUnauthenticated)
+	next, err := a.Login(t.Context(), "maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := id.Verifier.Verify(t.Context(), next.Token); err != nil {
+		t.Errorf("a token of after: %v", err)
+	}
+	if err := a.SignOutEverywhere(t.Context(), 99); !errors.Is(err, storage.ErrUserUnknown) {
+		t.Errorf("nobody: %v", err)
+	}
+}

@@ -1,0 +1,210 @@
+package identity
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/storage"
+)
+
+// Provider is an identity provider whose tokens are accepted.
+type Provider struct {
+	// Issuer is what `iss` must be. Empty: anything, which only a single provider may be.
+	Issuer string
+
+	// JWKS is where its keys are, a file or an http(s) URL; they verify tokens signed with RS256,
+	// ES256 and EdDSA.
+	JWKS string
+
+	// Audience is what `aud` must name at least one of. Required: a provider signs tokens for other
+	// services with the same keys.
+	Audience []string
+
+	// UserClaim says who the user is, as text or number. Defaults to "sub".
+	UserClaim string
+
+	// Mapped: the claim is a subject of the provider's, and [Identities] know for which user it
+	// stands. Otherwise it is the user's id. It needs an Issuer.
+	Mapped bool
+}
+
+// Identities know for which users the subjects of providers stand.
+type Identities interface {
+	// UserOf returns 0 for an identity that stands for nobody.
+	UserOf(ctx context.Context, identity storage.Identity) (storage.UserID, error)
+}
+
+const (
+	// MaxProviders is how many providers a file may name.
+	MaxProviders = 32
+
+	// maxProviderFile is how long such a file may be, in bytes.
+	maxProviderFile = 64 << 10
+)
+
+// The ways in which a provider names users.
+const (
+	SubjectsAreIDs    = "ids"    // as Kith does
+	SubjectsAreMapped = "mapped" // in its own way
+)
+
+var errIssuerless = errors.New("subjects can be mapped for a provider only whose issuer is set")
+
+func (p Provider) check() error {
+	switch {
+	case !named(p.Audience):
+		return errNoAudience
+	case slices.Contains(reservedClaims, p.UserClaim):
+		return fmt.Errorf("claim %q cannot hold the user's id", p.UserClaim)
+	case p.Mapped && p.Issuer == "":
+		return errIssuerless
+	case len(p.Issuer) > storage.MaxIdentityText:
+		return fmt.Errorf("the issuer is longer than %d bytes", storage.MaxIdentityText)
+	}
+	return checkJWKS(p.JWKS)
+}
+
+// readProviders reads a JSON file with a list of providers.
+func readProviders(name string) ([]Provider, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case !info.Mode().IsRegular(): // opening a pipe may hang
+		return nil, fmt.Errorf("%s is no regular file", name)
+	case info.Size() > maxProviderFile:
+		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxProviderFile)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var list []struct {
+		Issuer    string   `json:"issuer"`
+		JWKS      string   `json:"jwks"`
+		Audience  []string `json:"audience"`
+		UserClaim string   `json:"userClaim"`
+		Subjects  string   `json:"subjects"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&list); err != nil {
+		return nil, fmt.Errorf("%s is no list of issuers: %w", name, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s has something behind its list", name)
+	}
+	if len(list) == 0 || len(list) > MaxProviders {
+		return nil, fmt.Errorf("%s has %d issuers: it may have 1 to %d", name, len(list), MaxProviders)
+	}
+	providers := make([]Provider, len(list))
+	for i, p := range list {
+		if p.Subjects != "" && p.Subjects != SubjectsAreIDs && p.Subjects != SubjectsAreMapped {
+			return nil, fmt.Errorf("issuer %d: subjects are %q or %q, not %q", i+1, SubjectsAreIDs, SubjectsAreMapped, p.Subjects)
+		}
+		if p.Issuer == "" || p.JWKS == "" {
+			return nil, fmt.Errorf("issuer %d lacks issuer or jwks", i+1)
+		}
+		providers[i] = Provider{p.Issuer, p.JWKS, p.Audience, p.UserClaim, p.Subjects == SubjectsAreMapped}
+		if err := providers[i].check(); err != nil {
+			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
+		}
+	}
+	return providers, nil
+}
+
+// checkApart refuses providers of which one could take the tokens of another.
+func checkApart(providers []Provider) error {
+	seen := make(map[string]bool, len(providers))
+	for _, p := range providers {
+		switch {
+		case p.Issuer == "" && len(providers) > 1:
+			return errors.New("with several providers each needs its issuer")
+		case seen[p.Issuer]:
+			return fmt.Errorf("the issuer %q is there twice", p.Issuer)
+		}
+		seen[p.Issuer] = true
+	}
+	return nil
+}
+
+// source is where tokens come from, and how to read them: gateways themselves, or one provider.
+type source struct {
+	issuer    string
+	userClaim string
+	mapped    bool
+	secrets   *Secrets // of tokens of HS256, or else
+	keys      *jwks
+	parser    *jwt.Parser
+}
+
+// openProviders reads the keys of all providers at once: a program that cannot start says so soon.
+func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
+	sources, errs := make([]*source, len(cfg.Providers)), make([]error, len(cfg.Providers))
+	var all sync.WaitGroup
+	for i, p := range cfg.Providers {
+		all.Go(func() {
+			keys, err := openJWKS(ctx, cfg, p.JWKS)
+			sources[i] = &source{
+				issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, keys: keys,
+				parser: newParser(cfg, keyMethods, p.Issuer, p.Audience),
+			}
+			errs[i] = err
+		})
+	}
+	all.Wait()
+	err := errors.Join(errs...)
+	if err == nil {
+		return sources, nil
+	}
+	for i, s := range sources {
+		if errs[i] == nil {
+			s.keys.close()
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return nil, err // one line: the others may fail for the same reason
+		}
+	}
+	return nil, err
+}
+
+// sourceOf finds the source that a token claims to be of. Nothing is believed: the source's parser
+// refuses the token if its method or issuer is another.
+func (v *Verifier) sourceOf(token string) *source {
+	parts := strings.SplitN(token, ".", 3)
+	var claimed struct{ Alg, Iss string }
+	claim(parts[0], &claimed)
+	if v.own != nil && (claimed.Alg == methodHS256 || len(v.providers) == 0) {
+		return v.own
+	}
+	if len(v.providers) > 1 && len(parts) > 1 {
+		claim(parts[1], &claimed)
+		for _, s := range v.providers {
+			if s.issuer == claimed.Iss {
+				return s
+			}
+		}
+	}
+	return v.providers[0]
+}
+
+// claim decodes a part of a token, as far as it can be.
+func claim(part string, into any) {
+	if text, err := base64.RawURLEncoding.DecodeString(part); err == nil {
+		_ = json.Unmarshal(text, into)
+	}
+}

@@ -1,0 +1,134 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/graph/apierr"
+	"kith/storage"
+)
+
+// subjects are those of one provider, and whose they are.
+type subjects map[string]storage.UserID
+
+func (s subjects) UserOf(_ context.Context, id storage.Identity) (storage.UserID, error) {
+	if s == nil {
+		return 0, errors.New("no answer")
+	}
+	if id.Issuer != "https://a.example" {
+		return 0, nil
+	}
+	return s[id.Subject], nil
+}
+
+// several is a verifier of a secret and of two providers, the first of which has subjects of its own.
+func several(t *testing.T) *Verifier {
+	k := providerKeys()
+	v := verifier(t, Config{Secrets: secrets, Providers: []Provider{
+		{Issuer: "https://a.example", Audience: []string{"kith"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.ec))), Mapped: true},
+		{Issuer: "https://b.example", Audience: []string{"other"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.other))), UserClaim: "uid"},
+	}})
+	v.Heed(changed{42: storage.MicrosOf(time.Now().Add(-time.Minute))}, subjects{"auth0|5f": 42, "112233445566778899001": 43})
+	return v
+}
+
+// TestSeveralProviders are told apart by iss, and none signs for another.
+func TestSeveralProviders(t *testing.T) {
+	t.Parallel()
+	v, k := several(t), providerKeys()
+	now := time.Now().Unix()
+	for name, c := range map[string]struct {
+		key    any
+		claims []any
+		id     storage.UserID // 0: refused
+	}{
+		"a":                     {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now}, 42},
+		"a, digits":             {k.ec, []any{"iss", "https://a.example", "sub", "112233445566778899001"}, 43},
+		"a, by a claim of b":    {k.ec, []any{"iss", "https://a.example", "sub", nil, "uid", "42"}, 0},
+		"b":                     {k.other, []any{"iss", "https://b.example", "aud", "other", "sub", "x", "uid", "7"}, 7},
+		"b, subject":            {k.other, []any{"iss", "https://b.example", "aud", "other", "sub", "7"}, 0},
+		"b's key, a's iss":      {k.other, []any{"iss", "https://a.example", "sub", "auth0|5f"}, 0},
+		"a's key, b's iss":      {k.ec, []any{"iss", "https://b.example", "aud", "other", "uid", "7"}, 0},
+		"b, audience of a":      {k.other, []any{"iss", "https://b.example", "uid", "7"}, 0},
+		"no iss":                {k.ec, []any{"sub", "auth0|5f"}, 0},
+		"another iss":           {k.ec, []any{"iss", "https://c.example", "sub", "auth0|5f"}, 0},
+		"iss in another case":   {k.other, []any{"ISS", "https://b.example", "iss", "https://a.example", "aud", "other", "uid", "7"}, 0},
+		"signed out since":      {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now - 90}, 0},
+		"without iat":           {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f"}, 42},
+		"pwd of its own":        {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now, "pwd", 0}, 42},
+		"pwd that covers iat":   {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now - 90, "pwd", now * 2e6}, 0},
+		"a service of any name": {k.ec, []any{"iss", "https://a.example", "sub", "112233445566778899001", "scope", "admin"}, 43},
+	} {
+		viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, c.key, "1", claims(c.claims...)))
+		if viewer.ID != c.id || c.id == 0 && err == nil && !viewer.Unknown() || c.id != 0 && err != nil {
+			t.Errorf("%s: %+v, %v; want user %d", name, viewer, err, c.id)
+		}
+	}
+	if viewer, err := v.Verify(t.Context(), hs256(t)); err != nil || viewer.ID != 42 {
+		t.Errorf("a token of our own: %+v, %v", viewer, err)
+	}
+}
+
+// TestUnknownSubjects can register, and services do without a user.
+func TestUnknownSubjects(t *testing.T) {
+	t.Parallel()
+	v, k := several(t), providerKeys()
+	token := sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", "new"))
+	viewer, err := v.Verify(t.Context(), token)
+	if err != nil || !viewer.Unknown() || viewer.Token() != token || viewer.Identity != (storage.Identity{Issuer: "https://a.example", Subject: "new"}) {
+		t.Errorf("%+v, %v", viewer, err)
+	}
+	for name, c := range map[string][]any{
+		"none": {"sub", nil}, "empty": {"sub", ""}, "long": {"sub", strings.Repeat("x", storage.MaxIdentityText+1)}, "a list": {"sub", []string{"x"}},
+	} {
+		_, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, k.ec, "1", claims(append(c, "iss", "https://a.example")...)))
+		if codeOf(err) != apierr.CodeUnauthenticated {
+			t.Errorf("subject %s: %v", name, err)
+		}
+	}
+	service := sign(t, jwt.SigningMethodES256, k.ec, "1", claims("iss", "https://a.example", "sub", "bff@clients", "scope", "act-as"))
+	if viewer, err := v.Verify(t.Context(), service); err != nil || viewer.Unknown() || viewer.ID != 0 {
+		t.Errorf("a service: %+v, %v", viewer, err)
+	}
+	v.Heed(nil, subjects(nil))
+	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnavailable {
+		t.Errorf("the store does not answer: %v", err)
+	}
+	if _, err := v.Verify(t.Context(), service); err != nil {
+		t.Errorf("the store does not answer a service: %v", err)
+	}
+}
+
+func TestProviderFile(t *testing.T) {
+	t.Parallel()
+	jwks := fileOf(t, providerJWKS(t))
+	one := func(more string) string {
+		return fmt.Sprintf(`{"issuer": "https://a.example", "jwks": %q, "audience": ["kith"]%s}`, jwks, more)
+	}
+	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid"`)+"]\n")))
+	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	many := "[" + one("") + strings.Repeat(","+one(""), MaxProviders-1)
+	if _, err := readProviders(fileOf(t, []byte(many+"]"))); err != nil {
+		t.Error(err)
+	}
+	for name, text := range map[string]string{
+		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + one("") + "]", "more behind": "[" + one("") + "] x",
+		"unknown key": "[" + one(`, "secret": "x"`) + "]", "odd subjects": "[" + one(`, "subjects": "some"`) + "]", "odd claim": "[" + one(`, "userClaim": "exp"`) + "]",
+		"no issuer":   `[{"jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
+		"no audience": `[{"issuer": "a", "jwks": "https://a.example/jwks"}]`, "no keys": `[{"issuer": "a", "audience": ["kith"]}]`,
+		"long issuer": `[{"issuer": "` + strings.Repeat("a", 256) + `", "jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
+		"long":        "[" + one("") + "]" + strings.Repeat(" ", maxProviderFile),
+	} {
+		if list, err := readProviders(fileOf(t, []byte(text))); err == nil {
+			t.Errorf("%s is taken as %+v", name, list)
+		}
+	}
+}
