@@ -1,0 +1,244 @@
+package program_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// openIDProvider is an OpenID provider from npm, in a process of its own.
+type openIDProvider struct {
+	t      *testing.T
+	issuer string
+	in     io.Writer
+	out    *bufio.Reader
+}
+
+// newOpenIDProvider installs the provider, once, and starts it.
+func newOpenIDProvider(t *testing.T) *openIDProvider {
+	t.Helper()
+	missing := func(reason string) {
+		t.Helper()
+		if os.Getenv("CI") == "true" {
+			t.Fatal(reason)
+		}
+		t.Skip(reason)
+	}
+	for _, program := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(program); err != nil {
+			missing(program + " is not installed")
+		}
+	}
+	if _, err := os.Stat(filepath.Join("oidc_test", "node_modules", "oidc-provider")); err != nil {
+		install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
+		install.Dir = "oidc_test"
+		if out, err := install.CombinedOutput(); err != nil {
+			missing("npm ci: " + err.Error() + ": " + string(out))
+		}
+	}
+	node := exec.CommandContext(t.Context(), "node", "provider.mjs")
+	node.Dir = "oidc_test"
+	in, err := node.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := node.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Wait() }) // the context of the test has ended, and node with it
+	p := &openIDProvider{t: t, in: in, out: bufio.NewReader(out)}
+	p.issuer = p.line()
+	return p
+}
+
+func (p *openIDProvider) line() string {
+	p.t.Helper()
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		p.t.Fatalf("the provider: %q, %v", line, err)
+	}
+	return strings.TrimSpace(line)
+}
+
+// does has the provider run a command.
+func (p *openIDProvider) does(command string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+	if said := p.line(); said != "ok" {
+		p.t.Fatalf("%s: %s", command, said)
+	}
+}
+
+// tokens are what the provider answers at its token endpoint.
+type tokens struct {
+	Access  string `json:"access_token"`
+	Refresh string `json:"refresh_token"`
+}
+
+// grant asks for tokens as one of the provider's clients.
+func (p *openIDProvider) grant(client string, form url.Values) (got tokens) {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.issuer+"/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.SetBasicAuth(client, "known")
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	_, text := p.send(http.DefaultClient, request)
+	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Access == "" {
+		p.t.Fatalf("%v: %s", form, text)
+	}
+	return got
+}
+
+func (p *openIDProvider) send(client *http.Client, request *http.Request) (*http.Response, string) {
+	p.t.Helper()
+	response, err := client.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return response, string(text)
+}
+
+var (
+	formAction = regexp.MustCompile(`<form[^>]* action="([^"]+)"`)
+	formPrompt = regexp.MustCompile(`name="prompt" value="([^"]+)"`)
+)
+
+// signIn signs somebody in as a browser does: by the code flow, through the pages for login and
+// consent.
+func (p *openIDProvider) signIn(subject string) tokens {
+	p.t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	const callback = "http://127.0.0.1/callback"
+	code := ""
+	browser := &http.Client{Jar: jar, CheckRedirect: func(request *http.Request, _ []*http.Request) error {
+		if strings.HasPrefix(request.URL.String(), callback) {
+			code = request.URL.Query().Get("code")
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}}
+	ask := url.Values{
+		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {callback}, "scope": {"openid offline_access"}, "prompt": {"consent"},
+	}
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.issuer+"/auth?"+ask.Encode(), nil)
+	for range 4 { // at most: login, consent
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		_, page := p.send(browser, request)
+		if code != "" {
+			return p.grant("app", url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {callback}})
+		}
+		action, prompt := formAction.FindStringSubmatch(page), formPrompt.FindStringSubmatch(page)
+		if action == nil || prompt == nil {
+			p.t.Fatalf("a page without a form: %s", page)
+		}
+		form := url.Values{"prompt": {prompt[1]}, "login": {subject}, "password": {"any"}}
+		request, err = http.NewRequestWithContext(p.t.Context(), http.MethodPost, action[1], strings.NewReader(form.Encode()))
+		if err == nil {
+			request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+	}
+	p.t.Fatal("nobody is signed in")
+	return tokens{}
+}
+
+// A person signs in at a real provider, which calls people by names of its own: registers, asks, gets
+// new tokens, outlives a change of the provider's keys, and signs out everywhere. A backend has a
+// token of the provider's, too.
+func TestOpenIDProvider(t *testing.T) {
+	t.Parallel()
+	p := newOpenIDProvider(t)
+	g := kithtest.Start(t, kithtest.Args(
+		"--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwks="+p.issuer+"/jwks",
+		"--jwt-issuer="+p.issuer, "--jwt-audience=kith", "--jwt-subjects=mapped",
+	))
+	const me = `{ viewer { handle } }`
+	asks := func(token, query string, status int, holds string) {
+		t.Helper()
+		if got, text := askAs(t, g, token, query); got != status || !strings.Contains(text, holds) {
+			t.Errorf("%s: %d %s, want %d and %q", query, got, text, status, holds)
+		}
+	}
+	until := func(what, token string, status int) {
+		t.Helper()
+		g.Until(t, what, func() bool {
+			got, _ := askAs(t, g, token, me)
+			return got == status
+		})
+	}
+
+	// Sign in, register, ask.
+	maya := p.signIn("auth0|64b1-maya")
+	asks(maya.Access, me, http.StatusOK, "register first")
+	asks(maya.Access, `{ __typename }`, http.StatusOK, "UNAUTHENTICATED")
+	asks(maya.Access, `mutation { follow(userId: 1) { changed } }`, http.StatusOK, "register first")
+	const register = `mutation { register(handle: "maya", name: "Maya") { token user { handle } } }`
+	asks(maya.Access, register, http.StatusOK, maya.Access)
+	asks(maya.Access, register, http.StatusOK, `"maya"`)
+	asks(maya.Access, me, http.StatusOK, `"maya"`)
+
+	// Refresh.
+	refresh := func(old tokens) tokens {
+		t.Helper()
+		got := p.grant("app", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}})
+		if got.Refresh == "" {
+			got.Refresh = old.Refresh
+		}
+		return got
+	}
+	next := refresh(maya)
+	asks(next.Access, me, http.StatusOK, `"maya"`)
+
+	// Expire.
+	p.does("ttl 1")
+	short := refresh(next)
+	until("it expires", short.Access, http.StatusUnauthorized)
+	p.does("ttl 300")
+
+	// Rotate: the new key is read when its first token comes.
+	p.does("rotate")
+	rotated := refresh(short)
+	asks(rotated.Access, me, http.StatusOK, `"maya"`)
+	until("the old key is gone", next.Access, http.StatusUnauthorized)
+
+	// A backend, by client credentials: its sub is the client's name.
+	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
+	asks(backend.Access, `{ userByHandle(handle: "maya") { handle } }`, http.StatusOK, `"maya"`)
+
+	// Sign out everywhere: at once here, and a token of later is good again.
+	asks(rotated.Access, `mutation { signOutEverywhere { signedOut } }`, http.StatusOK, "true")
+	asks(rotated.Access, me, http.StatusUnauthorized, "signed out everywhere")
+	g.Until(t, "a token of later is good", func() bool { // of a later second, by its iat
+		rotated = refresh(rotated)
+		status, text := askAs(t, g, rotated.Access, me)
+		return status == http.StatusOK && strings.Contains(text, `"maya"`)
+	})
+}
