@@ -144,10 +144,12 @@ func New(t T, store storage.Store, o Options) *API {
 		Budget:    o.Budget,
 		Relations: relations,
 		States:    states, HiddenUsers: hiddenUsers,
-		Accounts: &accounts.Accounts{Store: store, Now: time.Now},
-		Posts:    &social.Posts{Store: posts, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
-		Feeds:    o.Feeds,
-		Store:    store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
+		Accounts: &accounts.Accounts{
+			Store: store, Now: time.Now, Identities: accounts.NewIdentities(store, time.Now), Changed: func(storage.UserID, storage.Micros) {},
+		},
+		Posts: &social.Posts{Store: posts, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
+		Feeds: o.Feeds,
+		Store: store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses,
 		Dismissals: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
 	}

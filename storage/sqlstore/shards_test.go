@@ -32,6 +32,7 @@ type grower struct {
 
 	acknowledged sync.Map // storage.Pair → storage.EdgeType: the last answer to each pair's one writer
 	posts        sync.Map // storage.PostID → *atomic.Int64: how many comments each has
+	identities   sync.Map // storage.Identity → storage.UserID
 	numbers      atomic.Int64
 	writes       atomic.Int64
 	slowest      atomic.Int64
@@ -98,7 +99,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	at := storage.MicrosOf(time.Now())
 	pair := storage.Pair{From: from, To: to}
 	var err error
-	switch r.IntN(13) {
+	switch r.IntN(14) {
 	case 0:
 		_, _, err = s.SetMark(ctx, pair, storage.MarkChange{Remark: new(fmt.Sprint(at))})
 		if errors.Is(err, storage.ErrNotFollowing) {
@@ -116,6 +117,11 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 		err = g.comment(ctx, s, from, to, at)
 	case 6:
 		err = g.favorite(ctx, s, from, to, storage.EdgeType(min(r.IntN(4), 1)), at)
+	case 7:
+		id := storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint("auth0|", g.numbers.Add(1))}
+		if err = s.LinkIdentity(ctx, id, from, at); err == nil {
+			g.identities.Store(id, from)
+		}
 	default:
 		kind := storage.Following
 		if r.IntN(3) == 0 {
@@ -246,6 +252,13 @@ func (g *grower) checkRows() {
 			}
 		}
 	}
+	g.identities.Range(func(id, user any) bool {
+		r := s.UsersOfIdentities(ctx, []storage.Identity{id.(storage.Identity)})[0]
+		if r.Err != nil || r.Value != user.(storage.UserID) {
+			g.t.Errorf("%v is of user %d (%v), acknowledged was %d", id, r.Value, r.Err, user)
+		}
+		return true
+	})
 	for ordinal, address := range s.Addresses() {
 		if wrong, err := s.WrongPostCounts(ctx, ordinal, storage.OwnerRange{UpTo: 1 << 62}); err != nil || len(wrong) > 0 {
 			g.t.Errorf("counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
