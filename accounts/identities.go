@@ -127,7 +127,11 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 		return 0, err
 	}
 	if id != 0 {
-		return id, a.mayReturn(ctx, id)
+		err := a.mayReturn(ctx, id)
+		if errors.Is(err, errCredentials) {
+			err = errLeaving
+		}
+		return id, err
 	}
 	// Asked first so that somebody who asks for a handle that is taken leaves no link.
 	switch owner := a.Store.UserIDs(ctx, []string{handle})[0]; {
@@ -162,6 +166,8 @@ func (a *Accounts) registered(ctx context.Context, id storage.UserID, handle str
 	}
 	return nil
 }
+
+var errLeaving = apierr.Forbidden("the user of this identity is being deleted: register again when that has ended")
 
 func handleTaken(handle string) error { return apierr.BadInput("the handle %q is taken", handle) }
 

@@ -79,6 +79,19 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 	if store.owner(t, "auth0|2") != 0 {
 		t.Error("a handle that is taken leaves a link")
 	}
+
+	if _, err := store.SetState(t.Context(), made.User, storage.Deleting, 1); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Register(from(t, "auth0|1"), "maya", "Maya", "")
+	wantCode(t, "while the user is being deleted", err, apierr.CodeForbidden)
+	if err := store.Erase(t.Context(), made.User, 2); err != nil {
+		t.Fatal(err)
+	}
+	anew, err := a.Register(from(t, "auth0|1"), "maya", "Maya", "")
+	if err != nil || anew.User == made.User || anew.User == 0 {
+		t.Errorf("after that: %+v, %v", anew, err)
+	}
 }
 
 // Whoever dies between the two writes of registering leaves an id, which the next try takes up.
