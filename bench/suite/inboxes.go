@@ -55,7 +55,7 @@ func (r *feedRun) inboxesBuilt(ctx context.Context, p *program, into *report.Fee
 
 // activate asks for the feeds of users until each has an inbox.
 func (r *feedRun) activate(ctx context.Context, p *program, users []storage.UserID) error {
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(r.secret)})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(r.secret))})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (r *feedRun) countCopies(ctx context.Context, p *program, seen []report.See
 	if r.what.Active == 0 {
 		return nil
 	}
-	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secret: []byte(r.secret)})
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(r.secret))})
 	if err != nil {
 		return err
 	}
