@@ -299,7 +299,10 @@ func faultyReads() map[string]operation {
 	ids := []storage.UserID{1, 2, 3}
 	pairs := []storage.Pair{{From: 1, To: 2}, {From: 3, To: 5}, {From: 21, To: 30}, {From: 30, To: 21}, {From: 1, To: 11}}
 	all := map[string]operation{
-		"Users":    func(ctx context.Context, s *Store) error { return errorOf(s.Users(ctx, ids)) },
+		"Users": func(ctx context.Context, s *Store) error { return errorOf(s.Users(ctx, ids)) },
+		"UsersOfIdentities": func(ctx context.Context, s *Store) error {
+			return errorOf(s.UsersOfIdentities(ctx, []storage.Identity{identityOf(1), identityOf(2)}))
+		},
 		"UserIDs":  func(ctx context.Context, s *Store) error { return errorOf(s.UserIDs(ctx, []string{"user_1", "é"})) },
 		"Counts":   func(ctx context.Context, s *Store) error { return errorOf(s.Counts(ctx, ids)) },
 		"Marks":    func(ctx context.Context, s *Store) error { return errorOf(s.Marks(ctx, pairs)) },
@@ -463,6 +466,7 @@ func faultyWrites() map[string]operation {
 			}
 			return s.Register(ctx, storage.User{ID: 104, Handle: "h104", Name: "N", CreatedAt: 1e15}, "hash")
 		},
+		"LinkIdentity": func(ctx context.Context, s *Store) error { return s.LinkIdentity(ctx, identityOf(105), 105, 1e15) },
 		"SetPassword": func(ctx context.Context, s *Store) error {
 			_, err := s.SetPassword(ctx, 13, storage.PasswordChange{New: "x", At: 1, EndsTokens: true})
 			return err

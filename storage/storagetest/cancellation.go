@@ -78,6 +78,13 @@ func (s cancellation) NoAccountIsChanged(t *testing.T) {
 	wantList(t, "password", found(t, s.store.Passwords(t.Context(), ids), 1), []storage.Password{{Hash: hashOf(old.ID)}})
 }
 
+func (s cancellation) NoIdentityIsLinked(t *testing.T) {
+	id := []storage.Identity{identities(s).identity()}
+	wantEndedErr(t, "link", s.store.LinkIdentity(ended(t), id[0], s.id(), at(1)))
+	wantEnded(t, "identities", s.store.UsersOfIdentities(ended(t), id), 1)
+	wantMissing(t, s.store.UsersOfIdentities(t.Context(), id), 1)
+}
+
 func (s cancellation) NoPostIsWritten(t *testing.T) {
 	post := s.post(t, s.newUsers(t, 1)[0].ID, 1)
 	c, text := s.comment(t, post.PostID, s.id(), 1), "changed"
