@@ -99,7 +99,7 @@ func (n nulls) ask(api *apitest.API, operation string, root *ast.Definition, cal
 func (n nulls) below(name string, way []string) string {
 	d := n.schema.Types[name]
 	switch d.Kind {
-	case ast.Interface:
+	case ast.Interface, ast.Union:
 		var all []string
 		for _, possible := range n.schema.PossibleTypes[name] {
 			all = append(all, "... on "+possible.Name+n.below(possible.Name, way))
@@ -131,11 +131,12 @@ func arguments(field *ast.FieldDefinition) string {
 		if !a.Type.NonNull || a.DefaultValue != nil {
 			continue
 		}
-		value, known := map[string]string{
+		value := map[string]string{
 			"id": "2", "to": "2", "with": "2", "from": "1", "handle": `"u2"`, "prefix": `"u"`, "direction": "RECEIVED", "where": "{followersOf: 2}",
-			"ids": `[1, 2, 5, 6, 7, 9, 99]`,
+			"ids": `[1, 2, 5, 6, 7, 9, 99]`, "handles": `["u2", "u5", "u99"]`,
+			"representations": `[{__typename: "User", id: 2}, {__typename: "User", handle: "u5"}, {__typename: "Post", id: "post_2_2"}, {__typename: "Relationship", id: "rel_1_2"}]`,
 		}[a.Name]
-		if known && a.Type.Elem != nil && a.Name != "ids" {
+		if (a.Name == "from" || a.Name == "to") && a.Type.Elem != nil {
 			value = "[1, 2, 5, 6, 7, 9, 99]"
 		}
 		if field.Name == "nodes" {
