@@ -57,6 +57,7 @@ var tables = map[string]string{
 	"shards replace":        "docs/shards.md#kith shards replace",
 	"shards remove":         "docs/shards.md#kith shards remove",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
+	"schema":                "docs/api.md#The schema as a file",
 	"reconcile full":        "docs/operations.md#kith reconcile full",
 	"reconcile incremental": "docs/operations.md#kith reconcile incremental",
 	"reconcile realtime":    "docs/operations.md#kith reconcile realtime",
