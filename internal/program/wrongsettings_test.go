@@ -212,7 +212,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"only-trusted":    {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
 		"trusted-documents": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
-			{value: filepath.Dir(noKeys), says: []string{"no documents"}},
+			{value: noKeys, says: []string{"no documents"}},
 		},
 		"log-level":  {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
 		"token-ttl":  {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
