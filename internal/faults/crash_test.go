@@ -21,7 +21,7 @@ func TestCrashes(t *testing.T) {
 	crashes(t, []string{"sync"}, schedule{operations: 800, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, window: time.Second})
 }
 
-// TestLongCrashes writes through two gateways from 16 connections, while replicators,
+// TestLongCrashes writes and publishes through two gateways from 18 connections, while replicators,
 // gateways, a MariaDB server and Redis are killed and started again. Then it measures
 // how long it takes to repair what has come apart, and does all of it once more with
 // the realtime mode beside.
@@ -70,6 +70,7 @@ type outage struct{ from, to time.Time }
 func (s schedule) run(t *testing.T, mode string, watched bool) {
 	began := time.Now()
 	r := &running{schedule: s, deployment: deployOn(t, ownServers(t), mode, s.users), seed: seedOf(t)}
+	r.copyPosts(t)
 	if testenv.HasBinlog() {
 		r.reconcile(t, "incremental") // begins here
 	}
@@ -78,9 +79,11 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 		w = r.watch(t, s.window)
 	}
 	faults := r.faults()
+	publishers := r.publishers(t, 2, r.seed)
 	wait := r.write(t)
 	r.inject(t, faults)
 	wait()
+	publishers.end(t, r.deployment)
 	written := time.Now()
 
 	h := newHistory()
@@ -91,6 +94,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 	}
 	r.failuresHaveReasons(t)
 	r.quiet(t, h)
+	r.feedsAreRight(t)
 	r.allWell(t)
 	settled := time.Now()
 	if watched {

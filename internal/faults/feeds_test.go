@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -16,28 +17,20 @@ type publication struct{ author, number, at int64 }
 
 func (p publication) id() string { return fmt.Sprintf("post_%d_%d", p.author, p.number) }
 
+// copyPosts has the second gateway copy posts into inboxes, the first one still pulls.
+func (d *deployment) copyPosts(t testing.TB) {
+	t.Helper()
+	d.gateways[1].kill(t)
+	d.gateways[1] = d.serving("gateway 1", "--no-replicate", "--feed=push")
+	d.gateways[1].start(t)
+}
+
 // feedsAreRight compares the home feed of every user, as each gateway gives it, with the tables: the posts of
 // whom the user follows, newest first, and none of anybody with whom there is a block. A gateway that has
 // lost an event finds the post some seconds later.
 func (d *deployment) feedsAreRight(t testing.TB) {
 	t.Helper()
-	var posts []publication
-	for _, db := range d.shards {
-		rows, err := db.Query("SELECT author_id, post_id, created_at FROM post WHERE state = 0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rows.Next() {
-			var p publication
-			if err := rows.Scan(&p.author, &p.number, &p.at); err != nil {
-				t.Fatal(err)
-			}
-			posts = append(posts, p)
-		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	posts := d.publications(t)
 	slices.SortFunc(posts, func(a, b publication) int {
 		if a.at != b.at {
 			return int(b.at - a.at)
@@ -65,6 +58,28 @@ func (d *deployment) feedsAreRight(t testing.TB) {
 			}
 		}
 	}
+}
+
+// publications are the posts in the tables.
+func (d *deployment) publications(t testing.TB) (posts []publication) {
+	t.Helper()
+	for _, db := range d.shards {
+		rows, err := db.Query("SELECT author_id, post_id, created_at FROM post WHERE state = 0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rows.Next() {
+			var p publication
+			if err := rows.Scan(&p.author, &p.number, &p.at); err != nil {
+				t.Fatal(err)
+			}
+			posts = append(posts, p)
+		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return posts
 }
 
 // feed pages through the whole home feed of a user.
@@ -115,4 +130,69 @@ func (d *deployment) publishAnother(ctx context.Context, c *client, random *rand
 	l = d.gateways[random.IntN(len(d.gateways))].now.Load()
 	a, err = c.ask(ctx, l.gateway.URL, viewer, "", fmt.Sprintf(`mutation { m: deletePost(id: %q) { changed } }`, published.Post.ID), nil)
 	return "deletePost", cmp.Or(a.code(), "changed: true"), err
+}
+
+// publishers publish posts of users 1 … people while a schedule runs. Each post has a key, and is sent again,
+// through any gateway, until it is acknowledged.
+type publishers struct {
+	stop    context.CancelFunc
+	running sync.WaitGroup
+
+	mu           sync.Mutex
+	acknowledged []string
+}
+
+func (d *deployment) publishers(t *testing.T, n int, seed uint64) *publishers {
+	ctx, stop := context.WithCancel(t.Context())
+	p := &publishers{stop: stop}
+	for i := range n {
+		c, random := d.client(t), rand.New(rand.NewPCG(seed, 1<<40+uint64(i)))
+		p.running.Go(func() {
+			for key := i; ctx.Err() == nil; key += n {
+				if id := d.publishSurely(ctx, c, random, 1+int64(key%people), key); id != "" {
+					p.mu.Lock()
+					p.acknowledged = append(p.acknowledged, id)
+					p.mu.Unlock()
+				}
+				time.Sleep(100 * time.Millisecond) // below what a user may write in a minute
+			}
+		})
+	}
+	return p
+}
+
+// publishSurely publishes a post and returns its id; "" if the schedule has ended before.
+func (d *deployment) publishSurely(ctx context.Context, c *client, random *rand.Rand, author int64, key int) string {
+	text := fmt.Sprintf(`mutation { m: publishPost(text: "y", clientKey: "k%d") { post { id } } }`, key)
+	for ctx.Err() == nil {
+		if l := d.gateways[random.IntN(len(d.gateways))].now.Load(); l != nil {
+			a, err := c.ask(ctx, l.gateway.URL, author, "", text, nil)
+			var published struct{ Post struct{ ID string } }
+			if err == nil && a.code() == "" && json.Unmarshal(a.Data["m"], &published) == nil {
+				return published.Post.ID
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return ""
+}
+
+// end stops them. Every post that was acknowledged is in the tables.
+func (p *publishers) end(t *testing.T, d *deployment) {
+	t.Helper()
+	p.stop()
+	p.running.Wait()
+	there := map[string]bool{}
+	for _, post := range d.publications(t) {
+		there[post.id()] = true
+	}
+	for _, id := range p.acknowledged {
+		if !there[id] {
+			t.Errorf("%s was acknowledged and is not there", id)
+		}
+	}
+	if len(p.acknowledged) == 0 {
+		t.Error("no post was published")
+	}
+	t.Logf("%d posts acknowledged, %d there", len(p.acknowledged), len(there))
 }

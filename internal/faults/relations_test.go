@@ -43,9 +43,7 @@ func relations(t *testing.T, operations int64, kills int) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, mode, people)
-			d.gateways[1].kill(t)
-			d.gateways[1] = d.serving("gateway 1", "--no-replicate", "--feed=push")
-			d.gateways[1].start(t)
+			d.copyPosts(t)
 			seed := seedOf(t)
 			posts := d.publish(t)
 			var started, done atomic.Int64
