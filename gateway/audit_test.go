@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"kith/gateway"
+	"kith/internal/testenv"
 )
 
 // TestGraphQLOverHTTPAudit runs the public audit suite of the GraphQL-over-HTTP
@@ -38,7 +39,7 @@ func installAudit(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program+" is not installed")
+			testenv.Missing(t, program+" is not installed")
 		}
 	}
 	if _, err := os.Stat(filepath.Join("audit", "node_modules", "graphql-http")); err == nil {
@@ -47,16 +48,6 @@ func installAudit(t *testing.T) {
 	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
 	install.Dir = "audit"
 	if out, err := install.CombinedOutput(); err != nil {
-		missing(t, "npm ci: "+err.Error()+": "+string(out))
+		testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 	}
-}
-
-// missing ends a test that lacks something of the machine: it is skipped, but
-// under CI=true, where everything has to be there, it fails.
-func missing(t *testing.T, reason string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
 }

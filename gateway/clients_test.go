@@ -16,6 +16,7 @@ import (
 
 	"kith/gateway"
 	"kith/graph/apierr"
+	"kith/internal/testenv"
 )
 
 // npmClient is a client from npm at work in a process of its own.
@@ -139,7 +140,7 @@ func installClients(t *testing.T) {
 	defer clientsInstalled.Unlock()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program+" is not installed")
+			testenv.Missing(t, program+" is not installed")
 		}
 	}
 	if _, err := os.Stat(filepath.Join("subscribe_test", "node_modules", "graphql-ws")); err == nil {
@@ -148,7 +149,7 @@ func installClients(t *testing.T) {
 	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
 	install.Dir = "subscribe_test"
 	if out, err := install.CombinedOutput(); err != nil {
-		missing(t, "npm ci: "+err.Error()+": "+string(out))
+		testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/testenv"
 )
 
 // openIDProvider is an OpenID provider from npm, in a process of its own.
@@ -28,23 +29,16 @@ type openIDProvider struct {
 // newOpenIDProvider installs the provider, once, and starts it.
 func newOpenIDProvider(t *testing.T) *openIDProvider {
 	t.Helper()
-	missing := func(reason string) {
-		t.Helper()
-		if os.Getenv("CI") == "true" {
-			t.Fatal(reason)
-		}
-		t.Skip(reason)
-	}
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(program + " is not installed")
+			testenv.Missing(t, program+" is not installed")
 		}
 	}
 	if _, err := os.Stat(filepath.Join("oidc_test", "node_modules", "oidc-provider")); err != nil {
 		install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
 		install.Dir = "oidc_test"
 		if out, err := install.CombinedOutput(); err != nil {
-			missing("npm ci: " + err.Error() + ": " + string(out))
+			testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 		}
 	}
 	node := exec.CommandContext(t.Context(), "node", "provider.mjs")

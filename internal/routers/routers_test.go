@@ -330,24 +330,15 @@ func install(t *testing.T) {
 	t.Helper()
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
-			missing(t, program+" is not installed")
+			testenv.Missing(t, program+" is not installed")
 		}
 	}
 	if _, err := os.Stat(filepath.Join("node_modules", ".package-lock.json")); err == nil {
 		return
 	}
 	if out, err := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
-		missing(t, "npm ci: "+err.Error()+": "+string(out))
+		testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 	}
-}
-
-// missing skips a test that lacks something of the machine; under CI=true it fails.
-func missing(t *testing.T, reason string) {
-	t.Helper()
-	if os.Getenv("CI") == "true" {
-		t.Fatal(reason)
-	}
-	t.Skip(reason)
 }
 
 // The guide shows what is tried here, word by word.

@@ -95,7 +95,7 @@ func installed(t testing.TB, engine, path string) string {
 	t.Helper()
 	dir := unpacked(engine)
 	if _, err := os.Stat(filepath.Join(dir, "VERSION")); err != nil {
-		missing(t, fmt.Sprintf("%s is not in %s: run scripts/install-engines.sh %s (make test-engines does)", engine, dir, engine))
+		Missing(t, fmt.Sprintf("%s is not in %s: run scripts/install-engines.sh %s (make test-engines does)", engine, dir, engine))
 	}
 	return filepath.Join(dir, path)
 }
