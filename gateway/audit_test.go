@@ -2,9 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"kith/gateway"
@@ -14,7 +12,7 @@ import (
 // TestGraphQLOverHTTPAudit runs the public audit suite of the GraphQL-over-HTTP
 // specification, 61 audits of which none may fail, be warned about or noted.
 func TestGraphQLOverHTTPAudit(t *testing.T) {
-	installAudit(t)
+	testenv.NPM(t, "audit")
 	s := serve(t, gateway.Config{})
 	out, err := exec.CommandContext(t.Context(), "node", "audit/audit.mjs", s.url+"/graphql").Output()
 	if err != nil {
@@ -31,23 +29,5 @@ func TestGraphQLOverHTTPAudit(t *testing.T) {
 		if r.Status != "ok" {
 			t.Errorf("%s %s: %s: %s", r.Status, r.ID, r.Name, r.Reason)
 		}
-	}
-}
-
-// installAudit fetches the suite into the git-ignored audit/node_modules once.
-func installAudit(t *testing.T) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, program+" is not installed")
-		}
-	}
-	if _, err := os.Stat(filepath.Join("audit", "node_modules", "graphql-http")); err == nil {
-		return
-	}
-	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
-	install.Dir = "audit"
-	if out, err := install.CombinedOutput(); err != nil {
-		testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -54,7 +52,7 @@ type npmOperation struct {
 // npmRun starts a client; script is ws or sse.
 func npmRun(t *testing.T, script string, job npmJob) *npmClient {
 	t.Helper()
-	installClients(t)
+	testenv.NPM(t, "subscribe_test")
 	job.URL += "/graphql"
 	if script == "ws" {
 		job.URL = "ws" + job.URL[len("http"):]
@@ -128,28 +126,6 @@ func (c *npmClient) rest(look func(happening)) map[string]int {
 		case <-deadline:
 			c.t.Fatalf("the client does not end within 30 s, after %v", counts)
 		}
-	}
-}
-
-var clientsInstalled sync.Mutex
-
-// installClients fetches the clients into the git-ignored node_modules once.
-func installClients(t *testing.T) {
-	t.Helper()
-	clientsInstalled.Lock()
-	defer clientsInstalled.Unlock()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, program+" is not installed")
-		}
-	}
-	if _, err := os.Stat(filepath.Join("subscribe_test", "node_modules", "graphql-ws")); err == nil {
-		return
-	}
-	install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
-	install.Dir = "subscribe_test"
-	if out, err := install.CombinedOutput(); err != nil {
-		testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 	}
 }
 

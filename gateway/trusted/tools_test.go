@@ -29,11 +29,8 @@ func TestManifestsOfRealTools(t *testing.T) {
 			t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, out)
 		}
 	}
-	const packages = "tools/node_modules" // which git ignores
-	if _, err := os.Stat(filepath.Join(packages, "relay-compiler")); err != nil {
-		in("tools", "npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts")
-	}
-	shared, err := filepath.Abs(packages)
+	testenv.NPM(t, "tools")
+	shared, err := filepath.Abs("tools/node_modules")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -26,21 +25,10 @@ type openIDProvider struct {
 	out    *bufio.Reader
 }
 
-// newOpenIDProvider installs the provider, once, and starts it.
+// newOpenIDProvider installs the provider and starts it.
 func newOpenIDProvider(t *testing.T) *openIDProvider {
 	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, program+" is not installed")
-		}
-	}
-	if _, err := os.Stat(filepath.Join("oidc_test", "node_modules", "oidc-provider")); err != nil {
-		install := exec.CommandContext(t.Context(), "npm", "ci", "--no-audit", "--no-fund")
-		install.Dir = "oidc_test"
-		if out, err := install.CombinedOutput(); err != nil {
-			testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
-		}
-	}
+	testenv.NPM(t, "oidc_test")
 	node := exec.CommandContext(t.Context(), "node", "provider.mjs")
 	node.Dir = "oidc_test"
 	in, err := node.StdinPipe()

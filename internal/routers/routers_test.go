@@ -232,7 +232,7 @@ func TestAStitchedSchema(t *testing.T) {
 func serve(t *testing.T) *kithtest.Gateway {
 	t.Helper()
 	testenv.Clients(t)
-	install(t)
+	testenv.NPM(t, ".")
 	return kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
 }
 
@@ -322,22 +322,6 @@ func ownWrites(r *router) {
 	}
 	if _, a := r.ask(`{ user(id: 77) { followerCount } }`, "Kith-Consistency", "of nobody"); len(a.Errors) == 0 {
 		r.t.Errorf("with a wrong token: %.300s", a.text)
-	}
-}
-
-// install fetches the routers into the git-ignored node_modules once.
-func install(t *testing.T) {
-	t.Helper()
-	for _, program := range []string{"node", "npm"} {
-		if _, err := exec.LookPath(program); err != nil {
-			testenv.Missing(t, program+" is not installed")
-		}
-	}
-	if _, err := os.Stat(filepath.Join("node_modules", ".package-lock.json")); err == nil {
-		return
-	}
-	if out, err := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund").CombinedOutput(); err != nil {
-		testenv.Missing(t, "npm ci: "+err.Error()+": "+string(out))
 	}
 }
 

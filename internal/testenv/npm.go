@@ -1,0 +1,41 @@
+package testenv
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+var npmMu sync.Mutex
+
+// NPM installs what folder's package-lock.json names into folder/node_modules, which git ignores, unless it is
+// there. No package runs a script of its own while it is installed.
+func NPM(t testing.TB, folder string) {
+	t.Helper()
+	npmMu.Lock()
+	defer npmMu.Unlock()
+	program(t, "node")
+	npm := program(t, "npm")
+	// npm writes its own list last, so a folder with a list of later than the lock file is whole.
+	wanted, installed := modified(folder, "package-lock.json"), modified(folder, "node_modules/.package-lock.json")
+	if installed.After(wanted) {
+		return
+	}
+	install := exec.CommandContext(t.Context(), npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	install.Dir = folder
+	if out, err := install.CombinedOutput(); err != nil {
+		Missing(t, "npm ci: "+err.Error()+": "+string(out))
+	}
+}
+
+// modified returns when a file was last written, or the zero time for a file that is not there.
+func modified(folder, name string) time.Time {
+	info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name)))
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
