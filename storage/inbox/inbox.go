@@ -158,10 +158,10 @@ func (b *Boxes) Run(ctx context.Context) {
 	defer ticks.Stop()
 	var last *State
 	for failing := false; ; {
-		err := b.Tick(ctx)
-		if s := b.state.Load(); s != nil {
+		if s := b.state.Load(); s != nil { // before, because a round that is cut off forgets it
 			last = s
 		}
+		err := b.Tick(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
 			b.Logger.WarnContext(ctx, "inboxes of home feeds are not used until Redis answers", "error", err)
 		}
