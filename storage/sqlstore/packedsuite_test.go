@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/storagetest"
 )
@@ -16,7 +17,7 @@ import (
 var ofLists = []string{
 	"counts", "edges", "pages", "neighbours", "packedNeighbours", "apply", "applyCounts", "changes", "inverse", "blocking", "friendships",
 	"friendCounts", "concurrency", "changesAtOnce", "cancellation", "lifecycle", "profile", "count", "states", "erase", "lists", "bundles",
-	"comparer", "repairer", "histories",
+	"comparer", "repairer", "histories", "requests", "settling",
 }
 
 // A store that packs every list before it is read is as good as any other.
@@ -27,8 +28,10 @@ func TestConformancePacked(t *testing.T) {
 	}, ofLists...)
 }
 
-// So is one that packs in the background, while others write, whatever is asked for.
-func TestConformancePackedInTheBackground(t *testing.T) {
+// So is one that packs in the background, while others write, whatever is asked for. TestPackingWhileOthersWrite
+// is the short form.
+func TestLongConformancePackedInTheBackground(t *testing.T) {
+	testenv.Long(t)
 	t.Parallel()
 	var begun atomic.Int64
 	storagetest.Run(t, func(t *testing.T) storage.Store {
