@@ -1,0 +1,51 @@
+// Runs client.mjs against Kith, and prints what it shows: node main.mjs URL HANDLE PASSWORD HANDLE-TO-FOLLOW.
+// KITH_TOKEN is a token of an earlier visit. It ends with its input.
+import WebSocket from "ws";
+import { createSession, login } from "../session.mjs";
+import { createClient, Followers, follow, Followings, followLive, Profile } from "./client.mjs";
+
+globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
+
+const [url, handle, password, other] = process.argv.slice(2);
+const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
+const signIn = () => login(url, handle, password);
+const client = createClient(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn())));
+
+// Both find out that the token has expired.
+const profile = { query: Profile, variables: { handle: other } };
+const [{ data }] = await Promise.all([client.query(profile), client.query({ query: Followers })]);
+
+// The page shows a list and a button.
+const list = client.watchQuery({ query: Followings });
+const button = client.watchQuery(profile);
+function show() {
+  const { followings, followingCount } = client.readQuery({ query: Followings }, true)?.viewer ?? {};
+  const { userByHandle: user } = client.readQuery(profile, true);
+  say("shown", {
+    handles: followings?.edges.map(({ node }) => node.handle),
+    followings: followingCount,
+    followers: user.followerCount,
+    status: user.viewerRelationship.status,
+  });
+}
+list.subscribe(show);
+button.subscribe(show);
+let page = await client.query({ query: Followings });
+while (page.data.viewer.followings.pageInfo.hasNextPage) {
+  page = await list.fetchMore({ variables: { after: page.data.viewer.followings.pageInfo.endCursor } });
+}
+
+show();
+await follow(client, data.viewer, data.userByHandle);
+say("followed");
+
+// Nobody can follow oneself: the follow is shown, refused, and taken back.
+const self = await client.query({ query: Profile, variables: { handle } });
+await follow(client, self.data.viewer, self.data.userByHandle).catch(({ errors }) => say("refused", { code: errors[0].extensions.code }));
+show();
+
+followLive(client, data.viewer.id, (follower) => {
+  const { followerCount, followers } = client.readQuery({ query: Followers }).viewer;
+  say("follower", { handle: follower.handle, followers: followerCount, handles: followers.edges.map(({ node }) => node.handle) });
+});
+process.stdin.on("end", () => process.exit()).resume();

@@ -1,0 +1,86 @@
+// Who is signed in, and what they have written: what every client here needs, whatever its library.
+
+// signIn gets a new token: by the mutation login, as below, or from your identity provider by its refresh token.
+// token is what is kept from the last visit, if anything.
+export function createSession(signIn, token = null) {
+  const written = [];
+  let renewing = null;
+  return {
+    get token() {
+      return token;
+    },
+    /** @returns {Record<string, string>} */
+    get headers() {
+      return token ? { Authorization: `Bearer ${token}` } : {};
+    },
+
+    // Requests that are refused at the same time share one sign-in. One that was sent with an older token just
+    // goes again with the present one.
+    async renew(refused) {
+      if (token !== refused) return;
+      renewing ??= signIn().then((fresh) => (token = fresh)).finally(() => (renewing = null));
+      await renewing;
+    },
+
+    // Reads bring the tokens of consistency of earlier writes, the newest of them: together at most 16,384 characters.
+    get extensions() {
+      return written.length > 0 ? { consistencyToken: written.join(",") } : {};
+    },
+    wrote(answer) {
+      if (answer?.extensions?.consistencyToken) written.push(answer.extensions.consistencyToken);
+      while (written.join().length > 3000) written.shift();
+    },
+  };
+}
+
+// Options of graphql-ws. Kith closes a connection with 4403 when its token has ended; graphql-ws connects again by
+// itself, and has to bring a new one. connected is called then, and at first: what was missed meanwhile has to be asked for.
+export function socketOptions(url, session, connected) {
+  let sent, refused;
+  return {
+    url: url.replace(/^http/, "ws"),
+    connectionParams: async () => {
+      if (refused !== undefined) await session.renew(refused);
+      refused = undefined;
+      sent = session.token;
+      return session.headers;
+    },
+    on: {
+      connected,
+      closed: ({ code }) => {
+        if (code === 4403) refused = sent;
+      },
+    },
+    retryAttempts: Infinity,
+  };
+}
+
+export const isUnauthenticated = (error) => error.extensions?.code === "UNAUTHENTICATED";
+
+// ask is for clients that bring no links or exchanges of their own: it renews a token that is refused, and tries again.
+export async function ask(url, session, { query, variables }, again = true) {
+  const sent = session.token;
+  const answer = await post(url, session.headers, { query, variables, extensions: session.extensions });
+  if (again && answer.errors?.some(isUnauthenticated)) {
+    await session.renew(sent);
+    return ask(url, session, { query, variables }, false);
+  }
+  session.wrote(answer);
+  return answer;
+}
+
+async function post(url, headers, body) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  return response.json();
+}
+
+export async function login(url, handle, password) {
+  const query = "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { token } }";
+  const { data, errors } = await post(url, {}, { query, variables: { handle, password } });
+  if (!data?.login) throw new Error(errors[0].message);
+  return data.login.token;
+}

@@ -1,0 +1,123 @@
+// urql with graphcache in front of Kith.
+import { Client, fetchExchange, gql, mapExchange, subscriptionExchange } from "@urql/core";
+import { authExchange } from "@urql/exchange-auth";
+import { cacheExchange } from "@urql/exchange-graphcache";
+import { relayPagination } from "@urql/exchange-graphcache/extras";
+import { createClient as createSocket } from "graphql-ws";
+import { isUnauthenticated, socketOptions } from "../session.mjs";
+
+// Objects without an id belong to the object that they were read from. (graphcache knows so of connections, edges and
+// pageInfo by their names.)
+const keyless = [
+  "Consistency", "FollowError", "FollowOutcome", "ListVisibility", "Media", "NewComment", "NewerPosts", "NewFavorite",
+  "ReconcileKind", "ReconcileStatus", "SuggestionExclusions",
+];
+
+const cache = cacheExchange({
+  keys: Object.fromEntries(keyless.map((type) => [type, () => null])),
+  resolvers: { User: { followings: relayPagination(), followers: relayPagination() } },
+  // What Kith will answer, in all likelihood. If it refuses, graphcache takes all of it back.
+  optimistic: {
+    follow({ userId }, cache) {
+      const viewerId = cache.resolve(cache.resolve("Query", "viewer"), "id");
+      const [user, relationship] = [`User:${userId}`, `Relationship:rel_${viewerId}_${userId}`];
+      const status = cache.resolve(relationship, "status") === "FOLLOWED_BY" ? "MUTUAL" : "FOLLOWING";
+      return {
+        __typename: "FollowPayload",
+        viewer: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + 1 },
+        followingEdge: {
+          __typename: "UserEdge",
+          cursor: "",
+          node: {
+            __typename: "User",
+            id: userId,
+            handle: cache.resolve(user, "handle"),
+            name: cache.resolve(user, "name"),
+            followerCount: cache.resolve(user, "followerCount") + 1,
+            viewerRelationship: { __typename: "Relationship", id: `rel_${viewerId}_${userId}`, status },
+          },
+        },
+      };
+    },
+  },
+  updates: {
+    Mutation: { follow: ({ follow }, _, cache) => follow && prepend(cache, Followings, "followings", follow.followingEdge) },
+    Subscription: { newFollowers: ({ newFollowers }, _, cache) => prepend(cache, Followers, "followers", newFollowers) },
+  },
+});
+
+// The users themselves are in the cache by their ids already; a list does not know of its new edge.
+function prepend(cache, query, list, edge) {
+  cache.updateQuery({ query }, (data) => {
+    if (!data?.viewer || !edge) return data;
+    const others = data.viewer[list].edges.filter(({ node }) => node.id !== edge.node.id);
+    return { ...data, viewer: { ...data.viewer, [list]: { ...data.viewer[list], edges: [edge, ...others] } } };
+  });
+}
+
+export function createClient(url, session) {
+  const auth = authExchange(async (utilities) => ({
+    addAuthToOperation: (operation) => ({
+      ...utilities.appendHeaders(operation, session.headers),
+      extensions: session.extensions,
+    }),
+    didAuthError: (error) => error.graphQLErrors.some(isUnauthenticated),
+    refreshAuth: () => session.renew(session.token),
+  }));
+  const refetch = () => client.query(Followers, {}, { requestPolicy: "network-only" }).toPromise();
+  const socket = createSocket(socketOptions(url, session, refetch));
+  const client = new Client({
+    url,
+    preferGetMethod: false,
+    exchanges: [
+      cache,
+      mapExchange({ onResult: (answer) => session.wrote(answer) }),
+      auth,
+      fetchExchange,
+      subscriptionExchange({
+        forwardSubscription: ({ query, variables }) => ({
+          subscribe: (sink) => ({ unsubscribe: socket.subscribe({ query, variables }, sink) }),
+        }),
+      }),
+    ],
+  });
+  return client;
+}
+
+const person = gql`
+  fragment Person on User { id handle name followerCount viewerRelationship { id status } }
+`;
+export const Followings = gql`
+  query Followings($after: String) {
+    viewer {
+      id
+      followingCount
+      listVisibility { followings }
+      followings(first: 20, after: $after) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } }
+    }
+  }
+  ${person}
+`;
+export const Followers = gql`
+  query Followers {
+    viewer { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } }
+  }
+  ${person}
+`;
+export const Profile = gql`
+  query Profile($handle: String!) { viewer { id followingCount } userByHandle(handle: $handle) { ...Person } }
+  ${person}
+`;
+export const Follow = gql`
+  mutation Follow($userId: ID!) {
+    follow(userId: $userId) { viewer { id followingCount } followingEdge { cursor node { ...Person } } }
+  }
+  ${person}
+`;
+// The relationship leads back to the viewer, whose count changes as well.
+export const NewFollowers = gql`
+  subscription NewFollowers {
+    newFollowers { cursor node { ...Person viewerRelationship { id from { id followerCount } } } }
+  }
+  ${person}
+`;
