@@ -1,0 +1,136 @@
+// A page with the viewer's followings, a button to follow somebody, and followers as they come.
+import { useMemo, useState } from "react";
+import { ConnectionHandler, graphql, useLazyLoadQuery, useMutation, usePaginationFragment, useSubscription } from "react-relay";
+import type { Page_followings$key } from "./__generated__/Page_followings.graphql";
+import type { PageFollowersQuery } from "./__generated__/PageFollowersQuery.graphql";
+import type { PageFollowMutation } from "./__generated__/PageFollowMutation.graphql";
+import type { PageNewFollowersSubscription } from "./__generated__/PageNewFollowersSubscription.graphql";
+import type { PageQuery } from "./__generated__/PageQuery.graphql";
+
+// @throwOnFieldError makes an error of a field one of the component, for the nearest error boundary. In exchange
+// Kith's @semanticNonNull takes the null from the types: `edges` and `node` below need no check.
+const page = graphql`
+  query PageQuery($handle: String!) @throwOnFieldError {
+    viewer {
+      id
+      followingCount
+      ...Page_followings
+    }
+    userByHandle(handle: $handle) { id handle name followerCount viewerRelationship { id status } }
+  }
+`;
+
+export function Page({ handle }: { handle: string }) {
+  const { viewer, userByHandle: user } = useLazyLoadQuery<PageQuery>(page, { handle });
+  if (!viewer) return <p>Nobody is signed in.</p>;
+  if (!user) return <p>There is no such user.</p>;
+  return (
+    <>
+      <h1>{viewer.followingCount}</h1>
+      <Followings viewer={viewer} />
+      <Follow viewer={viewer} user={user} />
+      <Followers />
+    </>
+  );
+}
+
+function Followings({ viewer }: { viewer: Page_followings$key }) {
+  const { data, hasNext, isLoadingNext, loadNext } = usePaginationFragment(
+    graphql`
+      fragment Page_followings on User
+      @argumentDefinitions(count: { type: "Int", defaultValue: 20 }, cursor: { type: "String" })
+      @refetchable(queryName: "PageFollowingsQuery")
+      @throwOnFieldError {
+        followings(first: $count, after: $cursor) @connection(key: "Page_followings") { edges { node { id handle } } }
+      }
+    `,
+    viewer,
+  );
+  return (
+    <>
+      <ol>{data.followings?.edges.map(({ node }) => <li key={node.id}>{node.handle}</li>)}</ol>
+      {hasNext && <button name="more" disabled={isLoadingNext} onClick={() => loadNext(20)}>More</button>}
+    </>
+  );
+}
+
+type Shown = PageQuery["response"];
+
+export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>; user: NonNullable<Shown["userByHandle"]> }) {
+  const [refused, setRefused] = useState<string>();
+  const [commit, isInFlight] = useMutation<PageFollowMutation>(graphql`
+    mutation PageFollowMutation($userId: ID!, $lists: [ID!]!) {
+      follow(userId: $userId) {
+        viewer { id followingCount }
+        followingEdge @prependEdge(connections: $lists) {
+          cursor
+          node { id handle name followerCount viewerRelationship { id status } }
+        }
+      }
+    }
+  `);
+  const status = user.viewerRelationship?.status;
+
+  // The follow is shown before Kith has answered. If Kith refuses, Relay takes all of it back.
+  const follow = () =>
+    commit({
+      variables: { userId: user.id, lists: [ConnectionHandler.getConnectionID(viewer.id, "Page_followings")] },
+      optimisticResponse: {
+        follow: {
+          viewer: { id: viewer.id, followingCount: viewer.followingCount + 1 },
+          followingEdge: {
+            cursor: "",
+            node: {
+              ...user,
+              followerCount: user.followerCount + 1,
+              viewerRelationship: { id: `rel_${viewer.id}_${user.id}`, status: status === "FOLLOWED_BY" ? "MUTUAL" : "FOLLOWING" },
+            },
+          },
+        },
+      },
+      onCompleted: (_, errors) => setRefused((errors?.[0] as { extensions?: { code: string } } | undefined)?.extensions?.code),
+    });
+  return (
+    <>
+      <button name="follow" disabled={isInFlight} onClick={follow}>{status}</button>
+      <strong>{user.followerCount}</strong>
+      {refused && <em>{refused}</em>}
+    </>
+  );
+}
+
+export const followers = graphql`
+  query PageFollowersQuery @throwOnFieldError {
+    viewer {
+      followerCount
+      followers(first: 20) @connection(key: "Page_followers") { __id edges { node { id handle } } }
+    }
+  }
+`;
+
+function Followers() {
+  const { viewer } = useLazyLoadQuery<PageFollowersQuery>(followers, {});
+  const list = viewer?.followers?.__id;
+  const live = useMemo(
+    () => ({
+      // The relationship leads back to the viewer, whose count changes as well.
+      subscription: graphql`
+        subscription PageNewFollowersSubscription($lists: [ID!]!) {
+          newFollowers @prependEdge(connections: $lists) {
+            cursor
+            node { id handle viewerRelationship { id from { id followerCount } } }
+          }
+        }
+      `,
+      variables: { lists: list ? [list] : [] },
+    }),
+    [list],
+  );
+  useSubscription<PageNewFollowersSubscription>(live);
+  return (
+    <>
+      <h2>{viewer?.followerCount}</h2>
+      <ul>{viewer?.followers?.edges.map(({ node }) => <li key={node.id}>{node.handle}</li>)}</ul>
+    </>
+  );
+}
