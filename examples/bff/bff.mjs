@@ -1,0 +1,66 @@
+// A backend for front ends with Hive Gateway in front of Kith.
+import { randomUUID } from "node:crypto";
+import { createServer } from "node:http";
+import { createGatewayRuntime } from "@graphql-hive/gateway-runtime";
+import { ask, createSession } from "../session.mjs";
+
+// Who is signed in, by cookie. Browsers see neither tokens nor what they have written. With several instances, keep
+// this where all of them find it.
+const sessions = new Map();
+
+// kith is such as https://kith.internal/graphql. signIn gets the backend's own token, which needs the scope act-as.
+export async function createBff(kith, signIn) {
+  const backend = createSession(signIn, await signIn());
+
+  // Every request to Kith passes here, those for entities and lists of ids as well.
+  const asUser = {
+    onFetch({ context, fetchFn, setFetchFn }) {
+      const session = sessions.get(cookie(context?.request?.headers.get("cookie")));
+      setFetchFn(async (url, options, ...rest) => {
+        const request = () => {
+          const headers = { ...options.headers, ...backend.headers };
+          if (session) headers["Kith-Viewer"] = session.userId;
+          if (session?.written.length) headers["Kith-Consistency"] = session.written.join(",");
+          return fetchFn(url, { ...options, headers }, ...rest);
+        };
+        const sent = backend.token;
+        let response = await request();
+        if (response.status === 401) {
+          await backend.renew(sent);
+          response = await request();
+        }
+        const written = response.headers.get("Kith-Consistency");
+        if (session && written) session.written = [...session.written, written].slice(-20);
+        return response;
+      });
+    },
+  };
+
+  const gateway = createGatewayRuntime({
+    proxy: { endpoint: kith },
+    schema: await (await fetch(new URL("/schema.graphql", kith))).text(),
+    logging: false,
+    maskedErrors: false, // Kith's have a code and a sentence, and reveal nothing
+    plugins: () => [asUser],
+  });
+  return createServer((request, response) =>
+    request.url === "/login" ? login(kith, request, response) : gateway(request, response),
+  );
+}
+
+// Kith checks the password. With an identity provider, this is the end of its flow instead.
+async function login(kith, request, response) {
+  let body = "";
+  for await (const chunk of request) body += chunk;
+  const { data } = await ask(kith, createSession(), {
+    query: "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { user { id } } }",
+    variables: JSON.parse(body),
+  }, false);
+  if (!data?.login) return response.writeHead(401).end();
+  const key = randomUUID();
+  sessions.set(key, { userId: data.login.user.id, written: [] });
+  // SameSite keeps other sites from writing in the user's name.
+  response.writeHead(204, { "Set-Cookie": `session=${key}; HttpOnly; Secure; SameSite=Strict; Path=/` }).end();
+}
+
+const cookie = (header) => /(?:^|; )session=([^;]+)/.exec(header ?? "")?.[1];
