@@ -1,0 +1,80 @@
+// Who is signed in, and what they have written.
+package main
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// Session is who is signed in, and what they have written. It is a transport for HTTP, for any number of goroutines.
+type Session struct {
+	SignIn func(context.Context) (string, error) // gets a new token
+
+	mu      sync.Mutex
+	token   string
+	written []string
+}
+
+// RoundTrip asks with the session's token. If Kith refuses it, RoundTrip asks once more with a new one.
+func (s *Session) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, written := s.state()
+	response, err := s.send(r, token, written)
+	if err == nil && response.StatusCode == http.StatusUnauthorized && r.GetBody != nil {
+		response.Body.Close()
+		if token, err = s.Renew(r.Context(), token); err == nil {
+			response, err = s.send(r, token, written)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.wrote(response.Header.Get("Kith-Consistency"))
+	return response, nil
+}
+
+func (s *Session) send(r *http.Request, token, written string) (*http.Response, error) {
+	again := r.Clone(r.Context()) // a transport must not change the request
+	if r.GetBody != nil {
+		var err error
+		if again.Body, err = r.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	if token != "" {
+		again.Header.Set("Authorization", "Bearer "+token)
+	}
+	if written != "" {
+		again.Header.Set("Kith-Consistency", written)
+	}
+	return http.DefaultTransport.RoundTrip(again)
+}
+
+// Renew replaces a token that was refused, unless that has happened meanwhile.
+func (s *Session) Renew(ctx context.Context, refused string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.token != refused {
+		return s.token, nil
+	}
+	var err error
+	s.token, err = s.SignIn(ctx)
+	return s.token, err
+}
+
+func (s *Session) state() (token, written string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.token, strings.Join(s.written, ",")
+}
+
+// wrote keeps the newest tokens of consistency: reads that bring them see these writes.
+func (s *Session) wrote(token string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if token != "" {
+		s.written = append(s.written, token)
+		s.written = s.written[max(0, len(s.written)-20):]
+	}
+}
