@@ -49,7 +49,7 @@ test-race: assets ## once more, under the race detector, where things happen at 
 	@scripts/install-test-deps.sh
 	@scripts/test.sh race
 
-test-clients: ## Kith with large programs from npm: routers of Federation 2, tools that write manifests (a minute or two the first time)
+test-clients: ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, recipes for Relay and Hive (a minute or two the first time)
 	@scripts/test.sh clients
 
 test-all: assets ## both, with the long tests

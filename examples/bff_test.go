@@ -1,0 +1,144 @@
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+)
+
+// TestBFF: browsers sign in by a cookie, and see their own writes. The backend's token is renewed once, however many
+// requests find that it has expired.
+func TestBFF(t *testing.T) {
+	testenv.Clients(t)
+	testenv.NPM(t, "bff")
+	kith := start(t)
+	var issued atomic.Int64
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		valid := time.Hour
+		if issued.Add(1) == 1 {
+			valid = -time.Minute
+		}
+		fmt.Fprintf(w, `{"access_token": %q}`, backendToken(t, valid))
+	}))
+	t.Cleanup(provider.Close)
+	between := &between{}
+	url := started(t, exec.CommandContext(t.Context(), "node", "bff/main.mjs", between.serve(t, kith), provider.URL)).first("an address", func(h happening) bool {
+		return strings.HasPrefix(h.What, "http://")
+	}).What
+
+	ann, ben := browser{t: t, url: url}, browser{t: t, url: url}
+	annID, benID := ann.signIn(kith, "ann"), ben.signIn(kith, "ben")
+
+	const viewer = `{ viewer { id followingCount } }`
+	var all sync.WaitGroup
+	for range 5 {
+		all.Go(func() {
+			if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.ID != annID {
+				t.Errorf("the viewer is %+v", got)
+			}
+		})
+	}
+	all.Wait()
+	if between.refused() == 0 || issued.Load() != 2 {
+		t.Errorf("%d requests were refused for the backend's token, %d tokens were issued; want some, and 2", between.refused(), issued.Load())
+	}
+	if got := (browser{t: t, url: url}).ask(viewer); got.Data.Viewer != nil || len(got.Errors) > 0 {
+		t.Errorf("without a cookie the viewer is %+v", got)
+	}
+	if got := (browser{t: t, url: url, viewer: annID}).ask(viewer); got.Data.Viewer != nil {
+		t.Errorf("a browser calls itself %+v", got)
+	}
+
+	if got := ann.ask(`mutation { follow(userId: 300) { viewer { id } } }`); got.Data.Follow == nil || got.Data.Follow.Viewer.ID != annID {
+		t.Errorf("the follow is %+v", got)
+	}
+	written := between.written()
+	if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.FollowingCount != following+1 || written == "" || between.brought() != written {
+		t.Errorf("a read after the follow brings %q, want %q, and is %+v", between.brought(), written, got)
+	}
+	between.forget()
+	if got := ben.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.ID != benID || between.brought() != "" {
+		t.Errorf("another browser brings %q, and is %+v", between.brought(), got)
+	}
+	if got := ann.ask(fmt.Sprintf(`mutation { follow(userId: %s) { changed } }`, annID)); len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
+		t.Errorf("a follow of oneself is %+v", got)
+	}
+}
+
+// browser is one with a cookie, if it has signed in.
+type browser struct {
+	t                   *testing.T
+	url, cookie, viewer string
+}
+
+// signIn registers somebody, signs in, and returns the id.
+func (b *browser) signIn(kith kith, handle string) string {
+	b.t.Helper()
+	p := kith.person(b.t, handle)
+	response := b.post("/login", map[string]string{"handle": handle, "password": password})
+	defer response.Body.Close()
+	for _, cookie := range response.Cookies() {
+		if cookie.HttpOnly && cookie.Secure && cookie.SameSite == http.SameSiteStrictMode {
+			b.cookie = cookie.Name + "=" + cookie.Value
+		}
+	}
+	if b.cookie == "" {
+		b.t.Fatalf("signing in: %s", response.Status)
+	}
+	return p.id
+}
+
+type answerOfBFF struct {
+	Data struct {
+		Viewer *struct {
+			ID             string
+			FollowingCount int
+		}
+		Follow *struct{ Viewer struct{ ID string } }
+	}
+	Errors []struct{ Extensions struct{ Code string } }
+}
+
+func (b browser) ask(query string) (answer answerOfBFF) {
+	b.t.Helper()
+	response := b.post("/graphql", map[string]string{"query": query})
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		b.t.Errorf("%s: %s, %v", query, response.Status, err)
+	}
+	return answer
+}
+
+func (b browser) post(path string, body any) *http.Response {
+	b.t.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+path, bytes.NewReader(text))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if b.cookie != "" {
+		request.Header.Set("Cookie", b.cookie)
+	}
+	if b.viewer != "" {
+		request.Header.Set("Kith-Viewer", b.viewer)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return response
+}

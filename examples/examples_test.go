@@ -1,0 +1,479 @@
+// Package examples_test runs the examples against Kith, and looks from outside at what they do.
+package examples_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// patience bounds every wait.
+const patience = 30 * time.Second
+
+// Libraries with a cache of their own show the same things: see recipe.
+func TestExamples(t *testing.T) {
+	kith := start(t)
+	for _, name := range []string{"apollo", "urql"} {
+		t.Run(name, func(t *testing.T) {
+			testenv.NPM(t, name)
+			e := recipe(t, kith, name, filepath.Join(name, "main.mjs"))
+			if warned := e.stop(); warned != "" { // of an object without a key, for example
+				t.Errorf("%s warns: %s", name, warned)
+			}
+		})
+	}
+	t.Run("go", func(t *testing.T) { goClient(t, kith) })
+}
+
+// goClient checks what the client in Go prints.
+func goClient(t *testing.T, kith kith) {
+	program := filepath.Join(t.TempDir(), "example")
+	inFolder := func(arguments ...string) ([]byte, error) {
+		cmd := exec.CommandContext(t.Context(), "go", arguments...)
+		cmd.Dir = "go"
+		return cmd.CombinedOutput()
+	}
+	if out, err := inFolder("mod", "download"); err != nil {
+		testenv.Missing(t, fmt.Sprintf("modules of examples/go: %v: %s", err, out))
+	}
+	if out, err := inFolder("build", "-o", program, "."); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+
+	p, between := kith.person(t, "gopher"), &between{}
+	cmd := exec.CommandContext(t.Context(), program, between.serve(t, kith), p.handle, password, demo(300))
+	cmd.Env = append(os.Environ(), "KITH_TOKEN="+token(t, p.id, -time.Minute))
+	before := p.followings(t)
+	e := started(t, cmd)
+	if got := e.until("list").Handles; !slices.Equal(got, before) || between.refused() != 1 || between.logins() != 1 {
+		t.Errorf("with %d refused requests and %d logins the list is %v, want %v", between.refused(), between.logins(), got, before)
+	}
+	if got := e.until("followed").Status; got != "FOLLOWING" {
+		t.Errorf("after the follow the status is %s", got)
+	}
+	if got := e.until("list").Handles; len(got) != following+1 || !slices.Equal(got, p.followings(t)) || between.written() == "" || between.brought() != between.written() {
+		t.Errorf("after the follow the list is %v, asked for with %q, want %q", got, between.brought(), between.written())
+	}
+	if code := e.until("refused").Code; code != "BAD_USER_INPUT" {
+		t.Errorf("a follow of nobody is %q", code)
+	}
+	sees := func(follower string) {
+		t.Helper()
+		e.until("connected")
+		kith.subscriptions(t, 1)
+		kith.as(t, follower, follow, p.id)
+		e.untilSame(happening{What: "follower", Handle: kith.handle(t, follower)})
+	}
+	sees(demo(400))
+	kith.as(t, p.id, `mutation { signOutEverywhere { signedOut } }`, "")
+	sees(demo(401))
+	if between.logins() != 2 {
+		t.Errorf("after the end of all tokens there were %d logins, want 2", between.logins())
+	}
+}
+
+// graphcache needs to know which objects have no id, unless their names say so.
+func TestUrqlKnowsTypesWithoutIDs(t *testing.T) {
+	text, err := os.ReadFile("urql/client.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?s)const keyless = \[(.*?)\];`).FindSubmatch(text)
+	if list == nil {
+		t.Fatal("no list of types without ids")
+	}
+	var named, keyless []string
+	for _, m := range regexp.MustCompile(`"(\w+)"`).FindAllSubmatch(list[1], -1) {
+		named = append(named, string(m[1]))
+	}
+	schema := kithtest.Run(t, kithtest.Args("schema")).Stdout
+	known := regexp.MustCompile(`^(Query|Mutation|Subscription|_.*|.*(PageInfo|Connection|Edge|Payload))$`) // payloads are not kept
+	for _, m := range regexp.MustCompile(`(?ms)^type (\w+)[^{]*\{(.*?)^\}`).FindAllStringSubmatch(schema, -1) {
+		if !regexp.MustCompile(`(?m)^\s+id: ID!`).MatchString(m[2]) && !known.MatchString(m[1]) {
+			keyless = append(keyless, m[1])
+		}
+	}
+	slices.Sort(keyless)
+	slices.Sort(named)
+	if !slices.Equal(named, keyless) {
+		t.Errorf("urql/client.mjs names %v, the schema has %v", named, keyless)
+	}
+}
+
+// Connections end with their tokens: the example connects again with a new one, asks for what it has missed, and is
+// told of followers as before.
+func TestSubscriptions(t *testing.T) {
+	testenv.NPM(t, "subscriptions")
+	kith := start(t, "--token-ttl", "2s")
+	for _, transport := range []string{"ws", "sse"} {
+		t.Run(transport, func(t *testing.T) {
+			t.Parallel()
+			p, between := kith.person(t, "watcher_"+transport), &between{}
+			e := run(t, "subscriptions/main.mjs", between.serve(t, kith), p.handle, transport, "")
+			e.until("connected")
+			kith.as(t, demo(400), follow, p.id)
+			kith.Until(t, "a second login", func() bool { return between.logins() >= 2 })
+			missed := kith.handle(t, demo(400))
+			e.first("the list with "+missed, func(h happening) bool { return h.What == "connected" && slices.Contains(h.Handles, missed) })
+			e.untilFollower(p, 401)
+		})
+	}
+}
+
+// Relay's compiler takes Kith's schema with @semanticNonNull, and TypeScript what comes of it.
+func TestRelay(t *testing.T) {
+	testenv.Clients(t)
+	testenv.NPM(t, "relay")
+	at := t.TempDir()
+	inTree, err := filepath.Abs("relay/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"session.mjs", "relay/package.json", "relay/relay.config.json", "relay/babel.config.json", "relay/tsconfig.json",
+		"relay/src/environment.ts", "relay/src/Page.tsx", "relay/src/main.tsx"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(at, file), text)
+	}
+	folder := filepath.Join(at, "relay")
+	if err := os.Symlink(inTree, filepath.Join(folder, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(folder, "schema.graphql"), []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
+	build := exec.CommandContext(t.Context(), "npm", "run", "build")
+	build.Dir = folder
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	artifact, err := os.ReadFile(filepath.Join(folder, "src/__generated__/Page_followings.graphql.ts"))
+	if err != nil || !strings.Contains(string(artifact), "readonly node: {") {
+		t.Errorf("an edge may have no node: %s, %v", artifact, err)
+	}
+	recipe(t, start(t), "relay", filepath.Join(folder, "build/main.js"))
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recipe checks what an example prints: a list of several pages, a follow that is shown before it is answered,
+// one that is refused and taken back, followers as they come, and all that with tokens that end.
+func recipe(t *testing.T, kith kith, handle, program string) *example {
+	p, other := kith.person(t, handle), demo(300)
+	between := &between{held: make(chan struct{})}
+	e := run(t, program, between.serve(t, kith), p.handle, kith.handle(t, other), token(t, p.id, -time.Minute))
+
+	followed := p.followings(t)
+	if len(followed) != following {
+		t.Fatalf("Kith has %d followings", len(followed))
+	}
+	before := happening{What: "shown", Handles: followed, Followings: following, Followers: kith.followerCount(t, other), Status: "NONE"}
+	e.untilSame(before)
+	if between.refused() == 0 || between.logins() != 1 {
+		t.Errorf("%d requests were refused for their token, and there were %d logins; want some, and 1", between.refused(), between.logins())
+	}
+
+	after := before
+	after.Handles = append([]string{kith.handle(t, other)}, followed...)
+	after.Followings, after.Followers, after.Status = following+1, before.Followers+1, "FOLLOWING"
+	e.untilSame(after)
+	if got := len(p.followings(t)); got != following {
+		t.Errorf("the follow is not held back: Kith has %d followings", got)
+	}
+	between.held <- struct{}{}
+	e.until("followed")
+	if got := p.followings(t); !slices.Equal(got, after.Handles) {
+		t.Errorf("after the follow Kith has %v, want %v", got, after.Handles)
+	}
+
+	myself := after
+	myself.Handles, myself.Followings = append([]string{p.handle}, after.Handles...), after.Followings+1
+	e.untilSame(myself)
+	between.held <- struct{}{}
+	if code := e.until("refused").Code; code != "BAD_USER_INPUT" {
+		t.Errorf("a follow of oneself is %q", code)
+	}
+	e.untilSame(after)
+	if written, brought := between.written(), between.brought(); written == "" || brought != written {
+		t.Errorf("the follow has the token of consistency %q, later reads bring %q", written, brought)
+	}
+
+	e.sees(p, demo(400), between, 2)
+	between.sockets.Lock()
+	kith.as(t, p.id, `mutation { signOutEverywhere { signedOut } }`, "")
+	kith.subscriptions(t, 0)
+	kith.as(t, demo(401), follow, p.id) // which nobody is told
+	between.sockets.Unlock()
+	e.sees(p, demo(402), between, 3)
+	if between.logins() != 2 {
+		t.Errorf("after the end of all tokens there were %d logins, want 2", between.logins())
+	}
+	return e
+}
+
+// The guide shows what is tried here, word by word.
+func TestTheGuideShowsTheExamples(t *testing.T) {
+	guide, err := os.ReadFile("../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range shown {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, body, _ := strings.Cut(string(text), "\n") // without the line that says what it is
+		body = strings.TrimLeft(body, "\n")
+		if language := filepath.Ext(file)[1:]; !strings.Contains(string(guide), "```"+strings.TrimPrefix(language, "m")+"\n"+body+"```\n") {
+			t.Errorf("docs/clients.md does not show %s as it is", file)
+		}
+		if lines := strings.Count(string(text), "\n"); lines > 140 {
+			t.Errorf("%s has %d lines: examples are short", file, lines)
+		}
+	}
+}
+
+// shown are the files that the guide shows.
+var shown = []string{
+	"session.mjs", "apollo/client.mjs", "relay/src/environment.ts", "relay/src/Page.tsx", "urql/client.mjs", "subscriptions/client.mjs",
+	"bff/bff.mjs", "go/session.go", "go/client.go",
+}
+
+// happening is a line that an example prints.
+type happening struct {
+	What, Code, Status, Handle string
+	Handles                    []string
+	Followers, Followings      int
+}
+
+func (h happening) same(as happening) bool { return fmt.Sprint(h) == fmt.Sprint(as) }
+
+// example is one at work, in a process of its own.
+type example struct {
+	t     *testing.T
+	lines chan happening
+	// stop ends it, and returns what it has written to its standard error.
+	stop func() string
+}
+
+// run starts an example that follows somebody; token is that of an earlier visit.
+func run(t *testing.T, program, url, handle, other, token string) *example {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "node", program, url, handle, password, other)
+	cmd.Env = append(os.Environ(), "KITH_TOKEN="+token)
+	return started(t, cmd)
+}
+
+// started starts an example. It ends when the test does.
+func started(t *testing.T, cmd *exec.Cmd) *example {
+	t.Helper()
+	var warned bytes.Buffer
+	cmd.Stderr = &warned
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := &example{t: t, lines: make(chan happening, 1000)}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		defer close(e.lines)
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var h happening
+			if err := json.Unmarshal(lines.Bytes(), &h); err != nil {
+				h.What = lines.Text()
+			}
+			e.lines <- h
+		}
+	}()
+	e.stop = sync.OnceValue(func() string {
+		_ = in.Close()
+		<-ended
+		_ = cmd.Wait()
+		return warned.String()
+	})
+	t.Cleanup(func() {
+		if warned := e.stop(); t.Failed() {
+			t.Log(warned)
+		}
+	})
+	return e
+}
+
+// next returns the next line; there is none within the time that is given.
+func (e *example) next(within time.Duration) (happening, bool) {
+	e.t.Helper()
+	select {
+	case h, more := <-e.lines:
+		if !more {
+			e.t.Fatalf("the example has ended: %s", e.stop())
+		}
+		return h, true
+	case <-time.After(within):
+		return happening{}, false
+	}
+}
+
+// first returns the next line that fits, skipping others.
+func (e *example) first(what any, fits func(happening) bool) happening {
+	e.t.Helper()
+	var seen []happening
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+		h, some := e.next(time.Until(deadline))
+		if some && fits(h) {
+			return h
+		}
+		seen = append(seen, h)
+	}
+	e.t.Fatalf("no %+v, but %+v", what, seen)
+	return happening{}
+}
+
+func (e *example) until(what string) happening {
+	e.t.Helper()
+	return e.first(what, func(h happening) bool { return h.What == what })
+}
+
+func (e *example) untilSame(as happening) {
+	e.t.Helper()
+	e.first(as, as.same)
+}
+
+// sees lets somebody follow p as soon as the example has subscribed, and has asked for the followers so often.
+func (e *example) sees(p user, follower string, between *between, asked int) {
+	e.t.Helper()
+	p.kith.Until(e.t, "asked for followers", func() bool { return between.askedForFollowers() == asked })
+	p.kith.subscriptions(e.t, 1)
+	p.kith.as(e.t, follower, follow, p.id)
+	all := p.followers(e.t)
+	e.untilSame(happening{What: "follower", Handle: all[0], Handles: all, Followers: len(all)})
+}
+
+// untilFollower lets one user after another follow p until the example is told of one: it may be about to connect.
+func (e *example) untilFollower(p user, from int) {
+	e.t.Helper()
+	for id := from; id < from+100; id++ {
+		p.kith.as(e.t, demo(id), follow, p.id)
+		for h, some := e.next(500 * time.Millisecond); some; h, some = e.next(500 * time.Millisecond) {
+			if h.What == "follower" && slices.Contains(p.followers(e.t), h.Handle) {
+				return
+			}
+		}
+	}
+	e.t.Fatal("the example is told of no follower")
+}
+
+// between passes requests on to Kith, and notes them. Each follow waits for a value from held, if there is
+// one; WebSockets wait while sockets is locked.
+type between struct {
+	held    chan struct{}
+	sockets sync.Mutex
+
+	mu               sync.Mutex
+	unauthenticated  int
+	signedIn         int
+	followers        int
+	wrote, broughtIt string
+}
+
+func (b *between) refused() int           { b.mu.Lock(); defer b.mu.Unlock(); return b.unauthenticated }
+func (b *between) askedForFollowers() int { b.mu.Lock(); defer b.mu.Unlock(); return b.followers }
+func (b *between) logins() int            { b.mu.Lock(); defer b.mu.Unlock(); return b.signedIn }
+func (b *between) written() string        { b.mu.Lock(); defer b.mu.Unlock(); return b.wrote }
+func (b *between) brought() string        { b.mu.Lock(); defer b.mu.Unlock(); return b.broughtIt }
+
+var followersQuery = regexp.MustCompile(`query \w*Followers`)
+
+// query is the key of a request's text.
+type query struct{}
+
+// forget forgets which token of consistency was brought.
+func (b *between) forget() { b.mu.Lock(); defer b.mu.Unlock(); b.broughtIt = "" }
+
+// serve returns the address to ask.
+func (b *between) serve(t *testing.T, kith kith) string {
+	t.Helper()
+	to, err := url.Parse(kith.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	proxy.ModifyResponse = func(r *http.Response) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		asked, _ := r.Request.Context().Value(query{}).(string)
+		if r.StatusCode == http.StatusUnauthorized {
+			b.unauthenticated++
+		} else if followersQuery.MatchString(asked) {
+			b.followers++
+		}
+		if written := r.Header.Get("Kith-Consistency"); written != "" {
+			b.wrote = written
+		}
+		return nil
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		var asked struct {
+			Query      string
+			Extensions struct{ ConsistencyToken string }
+		}
+		_ = json.Unmarshal(body, &asked)
+		if b.held != nil && strings.Contains(asked.Query, "follow(") {
+			select {
+			case <-b.held:
+			case <-r.Context().Done():
+			}
+		}
+		b.mu.Lock()
+		if strings.Contains(asked.Query, "login(") {
+			b.signedIn++
+		}
+		if token := asked.Extensions.ConsistencyToken + r.Header.Get("Kith-Consistency"); token != "" {
+			b.broughtIt = token
+		}
+		b.mu.Unlock()
+		if r.Header.Get("Upgrade") != "" {
+			b.sockets.Lock()
+			b.sockets.Unlock() //nolint:staticcheck // it only waits
+		}
+		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), query{}, asked.Query)))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL + "/graphql"
+}

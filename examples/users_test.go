@@ -1,0 +1,155 @@
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/internal/kithtest"
+)
+
+const (
+	secret   = "a secret of at least 32 bytes, for tests"
+	password = "correct horse battery"
+	follow   = `mutation ($id: ID!) { follow(userId: $id) { changed } }`
+	// following is how many users a person follows: three pages of 20.
+	following = 45
+)
+
+// kith is a gateway with the demo graph.
+type kith struct{ *kithtest.Gateway }
+
+func start(t *testing.T, more ...string) kith {
+	t.Helper()
+	args := append([]string{"--demo", "--jwt-secret", secret, "--store", "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, more...)
+	return kith{kithtest.Start(t, kithtest.Args(args...))}
+}
+
+// subscriptions waits until so many run.
+func (k kith) subscriptions(t *testing.T, n int) {
+	t.Helper()
+	k.Until(t, fmt.Sprint(n, " subscriptions"), func() bool {
+		_, metrics := k.Get(t, "/metrics")
+		return strings.Contains(metrics, fmt.Sprintf("\nkith_subscription_operations %d\n", n))
+	})
+}
+
+// user is somebody with a password.
+type user struct {
+	kith       kith
+	id, handle string
+}
+
+// person registers a user who follows some of the demo graph.
+func (k kith) person(t *testing.T, handle string) user {
+	t.Helper()
+	var answer struct {
+		Register struct{ User struct{ ID string } }
+	}
+	k.Query(t, `mutation ($h: String!, $p: String!) { register(handle: $h, name: "Somebody", password: $p) { user { id } } }`,
+		map[string]any{"h": handle, "p": password}, &answer)
+	p := user{k, answer.Register.User.ID, handle}
+	ids := ""
+	for i := range following {
+		ids += demo(1+i) + " "
+	}
+	k.as(t, p.id, fmt.Sprintf(`mutation { followMany(userIds: [%s]) { outcomes { changed } } }`, ids), "")
+	return p
+}
+
+// demo is the id of a user of the demo graph.
+func demo(i int) string { return strconv.Itoa(i) }
+
+// token is one of a user that is valid for so long.
+func token(t *testing.T, id string, valid time.Duration) string {
+	t.Helper()
+	return signed(t, jwt.MapClaims{"sub": id}, valid)
+}
+
+// backendToken is one of a backend that acts for users.
+func backendToken(t *testing.T, valid time.Duration) string {
+	t.Helper()
+	return signed(t, jwt.MapClaims{"scope": "act-as"}, valid)
+}
+
+func signed(t *testing.T, claims jwt.MapClaims, valid time.Duration) string {
+	t.Helper()
+	claims["iat"], claims["exp"] = time.Now().Add(-time.Hour).Unix(), time.Now().Add(valid).Unix()
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// as runs a mutation of a user that must succeed; id is its variable.
+func (k kith) as(t *testing.T, who, mutation, id string) {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": mutation, "variables": map[string]string{"id": id}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, k.URL+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+token(t, who, time.Hour))
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var answer struct{ Errors []any }
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || len(answer.Errors) > 0 {
+		t.Fatalf("%s of %s: %v, %v", mutation, who, answer.Errors, err)
+	}
+}
+
+func (k kith) handle(t *testing.T, id string) string { t.Helper(); return k.profile(t, id).Handle }
+
+func (k kith) followerCount(t *testing.T, id string) int {
+	t.Helper()
+	return k.profile(t, id).FollowerCount
+}
+
+func (p user) followings(t *testing.T) []string {
+	t.Helper()
+	return handles(p.kith.profile(t, p.id).Followings)
+}
+
+func (p user) followers(t *testing.T) []string {
+	t.Helper()
+	return handles(p.kith.profile(t, p.id).Followers)
+}
+
+type list struct{ Nodes []struct{ Handle string } }
+
+type profile struct {
+	Handle                string
+	FollowerCount         int
+	Followings, Followers list
+}
+
+func (k kith) profile(t *testing.T, id string) profile {
+	t.Helper()
+	var answer struct{ User profile }
+	k.Query(t, `query ($id: ID!) { user(id: $id) { handle followerCount followings(first: 100) { nodes { handle } } followers(first: 100) { nodes { handle } } } }`,
+		map[string]any{"id": id}, &answer)
+	return answer.User
+}
+
+func handles(l list) (all []string) {
+	for _, n := range l.Nodes {
+		all = append(all, n.Handle)
+	}
+	return all
+}
