@@ -418,6 +418,8 @@ func (b *between) brought() string        { b.mu.Lock(); defer b.mu.Unlock(); re
 
 var followersQuery = regexp.MustCompile(`query \w*Followers`)
 
+func (b *between) untilSocketsMayPass() { b.sockets.Lock(); defer b.sockets.Unlock() }
+
 // query is the key of a request's text.
 type query struct{}
 
@@ -469,8 +471,7 @@ func (b *between) serve(t *testing.T, kith kith) string {
 		}
 		b.mu.Unlock()
 		if r.Header.Get("Upgrade") != "" {
-			b.sockets.Lock()
-			b.sockets.Unlock() //nolint:staticcheck // it only waits
+			b.untilSocketsMayPass()
 		}
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), query{}, asked.Query)))
 	}))
