@@ -44,6 +44,8 @@ type Tokens interface {
 	// Issue makes a token that ends at the latest when the password is changed after a
 	// time, that of its last change.
 	Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error)
+	// Renew makes a new token of the one that a viewer has sent. FORBIDDEN if that may not be.
+	Renew(viewer identity.Viewer) (token string, expires time.Time, err error)
 }
 
 // Limits bounds the attempts of a client. Its errors are RATE_LIMITED.
@@ -215,6 +217,23 @@ func (a *Accounts) session(id storage.UserID, passwordAt storage.Micros) (Sessio
 		return Session{}, fmt.Errorf("issue a token to user %s: %w", id, err)
 	}
 	return Session{id, token, expires}, nil
+}
+
+// Renew gives whoever signed in here another token before the present one ends. Those who have
+// deactivated their accounts get one, too. [storage.ErrUserUnknown] if the user has been deleted.
+func (a *Accounts) Renew(ctx context.Context, viewer identity.Viewer) (Session, error) {
+	if a.Tokens == nil {
+		return Session{}, apierr.Forbidden("the identity provider of this server renews tokens")
+	}
+	token, expires, err := a.Tokens.Renew(viewer)
+	if err != nil {
+		return Session{}, err
+	}
+	err = a.mayReturn(ctx, viewer.ID)
+	if errors.Is(err, errCredentials) {
+		err = fmt.Errorf("renew a token of user %s: %w", viewer.ID, storage.ErrUserUnknown)
+	}
+	return Session{viewer.ID, token, expires}, err
 }
 
 // ChangePassword replaces the password of a user who knows the current one. That ends

@@ -26,7 +26,7 @@ func (c *counter) Next(context.Context) (storage.UserID, error) {
 
 func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *identity.Service, *memory.Store) {
 	t.Helper()
-	id, err := (&identity.Settings{JWTUserClaim: "sub", TokenTTL: time.Hour}).Open(t.Context(), slog.New(slog.DiscardHandler))
+	id, err := (&identity.Settings{JWTUserClaim: "sub", TokenTTL: time.Hour, SessionTTL: 2 * time.Hour}).Open(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,4 +310,41 @@ func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	if n := others.Load(); n != 0 || passwords.ChangedAt(2) != 0 {
 		t.Errorf("%d others have ended", n)
 	}
+}
+
+// A session goes on by its token alone, for those who are there.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	a, id, store := service(t, identity.LimitsConfig{})
+	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	viewer, err := id.Verifier.Verify(t.Context(), made.Token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []storage.UserState{storage.Active, storage.Deactivated} {
+		if _, err := store.SetState(t.Context(), made.User, state, storage.Micros(1+state)); err != nil {
+			t.Fatal(err)
+		}
+		next, err := a.Renew(t.Context(), viewer)
+		if err != nil || next.User != made.User || next.Expires.Before(made.Expires) {
+			t.Fatalf("in state %d: %+v, %v", state, next, err)
+		}
+		if again, err := id.Verifier.Verify(t.Context(), next.Token); err != nil || again.ID != made.User {
+			t.Errorf("in state %d: %+v, %v", state, again, err)
+		}
+	}
+	_, err = a.Renew(t.Context(), identity.Viewer{ID: made.User})
+	wantCode(t, "no token of a sign-in", err, apierr.CodeForbidden)
+	if _, err := store.SetState(t.Context(), made.User, storage.Deleting, 9); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Renew(t.Context(), viewer); !errors.Is(err, storage.ErrUserUnknown) {
+		t.Errorf("while the user is being deleted: %v", err)
+	}
+	a.Tokens = nil
+	_, err = a.Renew(t.Context(), viewer)
+	wantCode(t, "where a provider signs in", err, apierr.CodeForbidden)
 }

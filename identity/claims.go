@@ -88,6 +88,19 @@ func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool,
 	return storage.MicrosOf(issued.Time), true, nil
 }
 
+// signedInAt is when the user signed in, if an [Issuer] made the token; zero for all others.
+func (s *source) signedInAt(claims jwt.MapClaims) time.Time {
+	number, ok := claims[claimSignedIn].(json.Number)
+	if _, given := claims[claimPassword]; !given || !ok || s.secrets == nil || !isTime(number) {
+		return time.Time{}
+	}
+	seconds, err := number.Int64()
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0).UTC()
+}
+
 // isTime reports whether a claim is absent or a time of the common era.
 func isTime(claim any) bool {
 	if claim == nil {

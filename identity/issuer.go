@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"kith/graph/apierr"
 	"kith/storage"
 )
 
@@ -30,6 +31,10 @@ type IssuerConfig struct {
 
 	// TTL is how long a token is valid. Defaults to 24 h.
 	TTL time.Duration
+
+	// SessionTTL is for how long after signing in a token may be replaced by a new one. Defaults to not
+	// at all.
+	SessionTTL time.Duration
 
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
@@ -56,6 +61,8 @@ func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 		return nil, checkSecrets(cfg.Secrets.all())
 	case cfg.TTL < time.Second:
 		return nil, errors.New("tokens must be valid for at least a second")
+	case cfg.SessionTTL < 0:
+		return nil, errors.New("a session must not end before it begins")
 	case slices.Contains(reservedClaims, cfg.UserClaim):
 		return nil, fmt.Errorf("claim %q cannot hold the user's id", cfg.UserClaim)
 	}
@@ -69,8 +76,50 @@ func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...s
 		return "", time.Time{}, fmt.Errorf("issue a token for %d: it is no user's id", id)
 	}
 	now := i.cfg.Now().UTC().Truncate(time.Second)
-	expires = now.Add(i.cfg.TTL).Truncate(time.Second)
-	claims := jwt.MapClaims{i.cfg.UserClaim: id.String(), "iat": now.Unix(), "exp": expires.Unix(), claimPassword: int64(passwordAt)}
+	return i.issue(session{id, passwordAt, now}, now, now.Add(i.cfg.TTL).Truncate(time.Second), scopes...)
+}
+
+// Renew makes a new token of the one that a viewer has sent. It lasts as long as one of a sign-in, but no
+// longer than the session, and no shorter than the one sent; what ends that one ends it, too. The errors
+// are FORBIDDEN: it is no token of a sign-in, or the session has lasted as long as it may.
+func (i *Issuer) Renew(v Viewer) (token string, expires time.Time, err error) {
+	now := i.cfg.Now().UTC().Truncate(time.Second)
+	end := v.session.signedInAt.Add(i.cfg.SessionTTL)
+	switch {
+	case i.cfg.SessionTTL == 0:
+		return "", time.Time{}, errNotRenewed
+	case v.session.signedInAt.IsZero():
+		return "", time.Time{}, errNotOfLogin
+	case !now.Before(end):
+		return "", time.Time{}, errSessionOver
+	}
+	if expires = now.Add(i.cfg.TTL); expires.After(end) {
+		expires = end
+	}
+	if expires.Before(v.Expires) {
+		expires = v.Expires
+	}
+	return i.issue(v.session, now, expires.Truncate(time.Second))
+}
+
+var (
+	errNotRenewed  = apierr.Forbidden("this server does not renew tokens: sign in again")
+	errNotOfLogin  = apierr.Forbidden("only tokens of register and login are renewed here: ask whoever issued this one")
+	errSessionOver = apierr.Forbidden("the session has lasted as long as it may: sign in again")
+)
+
+// session is what tokens of one sign-in have in common.
+type session struct {
+	user       storage.UserID
+	passwordAt storage.Micros
+	signedInAt time.Time
+}
+
+func (i *Issuer) issue(s session, now, expires time.Time, scopes ...string) (string, time.Time, error) {
+	claims := jwt.MapClaims{
+		i.cfg.UserClaim: s.user.String(), "iat": now.Unix(), "exp": expires.Unix(),
+		claimPassword: int64(s.passwordAt), claimSignedIn: s.signedInAt.Unix(),
+	}
 	if i.cfg.Issuer != "" {
 		claims["iss"] = i.cfg.Issuer
 	}
@@ -80,9 +129,9 @@ func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...s
 	if len(scopes) > 0 {
 		claims["scope"] = strings.Join(scopes, " ")
 	}
-	token, err = jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.cfg.Secrets.signing())
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.cfg.Secrets.signing())
 	if err != nil {
-		return "", time.Time{}, fmt.Errorf("issue a token for user %d: %w", id, err)
+		return "", time.Time{}, fmt.Errorf("issue a token for user %d: %w", s.user, err)
 	}
 	return token, expires, nil
 }

@@ -49,7 +49,7 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 	}
 	if secrets != nil {
 		service.Issuer, err = NewIssuer(IssuerConfig{
-			Secrets: secrets, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, TTL: s.TokenTTL,
+			Secrets: secrets, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, TTL: s.TokenTTL, SessionTTL: s.SessionTTL,
 		})
 		if err != nil {
 			return nil, misset("jwt-secret", err)

@@ -22,6 +22,7 @@ type Settings struct {
 	JWTSubjects   string        `name:"jwt-subjects" default:"ids" enum:"ids,mapped" env:"KITH_JWT_SUBJECTS" placeholder:"WAY" help:"What that claim is in tokens of --jwks: ids of users, or subjects of the provider that are mapped to users. Default: ${default}."`
 	JWTIssuers    string        `name:"jwt-issuers" env:"KITH_JWT_ISSUERS" placeholder:"FILE" help:"More identity providers, as a JSON list of issuer, jwks, audience, userClaim and subjects. Default: none."`
 	TokenTTL      time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
+	SessionTTL    time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"For how long after a sign-in its tokens can be renewed; 0: not at all. Default: ${default}."`
 	MachineID     *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
 	TrustedProxy  []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
 	LoginLimit    int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle from one address in a minute, and ten times as many from all that are not known there; 0: any number. Default: ${default}."`
@@ -66,6 +67,8 @@ func (s *Settings) Check() error {
 		return misset("jwt-user-claim", fmt.Errorf("claim %q cannot hold the user's id", s.JWTUserClaim))
 	case s.TokenTTL < time.Second:
 		return misset("token-ttl", positive)
+	case s.SessionTTL < 0:
+		return misset("session-ttl", notNegative)
 	case s.MachineID != nil && !between(*s.MachineID, 0, MaxMachineID):
 		return misset("machine-id", fmt.Errorf("it must be 0 to %d", MaxMachineID))
 	case s.LoginLimit < 0:

@@ -66,11 +66,15 @@ const maxToken = 16 << 10
 const methodHS256 = "HS256"
 
 // reservedClaims have a meaning of their own and cannot hold a user's id.
-var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword}
+var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword, claimSignedIn}
 
 // claimPassword is when the user had last changed the password or signed out everywhere, in microseconds
 // since 1970, 0 for never. Tokens of an [Issuer] have it.
 const claimPassword = "pwd"
+
+// claimSignedIn is when the user signed in, in seconds since 1970 (OpenID Connect Core §2). Tokens of an
+// [Issuer] have it.
+const claimSignedIn = "auth_time"
 
 // PasswordTimes report when users have last changed their passwords, or signed out everywhere.
 type PasswordTimes interface {
@@ -223,6 +227,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	if viewer.Actor != 0 {
 		if viewer.passwordAt, viewer.endsByPassword, err = from.passwordOf(claims); err != nil {
 			return Viewer{}, err
+		}
+		if len(viewer.Scopes) == 0 {
+			viewer.session = session{viewer.Actor, viewer.passwordAt, from.signedInAt(claims)}
 		}
 	}
 	if v.passwords != nil && viewer.endsByPassword && v.passwords.ChangedAt(viewer.Actor) > viewer.passwordAt {

@@ -33,6 +33,7 @@ type Viewer struct {
 	passwordAt     storage.Micros // the token is over when the Actor changes the password or signs out after that,
 	endsByPassword bool           // if it ends by that at all
 	token          string         // as it was sent, if there is an Identity
+	session        session        // of a token of an [Issuer] without scopes
 }
 
 // Unknown reports whether a provider has signed somebody in for whom no user is known. There is one

@@ -25,6 +25,15 @@ func (r *Resolver) loginAt(ctx context.Context, handle, password string) (*model
 	return sessionPayload(ctx, s, err)
 }
 
+func (r *Resolver) renewTokenAt(ctx context.Context) (*model.SessionPayload, error) {
+	if _, err := viewerOf(ctx); err != nil {
+		return nil, err
+	}
+	viewer, _ := identity.Of(ctx)
+	s, err := r.Accounts.Renew(ctx, viewer)
+	return sessionPayload(ctx, s, viewerGone(err))
+}
+
 func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.SessionPayload, error) {
 	if err != nil {
 		return nil, err

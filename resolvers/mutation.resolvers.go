@@ -71,6 +71,10 @@ func (r *mutationResolver) Login(ctx context.Context, handle string, password st
 	return r.loginAt(ctx, handle, password)
 }
 
+func (r *mutationResolver) RenewToken(ctx context.Context) (*model.SessionPayload, error) {
+	return r.renewTokenAt(ctx)
+}
+
 func (r *mutationResolver) UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error) {
 	return r.updateProfileAt(ctx, profileChange(name, bio, avatarURL, listVisibility, discoverable))
 }

@@ -56,7 +56,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 			}
 		}
 	}
-	n.seen["SessionPayload.user"], n.seen["Mutation.register"], n.seen["Mutation.login"], n.seen["Mutation.changePassword"] = true, true, true, true // an identity provider has them here
+	n.seen["SessionPayload.user"], n.seen["Mutation.register"], n.seen["Mutation.login"], n.seen["Mutation.renewToken"], n.seen["Mutation.changePassword"] = true, true, true, true, true // an identity provider has them here
 	for name, d := range n.schema.Types {
 		for _, field := range d.Fields {
 			if at := name + "." + field.Name; d != n.schema.Subscription && !strings.HasPrefix(name, "New") && field.Directives.ForName("semanticNonNull") != nil && !n.seen[at] {

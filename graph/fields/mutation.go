@@ -36,6 +36,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 
 	"register":          {Weight: hashing},
 	"login":             {Weight: hashing},
+	"renewToken":        {},
 	"updateProfile":     {},
 	"deactivateAccount": {Weight: write},
 	"reactivateAccount": {Weight: write},

@@ -234,6 +234,7 @@ type ComplexityRoot struct {
 		Register            func(childComplexity int, handle string, name string, password *string) int
 		RemoveFollower      func(childComplexity int, userID string) int
 		RemoveFriend        func(childComplexity int, userID string) int
+		RenewToken          func(childComplexity int) int
 		RequestFriend       func(childComplexity int, userID string, message *string) int
 		SetFollowMark       func(childComplexity int, userID string, special *bool, remark *string) int
 		SignOutEverywhere   func(childComplexity int) int
@@ -1291,6 +1292,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.RemoveFriend(childComplexity, args["userId"].(string)), true
+	case "Mutation.renewToken":
+		if e.ComplexityRoot.Mutation.RenewToken == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Mutation.RenewToken(childComplexity), true
 	case "Mutation.requestFriend":
 		if e.ComplexityRoot.Mutation.RequestFriend == nil {
 			break
@@ -2827,6 +2834,11 @@ type Mutation {
     password: String!
   ): SessionPayload @semanticNonNull
   """
+  A new token for that of ` + "`" + `register` + "`" + `, ` + "`" + `login` + "`" + ` or ` + "`" + `renewToken` + "`" + ` with which this is asked, before it expires. The old one stays valid until
+  then. Fails with FORBIDDEN for every other token, and when the sign-in is too long ago: 30 days, unless the server is set otherwise.
+  """
+  renewToken: SessionPayload @semanticNonNull
+  """
   Changes the given fields of the viewer's profile; an empty bio or avatarUrl removes it.
   ` + "`" + `discoverable: false` + "`" + ` keeps the viewer out of everybody's suggestions.
   """
@@ -2941,7 +2953,7 @@ type FollowError {
   message: String!
 }
 
-"A user who has just been signed in."
+"A user who has been signed in."
 type SessionPayload {
   "Send it in the header ` + "`" + `Authorization: Bearer …` + "`" + `."
   token: String!

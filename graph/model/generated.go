@@ -288,7 +288,7 @@ type RelationshipPayload struct {
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
-// A user who has just been signed in.
+// A user who has been signed in.
 type SessionPayload struct {
 	// Send it in the header `Authorization: Bearer …`.
 	Token string `json:"token"`

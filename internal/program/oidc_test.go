@@ -215,6 +215,8 @@ func TestOpenIDProvider(t *testing.T) {
 	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
 	asks(backend.Access, `{ userByHandle(handle: "maya") { handle } }`, http.StatusOK, `"maya"`)
 
+	asks(rotated.Access, `mutation { renewToken { token } }`, http.StatusOK, "FORBIDDEN") // its provider does that
+
 	// Sign out everywhere: at once here, and a token of later is good again.
 	asks(rotated.Access, `mutation { signOutEverywhere { signedOut } }`, http.StatusOK, "true")
 	asks(rotated.Access, me, http.StatusUnauthorized, "signed out everywhere")

@@ -110,16 +110,20 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	first := tokenOf(t, here, "", `register(handle: "maya", name: "Maya", password: "correct horse")`)
 	other := tokenOf(t, here, "", `register(handle: "zoe", name: "Zoe", password: "correct horse")`)
 	second := tokenOf(t, there, "", `login(handle: "maya", password: "correct horse")`)
+	renewed := tokenOf(t, there, first, `renewToken`)
+	if !isGood(here, renewed) || !isGood(here, first) {
+		t.Errorf("a renewed token is refused, or has ended the one before: %s, %s", renewed, first)
+	}
 	ended, stays := listen(t, there, second), listen(t, there, other)
 
 	fresh := tokenOf(t, here, first, `changePassword(current: "correct horse", new: "battery staple")`)
 	changed := time.Now()
-	for name, token := range map[string]string{"the first": first, "the second": second} {
+	for name, token := range map[string]string{"the first": first, "the second": second, "the renewed": renewed} {
 		if isGood(here, token) {
 			t.Errorf("%s token is still good where the password was changed", name)
 		}
 	}
-	there.Until(t, "refuse older tokens", func() bool { return !isGood(there, first) && !isGood(there, second) })
+	there.Until(t, "refuse older tokens", func() bool { return !isGood(there, first) && !isGood(there, second) && !isGood(there, renewed) })
 	end := <-ended
 	if late := time.Since(changed); late > 20*time.Second || end.Code != 4403 {
 		t.Errorf("after %s, closed with %d %s", late, end.Code, end.Reason)

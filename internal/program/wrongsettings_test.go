@@ -100,7 +100,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "login-limit", "address-limit", "write-limit", "from", "to", "shard"}
+var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "from", "to", "shard"}
 
 // wrongOfKind are values that no setting of this kind takes.
 func wrongOfKind(flag *kong.Flag) []wrong {
@@ -214,9 +214,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
 			{value: noKeys, says: []string{"no documents"}},
 		},
-		"log-level":  {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
-		"token-ttl":  {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
-		"jwt-secret": {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
+		"log-level":   {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
+		"token-ttl":   {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
+		"session-ttl": {{value: "-1s", says: notNegative}},
+		"jwt-secret":  {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
 		"jwt-secret-file": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
 			{value: file("short", password+"\n"), says: []string{"32 bytes"}}, {value: file("none", "\n\n"), says: []string{"no secret"}}, {value: noDatabase, says: []string{"4096 bytes"}},

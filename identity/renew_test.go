@@ -1,0 +1,116 @@
+package identity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/graph/apierr"
+)
+
+// A session goes on by new tokens, until it has lasted as long as it may; each ends with its password.
+func TestRenew(t *testing.T) {
+	t.Parallel()
+	began := time.Now().UTC().Truncate(time.Second)
+	now := began
+	clock := func() time.Time { return now }
+	issuer, err := NewIssuer(IssuerConfig{Secrets: secrets, TTL: 24 * time.Hour, SessionTTL: 60 * time.Hour, Now: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := changed{}
+	v := verifier(t, Config{Secrets: secrets, Now: clock})
+	v.Heed(ended, nil)
+	token, _, err := issuer.Issue(42, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := token
+	for _, step := range []struct{ at, until time.Duration }{{0, 24}, {20, 44}, {43, 60}, {59, 60}} {
+		now = began.Add(step.at * time.Hour)
+		viewer, err := v.Verify(t.Context(), token)
+		if err != nil {
+			t.Fatalf("after %d hours: %v", step.at, err)
+		}
+		var expires time.Time
+		if token, expires, err = issuer.Renew(viewer); err != nil || expires != began.Add(step.until*time.Hour) {
+			t.Errorf("after %d hours: until %s, %v; want %d", step.at, expires.Sub(began), err, step.until)
+		}
+	}
+	if _, err := v.Verify(t.Context(), first); codeOf(err) != apierr.CodeUnauthenticated {
+		t.Errorf("the first token has not expired: %v", err)
+	}
+	if viewer, err := v.Verify(t.Context(), token); err != nil || viewer.ID != 42 || viewer.passwordAt != 7 {
+		t.Errorf("the last token: %+v, %v", viewer, err)
+	}
+	ended[42] = 8
+	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnauthenticated {
+		t.Errorf("after the password has changed: %v", err)
+	}
+}
+
+func TestWhatIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	v := verifier(t, Config{Secrets: secrets})
+	renew := func(c IssuerConfig, token string) (time.Time, error) {
+		t.Helper()
+		c.Secrets = secrets
+		issuer, err := NewIssuer(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		viewer, err := v.Verify(t.Context(), token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, expires, err := issuer.Renew(viewer)
+		return expires, err
+	}
+	at, hour := time.Now().Unix()-60, IssuerConfig{SessionTTL: time.Hour}
+	if _, err := renew(hour, hs256(t, "pwd", 0, "auth_time", at)); err != nil {
+		t.Fatal(err)
+	}
+	for name, changes := range map[string][]any{
+		"of another program":      {"auth_time", at},
+		"without a time":          {"pwd", 0},
+		"with a text as the time": {"pwd", 0, "auth_time", "now"},
+		"with half a second":      {"pwd", 0, "auth_time", 1.5},
+		"with a time before 1970": {"pwd", 0, "auth_time", -1},
+		"with a scope":            {"pwd", 0, "auth_time", at, "scope", "admin"},
+		"of a service":            {"sub", nil, "pwd", 0, "auth_time", at, "scope", "act-as"},
+		"of an old session":       {"pwd", 0, "auth_time", at - 3600},
+	} {
+		if _, err := renew(hour, hs256(t, changes...)); codeOf(err) != apierr.CodeForbidden {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := renew(IssuerConfig{}, hs256(t, "pwd", 0, "auth_time", at)); codeOf(err) != apierr.CodeForbidden {
+		t.Errorf("without sessions: %v", err)
+	}
+	if _, err := NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: -1}); err == nil {
+		t.Error("a session that ends before it begins")
+	}
+	// A token of a time when tokens lasted longer is not replaced by a shorter one.
+	end := time.Now().Add(48 * time.Hour).Truncate(time.Second)
+	if expires, err := renew(IssuerConfig{TTL: time.Minute, SessionTTL: time.Hour}, hs256(t, "pwd", 0, "auth_time", at, "exp", end.Unix())); err != nil || !expires.Equal(end) {
+		t.Errorf("it ends at %s, %v, want %s", expires, err, end)
+	}
+}
+
+// What a provider says of a sign-in of its own makes no session here.
+func TestAProvidersTokenIsNotRenewed(t *testing.T) {
+	t.Parallel()
+	v := provided(t, fileOf(t, providerJWKS(t)), Config{Secrets: secrets})
+	viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodEdDSA, providerKeys().ed, "d", claims("pwd", 0, "auth_time", time.Now().Unix())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	issuer, err := NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := issuer.Renew(viewer); codeOf(err) != apierr.CodeForbidden {
+		t.Error(err)
+	}
+}
