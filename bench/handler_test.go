@@ -130,6 +130,12 @@ func (f feedStore) Shards() int { return f.store.Shards() }
 // handlerWith is handlerOver with recent posts in memory, unless these are nil.
 func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) http.Handler {
 	b.Helper()
+	return gateway.New(configOf(b, store, cache, recent))
+}
+
+// configOf is the gateway that handlerWith makes.
+func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) gateway.Config {
+	b.Helper()
 	registry := prometheus.NewRegistry()
 	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(registry), time.Now)
 	if err := hiddenUsers.Refresh(b.Context()); err != nil {
@@ -149,7 +155,7 @@ func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, rec
 	if cache != nil {
 		root.Reads = cache
 	}
-	return gateway.New(gateway.Config{
+	return gateway.Config{
 		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),
 		PerRequest: root.Attach,
 		Identify: func(next http.Handler) http.Handler {
@@ -158,7 +164,7 @@ func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, rec
 		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
 		Metrics: gateway.NewMetrics(registry),
 		Logger:  slog.New(slog.DiscardHandler), AccessLevel: slog.LevelDebug,
-	})
+	}
 }
 
 // fill puts a graph into a store.

@@ -28,6 +28,7 @@ type Program struct {
 	Export    ExportCmd    `cmd:"" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
 	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
 	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
+	Documents DocumentsCmd `cmd:"" help:"Register trusted documents of front ends in the store, list and remove them."`
 	Shards    ShardsCmd    `cmd:"" help:"Add shards and move buckets to them, while the store is in use."`
 	Copy      CopyCmd      `cmd:"" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
 	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`

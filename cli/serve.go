@@ -17,8 +17,6 @@ import (
 
 	"kith/deployment"
 	"kith/gateway"
-	"kith/gateway/trusted"
-	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/identity"
 	"kith/importer/demo"
@@ -51,7 +49,7 @@ type ServeCmd struct {
 	FeedActiveDays  int           `default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 	Suggest         []int64       `name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
-	Trusted         string        `name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. Default: none."`
+	Trusted         string        `name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`
 
@@ -71,7 +69,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	c.tuneGC()
-	documents, err := c.documents()
+	documents, err := c.trustedDocuments(ctx, nil)
 	if err != nil {
 		return err
 	}
@@ -95,6 +93,11 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer store.Close()
 	defer deployment.InBackground(store.Watch)()
 	statements.RegisterPools(store)
+	if documents == nil {
+		if documents, err = c.trustedDocuments(ctx, store); err != nil {
+			return err
+		}
+	}
 
 	redis, err := settings.OpenRedis(ctx)
 	if err != nil {
@@ -143,6 +146,9 @@ func (c *ServeCmd) check() error {
 			return Misset(flag, positive)
 		}
 	}
+	if c.Trusted == "" && c.OnlyTrusted != string(gateway.TrustAll) {
+		return Misset("only-trusted", errors.New("it needs --trusted-documents"))
+	}
 	if c.GCPercent <= 0 {
 		return Misset("gc-percent", positive)
 	}
@@ -170,21 +176,6 @@ func (c *ServeCmd) check() error {
 		}
 	}
 	return nil
-}
-
-// documents are those that clients may name by their ids.
-func (c *ServeCmd) documents() (*trusted.Documents, error) {
-	if c.Trusted == "" {
-		if c.OnlyTrusted != string(gateway.TrustAll) {
-			return nil, Misset("only-trusted", errors.New("it needs --trusted-documents"))
-		}
-		return nil, nil
-	}
-	documents, err := trusted.Load(c.Trusted, generated.NewExecutableSchema(generated.Config{}).Schema(), c.limits())
-	if err != nil {
-		return nil, Misset("trusted-documents", err)
-	}
-	return documents, nil
 }
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }

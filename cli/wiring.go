@@ -148,6 +148,13 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	}
 	p.posts = &social.Posts{Store: p.caches.Writer, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	c.openFeeds(p)
+	if p.documents != nil {
+		p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
+	}
+	p.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kith_trusted_documents",
+		Help: "Trusted documents that this gateway knows.",
+	}, func() float64 { return float64(p.documents.Len()) }))
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
 	p.closers = append(p.closers, deployment.InBackground(sweeper.Run))
 	return nil
@@ -231,6 +238,9 @@ func (p *parts) checks() (list []gateway.Check) {
 	}
 	if r := p.redundancy.Replication; r != nil {
 		list = append(list, gateway.Check{Name: "replication", Advisory: true, Ask: r.Ready, Details: r.Report})
+	}
+	if p.documents != nil {
+		list = append(list, gateway.Check{Name: "trusted-documents", Advisory: true, Ask: p.documents.Ready})
 	}
 	return append(list,
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},

@@ -16,14 +16,13 @@ import (
 // has been made of them since. It is gqlgen's query cache.
 type documents struct {
 	*cache[*document]
-	trusted *trusted.Documents // have been parsed and validated at the start
+	trusted *trusted.Documents // have been parsed and validated already
 }
 
 // document is one query text that is valid.
 type document struct {
-	parsed    *ast.QueryDocument
-	isTrusted bool
-	memo      selections.Memo // it goes when the document does
+	parsed *ast.QueryDocument
+	memo   selections.Memo // it goes when the document does
 
 	mu         sync.Mutex
 	operations atomic.Pointer[map[string]*known] // by the name that clients gave; replaced as a whole
@@ -61,7 +60,7 @@ func (d documents) of(ctx context.Context, text string) *document {
 	if parsed == nil {
 		return nil
 	}
-	found = &document{parsed: parsed, isTrusted: true}
+	found = &document{parsed: parsed}
 	d.cache.Add(ctx, text, found)
 	return found
 }

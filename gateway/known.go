@@ -44,12 +44,10 @@ type known struct {
 // there is none.
 func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
 	if o.registered.resolve(params) == nil && params.Extensions[extensionPersisted] == nil {
-		if d := o.documents.of(ctx, params.Query); d != nil {
+		if d := o.documents.of(ctx, params.Query); d != nil && o.registered.answers(params.Query) {
 			if k := d.operation(params.OperationName); k != nil {
 				if variables, ok := coerced(k.variables, params.Variables); ok {
-					if !d.isTrusted {
-						_ = o.registered.untrusted(ctx, params.Query, params.OperationName) // it is answered, or would not be known
-					}
+					_ = o.registered.check(ctx, params.Query, params.OperationName) // it is answered
 					return o.again(k, params, variables)
 				}
 			}

@@ -89,9 +89,8 @@ func (r *registered) MutateOperationParameters(ctx context.Context, params *grap
 	if err := r.resolve(params); err != nil {
 		return gqlerror.Wrap(err)
 	}
-	name := params.OperationName
-	if r.only == TrustKnown && params.Query != "" && !r.trusted.Has(params.Query) { // nor is it kept by its hash
-		return gqlerror.Wrap(r.untrusted(ctx, params.Query, name))
+	if params.Query != "" && !r.answers(params.Query) { // nor is it kept by its hash
+		return gqlerror.Wrap(r.check(ctx, params.Query, params.OperationName))
 	}
 	if err := r.apq.MutateOperationParameters(ctx, params); err != nil {
 		if err.Extensions["code"] == nil {
@@ -99,19 +98,23 @@ func (r *registered) MutateOperationParameters(ctx context.Context, params *grap
 		}
 		return err
 	}
-	if r.only == TrustLog && !r.trusted.Has(params.Query) {
-		return gqlerror.Wrap(r.untrusted(ctx, params.Query, name))
+	if err := r.check(ctx, params.Query, params.OperationName); err != nil {
+		return gqlerror.Wrap(err)
 	}
 	return nil
 }
 
-// untrusted counts a text that is not trusted. The error says that it is refused, if it is.
-func (r *registered) untrusted(ctx context.Context, text, operation string) error {
-	switch r.only {
-	case TrustKnown:
+// answers reports whether a text is answered. One that was may no longer be.
+func (r *registered) answers(text string) bool { return r.only != TrustKnown || r.trusted.Has(text) }
+
+// check counts a text that is not trusted. The error says that it is refused, if it is.
+func (r *registered) check(ctx context.Context, text, operation string) error {
+	switch {
+	case r.only != TrustKnown && r.only != TrustLog || r.trusted.Has(text):
+	case r.only == TrustKnown:
 		r.metrics.untrusted("refused")
 		return apierr.Forbidden("this server answers registered documents only: send a documentId")
-	case TrustLog:
+	default:
 		r.metrics.untrusted("answered")
 		sum := sha256.Sum256([]byte(text))
 		hash := hex.EncodeToString(sum[:])

@@ -1,12 +1,16 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -23,7 +27,7 @@ func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
 	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	documents, err := trusted.Load(folder, newSchema(nil).Schema(), limits.Limits{})
+	documents, err := trusted.Load(t.Context(), trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,5 +148,63 @@ func TestUntrustedIsLogged(t *testing.T) {
 	metrics := s.get("/metrics").text
 	if !strings.Contains(metrics, `kith_graphql_untrusted_documents_total{outcome="answered"} 8`) || strings.Contains(metrics, "Mine") {
 		t.Errorf("the metrics count otherwise: %s", metrics)
+	}
+}
+
+// Documents that are registered while the gateway serves are answered, and those that are removed no more, also
+// if they have been asked for before.
+func TestDocumentsComeAndGo(t *testing.T) {
+	folder := t.TempDir()
+	put := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(folder, "a.json"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(`{"h": "query Hello { hello }"}`)
+	documents, err := trusted.Load(t.Context(), trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { documents.Follow(ctx, time.Millisecond, slog.New(slog.DiscardHandler)) })
+	defer func() { stop(); following.Wait() }()
+	registry := prometheus.NewRegistry()
+	strict := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustKnown})
+	lenient := serve(t, gateway.Config{Trusted: documents, OnlyTrusted: gateway.TrustLog, Metrics: gateway.NewMetrics(registry), Gatherer: registry})
+	const hello, add = "query Hello { hello }", "query Add { add(n: 41) }"
+	ask := func(text, id string, answered bool) {
+		t.Helper()
+		for range 2 {
+			if got := strict.query(text); (got.Data != nil) != answered || !answered && got.code(t) != "FORBIDDEN" {
+				t.Errorf("%s: %s", text, got.text)
+			}
+			if got := strict.post(fmt.Sprintf(`{"documentId":%q}`, id)); (got.Data != nil) != answered {
+				t.Errorf("%s: %s", id, got.text)
+			}
+			if got := lenient.query(text); len(got.Errors) > 0 {
+				t.Errorf("%s: %s", text, got.text)
+			}
+		}
+	}
+	ask(hello, "h", true)
+	ask(add, "add", false)
+	put(fmt.Sprintf(`{"add": %q}`, add))
+	for end := time.Now().Add(30 * time.Second); !documents.Has(add); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not come")
+		}
+	}
+	ask(add, "add", true)
+	ask(hello, "h", false)
+	metrics := lenient.get("/metrics").text
+	for _, line := range []string{
+		`kith_graphql_untrusted_documents_total{outcome="answered"} 4`,
+		`kith_graphql_operations_total{name="Hello",outcome="ok"} 2`, `kith_graphql_operations_total{name="Add",outcome="ok"} 2`,
+	} {
+		if !strings.Contains(metrics, line) {
+			t.Errorf("the metrics have no %s", line)
+		}
 	}
 }

@@ -118,7 +118,7 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 	}
 	a.exchange.operation = string(op.Operation.Operation)
 	a.exchange.name = op.Operation.Name
-	a.exchange.isTrusted = document != nil && document.isTrusted
+	a.exchange.isTrusted = t.operations.documents.trusted.Has(op.RawQuery)
 	live := op.Operation.Operation == ast.Subscription
 	switch {
 	case live && !streaming && !acceptsStream(r):

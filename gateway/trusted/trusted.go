@@ -3,15 +3,16 @@
 package trusted
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"strings"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
 
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -20,22 +21,113 @@ import (
 	"kith/graph/limits"
 )
 
-// Bounds of what a folder may hold.
+// Bounds of what may be registered.
 const (
 	MaxDocuments = 20_000
 	MaxID        = 256 // bytes
-	maxFile      = 64 << 20
-	maxFiles     = 1000
 )
+
+// CheckEvery is how often a gateway looks whether other documents are registered.
+const CheckEvery = 5 * time.Second
 
 // prefix stands in front of an id that is the SHA-256 of its text, in hexadecimal digits
 // (GraphQL over HTTP, appendix A).
 const prefix = "sha256:"
 
-// Documents are documents by their ids. Nil has none.
+// A Source is where manifests are kept.
+type Source interface {
+	// Stamp changes whenever a manifest does, or comes, or goes. It reads no manifest.
+	Stamp(ctx context.Context) (string, error)
+
+	// Each reads the manifests, and calls f for each of them with the documents in it. It ends with
+	// the error of f, to which it adds where the manifest is.
+	Each(ctx context.Context, f func(Manifest) error) error
+}
+
+// A Manifest is texts of documents by their ids.
+type Manifest map[string]string
+
+// Documents are documents by their ids. Nil has none. They are safe for concurrent use.
 type Documents struct {
+	source Source
+	schema *ast.Schema
+	limit  limits.Limits
+	now    atomic.Pointer[content]
+	failed atomic.Pointer[string] // why the last look took nothing over; nil if it went well
+}
+
+// content is what there is at a time.
+type content struct {
+	stamp string // of the source, before it was read
 	byID  map[string]string
 	texts map[string]*ast.QueryDocument
+}
+
+// Load reads the manifests of a source. Each document has to fit the schema and the limits. The error names
+// the manifest and the document.
+func Load(ctx context.Context, source Source, schema *ast.Schema, limit limits.Limits) (*Documents, error) {
+	d := &Documents{source: source, schema: schema, limit: limit}
+	d.now.Store(&content{})
+	stamp, err := source.Stamp(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d, d.read(ctx, stamp)
+}
+
+// read takes over what the source has. What has been parsed before is not parsed again.
+func (d *Documents) read(ctx context.Context, stamp string) error {
+	l := loader{content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}, d.now.Load().texts, d.schema, d.limit}
+	if err := d.source.Each(ctx, l.take); err != nil {
+		return err
+	}
+	d.now.Store(&l.content)
+	return nil
+}
+
+// Follow looks now and then whether other documents are registered, until the context is done. While they
+// cannot be read, or one of them does not fit, those at hand stay.
+func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slog.Logger) {
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+			return
+		}
+		changed, err := d.look(ctx)
+		switch before := d.failed.Load(); {
+		case ctx.Err() != nil:
+		case err != nil && (before == nil || *before != err.Error()): // once, not every five seconds
+			text := err.Error()
+			d.failed.Store(&text)
+			logger.Warn("trusted documents could not be read; those at hand stay in use", "error", err)
+		case err == nil:
+			d.failed.Store(nil)
+		}
+		if changed {
+			logger.Info("the trusted documents have changed", "documents", d.Len())
+		}
+	}
+}
+
+// look takes over what the source has, if that has changed.
+func (d *Documents) look(ctx context.Context) (changed bool, err error) {
+	stamp, err := d.source.Stamp(ctx)
+	if err != nil || stamp == d.now.Load().stamp {
+		return false, err
+	}
+	err = d.read(ctx, stamp)
+	return err == nil, err
+}
+
+// Ready is an error while what is registered is not what is answered.
+func (d *Documents) Ready(context.Context) error {
+	if failed := d.failed.Load(); failed != nil {
+		return errors.New(*failed)
+	}
+	return nil
 }
 
 // Text is the text of a document, whose id may have the prefix `sha256:` or not.
@@ -43,7 +135,7 @@ func (d *Documents) Text(id string) (text string, ok bool) {
 	if d == nil {
 		return "", false
 	}
-	text, ok = d.byID[strings.TrimPrefix(id, prefix)]
+	text, ok = d.now.Load().byID[strings.TrimPrefix(id, prefix)]
 	return text, ok
 }
 
@@ -55,7 +147,7 @@ func (d *Documents) Parsed(text string) *ast.QueryDocument {
 	if d == nil {
 		return nil
 	}
-	return d.texts[text]
+	return d.now.Load().texts[text]
 }
 
 // Len is how many there are.
@@ -63,108 +155,39 @@ func (d *Documents) Len() int {
 	if d == nil {
 		return 0
 	}
-	return len(d.texts)
+	return len(d.now.Load().texts)
 }
 
-// Operations are the names of their operations, each once.
-func (d *Documents) Operations() (names map[string]bool) {
-	names = make(map[string]bool)
-	if d != nil {
-		for _, doc := range d.texts {
-			for _, operation := range doc.Operations {
-				if operation.Name != "" {
-					names[operation.Name] = true
-				}
-			}
+// Check reports why documents cannot be added to those of other manifests, which are registered and are not
+// looked at again.
+func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.Limits) error {
+	l := loader{content{"", map[string]string{}, map[string]*ast.QueryDocument{}}, map[string]*ast.QueryDocument{}, schema, limit}
+	for _, m := range others {
+		for _, text := range m {
+			l.parsed[text] = &ast.QueryDocument{} // as good as parsed
 		}
-	}
-	return names
-}
-
-// Load reads the manifests of a folder and of those in it: files *.json as graphql-codegen's client
-// preset and Relay's compiler write them (an object of ids and texts), or as Apollo's
-// generate-persisted-query-manifest does, and *.graphql and *.gql, whose ids are their hashes. Each
-// document has to fit the schema and the limits. The error names the file and the document.
-func Load(folder string, schema *ast.Schema, limit limits.Limits) (*Documents, error) {
-	l := loader{&Documents{byID: map[string]string{}, texts: map[string]*ast.QueryDocument{}}, schema, limit}
-	files := 0
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err := l.take(m); err != nil {
 			return err
 		}
-		extension := filepath.Ext(path)
-		if extension != ".json" && extension != ".graphql" && extension != ".gql" {
-			return nil
-		}
-		if files++; files > maxFiles {
-			return fmt.Errorf("there are more than %d files", maxFiles)
-		}
-		if err := l.file(path, extension == ".json"); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		return nil
-	})
-	if err == nil && l.Len() == 0 {
-		err = errors.New("there are no documents in it: files *.json, *.graphql or *.gql")
 	}
-	return l.Documents, err
+	return l.take(added)
 }
 
+// loader gathers documents.
 type loader struct {
-	*Documents
+	content
+	parsed map[string]*ast.QueryDocument // before
 	schema *ast.Schema
 	limit  limits.Limits
 }
 
-func (l loader) file(path string, isManifest bool) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return fmt.Errorf("it is no file of at most %d bytes", maxFile)
-	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	if !isManifest {
-		return l.add(hashOf(string(content)), string(content))
-	}
-	operations, err := manifest(content)
-	if err != nil {
-		return err
-	}
-	for id, text := range operations {
+func (l loader) take(m Manifest) error {
+	for id, text := range m {
 		if err := l.add(id, text); err != nil {
 			return fmt.Errorf("document %.100q: %w", id, err)
 		}
 	}
 	return nil
-}
-
-// manifest reads a manifest in either form.
-func manifest(content []byte) (map[string]string, error) {
-	var apollo struct {
-		Format     string
-		Version    int
-		Operations []struct{ ID, Body string }
-	}
-	if err := json.Unmarshal(content, &apollo); err == nil && apollo.Format != "" {
-		if apollo.Format != "apollo-persisted-query-manifest" || apollo.Version != 1 {
-			return nil, fmt.Errorf("it has the format %.50q, version %d; apollo-persisted-query-manifest, version 1, is known", apollo.Format, apollo.Version)
-		}
-		operations := make(map[string]string, len(apollo.Operations))
-		for _, o := range apollo.Operations {
-			operations[o.ID] = o.Body
-		}
-		return operations, nil
-	}
-	var operations map[string]string
-	if err := json.Unmarshal(content, &operations); err != nil {
-		return nil, errors.New("it is no manifest: an object of ids and texts, or Apollo's format")
-	}
-	return operations, nil
 }
 
 // add takes a document in, also by the hash of its text.
@@ -175,21 +198,35 @@ func (l loader) add(id, text string) error {
 		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
 	case ok && known != text:
 		return errors.New("the id stands for another text already")
-	case len(l.texts) == MaxDocuments:
+	case len(l.texts) == MaxDocuments && l.texts[text] == nil:
 		return fmt.Errorf("there are more than %d documents", MaxDocuments)
 	}
 	if l.texts[text] == nil {
-		if err := l.limit.CheckText(text); err != nil {
-			return err
-		}
-		parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, nil)
-		if len(errs) > 0 {
-			return errors.New(mistakes(errs))
+		parsed := l.parsed[text]
+		if parsed == nil {
+			var err error
+			if parsed, err = l.parse(text); err != nil {
+				return err
+			}
 		}
 		l.texts[text] = parsed
 	}
 	l.byID[id], l.byID[hashOf(text)] = text, text
 	return nil
+}
+
+func (l loader) parse(text string) (*ast.QueryDocument, error) {
+	if !utf8.ValidString(text) {
+		return nil, errors.New("it is no UTF-8")
+	}
+	if err := l.limit.CheckText(text); err != nil {
+		return nil, err
+	}
+	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, nil)
+	if len(errs) > 0 {
+		return nil, errors.New(mistakes(errs))
+	}
+	return parsed, nil
 }
 
 func mistakes(errs gqlerror.List) string {

@@ -12,7 +12,7 @@ import (
 )
 
 // Another database may take the place of a shard that has no buckets: it gets the shard's ordinal, and on
-// shard 0 the checkpoints, leases, secrets and the list of shards. The old database records that it is gone,
+// shard 0 the checkpoints, leases, secrets, trusted documents and the list of shards. The old database records that it is gone,
 // and where to, by the epoch that every transaction holds. So nothing is written to it any more, and
 // programs that know only the old one find the new.
 

@@ -120,7 +120,7 @@ func (c *copier) trySwitch(ctx context.Context) (again bool, err error) {
 	}
 	if err == nil {
 		c.cfg.Step("secrets")
-		err = copySecrets(limited, c.from, c.to)
+		err = copyControls(limited, c.from, c.to)
 	}
 	for err == nil && len(c.movers) > 0 {
 		c.cfg.Step(fmt.Sprint("decide ", c.movers[0].plan.From))
@@ -218,7 +218,13 @@ func (m *Mover) compareKeys(ctx context.Context) error {
 	return nil
 }
 
-// copySecrets copies what keys are derived from, so that tokens and cursors stay good.
-func copySecrets(ctx context.Context, from, to *db.DB) error {
-	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error { return secrets.copyAll(ctx, side{from, 0}, tx) })
+// copyControls copies what keys are derived from, so that tokens and cursors stay good, and the trusted
+// documents.
+func copyControls(ctx context.Context, from, to *db.DB) error {
+	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error {
+		if err := secrets.copyAll(ctx, side{from, 0}, tx); err != nil {
+			return err
+		}
+		return documents.copyAll(ctx, side{from, 0}, tx)
+	})
 }

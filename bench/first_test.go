@@ -1,0 +1,92 @@
+package bench_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/bench"
+	"kith/gateway"
+	"kith/gateway/trusted"
+	"kith/graph/generated"
+	"kith/graph/limits"
+	"kith/storage/memory"
+)
+
+// BenchmarkFirstRequest measures what the first request of a trusted document takes, and what the next ones
+// take, as BenchmarkHandler measures requests: 1,000 documents that differ in the names of their operations are asked
+// for in turn. load-µs is what reading, parsing and validating each of them took before.
+//
+//	go test ./bench -run '^$' -bench FirstRequest -benchtime 5x
+func BenchmarkFirstRequest(b *testing.B) {
+	const documents = 1000
+	graph := bench.NewGraph(2_000, 42)
+	store := fill(b, memory.New(), graph)
+	for _, q := range bench.Questions[:3] {
+		b.Run(q.Name, func(b *testing.B) {
+			random := rand.New(rand.NewPCG(7, 7))
+			manifest, bodies := map[string]string{}, make([][]byte, documents)
+			for i := range bodies {
+				id, text := fmt.Sprint("d", i), strings.Replace(q.Query, "(", fmt.Sprintf("_%d(", i), 1)
+				manifest[id] = text
+				var body struct{ Variables json.RawMessage }
+				if err := json.Unmarshal(q.AppendBody(nil, q.Draw(graph, random)), &body); err != nil {
+					b.Fatal(err)
+				}
+				bodies[i] = fmt.Appendf(nil, `{"documentId":%q,"variables":%s}`, id, body.Variables)
+			}
+			folder := b.TempDir()
+			content, err := json.Marshal(manifest)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(folder, "a.json"), content, 0o600)
+			}
+			if err != nil {
+				b.Fatal(err)
+			}
+			var load, first, next time.Duration
+			for b.Loop() {
+				began := time.Now()
+				known, err := trusted.Load(b.Context(), trusted.Folder(folder), generated.NewExecutableSchema(generated.Config{}).Schema(), limits.Limits{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				load += time.Since(began)
+				config := configOf(b, store, nil, nil)
+				config.Trusted = known
+				h := gateway.New(config)
+				began = time.Now()
+				askEach(b, h, bodies)
+				first += time.Since(began)
+				began = time.Now()
+				askEach(b, h, bodies)
+				next += time.Since(began)
+			}
+			for name, took := range map[string]time.Duration{"load-µs": load, "first-µs": first, "next-µs": next} {
+				b.ReportMetric(float64(took.Nanoseconds())/1e3/documents/float64(b.N), name)
+			}
+		})
+	}
+}
+
+func askEach(b *testing.B, h http.Handler, bodies [][]byte) {
+	b.Helper()
+	for _, body := range bodies {
+		request := httptest.NewRequest(http.MethodPost, "/graphql", io.NopCloser(bytes.NewReader(body)))
+		request.ContentLength = int64(len(body))
+		request.Header.Set("Content-Type", "application/json")
+		answer := discarding{header: http.Header{}}
+		h.ServeHTTP(&answer, request)
+		if answer.status != http.StatusOK || answer.failed {
+			b.Fatalf("%s is answered with %d", body, answer.status)
+		}
+	}
+}

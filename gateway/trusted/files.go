@@ -1,0 +1,135 @@
+package trusted
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Bounds of files.
+const (
+	maxFile  = 64 << 20
+	maxFiles = 1000
+)
+
+// Folder is a folder of manifests: files *.json as graphql-codegen's client preset and Relay's compiler write
+// them (an object of ids and texts), or as Apollo's generate-persisted-query-manifest does, and *.graphql and
+// *.gql, whose ids are their hashes. Those of folders in it count, too. It must not be without documents.
+type Folder string
+
+// Stamp implements [Source]: names, sizes and times of the files.
+func (f Folder) Stamp(context.Context) (string, error) {
+	var stamp strings.Builder
+	err := f.files(func(path string, info fs.FileInfo) error {
+		fmt.Fprintf(&stamp, "%s\x00%d\x00%d\n", path, info.Size(), info.ModTime().UnixNano())
+		return nil
+	})
+	return stamp.String(), err
+}
+
+// Each implements [Source].
+func (f Folder) Each(_ context.Context, take func(Manifest) error) error {
+	documents := 0
+	err := f.files(func(path string, info fs.FileInfo) error {
+		m, err := readFile(path, info)
+		documents += len(m)
+		if err == nil {
+			err = take(m)
+		}
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+		return err
+	})
+	if err == nil && documents == 0 {
+		err = errors.New("there are no documents in it: files *.json, *.graphql or *.gql")
+	}
+	return err
+}
+
+// files calls one for each file that may be a manifest. A folder may be a single file.
+func (f Folder) files(one func(path string, info fs.FileInfo) error) error {
+	files := 0
+	return filepath.WalkDir(string(f), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		if extension := filepath.Ext(path); extension != ".json" && extension != ".graphql" && extension != ".gql" {
+			return nil
+		}
+		if files++; files > maxFiles {
+			return fmt.Errorf("there are more than %d files", maxFiles)
+		}
+		info, err := os.Stat(path) // of what a link leads to
+		if err != nil {
+			return err
+		}
+		return one(path, info)
+	})
+}
+
+func readFile(path string, info fs.FileInfo) (Manifest, error) {
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("it is no file of at most %d bytes", maxFile)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.Ext(path) != ".json" {
+		return Manifest{hashOf(string(content)): string(content)}, nil
+	}
+	return Parse(content)
+}
+
+// Parse reads a manifest in either form.
+func Parse(content []byte) (Manifest, error) {
+	var apollo struct {
+		Format     string
+		Version    int
+		Operations []struct{ ID, Body string }
+	}
+	if err := json.Unmarshal(content, &apollo); err == nil && apollo.Format != "" {
+		if apollo.Format != "apollo-persisted-query-manifest" || apollo.Version != 1 {
+			return nil, fmt.Errorf("it has the format %.50q, version %d; apollo-persisted-query-manifest, version 1, is known", apollo.Format, apollo.Version)
+		}
+		m := make(Manifest, len(apollo.Operations))
+		for _, o := range apollo.Operations {
+			if err := m.add(o.ID, o.Body); err != nil {
+				return nil, err
+			}
+		}
+		return m, nil
+	}
+	var m Manifest
+	if err := json.Unmarshal(content, &m); err != nil {
+		return nil, errors.New("it is no manifest: an object of ids and texts, or Apollo's format")
+	}
+	return m, nil
+}
+
+// add takes a document in.
+func (m Manifest) add(id, text string) error {
+	if known, ok := m[id]; ok && known != text {
+		return fmt.Errorf("document %.100q: the id stands for another text already", id)
+	}
+	m[id] = text
+	return nil
+}
+
+// Join takes the documents of another manifest in, and returns how many it did not have. An id that stands
+// for another text there is an error, and then it has changed in part.
+func (m Manifest) Join(other Manifest) (added int, err error) {
+	before := len(m)
+	for id, text := range other {
+		if err := m.add(id, text); err != nil {
+			return 0, err
+		}
+	}
+	return len(m) - before, nil
+}

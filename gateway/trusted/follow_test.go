@@ -1,0 +1,132 @@
+package trusted_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/gateway/trusted"
+	"kith/graph/limits"
+)
+
+// logs are lines of a log, which may be read meanwhile.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *logs) count(part string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), part)
+}
+
+// until waits for something that has to come.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it is not so: %s", what)
+		}
+	}
+}
+
+// A folder is followed: documents come and go. What cannot be read, or does not fit, changes nothing, and is
+// said once.
+func TestAFolderIsFollowed(t *testing.T) {
+	t.Parallel()
+	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
+	documents, err := trusted.Load(t.Context(), at, schema, limits.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := func(id string) bool { _, ok := documents.Text(id); return ok }
+	parsed := documents.Parsed("{ hello }")
+	log := &logs{}
+	ctx, stop := context.WithCancel(t.Context())
+	var following sync.WaitGroup
+	following.Go(func() { documents.Follow(ctx, time.Millisecond, slog.New(slog.NewTextHandler(log, nil))) })
+	defer func() { stop(); following.Wait() }()
+
+	write(t, string(at), "v2/b.json", `{"b": "{ add(n: 2) }"}`)
+	until(t, "the new one is known", func() bool { return has("b") })
+	if !has("a") || documents.Parsed("{ hello }") != parsed || documents.Ready(ctx) != nil {
+		t.Error("the one before is gone, or has been parsed again")
+	}
+	write(t, string(at), "v3.json", `{"c": "{ bye }"}`)
+	write(t, string(at), "v4.json", `{"d": "{ add(n: 4) }"}`)
+	until(t, "it is said", func() bool { return log.count("bye") > 0 })
+	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
+	if has("c") || has("d") || !has("a") || !has("b") {
+		t.Error("a part has been taken over")
+	}
+	write(t, string(at), "v3.json", `{"c": "{ hello }"}`)
+	until(t, "the others are known", func() bool { return has("c") && has("d") && documents.Ready(ctx) == nil })
+	if log.count("bye") != 1 {
+		t.Errorf("it is said %d times", log.count("bye"))
+	}
+	if err := os.Remove(filepath.Join(string(at), "v2/b.json")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is removed", func() bool { return !has("b") })
+	if err := os.RemoveAll(string(at)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
+	if !has("a") {
+		t.Error("a folder that is gone takes the documents along")
+	}
+}
+
+// Documents that are to be added are checked with those that are there, which are not: another version of the
+// program may have registered them.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	full := trusted.Manifest{}
+	for i := range trusted.MaxDocuments {
+		full[fmt.Sprint("f", i)] = fmt.Sprintf("{ later(n: %d) }", i)
+	}
+	others := []trusted.Manifest{{"a": "{ later }"}, {"b": "{ hello }"}}
+	for name, c := range map[string]struct {
+		added  trusted.Manifest
+		others []trusted.Manifest
+		want   string
+	}{
+		"good":               {trusted.Manifest{"c": "{ hello }", "b": "{ hello }"}, others, ""},
+		"an id that is used": {trusted.Manifest{"a": "{ hello }"}, others, "another text"},
+		"does not fit":       {trusted.Manifest{"c": "{ later(n: 1) }"}, others, "later"},
+		"no UTF-8":           {trusted.Manifest{"c": "{ hello } #\xff"}, nil, "UTF-8"},
+		"one too many":       {trusted.Manifest{"c": "{ hello }"}, []trusted.Manifest{full}, "more than 20000"},
+		"known again":        {trusted.Manifest{"c": "{ later(n: 1) }"}, []trusted.Manifest{full}, ""},
+	} {
+		err := trusted.Check(c.added, c.others, schema, limits.Limits{})
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// Two manifests that name two texts alike cannot be one.
+func TestJoin(t *testing.T) {
+	t.Parallel()
+	m := trusted.Manifest{"a": "1"}
+	if added, err := m.Join(trusted.Manifest{"a": "1", "b": "2"}); added != 1 || err != nil || len(m) != 2 {
+		t.Errorf("%d, %v: %v", added, err, m)
+	}
+	if _, err := m.Join(trusted.Manifest{"b": "3"}); err == nil || m["b"] != "2" {
+		t.Errorf("%v: %v", err, m)
+	}
+}
