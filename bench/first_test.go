@@ -10,9 +10,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"kith/bench"
 	"kith/gateway"
@@ -24,9 +24,10 @@ import (
 
 // BenchmarkFirstRequest measures what the first request of a trusted document takes, and what the next ones
 // take, as BenchmarkHandler measures requests: 1,000 documents that differ in the names of their operations are asked
-// for in turn. load-µs is what reading, parsing and validating each of them took before.
+// for in turn. load-µs is what reading, parsing and validating each of them took before. All are CPU time, the
+// least of all runs.
 //
-//	go test ./bench -run '^$' -bench FirstRequest -benchtime 5x
+//	go test ./bench -run '^$' -bench FirstRequest -benchtime 20x
 func BenchmarkFirstRequest(b *testing.B) {
 	const documents = 1000
 	graph := bench.NewGraph(2_000, 42)
@@ -52,26 +53,31 @@ func BenchmarkFirstRequest(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			var load, first, next time.Duration
+			least := map[string]float64{}
+			took := func(name string, since float64) {
+				if µs := (bench.OwnCPU() - since) * 1e6 / documents; least[name] == 0 || µs < least[name] {
+					least[name] = µs
+				}
+				runtime.GC()
+			}
 			for b.Loop() {
-				began := time.Now()
+				began := bench.OwnCPU()
 				known, err := trusted.Load(b.Context(), trusted.Folder(folder), generated.NewExecutableSchema(generated.Config{}).Schema(), limits.Limits{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				load += time.Since(began)
+				took("load-µs", began)
 				config := configOf(b, store, nil, nil)
 				config.Trusted = known
 				h := gateway.New(config)
-				began = time.Now()
-				askEach(b, h, bodies)
-				first += time.Since(began)
-				began = time.Now()
-				askEach(b, h, bodies)
-				next += time.Since(began)
+				for _, pass := range []string{"first-µs", "next-µs"} {
+					began = bench.OwnCPU()
+					askEach(b, h, bodies)
+					took(pass, began)
+				}
 			}
-			for name, took := range map[string]time.Duration{"load-µs": load, "first-µs": first, "next-µs": next} {
-				b.ReportMetric(float64(took.Nanoseconds())/1e3/documents/float64(b.N), name)
+			for name, µs := range least {
+				b.ReportMetric(µs, name)
 			}
 		})
 	}
