@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,8 +33,8 @@ type knownIdentity struct {
 }
 
 const (
-	// identityKept is how long it is remembered for whom an identity stands. That ends only when the
-	// user is deleted, and then whoever comes back may register anew.
+	// identityKept is how long it is remembered for whom an identity stands. That ends when it is
+	// unlinked, or the user is deleted; then whoever comes back may register anew.
 	identityKept = time.Minute
 
 	// absenceKept is how long it is remembered that it stands for nobody: so long a user who has
@@ -96,6 +97,15 @@ func (i *Identities) link(ctx context.Context, id storage.Identity, user storage
 		i.keep(id, knownIdentity{user, i.now().Add(identityKept)})
 	}
 	return err
+}
+
+// unlink ends that an identity stands for a user. Other gateways may remember it for a minute.
+func (i *Identities) unlink(ctx context.Context, id storage.Identity, user storage.UserID) (was bool, err error) {
+	was, err = i.store.UnlinkIdentity(ctx, id, user)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.known.Remove(id)
+	return was, err
 }
 
 // registerIdentity makes a user for somebody whom a provider has signed in. The identity is linked
@@ -175,7 +185,7 @@ func handleTaken(handle string) error { return apierr.BadInput("the handle %q is
 // [storage.ErrUserUnknown].
 func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who storage.Identity) error {
 	if !who.Valid() {
-		return apierr.BadInput("issuer and subject have 1 to %d bytes each", storage.MaxIdentityText)
+		return apierr.BadInput("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText)
 	}
 	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]
 	user := a.Store.Users(ctx, []storage.UserID{id})[0]
@@ -185,15 +195,68 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 	case !user.Found, state.Value == storage.Deleting, state.Value == storage.Deleted:
 		return fmt.Errorf("link an identity to user %s: %w", id, storage.ErrUserUnknown)
 	}
-	err := a.Identities.link(ctx, who, id)
-	if errors.Is(err, storage.ErrIdentityTaken) {
-		return apierr.BadInput("this identity stands for another user")
-	}
+	linked, err := a.IdentitiesOf(ctx, id)
 	if err != nil {
-		err = fmt.Errorf("link an identity to user %s: %w", id, err)
+		return err
 	}
-	return err
+	isThere := slices.ContainsFunc(linked, func(l storage.LinkedIdentity) bool { return l.Identity == who })
+	if !isThere && len(linked) >= storage.MaxIdentities {
+		return errTooManyIdentities
+	}
+	switch err := a.Identities.link(ctx, who, id); {
+	case errors.Is(err, storage.ErrIdentityTaken):
+		return apierr.BadInput("this identity stands for another user")
+	case errors.Is(err, storage.ErrLimitReached):
+		return errTooManyIdentities
+	case err != nil:
+		return fmt.Errorf("link an identity to user %s: %w", id, err)
+	}
+	return nil
 }
+
+var errTooManyIdentities = apierr.LimitReached("a user has at most 32 identities")
+
+// IdentitiesOf are the identities by which a user signs in, those linked first first.
+func (a *Accounts) IdentitiesOf(ctx context.Context, id storage.UserID) ([]storage.LinkedIdentity, error) {
+	linked, err := a.Identities.store.IdentitiesOf(ctx, id)
+	if err != nil {
+		err = fmt.Errorf("read the identities of user %s: %w", id, err)
+	}
+	return linked, err
+}
+
+// UnlinkIdentity ends that an identity stands for whomever it does, and reports whether it did for anybody.
+func (a *Accounts) UnlinkIdentity(ctx context.Context, who storage.Identity) (bool, error) {
+	id, err := a.Identities.look(ctx, who)
+	if err != nil || id == 0 {
+		return false, err
+	}
+	return a.Identities.unlink(ctx, who, id)
+}
+
+// UnlinkOwnIdentity ends that an identity stands for a user who has another way to sign in: FORBIDDEN without
+// one. It reports whether it did.
+func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who storage.Identity) (bool, error) {
+	linked, err := a.IdentitiesOf(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(linked, func(l storage.LinkedIdentity) bool { return l.Identity == who }) {
+		return false, nil
+	}
+	if len(linked) == 1 {
+		kept := a.Store.Passwords(ctx, []storage.UserID{id})[0]
+		switch {
+		case kept.Err != nil:
+			return false, fmt.Errorf("read the password of user %s: %w", id, kept.Err)
+		case a.Tokens == nil, kept.Value.Hash == "":
+			return false, errOnlyWay
+		}
+	}
+	return a.Identities.unlink(ctx, who, id)
+}
+
+var errOnlyWay = apierr.Forbidden("this identity is your only way to sign in: link another one before")
 
 // SignOutEverywhere ends all tokens of a user that have been made until now, as a change of the
 // password does.

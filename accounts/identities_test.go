@@ -3,6 +3,7 @@ package accounts_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -195,5 +196,97 @@ func TestSignOutEverywhere(t *testing.T) {
 	}
 	if err := a.SignOutEverywhere(t.Context(), 99); !errors.Is(err, storage.ErrUserUnknown) {
 		t.Errorf("nobody: %v", err)
+	}
+}
+
+// Whoever has another way to sign in may unlink an identity; a backend may unlink any.
+func TestUnlinkIdentity(t *testing.T) {
+	t.Parallel()
+	a, store, _ := identified(t)
+	ctx := t.Context()
+	who := func(subject string) storage.Identity {
+		return storage.Identity{Issuer: "https://id.example.org", Subject: subject}
+	}
+	made, err := a.Register(from(t, "a"), "maya", "Maya", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := func(subject string, want bool) {
+		t.Helper()
+		if was, err := a.UnlinkOwnIdentity(ctx, made.User, who(subject)); err != nil || was != want {
+			t.Errorf("%s: %v, %v; want %v", subject, was, err, want)
+		}
+	}
+	own("b", false)
+	_, err = a.UnlinkOwnIdentity(ctx, made.User, who("a"))
+	wantCode(t, "the only one", err, apierr.CodeForbidden)
+	if err := a.LinkIdentity(ctx, made.User, who("b")); err != nil {
+		t.Fatal(err)
+	}
+	own("a", true)
+	own("a", false)
+	if user, err := a.Identities.UserOf(ctx, who("a")); err != nil || user != 0 { // not remembered either
+		t.Errorf("it is of %d, %v", user, err)
+	}
+	if err := a.Create(ctx, 7, storage.ImportedHandle(7), "Zoe"); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.LinkIdentity(ctx, 7, who("z")); err != nil {
+		t.Fatal(err)
+	}
+	own("z", false)
+	if store.owner(t, "z") != 7 {
+		t.Error("another user's has been unlinked")
+	}
+	for _, want := range []bool{true, false} {
+		if was, err := a.UnlinkIdentity(ctx, who("z")); err != nil || was != want {
+			t.Errorf("by a backend: %v, %v; want %v", was, err, want)
+		}
+	}
+	if was, err := a.UnlinkIdentity(ctx, who("b")); err != nil || !was {
+		t.Errorf("the only one, by a backend: %v, %v", was, err)
+	}
+}
+
+// A password is another way to sign in, where Kith signs users in.
+func TestAPasswordIsAnotherWay(t *testing.T) {
+	t.Parallel()
+	a, _, store := service(t, identity.LimitsConfig{})
+	a.Identities = accounts.NewIdentities(store, time.Now)
+	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	who := storage.Identity{Issuer: "https://id.example.org", Subject: "a"}
+	if err := a.LinkIdentity(t.Context(), made.User, who); err != nil {
+		t.Fatal(err)
+	}
+	tokens := a.Tokens
+	a.Tokens = nil
+	_, err = a.UnlinkOwnIdentity(t.Context(), made.User, who)
+	wantCode(t, "where it does not", err, apierr.CodeForbidden)
+	a.Tokens = tokens
+	if was, err := a.UnlinkOwnIdentity(t.Context(), made.User, who); err != nil || !was {
+		t.Errorf("%v, %v", was, err)
+	}
+}
+
+func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
+	t.Parallel()
+	a, _, _ := identified(t)
+	if err := a.Create(t.Context(), 7, storage.ImportedHandle(7), "Maya"); err != nil {
+		t.Fatal(err)
+	}
+	link := func(n int) error {
+		return a.LinkIdentity(t.Context(), 7, storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint(n)})
+	}
+	for n := range storage.MaxIdentities {
+		if err := link(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantCode(t, "one more", link(storage.MaxIdentities), apierr.CodeLimitReached)
+	if err := link(0); err != nil {
+		t.Errorf("one of them again: %v", err)
 	}
 }

@@ -125,6 +125,7 @@ func summarise(out io.Writer, r importer.Report) {
 		{"posts", r.Posts, false, "deleted ones included, whose keys stay taken"},
 		{"comments", r.Comments, false, ""},
 		{"favorites", r.Favorites, false, "those taken back included"},
+		{"identities", r.Identities, false, "of identity providers"},
 		{"duplicates", r.Duplicates, true, "the pair came earlier in this import"},
 		{"existed", r.Existed, true, "the row was there before, and stays"},
 		{"self-follows", r.SelfFollows, true, ""},

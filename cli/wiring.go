@@ -151,10 +151,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	if p.documents != nil {
 		p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
 	}
-	p.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "kith_trusted_documents",
-		Help: "Trusted documents that this gateway knows.",
-	}, func() float64 { return float64(p.documents.Len()) }))
+	p.documents.Register(p.registry)
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
 	p.closers = append(p.closers, deployment.InBackground(sweeper.Run))
 	return nil

@@ -23,6 +23,7 @@ import (
 	"kith/accounts"
 	"kith/cli"
 	"kith/gateway"
+	"kith/gateway/trusted"
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/internal/kithtest"
@@ -203,6 +204,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	localcache.NewMetrics(&r)
 	(&recent.Follower{}).Register(&r)
 	(&inbox.Boxes{}).Register(&r)
+	(*trusted.Documents)(nil).Register(&r)
 	slices.Sort(r.metrics)
 	var got []string
 	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "operations.md"), -1) {

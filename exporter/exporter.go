@@ -232,48 +232,56 @@ const mostPosts = 500
 func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
 	err := pages(e, files, e.config.Page, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
 		return at.Users(ctx, last.User.ID, limit)
-	}, func(u storage.UserWithState) storage.UserID { return u.User.ID }, files.user)
+	}, func(u storage.UserWithState) int { return shard.BucketOf(u.User.ID) }, files.user)
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		if err == nil {
 			err = pages(e, files, e.config.Page, func(last storage.Edge, limit int) ([]storage.Edge, error) {
 				return at.Rows(ctx, side, last.Pair(), limit)
-			}, func(row storage.Edge) storage.UserID { return row.From }, func(row storage.Edge) error { return files.edge(side, row) })
+			}, func(row storage.Edge) int { return shard.BucketOf(row.From) }, func(row storage.Edge) error { return files.edge(side, row) })
 		}
 	}
 	for _, kind := range storage.BesideKinds {
 		if err == nil {
 			err = pages(e, files, e.config.Page, func(last storage.Beside, limit int) ([]storage.Beside, error) {
 				return at.Beside(ctx, kind, last.Pair, limit)
-			}, func(row storage.Beside) storage.UserID { return row.From }, func(row storage.Beside) error { return files.beside(kind, row) })
+			}, func(row storage.Beside) int { return shard.BucketOf(row.From) }, func(row storage.Beside) error { return files.beside(kind, row) })
 		}
 	}
 	if err == nil {
 		err = pages(e, files, min(e.config.Page, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
 			return at.Posts(ctx, last.PostID, limit)
-		}, func(p storage.PostRow) storage.UserID { return p.Author }, files.post)
+		}, func(p storage.PostRow) int { return shard.BucketOf(p.Author) }, files.post)
 	}
 	if err == nil {
 		err = pages(e, files, e.config.Page, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
 			return at.Comments(ctx, last.ID(), limit)
-		}, func(c storage.NewComment) storage.UserID { return c.Post.Author }, files.comment)
+		}, func(c storage.NewComment) int { return shard.BucketOf(c.Post.Author) }, files.comment)
 	}
 	if err == nil {
 		err = pages(e, files, e.config.Page, func(last storage.Edge, limit int) ([]storage.Edge, error) {
 			return at.Rows(ctx, storage.Favorites, last.Pair(), limit)
-		}, func(row storage.Edge) storage.UserID { return row.From }, files.favorite)
+		}, func(row storage.Edge) int { return shard.BucketOf(row.From) }, files.favorite)
+	}
+	if err == nil {
+		err = pages(e, files, e.config.Page, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
+			if last.Issuer == "" {
+				return at.Identities(ctx, "", limit)
+			}
+			return at.Identities(ctx, last.Digest(), limit)
+		}, func(l storage.LinkedIdentity) int { return shard.BucketOfHandle(l.Digest()) }, files.identity)
 	}
 	return err
 }
 
-// pages reads rows page by page, from the zero row on, and writes those whose owners are of the part.
-func pages[T any](e *Export, files *partFiles, limit int, read func(last T, limit int) ([]T, error), ownerOf func(T) storage.UserID, write func(T) error) error {
+// pages reads rows page by page, from the zero row on, and writes those whose buckets are of the part.
+func pages[T any](e *Export, files *partFiles, limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int, write func(T) error) error {
 	for last := *new(T); ; {
 		page, err := read(last, limit)
 		if err != nil {
 			return err
 		}
 		for _, row := range page {
-			if last = row; !files.has(ownerOf(row)) {
+			if last = row; !files.buckets.Has(bucketOf(row)) {
 				continue
 			}
 			if err := write(row); err != nil {

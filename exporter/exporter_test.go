@@ -100,6 +100,12 @@ func fill(t *testing.T, s storage.Store) {
 		}
 	}
 	publish(t, s)
+	for n := range 9 { // in buckets of their own
+		id := storage.Identity{Issuer: "https://id.example.org/\"a\",b", Subject: fmt.Sprintf(" #auth0|%d, é ", n)}
+		if err := s.LinkIdentity(ctx, id, storage.UserID(1+n%8), 1_700_000_000_000_080+storage.Micros(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for i, dismissed := range []storage.UserID{5, 6, 99} {
 		if err := s.Dismiss(ctx, 1, dismissed, 1_700_000_000_000_070+storage.Micros(i), 0); err != nil {
 			t.Fatal(err)
@@ -190,6 +196,12 @@ func sameContents(t *testing.T, a, b *memory.Store) {
 	} {
 		if !slices.Equal(side.got, side.want) {
 			t.Errorf("rows %+v, want %+v", side.got, side.want)
+		}
+	}
+	for _, u := range want.Users {
+		linked, err := a.IdentitiesOf(t.Context(), u.ID)
+		if now, failed := b.IdentitiesOf(t.Context(), u.ID); errors.Join(err, failed) != nil || !slices.Equal(now, linked) {
+			t.Errorf("user %d has the identities %+v (%v), want %+v", u.ID, now, errors.Join(err, failed), linked)
 		}
 	}
 	for kind, rows := range besides(t, a) {

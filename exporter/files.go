@@ -16,7 +16,6 @@ import (
 
 	"kith/graphfile"
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // partFiles are the files of one part of an export under way. A file is begun with its first row.
@@ -38,9 +37,6 @@ func newPartFiles(dir string, number, shard int, buckets storage.Choice, gzip bo
 	s.record = csv.NewWriter(&s.text)
 	return s
 }
-
-// has reports whether the rows of a user are of the part.
-func (s *partFiles) has(owner storage.UserID) bool { return s.buckets.Has(shard.BucketOf(owner)) }
 
 // newRows is how many rows have been written since it was last asked.
 func (s *partFiles) newRows() int64 {
@@ -80,6 +76,12 @@ func (s *partFiles) comment(c storage.NewComment) error {
 func (s *partFiles) favorite(e storage.Edge) error {
 	record, err := graphfile.FavoriteRecord(e)
 	return s.write(graphfile.Favorites, record, err)
+}
+
+// identity writes an identity.
+func (s *partFiles) identity(l storage.LinkedIdentity) error {
+	record, err := graphfile.IdentityRecord(l)
+	return s.write(graphfile.Identities, record, err)
 }
 
 // write writes a record, unless it could not be made. Its digest is the beginning of its SHA-256.

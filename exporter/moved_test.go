@@ -37,6 +37,9 @@ func onMovingShards(t *testing.T, f func(t *testing.T, driver string, s *sqlstor
 					}
 				}
 			}
+			if err := s.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint("s", id)}, id, 5); err != nil {
+				t.Fatal(err)
+			}
 			remark := fmt.Sprint("of ", id)
 			if _, _, err := s.SetMark(t.Context(), storage.Pair{From: id, To: id%movedUsers + 1}, storage.MarkChange{Remark: &remark}); err != nil {
 				t.Fatal(err)

@@ -48,7 +48,7 @@ type File struct {
 	Digest Mixed  `json:"digest"`
 }
 
-// Kind is [Users], a [Relation], what lies beside edges, [Posts], [Comments] or [Favorites].
+// Kind is [Users], a [Relation], what lies beside edges, [Posts], [Comments], [Favorites] or [Identities].
 type Kind string
 
 // Users is the kind of a users file.

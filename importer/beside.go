@@ -77,6 +77,18 @@ func (im *run) writeFavorites(ctx context.Context, c *chunk) (totals Report, err
 	return totals, err
 }
 
+// writeIdentities links identities of users whom there are.
+func (im *run) writeIdentities(ctx context.Context, c *chunk) (totals Report, err error) {
+	known, err := ofUsers(ctx, im, c, c.identities, &totals, func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} })
+	if err != nil {
+		return totals, err
+	}
+	err = addRows(im, c, known, &totals, &totals.Identities, func(rows []storage.LinkedIdentity) []storage.Result[bool] {
+		return im.store.RestoreIdentities(ctx, rows)
+	})
+	return totals, err
+}
+
 // ofUsers are those of some rows whose users there are. It refuses the others.
 func ofUsers[T any](ctx context.Context, im *run, c *chunk, rows []recordRow[T], totals *Report, users func(T) []storage.UserID) (known []recordRow[T], err error) {
 	var unknown []storage.UserID
@@ -115,7 +127,7 @@ func addRows[T any](im *run, c *chunk, rows []recordRow[T], totals *Report, writ
 		}
 		for i, r := range add(bare) {
 			switch {
-			case errors.Is(r.Err, storage.ErrLimitReached), errors.Is(r.Err, storage.ErrKeyTaken):
+			case errors.Is(r.Err, storage.ErrLimitReached), errors.Is(r.Err, storage.ErrKeyTaken), errors.Is(r.Err, storage.ErrIdentityTaken):
 				im.refuse(c, some[i].line, r.Err, totals)
 			case r.Err != nil:
 				return fmt.Errorf("write line %d of %s: %w", some[i].line, im.inputs[c.begin.File].name, r.Err)

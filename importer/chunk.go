@@ -24,12 +24,13 @@ type chunk struct {
 	begin, end position
 	read       int64 // bytes of all files, as they lie on disk, up to end
 	users      []userRow
-	edges      []edgeRow                       // ascending by (from, to), each pair once
-	beside     []recordRow[storage.Beside]     // each pair once
-	posts      []recordRow[storage.PostRow]    // each once
-	comments   []recordRow[storage.NewComment] // each once
-	favorites  []recordRow[storage.Edge]       // each once
-	totals     Report                          // what reading it counted
+	edges      []edgeRow                           // ascending by (from, to), each pair once
+	beside     []recordRow[storage.Beside]         // each pair once
+	posts      []recordRow[storage.PostRow]        // each once
+	comments   []recordRow[storage.NewComment]     // each once
+	favorites  []recordRow[storage.Edge]           // each once
+	identities []recordRow[storage.LinkedIdentity] // each once
+	totals     Report                              // what reading it counted
 	problems   []Problem
 }
 
@@ -95,7 +96,7 @@ func (r *splitter) next() (*chunk, error) {
 		}
 	}
 	c := &chunk{begin: r.pos}
-	read := [...]func(*chunk) error{usersFile: r.readUsers, edgesFile: r.readEdges, besideFile: r.readBeside, postsFile: r.readPosts, commentsFile: r.readComments, favoritesFile: r.readFavorites}
+	read := [...]func(*chunk) error{usersFile: r.readUsers, edgesFile: r.readEdges, besideFile: r.readBeside, postsFile: r.readPosts, commentsFile: r.readComments, favoritesFile: r.readFavorites, identitiesFile: r.readIdentities}
 	err := read[in.kind](c)
 	c.read = r.behind + r.stream.consumed()
 	switch {

@@ -29,6 +29,7 @@ type Store interface {
 	storage.Writer
 	storage.BesideWriter
 	storage.PostRestorer
+	storage.IdentityStore
 	storage.UserReader
 	storage.EdgeReader
 	storage.StateStore
@@ -37,7 +38,7 @@ type Store interface {
 // Config says what to import and how.
 type Config struct {
 	// Files are read in this order, users files ahead of edge lists, and these in the order of
-	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges, posts, comments and favorites. "-" is Stdin. A folder is an export, see
+	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges, posts, comments, favorites and identities. "-" is Stdin. A folder is an export, see
 	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader

@@ -27,6 +27,7 @@ const (
 	postsFile
 	commentsFile  // behind the posts that they are on
 	favoritesFile // of these posts, too
+	identitiesFile
 )
 
 // bufferSize is how much of a file is read at a time, and also the longest line
@@ -49,7 +50,7 @@ type input struct {
 
 // probeAll examines every file, so that a missing one is found before anything is
 // written, and puts users files first, then edge lists in the order of their relations, then what
-// lies beside edges, posts, comments and favorites.
+// lies beside edges, posts, comments, favorites and identities.
 // The order is otherwise kept. Edge lists that do not name theirs have the given one.
 func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inputs []*input, err error) {
 	for _, name := range names {

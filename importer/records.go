@@ -70,7 +70,7 @@ func (r *splitter) readUsers(c *chunk) error {
 	})
 }
 
-// readBeside, readPosts, readComments and readFavorites read the records of one chunk from a file of that kind. They
+// readBeside, readPosts, readComments, readFavorites and readIdentities read the records of one chunk from a file of that kind. They
 // return io.EOF when the file ends with it.
 func (r *splitter) readBeside(c *chunk) error {
 	return readRows(r, c, &c.beside, r.inputs[r.pos.File].besideOf, func(b storage.Beside) storage.Pair { return b.Pair })
@@ -86,6 +86,10 @@ func (r *splitter) readComments(c *chunk) error {
 
 func (r *splitter) readFavorites(c *chunk) error {
 	return readRows(r, c, &c.favorites, graphfile.ParseFavorite, storage.Edge.Pair)
+}
+
+func (r *splitter) readIdentities(c *chunk) error {
+	return readRows(r, c, &c.identities, graphfile.ParseIdentity, func(l storage.LinkedIdentity) storage.Identity { return l.Identity })
 }
 
 // readRows reads the records of one chunk. Of a key it keeps the first.

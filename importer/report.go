@@ -23,6 +23,7 @@ type Report struct {
 	Posts        int64         `json:"posts"`        // written, deleted ones included
 	Comments     int64         `json:"comments"`     // written
 	Favorites    int64         `json:"favorites"`    // written, those taken back included
+	Identities   int64         `json:"identities"`   // linked
 	Duplicates   int64         `json:"duplicates"`   // whose pair came earlier in this import
 	Existed      int64         `json:"existed"`      // whose row was there already, tombstones and blocks included
 	SelfFollows  int64         `json:"selfFollows"`
@@ -40,7 +41,7 @@ func (r Report) Handled() int64 { return r.Edges + r.Duplicates + r.Existed }
 
 // empty reports whether the store holds nothing of what the lines say.
 func (r Report) empty() bool {
-	return r.Edges+r.Beside+r.Posts+r.Comments+r.Favorites+r.Existed+r.UsersMade+r.UsersExisted == 0
+	return r.Edges+r.Beside+r.Posts+r.Comments+r.Favorites+r.Identities+r.Existed+r.UsersMade+r.UsersExisted == 0
 }
 
 // EdgesPerSecond is the rate over the whole import.
@@ -62,6 +63,7 @@ func (r *Report) add(d Report) {
 	r.Posts += d.Posts
 	r.Comments += d.Comments
 	r.Favorites += d.Favorites
+	r.Identities += d.Identities
 	r.Duplicates += d.Duplicates
 	r.Existed += d.Existed
 	r.SelfFollows += d.SelfFollows

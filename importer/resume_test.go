@@ -62,6 +62,10 @@ func (m *mortal) RestoreComments(ctx context.Context, comments []storage.NewComm
 	return answer(m, len(comments), func() []storage.Result[bool] { return m.keeper.RestoreComments(ctx, comments) })
 }
 
+func (m *mortal) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
+	return answer(m, len(identities), func() []storage.Result[bool] { return m.keeper.RestoreIdentities(ctx, identities) })
+}
+
 func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []storage.Result[T]) {
 	err := m.write(func() { results = do() })
 	if err == nil {

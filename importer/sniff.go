@@ -12,7 +12,7 @@ import (
 )
 
 // sniff finds out by the first line that is not a comment or empty whether the file holds users,
-// edges, what lies beside edges, posts, comments or favorites, which have their own headers. Users are recognised by theirs, or, in a .csv file without one, by
+// edges, what lies beside edges, posts, comments, favorites or identities, which have their own headers. Users are recognised by theirs, or, in a .csv file without one, by
 // a line that is not an edge but begins with an id. Any other file is taken for an
 // edge list, whose splitter reports each line it cannot read.
 func (in *input) sniff(s *stream) error {
@@ -41,6 +41,8 @@ func (in *input) sniff(s *stream) error {
 			in.kind = commentsFile
 		case graphfile.Favorites:
 			in.kind = favoritesFile
+		case graphfile.Identities:
+			in.kind = identitiesFile
 		default:
 			in.kind = besideFile
 			in.beside, _ = kind.Beside()

@@ -13,8 +13,8 @@ import (
 	"kith/storage"
 )
 
-// write puts a chunk into the store: its users, both sides of its edges, what lies beside edges, posts, comments, or both sides
-// of its favorites.
+// write puts a chunk into the store: its users, both sides of its edges, what lies beside edges, posts, comments, both sides
+// of its favorites, or its identities.
 // Doing it once more, after a crash at any point, ends in the same rows and
 // returns the same counts.
 func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
@@ -27,6 +27,8 @@ func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
 		return im.writeComments(ctx, c)
 	case len(c.favorites) > 0:
 		return im.writeFavorites(ctx, c)
+	case len(c.identities) > 0:
+		return im.writeIdentities(ctx, c)
 	}
 	totals, err := im.writeUsers(ctx, c)
 	if err != nil || len(c.edges) == 0 {

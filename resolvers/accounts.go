@@ -126,6 +126,37 @@ func (r *Resolver) linkIdentityAt(ctx context.Context, text, issuer, subject str
 	return profilePayload(ctx, id), nil
 }
 
+// unlinkIdentityAt is for backends, and for those whose identity it is.
+func (r *Resolver) unlinkIdentityAt(ctx context.Context, issuer, subject string) (*model.UnlinkIdentityPayload, error) {
+	who := storage.Identity{Issuer: issuer, Subject: subject}
+	if admin(ctx) == nil {
+		changed, err := r.Accounts.UnlinkIdentity(ctx, who)
+		return &model.UnlinkIdentityPayload{Changed: changed}, err
+	}
+	viewer, err := r.actorOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := r.Accounts.UnlinkOwnIdentity(ctx, viewer, who)
+	return &model.UnlinkIdentityPayload{Changed: changed}, err
+}
+
+// identitiesAt answers `identities`, which only their user sees.
+func (r *Resolver) identitiesAt(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error) {
+	if !isViewer(ctx, obj.UserID) {
+		return nil, nil
+	}
+	linked, err := r.Accounts.IdentitiesOf(ctx, obj.UserID)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]*model.LinkedIdentity, len(linked))
+	for i, l := range linked {
+		list[i] = &model.LinkedIdentity{Issuer: l.Issuer, Subject: l.Subject, LinkedAt: l.At.Time()}
+	}
+	return list, nil
+}
+
 func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err

@@ -39,3 +39,34 @@ func TestLinkIdentity(t *testing.T) {
 	link(api.Admin(), "2", strings.Repeat("x", storage.MaxIdentityText)).Whole()
 	link(api.Admin(), "2", strings.Repeat("x", storage.MaxIdentityText+1)).Refused("BAD_USER_INPUT")
 }
+
+// Users see and unlink their own identities, unless they would be locked out; backends unlink any.
+func TestIdentitiesOfTheViewer(t *testing.T) {
+	t.Parallel()
+	store := memory.New()
+	apitest.Users(t, store, 2)
+	api := apitest.New(t, store, apitest.Options{})
+	for i, subject := range []string{"b", "a"} {
+		if err := store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: subject}, 1, storage.Micros(1+i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const list = `{ user(id: 1) { identities { issuer subject linkedAt } } }`
+	api.As(1).Ask(list, nil).Is(`{"user": {"identities": [{"issuer": "https://id.example.org", "subject": "b", "linkedAt": "1970-01-01T00:00:00.000001Z"},
+		{"issuer": "https://id.example.org", "subject": "a", "linkedAt": "1970-01-01T00:00:00.000002Z"}]}}`)
+	api.As(2).Ask(list, nil).Is(`{"user": {"identities": null}}`)
+	api.Ask(list, nil).Is(`{"user": {"identities": null}}`)
+	api.As(2).Ask(`{ viewer { identities { subject } } }`, nil).Is(`{"viewer": {"identities": []}}`)
+
+	unlink := func(by *apitest.API, subject string) apitest.Answer {
+		return by.Ask(`mutation($subject: String!) { unlinkIdentity(issuer: "https://id.example.org", subject: $subject) { changed } }`, apitest.Vars{"subject": subject})
+	}
+	unlink(api, "a").FailsAt("UNAUTHENTICATED", "unlinkIdentity")
+	unlink(api.As(2), "a").Is(`{"unlinkIdentity": {"changed": false}}`)
+	unlink(api.As(1), "a").Is(`{"unlinkIdentity": {"changed": true}}`)
+	unlink(api.As(1), "a").Is(`{"unlinkIdentity": {"changed": false}}`)
+	unlink(api.As(1), "b").FailsAt("FORBIDDEN", "unlinkIdentity")
+	unlink(api.Admin(), "b").Is(`{"unlinkIdentity": {"changed": true}}`)
+	unlink(api.Admin(), "b").Is(`{"unlinkIdentity": {"changed": false}}`)
+	api.As(1).Ask(`{ viewer { identities { subject } } }`, nil).Is(`{"viewer": {"identities": []}}`)
+}

@@ -103,6 +103,10 @@ func (r *mutationResolver) LinkIdentity(ctx context.Context, userID string, issu
 	return r.linkIdentityAt(ctx, userID, issuer, subject)
 }
 
+func (r *mutationResolver) UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.UnlinkIdentityPayload, error) {
+	return r.unlinkIdentityAt(ctx, issuer, subject)
+}
+
 func (r *mutationResolver) CreateUser(ctx context.Context, id string, handle string, name string) (*model.ProfilePayload, error) {
 	return r.createUserAt(ctx, id, handle, name)
 }

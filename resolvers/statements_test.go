@@ -184,6 +184,7 @@ var viewersQueries = []struct {
 	query string
 	want  costs
 }{
+	{"the viewer's identities", `{ viewer { identities { subject } } }`, costs{"users": 1, "identities.of": 1}},
 	{"the viewer", `{ viewer { name followerCount discoverable deactivated } }`, costs{"profiles": 1}},
 	{"users", `{ users(ids: [2, 3, 4]) { name } }`, costs{"users": 1}},
 	{"own relationships", `{ relationships(from: 2, to: [3, 4, 5]) { status special remark blocking } }`,

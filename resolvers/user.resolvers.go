@@ -15,6 +15,10 @@ func (r *userResolver) FriendCount(ctx context.Context, obj *model.User) (*int32
 	return friendCountAt(ctx, obj)
 }
 
+func (r *userResolver) Identities(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error) {
+	return r.identitiesAt(ctx, obj)
+}
+
 func (r *userResolver) Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.UserConnection, error) {
 	return r.listAt(ctx, obj)
 }

@@ -1,10 +1,13 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -15,10 +18,14 @@ type Identity struct{ Issuer, Subject string }
 // MaxIdentityText bounds an issuer and a subject each, in bytes: as long as a `sub` may be.
 const MaxIdentityText = 255
 
-// Valid reports whether there may be such an identity.
+// MaxIdentities is how many identities a user may have.
+const MaxIdentities = 32
+
+// Valid reports whether there may be such an identity. Control characters are in none, so that files can
+// hold them all.
 func (i Identity) Valid() bool {
 	for _, text := range []string{i.Issuer, i.Subject} {
-		if text == "" || len(text) > MaxIdentityText || !utf8.ValidString(text) {
+		if text == "" || len(text) > MaxIdentityText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
 			return false
 		}
 	}
@@ -32,6 +39,18 @@ func (i Identity) Digest() string {
 	return base64.RawURLEncoding.EncodeToString(sum[:22])
 }
 
+// LinkedIdentity is an identity, and for whom it stands since when.
+type LinkedIdentity struct {
+	Identity
+	User UserID
+	At   Micros
+}
+
+// Compare orders identities of a user by when they were linked.
+func (l LinkedIdentity) Compare(m LinkedIdentity) int {
+	return cmp.Or(cmp.Compare(l.At, m.At), strings.Compare(l.Digest(), m.Digest()))
+}
+
 // IdentityStore keeps for which users identities of providers stand.
 type IdentityStore interface {
 	// UsersOfIdentities looks up for whom identities stand. What cannot be an identity (see
@@ -41,6 +60,20 @@ type IdentityStore interface {
 	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
 	// there is such a user is not asked: somebody who registers is linked first. A user may have
 	// several identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity
-	// stands for another user.
+	// stands for another user. [ErrLimitReached] if the user has [MaxIdentities] others where this one
+	// would lie, which may be one shard of several: who wants to know of all of them asks
+	// IdentitiesOf before.
 	LinkIdentity(ctx context.Context, identity Identity, user UserID, at Micros) error
+
+	// UnlinkIdentity reports whether an identity has stood for a user. Now it stands for nobody, and may be
+	// linked to another.
+	UnlinkIdentity(ctx context.Context, identity Identity, user UserID) (bool, error)
+
+	// IdentitiesOf reads the identities of a user, those linked first first. It asks every shard.
+	IdentitiesOf(ctx context.Context, user UserID) ([]LinkedIdentity, error)
+
+	// RestoreIdentities links valid identities as they were elsewhere, for imports. Without an Err, each is
+	// Found, and the Value reports whether it was written. [ErrIdentityTaken] is the Err of those that
+	// stand for another user. How many a user has is not asked. Doing it again is harmless.
+	RestoreIdentities(ctx context.Context, identities []LinkedIdentity) []Result[bool]
 }

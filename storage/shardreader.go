@@ -40,6 +40,10 @@ type ShardMoment interface {
 	// limit. The zero PostID is the beginning.
 	Posts(ctx context.Context, after PostID, limit int) ([]PostRow, error)
 
+	// Identities lists the identities behind a digest, see [Identity.Digest], in its order, at most limit. They
+	// are in the buckets of their digests, whosever they are. "" is the beginning.
+	Identities(ctx context.Context, after string, limit int) ([]LinkedIdentity, error)
+
 	// Comments lists the comments behind one, by the author of the post, then by number, at most
 	// limit. Comments on posts that have been deleted are not listed. The zero CommentID is the
 	// beginning.

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -156,6 +157,14 @@ func (d *Documents) Len() int {
 		return 0
 	}
 	return len(d.now.Load().texts)
+}
+
+// Register shows how many there are.
+func (d *Documents) Register(registerer prometheus.Registerer) {
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "kith_trusted_documents",
+		Help: "Trusted documents that this gateway knows.",
+	}, func() float64 { return float64(d.Len()) }))
 }
 
 // Check reports why documents cannot be added to those of other manifests, which are registered and are not

@@ -120,7 +120,7 @@ var Types = byName(
 	&publishPostPayload, &editPostPayload, &deletePostPayload, &addCommentPayload, &deleteCommentPayload,
 	&consistency, &reconcileStatus, &reconcileKind,
 	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,
-	&dismissSuggestionPayload, &sessionPayload, &profilePayload, &changePasswordPayload, &signOutPayload, &accountPayload, &deleteAccountPayload,
+	&dismissSuggestionPayload, &sessionPayload, &profilePayload, &changePasswordPayload, &signOutPayload, &unlinkIdentityPayload, &linkedIdentity, &accountPayload, &deleteAccountPayload,
 )
 
 func byName(types ...*Type) map[string]*Type {

@@ -44,6 +44,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"changePassword":    {Weight: hashing},
 	"signOutEverywhere": {Weight: write},
 	"linkIdentity":      {Weight: write},
+	"unlinkIdentity":    {Weight: write},
 	"createUser":        {},
 }}
 
@@ -59,6 +60,7 @@ var (
 	sessionPayload           = made("SessionPayload", "token", "expiresAt", "user")
 	profilePayload           = made("ProfilePayload", "user")
 	changePasswordPayload    = made("ChangePasswordPayload", "changed", "token", "expiresAt")
+	unlinkIdentityPayload    = made("UnlinkIdentityPayload", "changed")
 	signOutPayload           = made("SignOutPayload", "signedOut")
 	accountPayload           = made("AccountPayload", "changed", "user")
 	deleteAccountPayload     = made("DeleteAccountPayload", "complete")

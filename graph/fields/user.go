@@ -27,6 +27,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"listVisibility": {Needs: Row},
 	"discoverable":   {Needs: Row},
 	"deactivated":    {},
+	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: 2},
 	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: 2},
@@ -57,5 +58,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"blockedUsers":   {Weight: 2},
 	"friendRequests": {Needs: Inverse, Weight: 2},
 }}
+
+var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")
 
 var listVisibility = made("ListVisibility", "followings", "followers")

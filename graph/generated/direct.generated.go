@@ -60,6 +60,10 @@ func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFoll
 	return direct.Object(ctx, sel, v, ec._FollowOutcome)
 }
 
+func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
+	return direct.Object(ctx, sel, v, ec._LinkedIdentity)
+}
+
 func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
 	return direct.Object(ctx, sel, v, ec._ListVisibility)
 }
@@ -282,6 +286,10 @@ func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._SuggestionEdge)
+}
+
+func (ec *executionContext) marshalOUnlinkIdentityPayload2ᚖkithᚋgraphᚋmodelᚐUnlinkIdentityPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnlinkIdentityPayload) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._UnlinkIdentityPayload)
 }
 
 func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {

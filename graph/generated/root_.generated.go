@@ -199,6 +199,12 @@ type ComplexityRoot struct {
 		Viewer           func(childComplexity int) int
 	}
 
+	LinkedIdentity struct {
+		Issuer   func(childComplexity int) int
+		LinkedAt func(childComplexity int) int
+		Subject  func(childComplexity int) int
+	}
+
 	ListVisibility struct {
 		Followers  func(childComplexity int) int
 		Followings func(childComplexity int) int
@@ -241,6 +247,7 @@ type ComplexityRoot struct {
 		Unblock             func(childComplexity int, userID string) int
 		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
+		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
 		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
 	}
 
@@ -402,6 +409,10 @@ type ComplexityRoot struct {
 		Followed  func(childComplexity int) int
 	}
 
+	UnlinkIdentityPayload struct {
+		Changed func(childComplexity int) int
+	}
+
 	User struct {
 		AvatarURL          func(childComplexity int) int
 		Bio                func(childComplexity int) int
@@ -425,6 +436,7 @@ type ComplexityRoot struct {
 		Friends            func(childComplexity int, first *int32, after *string) int
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
+		Identities         func(childComplexity int) int
 		ListVisibility     func(childComplexity int) int
 		Name               func(childComplexity int) int
 		NotFollowedBack    func(childComplexity int, first *int32, after *string) int
@@ -1022,6 +1034,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FriendRequestPayload.Viewer(childComplexity), true
 
+	case "LinkedIdentity.issuer":
+		if e.ComplexityRoot.LinkedIdentity.Issuer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LinkedIdentity.Issuer(childComplexity), true
+	case "LinkedIdentity.linkedAt":
+		if e.ComplexityRoot.LinkedIdentity.LinkedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LinkedIdentity.LinkedAt(childComplexity), true
+	case "LinkedIdentity.subject":
+		if e.ComplexityRoot.LinkedIdentity.Subject == nil {
+			break
+		}
+
+		return e.ComplexityRoot.LinkedIdentity.Subject(childComplexity), true
+
 	case "ListVisibility.followers":
 		if e.ComplexityRoot.ListVisibility.Followers == nil {
 			break
@@ -1359,6 +1390,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Unfollow(childComplexity, args["userId"].(string)), true
+	case "Mutation.unlinkIdentity":
+		if e.ComplexityRoot.Mutation.UnlinkIdentity == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unlinkIdentity_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.UnlinkIdentity(childComplexity, args["issuer"].(string), args["subject"].(string)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -2060,6 +2102,13 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SuggestionExclusions.Followed(childComplexity), true
 
+	case "UnlinkIdentityPayload.changed":
+		if e.ComplexityRoot.UnlinkIdentityPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UnlinkIdentityPayload.Changed(childComplexity), true
+
 	case "User.avatarUrl":
 		if e.ComplexityRoot.User.AvatarURL == nil {
 			break
@@ -2247,6 +2296,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
+	case "User.identities":
+		if e.ComplexityRoot.User.Identities == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Identities(childComplexity), true
 	case "User.listVisibility":
 		if e.ComplexityRoot.User.ListVisibility == nil {
 			break
@@ -2884,7 +2939,8 @@ type Mutation {
   signOutEverywhere: SignOutPayload @semanticNonNull
   """
   Makes a subject of an identity provider stand for a user, for a backend whose token has the scope ` + "`" + `admin` + "`" + `. Doing it again
-  changes nothing. Fails with BAD_USER_INPUT if it stands for another user, NOT_FOUND for an unknown user.
+  changes nothing. Fails with BAD_USER_INPUT if it stands for another user, NOT_FOUND for an unknown user, LIMIT_REACHED if
+  the user has 32 identities.
   """
   linkIdentity(
     "The user."
@@ -2894,6 +2950,16 @@ type Mutation {
     "What its tokens call the user, at most 255 bytes."
     subject: String!
   ): ProfilePayload @semanticNonNull
+  """
+  A subject of an identity provider no longer stands for the viewer, or, if the token has the scope ` + "`" + `admin` + "`" + `, for anybody; on other
+  gateways within a minute. Fails with FORBIDDEN if the viewer has no other way to sign in.
+  """
+  unlinkIdentity(
+    "` + "`" + `iss` + "`" + ` of the provider's tokens."
+    issuer: String!
+    "What its tokens call the user."
+    subject: String!
+  ): UnlinkIdentityPayload @semanticNonNull
   "Creates a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
   createUser(
     "That of the user in the system that owns it."
@@ -2977,6 +3043,12 @@ type ChangePasswordPayload {
   token: String
   "Until when the token is valid; null if there is none."
   expiresAt: DateTime
+}
+
+"The end of an identity."
+type UnlinkIdentityPayload {
+  "False if it has stood for nobody, or for another user than the viewer."
+  changed: Boolean!
 }
 
 "The end of all sessions."
@@ -3776,6 +3848,8 @@ type User implements Node {
   discoverable: Boolean @cacheControl(scope: PRIVATE)
   "Whether this user has deactivated its account; null unless it is the viewer, because nobody else sees it then."
   deactivated: Boolean @cacheControl(scope: PRIVATE)
+  "As whom identity providers sign this user in, those linked first first; null unless it is the viewer."
+  identities: [LinkedIdentity!] @cacheControl(scope: PRIVATE)
 
   """
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
@@ -3956,6 +4030,16 @@ enum CommonOrder {
   ID
   "Newest first by this user's edge. Refused with QUERY_TOO_COSTLY if its list does not fit the budget."
   RECENT
+}
+
+"A subject of an identity provider that stands for a user."
+type LinkedIdentity {
+  "` + "`" + `iss` + "`" + ` of the provider's tokens."
+  issuer: String!
+  "What its tokens call the user."
+  subject: String!
+  "Since when it stands for the user."
+  linkedAt: DateTime!
 }
 `, BuiltIn: false},
 }
@@ -4293,6 +4377,18 @@ func (ec *executionContext) childFields_FriendRequestPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type FriendRequestPayload", field.Name)
 }
 
+func (ec *executionContext) childFields_LinkedIdentity(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "issuer":
+		return ec.fieldContext_LinkedIdentity_issuer(ctx, field)
+	case "subject":
+		return ec.fieldContext_LinkedIdentity_subject(ctx, field)
+	case "linkedAt":
+		return ec.fieldContext_LinkedIdentity_linkedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type LinkedIdentity", field.Name)
+}
+
 func (ec *executionContext) childFields_ListVisibility(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "followings":
@@ -4577,6 +4673,14 @@ func (ec *executionContext) childFields_SuggestionExclusions(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type SuggestionExclusions", field.Name)
 }
 
+func (ec *executionContext) childFields_UnlinkIdentityPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_UnlinkIdentityPayload_changed(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UnlinkIdentityPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -4603,6 +4707,8 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_discoverable(ctx, field)
 	case "deactivated":
 		return ec.fieldContext_User_deactivated(ctx, field)
+	case "identities":
+		return ec.fieldContext_User_identities(ctx, field)
 	case "followings":
 		return ec.fieldContext_User_followings(ctx, field)
 	case "followers":

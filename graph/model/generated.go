@@ -175,6 +175,16 @@ type FriendRequestPayload struct {
 	ConsistencyToken string `json:"consistencyToken"`
 }
 
+// A subject of an identity provider that stands for a user.
+type LinkedIdentity struct {
+	// `iss` of the provider's tokens.
+	Issuer string `json:"issuer"`
+	// What its tokens call the user.
+	Subject string `json:"subject"`
+	// Since when it stands for the user.
+	LinkedAt time.Time `json:"linkedAt"`
+}
+
 // Who may see the lists of a user. The user always sees both.
 type ListVisibility struct {
 	// Who may see whom the user follows.
@@ -306,6 +316,12 @@ type SignOutPayload struct {
 
 // What the viewer is notified of while it is connected.
 type Subscription struct {
+}
+
+// The end of an identity.
+type UnlinkIdentityPayload struct {
+	// False if it has stood for nobody, or for another user than the viewer.
+	Changed bool `json:"changed"`
 }
 
 // This API, as a part of a larger one.

@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 )
@@ -10,21 +12,97 @@ import (
 // UsersOfIdentities implements [storage.IdentityStore].
 func (s *Store) UsersOfIdentities(ctx context.Context, identities []storage.Identity) []storage.Result[storage.UserID] {
 	return lookUp(ctx, s, identities, func(id storage.Identity) (storage.UserID, bool) {
-		user, linked := s.identities[id]
-		return user, linked && id.Valid()
+		link, linked := s.identities[id]
+		return link.User, linked && id.Valid()
 	})
 }
 
 // LinkIdentity implements [storage.IdentityStore].
-func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, _ storage.Micros) error {
+func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, at storage.Micros) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if owner, linked := s.identities[identity]; linked && owner != user {
-		return fmt.Errorf("link an identity to user %d: %w", user, storage.ErrIdentityTaken)
+	if _, linked := s.identities[identity]; !linked && len(s.identitiesOf(user)) >= storage.MaxIdentities {
+		return fmt.Errorf("link an identity to user %d: %w", user, storage.ErrLimitReached)
 	}
-	s.identities[identity] = user
-	return nil
+	_, err := s.restoreIdentity(storage.LinkedIdentity{Identity: identity, User: user, At: at})
+	return err
+}
+
+// restoreIdentity reports whether it has linked an identity that was free.
+func (s *Store) restoreIdentity(link storage.LinkedIdentity) (bool, error) {
+	was, linked := s.identities[link.Identity]
+	if linked && was.User != link.User {
+		return false, fmt.Errorf("link an identity to user %d: %w", link.User, storage.ErrIdentityTaken)
+	}
+	if !linked {
+		s.identities[link.Identity] = link
+	}
+	return !linked, nil
+}
+
+// UnlinkIdentity implements [storage.IdentityStore].
+func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if link, linked := s.identities[identity]; !linked || link.User != user {
+		return false, nil
+	}
+	delete(s.identities, identity)
+	return true, nil
+}
+
+// IdentitiesOf implements [storage.IdentityStore].
+func (s *Store) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.identitiesOf(user), nil
+}
+
+func (s *Store) identitiesOf(user storage.UserID) (list []storage.LinkedIdentity) {
+	for _, link := range s.identities {
+		if link.User == user {
+			list = append(list, link)
+		}
+	}
+	slices.SortFunc(list, storage.LinkedIdentity.Compare)
+	return list
+}
+
+// RestoreIdentities implements [storage.IdentityStore].
+func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(identities))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, link := range identities {
+		err := ctx.Err()
+		if err == nil {
+			results[i].Value, err = s.restoreIdentity(link)
+		}
+		results[i].Found, results[i].Err = err == nil, err
+	}
+	return results
+}
+
+// allIdentities are in the order of their digests.
+func (s *Store) allIdentities() (list []storage.LinkedIdentity) {
+	for _, link := range s.identities {
+		list = append(list, link)
+	}
+	slices.SortFunc(list, func(a, b storage.LinkedIdentity) int { return cmp.Compare(a.Digest(), b.Digest()) })
+	return list
+}
+
+// Identities implements [storage.ShardMoment].
+func (m *moment) Identities(ctx context.Context, after string, limit int) ([]storage.LinkedIdentity, error) {
+	page := slices.DeleteFunc(slices.Clone(m.identities), func(l storage.LinkedIdentity) bool { return l.Digest() <= after })
+	return page[:min(limit, len(page))], ctx.Err()
 }

@@ -26,7 +26,7 @@ type Store struct {
 	users      map[storage.UserID]storage.User
 	passwords  map[storage.UserID]string // hashes
 	handles    map[string]claim
-	identities map[storage.Identity]storage.UserID
+	identities map[storage.Identity]storage.LinkedIdentity
 	counts     map[storage.UserID]storage.Counts
 	tables     [len(storage.AllSides)]table // by storage.Side
 	messages   map[storage.Pair]string      // of requests that are pending
@@ -84,7 +84,7 @@ func New(options ...Option) *Store {
 		users:      make(map[storage.UserID]storage.User),
 		passwords:  make(map[storage.UserID]string),
 		handles:    make(map[string]claim),
-		identities: make(map[storage.Identity]storage.UserID),
+		identities: make(map[storage.Identity]storage.LinkedIdentity),
 		counts:     make(map[storage.UserID]storage.Counts),
 		messages:   make(map[storage.Pair]string),
 		leases:     make(map[string]map[int]lease),

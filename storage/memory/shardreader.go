@@ -28,12 +28,14 @@ type moment struct {
 
 	posts    []storage.PostRow
 	comments []storage.NewComment
+
+	identities []storage.LinkedIdentity
 }
 
 func (s *Store) moment() *moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allBeside(), posts: s.postRows(), comments: s.commentRows()}
+	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allBeside(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities()}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}

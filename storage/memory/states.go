@@ -80,7 +80,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	if handle := s.users[user].Handle; s.handles[handle].owner == user {
 		delete(s.handles, handle)
 	}
-	maps.DeleteFunc(s.identities, func(_ storage.Identity, owner storage.UserID) bool { return owner == user })
+	maps.DeleteFunc(s.identities, func(_ storage.Identity, link storage.LinkedIdentity) bool { return link.User == user })
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
 	s.erasePosts(ctx, user)

@@ -304,6 +304,15 @@ func runSideWrites(t *testing.T, s *Store) {
 	if err := s.LinkIdentity(ctx, identityOf(950), 950, 1); err != nil {
 		t.Fatal(err)
 	}
+	var restored []storage.LinkedIdentity
+	for id := storage.UserID(2000); id < 2100; id++ {
+		restored = append(restored, storage.LinkedIdentity{Identity: identityOf(id), User: id, At: 1})
+	}
+	for _, r := range append(s.RestoreIdentities(ctx, restored), s.RestoreIdentities(ctx, restored[:1])...) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
 	if err := s.eraseIdentities(ctx, 950); err != nil {
 		t.Fatal(err)
 	}
@@ -362,6 +371,8 @@ func runScans(t *testing.T, s *Store) {
 		check(r, r.Err)
 	}
 	check(nil, s.ReadShard(ctx, 0, func(at storage.ShardMoment) error {
+		identities, err := at.Identities(ctx, "M", 50)
+		check(identities, err)
 		for _, after := range []storage.Pair{{}, {From: 1, To: 100}, {From: 900, To: 10_002}, {From: 4999}} {
 			for _, limit := range []int{10, 10_000} {
 				check(at.Users(ctx, after.From, limit))

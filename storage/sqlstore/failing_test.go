@@ -303,6 +303,10 @@ func faultyReads() map[string]operation {
 		"UsersOfIdentities": func(ctx context.Context, s *Store) error {
 			return errorOf(s.UsersOfIdentities(ctx, []storage.Identity{identityOf(1), identityOf(2)}))
 		},
+		"IdentitiesOf": func(ctx context.Context, s *Store) error {
+			_, err := s.IdentitiesOf(ctx, 1)
+			return err
+		},
 		"UserIDs":  func(ctx context.Context, s *Store) error { return errorOf(s.UserIDs(ctx, []string{"user_1", "é"})) },
 		"Counts":   func(ctx context.Context, s *Store) error { return errorOf(s.Counts(ctx, ids)) },
 		"Marks":    func(ctx context.Context, s *Store) error { return errorOf(s.Marks(ctx, pairs)) },
@@ -467,6 +471,16 @@ func faultyWrites() map[string]operation {
 			return s.Register(ctx, storage.User{ID: 104, Handle: "h104", Name: "N", CreatedAt: 1e15}, "hash")
 		},
 		"LinkIdentity": func(ctx context.Context, s *Store) error { return s.LinkIdentity(ctx, identityOf(105), 105, 1e15) },
+		"RestoreIdentities": func(ctx context.Context, s *Store) error {
+			return errorOf(s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: identityOf(106), User: 106, At: 1}, {Identity: identityOf(107), User: 107, At: 1}}))
+		},
+		"UnlinkIdentity": func(ctx context.Context, s *Store) error {
+			if err := s.LinkIdentity(ctx, identityOf(108), 108, 1); err != nil {
+				return err
+			}
+			_, err := s.UnlinkIdentity(ctx, identityOf(108), 108)
+			return err
+		},
 		"SetPassword": func(ctx context.Context, s *Store) error {
 			_, err := s.SetPassword(ctx, 13, storage.PasswordChange{New: "x", At: 1, EndsTokens: true})
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -18,10 +19,30 @@ WHERE digest IN (?)`
 
 	// Served by idx_identity_user.
 	sqlIdentitiesOf = `
-SELECT digest
+SELECT user_id, issuer, subject, linked_at
 FROM identities
 WHERE user_id = ? AND digest > ?
 ORDER BY digest LIMIT ?`
+
+	// Locked, so that of two who count at once one waits for what the other has linked. Served by
+	// idx_identity_user.
+	sqlCountIdentities = `
+SELECT digest
+FROM identities
+WHERE user_id = ? LIMIT ? /*! FOR UPDATE */`
+
+	// Served by the primary key.
+	sqlIdentitiesBehind = `
+SELECT user_id, issuer, subject, linked_at
+FROM identities
+WHERE digest > ?
+ORDER BY digest LIMIT ?`
+
+	// Served by the primary key.
+	sqlIdentitiesThere = `
+SELECT user_id, issuer, subject
+FROM identities
+WHERE digest IN (?) /*! FOR UPDATE */`
 
 	// Served by the primary key or idx_identity_user.
 	sqlRemoveIdentity = `
@@ -63,6 +84,13 @@ func scanIdentity(rows *sql.Rows) (user storage.UserID, id storage.Identity, err
 	return user, id, err
 }
 
+func scanLinked(rows *sql.Rows, list *[]storage.LinkedIdentity) error {
+	var l storage.LinkedIdentity
+	err := rows.Scan(&l.User, &l.Issuer, &l.Subject, &l.At)
+	*list = append(*list, l)
+	return err
+}
+
 // LinkIdentity implements [storage.IdentityStore].
 func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID, at storage.Micros) error {
 	digest := identity.Digest()
@@ -70,9 +98,13 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 	var linked storage.Identity
 	err := s.transact(ctx, "identities", func() int { return s.shards.OfHandle(digest) }, func(w *writer) error {
 		w.touchIdentity(digest)
-		_, err := w.Exec(1, s.sql.Text(sqlLinkIdentity), digest, int64(user), identity.Issuer, identity.Subject, int64(at))
+		made, err := w.Exec(1, s.sql.Text(sqlLinkIdentity), digest, int64(user), identity.Issuer, identity.Subject, int64(at))
 		if err != nil {
 			return err
+		}
+		if made > 0 {
+			owner, linked = user, identity
+			return w.boundIdentities(user)
 		}
 		return w.Read(1, sqlIdentities, []any{digest}, func(rows *sql.Rows) (err error) {
 			owner, linked, err = scanIdentity(rows)
@@ -85,34 +117,139 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 	return err
 }
 
+// boundIdentities refuses what has just been linked, if the user has too many on this shard.
+func (w *writer) boundIdentities(user storage.UserID) error {
+	n := 0
+	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, func(*sql.Rows) error {
+		n++
+		return nil
+	})
+	if err == nil && n > storage.MaxIdentities {
+		err = fmt.Errorf("%w: user %s has %d identities", storage.ErrLimitReached, user, storage.MaxIdentities)
+	}
+	return err
+}
+
+// UnlinkIdentity implements [storage.IdentityStore].
+func (s *Store) UnlinkIdentity(ctx context.Context, identity storage.Identity, user storage.UserID) (was bool, err error) {
+	return s.removeIdentity(ctx, "identities", identity.Digest(), user)
+}
+
+func (s *Store) removeIdentity(ctx context.Context, what, digest string, user storage.UserID) (was bool, err error) {
+	err = s.transact(ctx, what, func() int { return s.shards.OfHandle(digest) }, func(w *writer) error {
+		w.touchIdentity(digest)
+		n, err := w.Exec(1, sqlRemoveIdentity, digest, int64(user))
+		was = n > 0
+		return err
+	})
+	return was, err
+}
+
+// IdentitiesOf implements [storage.IdentityStore].
+func (s *Store) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
+	lists := make([][]storage.LinkedIdentity, len(s.db.All()))
+	err := db.EveryShard(len(lists), func(i int) error {
+		return s.db.Query(ctx, "identities.of", i, storage.MaxIdentities, sqlIdentitiesOf, []any{int64(user), "", erasedAtOnce}, func(rows *sql.Rows) error {
+			return scanLinked(rows, &lists[i])
+		})
+	})
+	var all []storage.LinkedIdentity
+	for i, list := range lists {
+		for _, l := range list {
+			if s.shards.OfHandle(l.Digest()) == i { // not one that is being moved
+				all = append(all, l)
+			}
+		}
+	}
+	slices.SortFunc(all, storage.LinkedIdentity.Compare)
+	return all, err
+}
+
+// RestoreIdentities implements [storage.IdentityStore].
+func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(identities), func(at []int) []storage.Result[bool] {
+		chosen := db.Chosen(identities, at)
+		results := make([]storage.Result[bool], len(chosen))
+		parts := s.db.Split(len(chosen), s.sql.MaxRows, func(i int) int { return s.shards.OfHandle(chosen[i].Digest()) })
+		db.AtOnce(parts, func(p db.Part) {
+			err := s.transactOn(ctx, "identities", p.Shard, func(w *writer) error { return w.restoreIdentities(chosen, p.At, results) })
+			for _, i := range p.At {
+				if err != nil {
+					results[i] = storage.Result[bool]{Err: err}
+				}
+			}
+		})
+		return results
+	})
+}
+
+// restoreIdentities writes those of one shard that are free. Of several of one digest the first is written.
+func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, results []storage.Result[bool]) error {
+	owners := make(map[storage.Identity]storage.UserID, len(at))
+	digests := make([]any, len(at))
+	for k, i := range at {
+		digests[k] = all[i].Digest()
+		w.touchIdentity(all[i].Digest())
+	}
+	err := w.Read(len(at), db.Listed(sqlIdentitiesThere, len(at)), digests, func(rows *sql.Rows) error {
+		user, id, err := scanIdentity(rows)
+		owners[id] = user
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	var args []any
+	for k, i := range at {
+		owner, there := owners[all[i].Identity]
+		switch {
+		case there && owner != all[i].User:
+			results[i] = storage.Result[bool]{Err: fmt.Errorf("%w: it stands for user %s", storage.ErrIdentityTaken, owner)}
+		case there:
+			results[i] = storage.Result[bool]{Found: true}
+		default:
+			owners[all[i].Identity] = all[i].User
+			results[i] = storage.Result[bool]{Found: true, Value: true}
+			args = append(args, digests[k], int64(all[i].User), all[i].Issuer, all[i].Subject, int64(all[i].At))
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	n := len(args) / 5
+	made, err := w.Exec(n, db.Listed(w.store.sql.Text(sqlLinkIdentity), n), args...)
+	if err == nil && made != n {
+		err = db.ErrAgain // somebody else has linked one since the look
+	}
+	return err
+}
+
 // eraseIdentities removes the identities of a user, on all shards. An identity is looked for where it
 // is now: its bucket may have moved since the shard was read.
 func (s *Store) eraseIdentities(ctx context.Context, user storage.UserID) error {
 	for shard := range s.db.All() {
 		for after, more := "", true; more; {
-			var digests []string
+			var list []storage.LinkedIdentity
 			err := s.db.Query(ctx, "identities.of", shard, erasedAtOnce, sqlIdentitiesOf, []any{int64(user), after, erasedAtOnce}, func(rows *sql.Rows) error {
-				var digest string
-				err := rows.Scan(&digest)
-				digests = append(digests, digest)
-				return err
+				return scanLinked(rows, &list)
 			})
 			if err != nil {
 				return err
 			}
-			for _, digest := range digests {
-				err := s.transact(ctx, "erase", func() int { return s.shards.OfHandle(digest) }, func(w *writer) error {
-					w.touchIdentity(digest)
-					_, err := w.Exec(1, sqlRemoveIdentity, digest, int64(user))
-					return err
-				})
-				if err != nil {
+			for _, l := range list {
+				after = l.Digest()
+				if _, err := s.removeIdentity(ctx, "erase", after, user); err != nil {
 					return err
 				}
-				after = digest
 			}
-			more = len(digests) == erasedAtOnce
+			more = len(list) == erasedAtOnce
 		}
 	}
 	return nil
+}
+
+// Identities implements [storage.ShardMoment].
+func (m moment) Identities(ctx context.Context, after string, limit int) (list []storage.LinkedIdentity, err error) {
+	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, func(rows *sql.Rows) error { return scanLinked(rows, &list) })
+	return list, err
 }

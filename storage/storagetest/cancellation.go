@@ -82,7 +82,15 @@ func (s cancellation) NoIdentityIsLinked(t *testing.T) {
 	id := []storage.Identity{identities(s).identity()}
 	wantEndedErr(t, "link", s.store.LinkIdentity(ended(t), id[0], s.id(), at(1)))
 	wantEnded(t, "identities", s.store.UsersOfIdentities(ended(t), id), 1)
+	wantEnded(t, "restored", s.store.RestoreIdentities(ended(t), []storage.LinkedIdentity{{Identity: id[0], User: s.id(), At: at(1)}}), 1)
 	wantMissing(t, s.store.UsersOfIdentities(t.Context(), id), 1)
+	user := s.id()
+	identities(s).link(t, id[0], user)
+	_, err := s.store.UnlinkIdentity(ended(t), id[0], user)
+	wantEndedErr(t, "unlink", err)
+	_, err = s.store.IdentitiesOf(ended(t), user)
+	wantEndedErr(t, "identities", err)
+	identities(s).wantOwners(t, id, user)
 }
 
 func (s cancellation) NoPostIsWritten(t *testing.T) {

@@ -3,6 +3,7 @@ package storagetest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -80,8 +81,8 @@ func (s identities) WhatIsNoneIsNotFound(t *testing.T) {
 	s.link(t, good, user)
 	s.link(t, storage.Identity{Issuer: long[1:], Subject: "x"}, user)
 	s.link(t, storage.Identity{Issuer: "x", Subject: long[1:]}, user)
-	s.wantOwners(t, []storage.Identity{{}, {Issuer: good.Issuer}, {Subject: good.Subject}, good, {Issuer: long, Subject: "x"}, {Issuer: "x", Subject: long}, {Issuer: "x", Subject: "\xff"}},
-		0, 0, 0, user, 0, 0, 0)
+	s.wantOwners(t, []storage.Identity{{}, {Issuer: good.Issuer}, {Subject: good.Subject}, good, {Issuer: long, Subject: "x"}, {Issuer: "x", Subject: long}, {Issuer: "x", Subject: "\xff"}, {Issuer: "x", Subject: "a\nb"}},
+		0, 0, 0, user, 0, 0, 0, 0)
 }
 
 func (s identities) AUserMayHaveSeveral(t *testing.T) {
@@ -128,4 +129,107 @@ func (s identities) AUserWhoIsErasedHasNone(t *testing.T) {
 	s.wantOwners(t, ids, owners...)
 	s.wantOwners(t, []storage.Identity{other}, users[1].ID)
 	s.link(t, ids[0], users[1].ID)
+}
+
+func (s identities) unlink(t *testing.T, id storage.Identity, user storage.UserID, want bool) {
+	t.Helper()
+	if was, err := s.store.UnlinkIdentity(t.Context(), id, user); err != nil || was != want {
+		t.Errorf("unlinked from %d: %v, %v; want %v", user, was, err, want)
+	}
+}
+
+func (s identities) UnlinkedItStandsForNobody(t *testing.T) {
+	id, other, users := s.identity(), s.identity(), s.ids(2)
+	s.unlink(t, id, users[0], false)
+	s.link(t, id, users[0])
+	s.link(t, other, users[0])
+	s.unlink(t, id, users[0], true)
+	s.unlink(t, id, users[0], false)
+	s.wantOwners(t, []storage.Identity{id, other}, 0, users[0])
+	s.link(t, id, users[1])
+	s.wantOwners(t, []storage.Identity{id, other}, users[1], users[0])
+}
+
+func (s identities) ItIsUnlinkedFromItsUserOnly(t *testing.T) {
+	id, users := s.identity(), s.ids(2)
+	s.link(t, id, users[0])
+	s.unlink(t, id, users[1], false)
+	s.wantOwners(t, []storage.Identity{id}, users[0])
+}
+
+func (s identities) AUsersAreListedInTheOrderOfTheirLinks(t *testing.T) {
+	users := s.ids(2)
+	list := func() []storage.LinkedIdentity {
+		t.Helper()
+		list, err := s.store.IdentitiesOf(t.Context(), users[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	wantList(t, "of nobody", list(), nil)
+	var want []storage.LinkedIdentity
+	for _, second := range []int{5, 2, 9, 2, 7, 1} { // on several shards
+		l := storage.LinkedIdentity{Identity: s.identity(), User: users[0], At: at(second)}
+		if err := s.store.LinkIdentity(t.Context(), l.Identity, l.User, l.At); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, l)
+		s.link(t, s.identity(), users[1])
+	}
+	if err := s.store.LinkIdentity(t.Context(), want[0].Identity, users[0], at(99)); err != nil { // again: its time stays
+		t.Fatal(err)
+	}
+	slices.SortFunc(want, storage.LinkedIdentity.Compare)
+	wantList(t, "identities", list(), want)
+	s.unlink(t, want[2].Identity, users[0], true)
+	wantList(t, "without one", list(), slices.Delete(want, 2, 3))
+}
+
+// On one shard a user has no more than the bound, so none in all than that of each.
+func (s identities) ThereIsABound(t *testing.T) {
+	user, other, n := s.id(), s.id(), 0
+	shards := part[storage.ShardReader](t, s.harness).Shards()
+	var ids []storage.Identity
+	var err error
+	for ; err == nil && n <= storage.MaxIdentities*shards; n++ {
+		ids = append(ids, s.identity())
+		err = s.store.LinkIdentity(t.Context(), ids[n], user, at(1))
+	}
+	wantIs(t, err, storage.ErrLimitReached)
+	if n--; n < storage.MaxIdentities || shards == 1 && n > storage.MaxIdentities {
+		t.Errorf("%d on %d shards", n, shards)
+	}
+	s.wantOwners(t, ids[n:], 0)
+	s.link(t, ids[0], user) // again
+	s.link(t, ids[n], other)
+}
+
+func (s identities) RestoredTheyAreAsElsewhere(t *testing.T) {
+	users, taken, known := s.ids(2), s.identity(), s.identity()
+	s.link(t, taken, users[1])
+	s.link(t, known, users[0])
+	a, b := s.identity(), s.identity()
+	rows := []storage.LinkedIdentity{
+		{Identity: a, User: users[0], At: at(7)}, {Identity: taken, User: users[0], At: at(7)},
+		{Identity: known, User: users[0], At: at(7)}, {Identity: b, User: users[0], At: at(6)},
+	}
+	for _, written := range []bool{true, false} {
+		for i, r := range s.store.RestoreIdentities(t.Context(), rows) {
+			switch i {
+			case 1:
+				wantIs(t, r.Err, storage.ErrIdentityTaken)
+			case 2:
+				wantEqual(t, "known", r, storage.Result[bool]{Found: true})
+			default:
+				wantEqual(t, "restored", r, storage.Result[bool]{Found: true, Value: written})
+			}
+		}
+	}
+	s.wantOwners(t, []storage.Identity{a, taken, known, b}, users[0], users[1], users[0], users[0])
+	list, err := s.store.IdentitiesOf(t.Context(), users[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantList(t, "identities", list, []storage.LinkedIdentity{{Identity: known, User: users[0], At: at(1)}, rows[3], rows[0]})
 }

@@ -130,6 +130,41 @@ func (s shardReader) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
 	})
 }
 
+func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
+	var want []storage.LinkedIdentity
+	for i, user := range s.ids(20) {
+		l := storage.LinkedIdentity{Identity: identities(s).identity(), User: user, At: at(i)}
+		if err := s.store.LinkIdentity(t.Context(), l.Identity, l.User, l.At); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, l)
+	}
+	byDigest := func(a, b storage.LinkedIdentity) int { return cmp.Compare(a.Digest(), b.Digest()) }
+	slices.SortFunc(want, byDigest)
+	for _, limit := range pageLimits {
+		var all []storage.LinkedIdentity
+		s.eachShard(t, func(t *testing.T, ordinal int, at storage.ShardMoment) {
+			page := allPages(t, limit, func(last *storage.LinkedIdentity) ([]storage.LinkedIdentity, error) {
+				if last == nil {
+					return at.Identities(t.Context(), "", limit)
+				}
+				return at.Identities(t.Context(), last.Digest(), limit)
+			})
+			if !slices.IsSortedFunc(page, byDigest) {
+				t.Errorf("not in order: %v", page)
+			}
+			for _, l := range page {
+				wantEqual(t, "shard", shard.NewMap(s.store.Shards()).OfHandle(l.Digest()), ordinal)
+				if slices.Contains(want, l) {
+					all = append(all, l)
+				}
+			}
+		})
+		slices.SortFunc(all, byDigest)
+		wantList(t, "identities", all, want)
+	}
+}
+
 // What is written behind the first page is not seen, and its writers do not wait for the reader.
 func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 	users := s.newUsers(t, 3)

@@ -2,6 +2,8 @@ package storagetest_test
 
 import (
 	"context"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 
@@ -107,4 +109,68 @@ func (s *identitiesStay) Erase(ctx context.Context, user storage.UserID, at stor
 		}
 	}
 	return err
+}
+
+type identityAnsweredOnce struct{ *memory.Store }
+
+func (s identityAnsweredOnce) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
+	results := s.Store.UsersOfIdentities(ctx, ids)
+	for i := range results {
+		if slices.Contains(ids[:i], ids[i]) {
+			results[i] = storage.Result[storage.UserID]{}
+		}
+	}
+	return results
+}
+
+// identityRace looks and links in two steps.
+type identityRace struct{ *memory.Store }
+
+func (s identityRace) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found && owner.Value != user {
+		return storage.ErrIdentityTaken
+	}
+	runtime.Gosched()
+	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
+		_, _ = s.UnlinkIdentity(ctx, id, owner.Value)
+	}
+	return s.Store.LinkIdentity(ctx, id, user, at)
+}
+
+type identityUnlinked struct {
+	*memory.Store
+	anybodys bool
+}
+
+func (s identityUnlinked) UnlinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID) (bool, error) {
+	owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]
+	if s.anybodys {
+		return s.Store.UnlinkIdentity(ctx, id, owner.Value)
+	}
+	return owner.Value == user && owner.Found, nil
+}
+
+type identitiesByDigest struct{ *memory.Store }
+
+func (s identitiesByDigest) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
+	list, err := s.Store.IdentitiesOf(ctx, user)
+	slices.SortFunc(list, func(a, b storage.LinkedIdentity) int { return strings.Compare(a.Digest(), b.Digest()) })
+	return list, err
+}
+
+type identitiesUnbounded struct{ *memory.Store }
+
+func (s identitiesUnbounded) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
+	return s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: id, User: user, At: at}})[0].Err
+}
+
+type identitiesRestoredOver struct{ *memory.Store }
+
+func (s identitiesRestoredOver) RestoreIdentities(ctx context.Context, rows []storage.LinkedIdentity) []storage.Result[bool] {
+	for _, row := range rows {
+		if owner := s.UsersOfIdentities(ctx, []storage.Identity{row.Identity})[0]; owner.Value != row.User {
+			_, _ = s.UnlinkIdentity(ctx, row.Identity, owner.Value)
+		}
+	}
+	return s.Store.RestoreIdentities(ctx, rows)
 }

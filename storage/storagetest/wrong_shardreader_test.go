@@ -39,6 +39,7 @@ var shardReaderMistakes = []struct {
 	{"read users are open to all", momentsWith(func(m *wrongMoment) {
 		m.user = func(u *storage.UserWithState) bool { u.User.FollowersVisibility = storage.ToEveryone; return true }
 	}), "shardReader/EveryUserComesOnceOnItsShard", promiseOnly},
+	{"identities are read to the first page", momentsWith(func(m *wrongMoment) { m.firstIdentities = true }), "shardReader/EveryIdentityComesOnceInItsBucket", promiseOnly},
 	{"the reader's error is kept", func(s *memory.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
 }
 
@@ -102,6 +103,14 @@ func (n nowOf) Comments(ctx context.Context, after storage.CommentID, limit int)
 	return page, err
 }
 
+func (n nowOf) Identities(ctx context.Context, after string, limit int) (page []storage.LinkedIdentity, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Identities(ctx, after, limit)
+		return err
+	})
+	return page, err
+}
+
 // wrongMoments changes what a moment says.
 type wrongMoments struct {
 	*memory.Store
@@ -132,6 +141,8 @@ type wrongMoment struct {
 	row   func(storage.Edge) bool
 	post  func(storage.PostRow) bool
 	after func(storage.Pair) storage.Pair
+
+	firstIdentities bool // no page behind the first
 }
 
 func (m *wrongMoment) Served() storage.Choice { return m.right.Served() }
@@ -166,6 +177,13 @@ func (m *wrongMoment) Posts(ctx context.Context, after storage.PostID, limit int
 func (m *wrongMoment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.NewComment, error) {
 	last := m.after(storage.Pair{From: after.Author, To: storage.UserID(after.Number)})
 	return m.right.Comments(ctx, storage.CommentID{Author: last.From, Number: int64(last.To)}, limit)
+}
+
+func (m *wrongMoment) Identities(ctx context.Context, after string, limit int) ([]storage.LinkedIdentity, error) {
+	if m.firstIdentities && after != "" {
+		return nil, nil
+	}
+	return m.right.Identities(ctx, after, limit)
 }
 
 type keepsErrors struct{ *memory.Store }

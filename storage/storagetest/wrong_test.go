@@ -53,6 +53,13 @@ var wrongStores = []struct {
 	{"edges make it not empty", func(s *memory.Store) storage.Store { return emptyByCounts{s} }, "lifecycle/EdgesAloneLeaveItEmpty", promiseOnly},
 
 	{"a taken identity is given", func(s *memory.Store) storage.Store { return identitiesGiven{s} }, "identities/ItStaysThatOfItsUser", promiseOnly},
+	{"an identity is answered once", func(s *memory.Store) storage.Store { return identityAnsweredOnce{s} }, "identities/ALinkIsFound", promiseOnly},
+	{"identities are linked without a lock", func(s *memory.Store) storage.Store { return identityRace{s} }, "identities/OneOfManyGetsIt", lostRace},
+	{"anybody unlinks an identity", func(s *memory.Store) storage.Store { return identityUnlinked{s, true} }, "identities/ItIsUnlinkedFromItsUserOnly", promiseOnly},
+	{"identities are unlinked in name only", func(s *memory.Store) storage.Store { return identityUnlinked{s, false} }, "identities/UnlinkedItStandsForNobody", promiseOnly},
+	{"identities are listed by their digests", func(s *memory.Store) storage.Store { return identitiesByDigest{s} }, "identities/AUsersAreListedInTheOrderOfTheirLinks", promiseOnly},
+	{"a user has any number of identities", func(s *memory.Store) storage.Store { return identitiesUnbounded{s} }, "identities/ThereIsABound", promiseOnly},
+	{"restored identities are taken away", func(s *memory.Store) storage.Store { return identitiesRestoredOver{s} }, "identities/RestoredTheyAreAsElsewhere", promiseOnly},
 	{"an identity is linked once", func(s *memory.Store) storage.Store { return identityOnce{s} }, "identities/AgainItChangesNothing", promiseOnly},
 	{"issuer and subject are one text", func(s *memory.Store) storage.Store { return identityAsText{s, oneText} }, "identities/TheyAreComparedExactly", promiseOnly},
 	{"texts of identities are made to fit", func(s *memory.Store) storage.Store { return identityAsText{s, cutText} }, "identities/WhatIsNoneIsNotFound", promiseOnly},

@@ -1,0 +1,60 @@
+package graphfile
+
+import (
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/storage"
+)
+
+// An identity that is written and read is the same, whatever a provider calls its users.
+func TestAnyIdentitySurvivesAFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := storage.LinkedIdentity{
+			Identity: storage.Identity{Issuer: rapid.String().Draw(t, "issuer"), Subject: rapid.String().Draw(t, "subject")},
+			User:     storage.UserID(rapid.Int64Range(1, 1<<63-1).Draw(t, "user")), At: storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at")),
+		}
+		if !l.Valid() {
+			t.Skip("no provider can write this")
+		}
+		record, err := IdentityRecord(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file strings.Builder
+		if err := csv.NewWriter(&file).WriteAll([][]string{Identities.Header(), record}); err != nil {
+			t.Fatal(err)
+		}
+		in := csv.NewReader(strings.NewReader(file.String()))
+		in.Comment = '#'
+		records, err := in.ReadAll()
+		if err != nil || len(records) != 2 {
+			t.Fatal(records, err)
+		}
+		if got, err := ParseIdentity(records[1]); err != nil || got != l {
+			t.Fatalf("%+v, %v, want %+v", got, err, l)
+		}
+	})
+}
+
+func TestDamagedIdentitiesAreNotWritten(t *testing.T) {
+	good := storage.LinkedIdentity{Identity: storage.Identity{Issuer: "https://id.example.org", Subject: "x"}, User: 1}
+	if _, err := IdentityRecord(good); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*storage.LinkedIdentity){
+		"no user": func(l *storage.LinkedIdentity) { l.User = 0 }, "no subject": func(l *storage.LinkedIdentity) { l.Subject = "" },
+		"no time": func(l *storage.LinkedIdentity) { l.At = -1 }, "two lines": func(l *storage.LinkedIdentity) { l.Subject = "a\r\nb" },
+	} {
+		bad := good
+		if change(&bad); bad == good {
+			t.Fatal(name)
+		}
+		if _, err := IdentityRecord(bad); err == nil {
+			t.Errorf("%s: it is written", name)
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"kith/storage"
+)
+
+const someIdentities = "user,issuer,subject,linked_at\n" +
+	"1,https://a.example/,auth0|1,50.000001\n2,https://a.example/,\"with, a comma\",51\n1,https://b.example/,1,52\n" +
+	"1,https://a.example/,auth0|1,50.000001\n" + // again
+	"2,https://a.example/,known,53\n1,https://a.example/,taken,54\n9,https://a.example/,nobody's,55\n" +
+	"1,,x,56\n1,https://a.example/,\"of\ntwo lines\",57\n0,https://a.example/,x,58\n1,https://a.example/,x,soon\n"
+
+func identitySeed(t *testing.T) *keeper {
+	t.Helper()
+	k := newKeeper()
+	k.CreateUsers(ctx, []storage.User{{ID: 3, Handle: "three"}})
+	for subject, user := range map[string]storage.UserID{"known": 2, "taken": 3} {
+		if err := k.LinkIdentity(ctx, storage.Identity{Issuer: "https://a.example/", Subject: subject}, user, 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return k
+}
+
+func checkIdentities(t *testing.T, name string, k *keeper) {
+	t.Helper()
+	for user, want := range map[storage.UserID]string{
+		1: "[{{https://a.example/ auth0|1} 1 50000001} {{https://b.example/ 1} 1 52000000}]",
+		2: "[{{https://a.example/ known} 2 7} {{https://a.example/ with, a comma} 2 51000000}]",
+		3: "[{{https://a.example/ taken} 3 7}]", 9: "[]",
+	} {
+		if got, err := k.IdentitiesOf(ctx, user); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%s: user %d has %v (%v), want %s", name, user, got, err, want)
+		}
+	}
+}
+
+// Identities are linked behind their users; what is there stays, and what is another's is refused.
+func TestIdentities(t *testing.T) {
+	files := []string{file(t, "identities.csv.gz", someIdentities), file(t, "users.csv", someUsers)}
+	for _, lines := range []int{1, 3, 100} {
+		k := identitySeed(t)
+		got := mustRun(t, k, Config{Files: files, Chunk: lines})
+		want := Report{Lines: 14, UsersMade: 2, UsersExisted: 1, Identities: 3, Duplicates: 1, Existed: 1, Malformed: 4, Refused: 2}
+		if lines < 100 { // what comes again in another chunk has existed
+			want.Duplicates, want.Existed = 0, 2
+		}
+		if bare(got) != want {
+			t.Errorf("%d lines: %+v, want %+v", lines, bare(got), want)
+		}
+		checkIdentities(t, fmt.Sprint(lines, " lines"), k)
+	}
+}
+
+// A killed import links them once, and counts them once.
+func TestKilledImportLinksIdentitiesOnce(t *testing.T) {
+	files := []string{file(t, "identities.csv", someIdentities), file(t, "users.csv", someUsers)}
+	for _, late := range []bool{false, true} {
+		kills := 0
+		for n := 1; ; n++ {
+			name := fmt.Sprintf("killed at write %d (late: %v)", n, late)
+			k := identitySeed(t)
+			_, err := Run(ctx, &mortal{k, n, late}, Config{Files: files, Chunk: 4, Start: start})
+			if err == nil {
+				break
+			}
+			kills++
+			if !errors.Is(err, errKilled) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			over := late && len(k.saved) == 0
+			if got := mustRun(t, k, Config{Files: files, Chunk: 4, Start: start}); !over && got.Identities+got.Existed+got.Duplicates != 5 {
+				t.Errorf("%s: %+v", name, bare(got))
+			}
+			checkIdentities(t, name, k)
+		}
+		if kills < 5 {
+			t.Errorf("only %d kills", kills)
+		}
+	}
+}
