@@ -39,7 +39,7 @@ func TestDocumentsInTheStore(t *testing.T) {
 			const first, second = "query One { users(ids: []) { id } }", "query Two { viewer { id } }"
 			one := file("one.json", fmt.Sprintf(`{"1": %q, "2": %q}`, first, second))
 			two := file("two.graphql", second)
-			g := kithtest.Start(t, kithtest.Args("serve", "--trusted-documents=store", "--only-trusted=on"), store)
+			g := kithtest.Start(t, kithtest.Args("--trusted-documents=store", "--only-trusted=on"), store)
 			answers := func(id string) bool {
 				t.Helper()
 				status, text := g.Get(t, "/graphql?documentId="+id)
@@ -78,7 +78,7 @@ func TestDocumentsInTheStore(t *testing.T) {
 			if !answers(hash) {
 				t.Error("what another name has is gone, too")
 			}
-			late := kithtest.Start(t, kithtest.Args("serve", "--trusted-documents=store", "--only-trusted=on"), store)
+			late := kithtest.Start(t, kithtest.Args("--trusted-documents=store", "--only-trusted=on"), store)
 			if status, text := late.Get(t, "/graphql?documentId="+hash); status != 200 || strings.Contains(text, `"errors"`) {
 				t.Errorf("one that starts later: %d %s", status, text)
 			}
