@@ -34,12 +34,12 @@ run: build ## the gateway on the embedded store, with a demo graph (ARGS="--addr
 build: assets ## the program, as bin/kith, and what kith bench needs beside it
 	go build -ldflags "$(LDFLAGS)" -o bin/ . ./bench/kith-bench
 
-# GraphiQL where npm can get it; without it Kith serves a query page of its own.
+# GraphiQL and the app where npm can get them; without it Kith serves plain pages.
 assets:
-	@if [ -x scripts/graphiql.sh ]; then scripts/graphiql.sh || true; fi
+	@if [ -x scripts/web.sh ]; then scripts/web.sh || true; fi
 
-web: ## GraphiQL's assets, from npm; fails without it
-	scripts/graphiql.sh --require
+web: ## GraphiQL and the app at /app, from npm; fails without it
+	scripts/web.sh --require
 
 test: assets ## everything a change must pass, on real servers
 	@scripts/install-test-deps.sh
@@ -110,4 +110,4 @@ release-check: ## builds the archives twice, compares them and looks into them
 release = VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' scripts/release.sh
 
 clean: ## removes what was built; the stores in data/ stay
-	rm -rf bin dist web/assets/graphiql
+	rm -rf bin dist web/assets/graphiql web/assets/app

@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -29,7 +30,7 @@ func isUnprintable(r rune) bool {
 }
 
 // CheckProfile trims and checks the given texts of a profile with [CheckText].
-// An avatarUrl begins with https://, because pages link to it.
+// An avatarUrl begins with https://, because pages link to it, or is the path of a face that the gateway draws.
 func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	for _, c := range []struct {
 		what        string
@@ -49,11 +50,15 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 		}
 		*c.text = &text
 	}
-	if url := change.AvatarURL; url != nil && *url != "" && !strings.HasPrefix(*url, "https://") {
-		return change, apierr.BadInput("avatarUrl begins with https://")
+	if url := change.AvatarURL; url != nil && *url != "" && !strings.HasPrefix(*url, "https://") && !facePath.MatchString(*url) {
+		return change, apierr.BadInput("avatarUrl begins with https://, or is a face such as /faces/42.svg")
 	}
 	return change, nil
 }
+
+// facePath is that of a picture that every gateway draws, see kith/web. No other path will do: a page would ask
+// whatever it names in the name of whoever looks.
+var facePath = regexp.MustCompile(`^/faces/(0|[1-9][0-9]{0,17})\.svg$`)
 
 // CheckClientKey takes what a client may call a post or a comment. The error is BAD_USER_INPUT.
 func CheckClientKey(key string) error {

@@ -51,7 +51,8 @@ type ServeCmd struct {
 	HideSchema      bool          `env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Trusted         string        `name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
-	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and sign whoever opens the page as localhost or by the host of --addr in as user 1."`
+	Demo            bool          `env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages as localhost or by the host of --addr be any of its users."`
+	App             bool          `default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
 
 	MaxConnections        int `default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
 	MaxAddressConnections int `name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
@@ -232,9 +233,16 @@ func (c *ServeCmd) announce(out io.Writer, addr net.Addr, settings *Settings, p 
 		page = "query page; `make web` builds GraphiQL"
 	}
 	fmt.Fprintf(out, "kith serves %s\n", settings.StoreName())
+	app := "the app"
+	if !web.HasApp(web.Assets()) {
+		app = "a page that says how to build the app"
+	}
 	for _, line := range [][2]string{
-		{"/", page}, {"/graphql", "the API"}, {"/healthz", "is it up"}, {"/readyz", "are its shards"}, {"/metrics", "Prometheus"},
+		{"/", page}, {"/app", app}, {"/graphql", "the API"}, {"/healthz", "is it up"}, {"/readyz", "are its shards"}, {"/metrics", "Prometheus"},
 	} {
+		if line[0] == "/app" && !c.App {
+			continue
+		}
 		fmt.Fprintf(out, "  %-32s %s\n", base+line[0], line[1])
 	}
 	if p.identity.MadeSecret {

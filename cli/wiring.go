@@ -21,6 +21,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/identity"
+	"kith/importer/demo"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/resolvers"
@@ -222,7 +223,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Checks:         p.checks(),
 		Metrics:        gateway.NewMetrics(p.registry),
 		Gatherer:       p.registry,
-		Web:            web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr}),
+		Web:            web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr, Demo: c.demoUsers(p), WithoutApp: !c.App}),
 		Logger:         p.logger,
 		AccessLevel:    slog.LevelDebug,
 	}
@@ -311,6 +312,17 @@ func (c *ServeCmd) demoHeaders(p *parts) string {
 		return ""
 	}
 	return fmt.Sprintf("{\n  \"Authorization\": \"Bearer %s\"\n}", token)
+}
+
+// demoUsers are those that a visitor of the app may be. A user who has a password, or has signed
+// out everywhere, cannot be signed in so.
+func (c *ServeCmd) demoUsers(p *parts) web.Demo {
+	if !c.Demo || p.identity.Issuer == nil {
+		return web.Demo{}
+	}
+	return web.Demo{Users: demo.Users, Token: func(user int64) (string, time.Time, error) {
+		return p.identity.Issuer.Issue(storage.UserID(user), 0)
+	}}
 }
 
 func (c *ServeCmd) demoToken(p *parts) string {

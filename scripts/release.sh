@@ -34,7 +34,7 @@ version=${VERSION:-$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/
 if $check; then version=${version:-0.0.0-check}; fi
 [ -n "$version" ] || fail "the commit has no tag: give VERSION=0.1.0"
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "VERSION=$version is no semantic version such as 0.1.0"
-[ -f web/assets/graphiql/main.js.gz ] || scripts/graphiql.sh --require ||
+[ -f web/assets/graphiql/main.js.gz ] || scripts/web.sh --require ||
 	fail "GraphiQL's assets are missing (make web builds them, with Node.js and npm)"
 revision=$(git describe --always --abbrev=12 --exclude '*' --dirty)
 epoch=$(git log -1 --format=%ct)

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// assetsFS is what scripts/graphiql.sh built, if it ran before the compiler did. The
+// assetsFS is what scripts/web.sh built, if it ran before the compiler did. The
 // all: prefix takes the committed .keep along, so that a tree without assets compiles.
 //
 //go:embed all:assets

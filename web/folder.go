@@ -20,7 +20,7 @@ import (
 // relative URLs, hence one version for all of them.
 type folder struct {
 	version string // a hash over every name and content
-	prefix  string // "/graphiql/" and the version
+	prefix  string // such as "/graphiql/", and the version
 	files   map[string]file
 }
 
@@ -40,9 +40,9 @@ var contentTypes = map[string]string{
 	".txt": "text/plain; charset=utf-8",
 }
 
-// newFolder reads the files at the top of fsys; a name that ends in .gz is served without
+// newFolder reads the files at the top of fsys, to be served below root; a name that ends in .gz is served without
 // it. Files of other types, and hidden ones, are not served.
-func newFolder(fsys fs.FS) (*folder, error) {
+func newFolder(fsys fs.FS, root string) (*folder, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return nil, fmt.Errorf("read assets: %w", err)
@@ -64,7 +64,7 @@ func newFolder(fsys fs.FS) (*folder, error) {
 		f.files[name] = file{body: body, gzipped: gzipped, contentType: contentType}
 	}
 	f.version = hex.EncodeToString(version.Sum(nil)[:6])
-	f.prefix = "/graphiql/" + f.version
+	f.prefix = root + f.version
 	return f, nil
 }
 

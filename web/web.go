@@ -1,6 +1,6 @@
 // Package web serves the page at /: GraphiQL where it was built (make web), otherwise a
-// plain query page of our own. Both work with no network but the gateway's: every file
-// is embedded, and the Content-Security-Policy allows no other origin.
+// plain query page of our own; and the app at /app. All work with no network but the gateway's: every
+// file is embedded, and the Content-Security-Policy allows no other origin.
 package web
 
 import (
@@ -35,6 +35,13 @@ type Config struct {
 	// Host is the address that is listened on, with or without the port. Defaults to none.
 	Host string
 
+	// Demo lets whoever opens the app by a loopback name or by Host be any user of the demo graph.
+	// Defaults to nobody.
+	Demo Demo
+
+	// WithoutApp leaves the app out: its paths are 404. Defaults to false.
+	WithoutApp bool
+
 	// Assets are the built files. Defaults to [Assets], those embedded in the binary.
 	Assets fs.FS
 }
@@ -68,8 +75,11 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 	"font-src 'self' data:; img-src 'self' data:; connect-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Handler serves the page at exactly "/" and its files below "/graphiql/"; any other path
-// is 404, and methods other than GET and HEAD are 405. Mount it at "/".
+const queryFiles = "/graphiql/"
+
+// Handler serves the page at exactly "/" and its files below "/graphiql/", the app below "/app",
+// and faces below "/faces/"; any other path is 404. Methods other than GET and HEAD are 405, except
+// for POST where the app signs in as a demo user. Mount it at "/".
 //
 // Built files are embedded gzipped and sent with Content-Encoding set, so a compressing
 // middleware has nothing left to do for them.
@@ -85,6 +95,9 @@ func Handler(cfg Config) http.Handler {
 type handler struct {
 	page    page // without the default headers
 	own     page // with them
+	app     page // without demo users
+	ownApp  page // with them
+	demo    Demo
 	host    string
 	folders []*folder
 }
@@ -95,14 +108,19 @@ type page struct {
 }
 
 func newHandler(cfg Config) (*handler, error) {
-	own, err := newFolder(sub(pageFS, "page"))
+	own, err := newFolder(sub(pageFS, "page"), queryFiles)
 	if err != nil {
 		return nil, err
 	}
-	h := &handler{folders: []*folder{own}, host: hostname(cfg.Host)}
+	h := &handler{folders: []*folder{own}, host: hostname(cfg.Host), demo: cfg.Demo}
+	if !cfg.WithoutApp {
+		if err := h.openApp(cfg, own); err != nil {
+			return nil, err
+		}
+	}
 	name, data := "plain.html", pageData{Config: cfg, Page: own.prefix}
 	if HasGraphiQL(cfg.Assets) {
-		built, err := newFolder(sub(cfg.Assets, "graphiql"))
+		built, err := newFolder(sub(cfg.Assets, "graphiql"), queryFiles)
 		if err != nil {
 			return nil, err
 		}
@@ -137,14 +155,14 @@ func render(name string, data pageData) (page, error) {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	setSecurityHeaders(w.Header())
+	setSecurityHeaders(w.Header(), r.URL.Path)
+	if r.Method == http.MethodPost && r.URL.Path == demoToken {
+		h.serveDemoToken(w, r)
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return
-	}
-	if r.URL.Path == "/" {
-		h.servePage(w, r)
 		return
 	}
 	for _, f := range h.folders {
@@ -153,15 +171,23 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	notFound(w)
+	switch path := r.URL.Path; {
+	case path == "/":
+		h.servePage(w, r, h.page, h.own)
+	case strings.HasPrefix(path, facePath):
+		serveFace(w, r)
+	case isApp(path) && h.app.text != nil && !strings.HasPrefix(path, appFiles):
+		h.servePage(w, r, h.app, h.ownApp)
+	default:
+		notFound(w)
+	}
 }
 
-// servePage sends the page, which names its files by content: it is asked for again each
+// servePage sends a page, which names its files by content: it is asked for again each
 // time, and answered with 304 as long as nothing has changed.
-func (h *handler) servePage(w http.ResponseWriter, r *http.Request) {
-	shown := h.page
+func (h *handler) servePage(w http.ResponseWriter, r *http.Request, shown, own page) {
 	if h.isOwn(r.Host) {
-		shown = h.own
+		shown = own
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
@@ -190,8 +216,12 @@ func hostname(host string) string {
 
 // setSecurityHeaders goes with every answer: a worker obeys the policy its own file came
 // with, not the page's.
-func setSecurityHeaders(header http.Header) {
-	header.Set("Content-Security-Policy", policy)
+func setSecurityHeaders(header http.Header, path string) {
+	if isApp(path) || strings.HasPrefix(path, facePath) {
+		header.Set("Content-Security-Policy", appPolicy)
+	} else {
+		header.Set("Content-Security-Policy", policy)
+	}
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")

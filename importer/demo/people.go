@@ -29,6 +29,7 @@ func people(d dice, communities []int, base time.Time) []storage.User {
 			Handle:    handle(d, taken, fold(given), fold(family)),
 			Name:      given + " " + family,
 			Bio:       bio(d),
+			AvatarURL: fmt.Sprintf("/faces/%d.svg", i+1),
 			CreatedAt: joined - joined%second,
 			UpdatedAt: joined - joined%second,
 		}

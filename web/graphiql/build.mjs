@@ -2,10 +2,9 @@
 // the only argument. Every file is gzipped (Kith embeds and serves it so), and
 // THIRD_PARTY_LICENSES.txt holds the licence of each package that went in.
 import { build } from 'esbuild';
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { constants, gzipSync } from 'node:zlib';
+import { licences, write } from '../embed.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const outdir = resolve(process.argv[2]);
@@ -53,32 +52,6 @@ const page = await build({
   ],
 });
 
-mkdirSync(outdir, { recursive: true });
+const inputs = Object.keys({ ...workers.metafile.inputs, ...page.metafile.inputs });
 for (const file of [...workers.outputFiles, ...page.outputFiles]) write(file.path, file.contents);
-write(
-  join(outdir, 'THIRD_PARTY_LICENSES.txt'),
-  licences({ ...workers.metafile.inputs, ...page.metafile.inputs }),
-);
-
-function write(path, contents) {
-  writeFileSync(`${path}.gz`, gzipSync(contents, { level: constants.Z_BEST_COMPRESSION }));
-}
-
-// licences returns the licence texts of the packages the inputs came from, by name.
-function licences(inputs) {
-  const packages = new Map();
-  for (const path of Object.keys(inputs)) {
-    const root = path.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0];
-    if (!root) continue;
-    const { name, version, license } = JSON.parse(readFileSync(join(here, root, 'package.json')));
-    packages.set(`${name} ${version}`, { root: join(here, root), license });
-  }
-  const sections = [...packages].sort().map(([title, { root, license }]) => {
-    const texts = readdirSync(root)
-      .filter(f => /^(licen[cs]e|notice|thirdpartynotices)/i.test(f))
-      .filter(f => existsSync(join(root, f)))
-      .map(f => readFileSync(join(root, f), 'utf8').trim());
-    return `${'='.repeat(78)}\n${title} (${license})\n\n${texts.join('\n\n') || `Licence: ${license}`}\n`;
-  });
-  return `GraphiQL as served by Kith contains these packages.\n\n${sections.join('\n')}`;
-}
+write(join(outdir, 'THIRD_PARTY_LICENSES.txt'), licences('GraphiQL', inputs.map(path => join(here, path))));

@@ -1,0 +1,247 @@
+// The frame around all pages: where one can go, the search, and what happens live.
+import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
+import { useClient, useQuery, useSubscription } from 'urql';
+import { Common } from './common';
+import { NewFollowersDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
+import { Home } from './home';
+import { Face } from './people';
+import { Profile } from './profile';
+import { Requests } from './requests';
+import { Link, match, navigate, usePath } from './router';
+import { signOut, useSession } from './session';
+import { Settings } from './settings';
+import { Start, Suggestions } from './suggestions';
+import { Blocked, Marked } from './own';
+import { Empty, Icon, Notes, PageTitle, Skeleton, present, tell, useSettled, type IconName } from './ui';
+import { Welcome } from './welcome';
+
+// The picture brings a library for graphs, which no other page needs.
+const Picture = lazy(() => import('./picture'));
+
+export function App() {
+  const session = useSession();
+  return (
+    <>
+      <a className="skip" href="#page">
+        Skip to the page
+      </a>
+      {session ? <SignedIn /> : <SignedOut />}
+      <Notes />
+    </>
+  );
+}
+
+function SignedOut() {
+  const path = usePath();
+  const profile = match('/u/:handle', path) ?? match('/u/:handle/:tab', path);
+  return (
+    <div className="frame signed-out">
+      <main id="page">
+        {profile ? <Profile key={profile.handle} handle={profile.handle!} tab={profile.tab} /> : <Welcome />}
+      </main>
+    </div>
+  );
+}
+
+function SignedIn() {
+  const [{ data }] = useQuery({ query: ViewerDocument, requestPolicy: 'cache-and-network' });
+  const path = usePath();
+  const me = data?.viewer;
+  const places: [string, IconName, string, number?][] = [
+    ['/', 'home', 'Home'],
+    ['/suggestions', 'people', 'Discover'],
+    ['/picture', 'picture', 'Picture'],
+    ['/requests', 'inbox', 'Requests', me?.received?.totalCount],
+    ['/marked', 'mark', 'Marked'],
+    ['/settings', 'settings', 'Settings'],
+  ];
+  return (
+    <div className="frame">
+      <nav className="side" aria-label="Pages">
+        <Link to="/" className="brand" aria-label="Kith, home">
+          <Mark />
+          <span>Kith</span>
+        </Link>
+        <Search />
+        <ul>
+          {places.map(([to, icon, name, count]) => (
+            <li key={to}>
+              <Link to={to} aria-current={path === to ? 'page' : undefined}>
+                <Icon name={icon} />
+                <span>{name}</span>
+                {!!count && (
+                  <span className="count" aria-label={`${count} waiting`}>
+                    {count}
+                  </span>
+                )}
+              </Link>
+            </li>
+          ))}
+        </ul>
+        <div className="me">
+          {me ? (
+            <Link to={`/u/${me.handle}`} className="who" aria-current={path.startsWith(`/u/${me.handle}`) ? 'page' : undefined}>
+              <Face of={me} size={36} />
+              <span>
+                <b>{me.name}</b>
+                <small className="quiet">@{me.handle}</small>
+              </span>
+            </Link>
+          ) : (
+            <span className="who" />
+          )}
+          <button
+            type="button"
+            className="button plain"
+            aria-label="Sign out"
+            title="Sign out"
+            onClick={() => {
+              signOut();
+              navigate('/');
+            }}
+          >
+            <Icon name="leave" />
+          </button>
+        </div>
+      </nav>
+      <main id="page">
+        <Suspense fallback={<Skeleton />}>
+          <Pages path={path} />
+        </Suspense>
+      </main>
+      <Live />
+    </div>
+  );
+}
+
+function Pages({ path }: { path: string }) {
+  let at = match('/u/:handle', path) ?? match('/u/:handle/:tab', path);
+  if (at) return <Profile key={at.handle} handle={at.handle!} tab={at.tab} />;
+  if ((at = match('/common/:one/:other', path))) return <Common key={path} one={at.one!} other={at.other!} />;
+  if ((at = match('/picture', path) ?? match('/picture/:id', path))) return <Picture centre={at.id} />;
+  switch (path) {
+    case '/':
+      return <Home />;
+    case '/start':
+      return <Start />;
+    case '/suggestions':
+      return <Suggestions />;
+    case '/requests':
+      return <Requests />;
+    case '/marked':
+      return <Marked />;
+    case '/blocked':
+      return <Blocked />;
+    case '/settings':
+      return <Settings />;
+  }
+  return (
+    <>
+      <PageTitle title="Nothing here" />
+      <Empty icon="search" title="There is no such page.">
+        <Link to="/">Go home</Link>
+      </Empty>
+    </>
+  );
+}
+
+export function Mark() {
+  return (
+    <svg className="mark" viewBox="0 0 32 32" aria-hidden="true">
+      <path d="M10 22 22 10M10 10l12 12" />
+      <circle cx="9" cy="9" r="4" />
+      <circle cx="23" cy="9" r="4" />
+      <circle cx="9" cy="23" r="4" />
+      <circle cx="23" cy="23" r="4" />
+    </svg>
+  );
+}
+
+/** What happens while the page is open: new followers and requests are said, and shown where they belong. */
+function Live() {
+  const session = useSession();
+  const client = useClient();
+  const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'network-only' }).toPromise();
+  const [follower] = useSubscription({ query: NewFollowersDocument });
+  const [request] = useSubscription({ query: RequestChangesDocument });
+  const one = follower.data?.newFollowers?.node;
+  const changed = request.data?.friendRequestChanged;
+  useEffect(() => {
+    if (!one) return;
+    tell(`${one.name} follows you now.`);
+    refresh();
+  }, [follower.data]);
+  useEffect(() => {
+    if (!changed) return;
+    if (changed.state === 'PENDING' && changed.to?.id === session?.userId) tell(`${changed.from?.name} wants to be friends.`);
+    if (changed.state === 'ACCEPTED' && changed.from?.id === session?.userId) tell(`${changed.to?.name} and you are friends now.`);
+    refresh();
+  }, [request.data]);
+  return null;
+}
+
+/** Finds people by the beginning of their handles. Arrows choose, Enter goes there. */
+function Search() {
+  const [text, setText] = useState('');
+  const [open, setOpen] = useState(false);
+  const [at, setAt] = useState(0);
+  const list = useId();
+  const input = useRef<HTMLInputElement>(null);
+  const prefix = useSettled(text.trim().replace(/^@/, '').toLowerCase().replaceAll(' ', '_'), 150);
+  const valid = /^[a-z0-9_]{1,30}$/.test(prefix);
+  const [{ data, fetching }] = useQuery({ query: SearchDocument, variables: { prefix, first: 8 }, pause: !valid });
+  const found = valid && text ? present(data?.searchUsers?.nodes) : [];
+  const shown = open && text !== '';
+  const go = (person: PersonFragment | undefined) => {
+    if (!person) return;
+    setText('');
+    setOpen(false);
+    input.current?.blur();
+    navigate(`/u/${person.handle}`);
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.key === 'ArrowDown') setAt(Math.min(at + 1, found.length - 1));
+    else if (event.key === 'ArrowUp') setAt(Math.max(at - 1, 0));
+    else if (event.key === 'Enter') go(found[at]);
+    else if (event.key === 'Escape') setOpen(false);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <div className="finder" onBlur={event => !event.currentTarget.contains(event.relatedTarget) && setOpen(false)}>
+      <Icon name="search" />
+      <input
+        ref={input}
+        type="text"
+        role="combobox"
+        autoComplete="off"
+        autoCapitalize="none"
+        spellCheck={false}
+        aria-label="Find people by handle"
+        aria-expanded={shown && found.length > 0}
+        aria-controls={list}
+        aria-activedescendant={shown && found[at] ? `${list}-${at}` : undefined}
+        placeholder="Find people"
+        value={text}
+        onChange={event => {
+          setText(event.target.value);
+          setAt(0);
+          setOpen(true);
+        }}
+        onFocus={() => setOpen(true)}
+        onKeyDown={key}
+      />
+      <ul id={list} role="listbox" aria-label="People found" className="found" hidden={!shown || found.length === 0}>
+        {found.map((person, i) => (
+          <li key={person.id} id={`${list}-${i}`} role="option" aria-selected={i === at} onPointerDown={event => event.preventDefault()} onClick={() => go(person)}>
+            <Face of={person} size={28} />
+            <span>
+              {person.name} <small className="quiet">@{person.handle}</small>
+            </span>
+          </li>
+        ))}
+      </ul>
+      {shown && valid && data && !fetching && found.length === 0 && <p className="found quiet">No handle begins so.</p>}
+    </div>
+  );
+}

@@ -1,0 +1,220 @@
+// People: faces, names, rows, the follow button, and lists that go on as one scrolls.
+import { memo, useEffect, useState, type ReactNode } from 'react';
+import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from 'urql';
+import { sentence } from './client';
+import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
+import { Link } from './router';
+import { useSession } from './session';
+import { Failure, Sentinel, Skeleton, present, tell } from './ui';
+
+/** A picture of this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
+export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
+  const src = of.avatarUrl?.startsWith('/') ? of.avatarUrl : `/faces/${of.id}.svg`;
+  return <img className="face" src={src} width={size} height={size} alt="" loading="lazy" decoding="async" />;
+}
+
+export function FollowButton({ person, wide }: { person: PersonFragment; wide?: boolean }) {
+  const session = useSession();
+  const [, follow] = useMutation(FollowDocument);
+  const [, unfollow] = useMutation(UnfollowDocument);
+  const relation = person.viewerRelationship;
+  if (!session || !relation || session.userId === person.id) return null;
+  const { following, followedBy } = relation;
+  const text = following ? (followedBy ? 'Friends' : 'Following') : followedBy ? 'Follow back' : 'Follow';
+  const change = async () => {
+    const { error } = await (following ? unfollow : follow)({ userId: person.id });
+    if (error) tell(sentence(error), 'bad');
+  };
+  return (
+    <button
+      type="button"
+      className={`button follow ${following ? 'on' : 'primary'} ${wide ? 'wide' : ''}`}
+      aria-label={`${text}: ${person.name}`}
+      title={following ? `Unfollow ${person.name}` : undefined}
+      data-following={following}
+      onClick={change}
+    >
+      {text}
+    </button>
+  );
+}
+
+type RowProps = { person: PersonFragment & { bio?: string | null }; note?: ReactNode; actions?: ReactNode };
+
+/** One person in a list. */
+export const Row = memo(function Row({ person, note, actions }: RowProps) {
+  const relation = person.viewerRelationship;
+  return (
+    <div className="row" data-user={person.handle}>
+      <Link to={`/u/${person.handle}`} className="who" aria-label={person.name}>
+        <Face of={person} />
+      </Link>
+      <div className="lines">
+        <Link to={`/u/${person.handle}`} className="name">
+          {person.name}
+        </Link>
+        <span className="quiet handle">
+          @{person.handle}
+          {relation?.followedBy && !relation.following && <span className="tag">follows you</span>}
+        </span>
+        {note ? <span className="note-line quiet">{note}</span> : person.bio && <span className="note-line quiet">{person.bio}</span>}
+      </div>
+      <div className="row-actions">{actions ?? <FollowButton person={person} />}</div>
+    </div>
+  );
+});
+
+/** Faces beside one another, and a sentence. */
+export function Faces({ of, children }: { of: readonly { id: string; avatarUrl: string | null }[]; children: ReactNode }) {
+  return (
+    <span className="faces">
+      <span className="stack">
+        {of.map(one => (
+          <Face key={one.id} of={one} size={24} />
+        ))}
+      </span>
+      <span>{children}</span>
+    </span>
+  );
+}
+
+export type Page<T> = { items: readonly T[]; pageInfo: MoreFragment; total?: number };
+
+type EndlessProps<Data, Variables extends AnyVariables, T> = {
+  document: TypedDocumentNode<Data, Variables>;
+  variables: Omit<NonNullable<Variables>, 'after'>;
+  /** The page in an answer; null if it may not be seen. */
+  pick: (data: Data) => Page<T> | null | undefined;
+  id: (item: T) => string;
+  row: (item: T) => ReactNode;
+  /** Which of the items to show. */
+  keep?: (item: T) => boolean;
+  empty: ReactNode;
+  closed?: ReactNode;
+  label: string;
+};
+
+// A filter looks at so many pages by itself; then somebody has to want more.
+const pagesAtOnce = 40;
+
+/**
+ * A list that goes on as one scrolls. Each page is a query of its own, by the cursor where the one
+ * before ended; cursors stay valid, so pages do not shift while others follow and unfollow.
+ */
+export function Endless<Data, Variables extends AnyVariables, T>(props: EndlessProps<Data, Variables, T>) {
+  const [cursors, setCursors] = useState<(string | null)[]>([null]);
+  const [most, setMost] = useState(pagesAtOnce);
+  const [shown, setShown] = useState<Record<number, number>>({});
+  const [ended, setEnded] = useState(false);
+  const rows = Object.values(shown).reduce((sum, n) => sum + n, 0);
+  const enough = cursors.length >= most;
+  return (
+    <div className="list">
+      {cursors.map((after, i) => (
+        <EndlessPage
+          key={after ?? ''}
+          {...props}
+          after={after}
+          first={i === 0}
+          onRows={n => setShown(now => (now[i] === n ? now : { ...now, [i]: n }))}
+          onEnd={end => i === cursors.length - 1 && setEnded(end)}
+          more={i === cursors.length - 1 && !enough ? cursor => setCursors(now => (now.includes(cursor) ? now : [...now, cursor])) : undefined}
+        />
+      ))}
+      {ended && rows === 0 && props.empty}
+      {enough && !ended && (
+        <button type="button" className="button" onClick={() => setMost(most + pagesAtOnce)}>
+          Look further
+        </button>
+      )}
+    </div>
+  );
+}
+
+type EndlessPageProps<Data, Variables extends AnyVariables, T> = EndlessProps<Data, Variables, T> & {
+  after: string | null;
+  first: boolean;
+  more?: (cursor: string) => void;
+  onRows: (n: number) => void;
+  onEnd: (end: boolean) => void;
+};
+
+function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPageProps<Data, Variables, T>) {
+  const { document, variables, pick, id, row, keep, after, first, more, onRows, onEnd, closed, label } = props;
+  const [{ data, error, fetching }, ask] = useQuery<Data, AnyVariables>({
+    query: document as TypedDocumentNode<Data, AnyVariables>,
+    variables: { ...variables, after },
+    requestPolicy: 'cache-and-network',
+  });
+  const page = data ? (pick(data) ?? null) : undefined;
+  const items = page ? (keep ? page.items.filter(keep) : page.items) : [];
+  const end = !!page && !page.pageInfo.hasNextPage;
+  useEffect(() => onRows(items.length), [items.length]);
+  useEffect(() => {
+    if (page) onEnd(end);
+  }, [!!page, end]);
+  if (error && !page) return <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />;
+  if (data && page === null) return <>{closed}</>;
+  if (!page) return fetching || first ? <Skeleton rows={first ? 6 : 2} /> : null;
+  const next = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null;
+  return (
+    <>
+      {items.length > 0 && (
+        <ul aria-label={first ? label : `More ${label}`}>
+          {items.map(item => (
+            <li key={id(item)} className="item">
+              {row(item)}
+            </li>
+          ))}
+        </ul>
+      )}
+      {next && more && <Sentinel key={`${next} ${items.length}`} see={() => more(next)} />}
+    </>
+  );
+}
+
+type ConnectionOfPeople<P> = {
+  totalCount: number;
+  edges: readonly ({ followedAt: string | null; node: P | null } | null)[] | null;
+  pageInfo: MoreFragment;
+} | null;
+
+export const pageOf = <P,>(connection: ConnectionOfPeople<P> | undefined): Page<P> | null =>
+  connection ? { items: present(connection.edges?.map(edge => edge?.node)), pageInfo: connection.pageInfo, total: connection.totalCount } : null;
+
+type PeopleListProps<Data, Variables extends AnyVariables, P extends PersonFragment> = {
+  document: TypedDocumentNode<Data, Variables>;
+  variables: Omit<NonNullable<Variables>, 'after'>;
+  pick: (data: Data) => Page<P> | null | undefined;
+  empty: ReactNode;
+  closed?: ReactNode;
+  label: string;
+  searchable?: boolean;
+  row?: (person: P) => ReactNode;
+};
+
+/** A list of people, with a field that keeps those whose name or handle has the text. */
+export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
+  const [text, setText] = useState('');
+  const wanted = fold(text.trim());
+  return (
+    <>
+      {searchable && (
+        <label className="field search">
+          <span className="visually-hidden">Search {rest.label}</span>
+          <input type="search" value={text} placeholder="Search by name or handle" onChange={event => setText(event.target.value)} />
+        </label>
+      )}
+      <Endless
+        key={JSON.stringify(rest.variables)}
+        {...rest}
+        id={person => person.id}
+        row={row ?? (person => <Row person={person} />)}
+        keep={wanted ? person => fold(person.name).includes(wanted) || person.handle.includes(wanted) : undefined}
+        empty={wanted ? <p className="quiet pad">Nobody here is called “{text.trim()}”.</p> : empty}
+      />
+    </>
+  );
+}
+
+const fold = (text: string) => text.toLowerCase().normalize('NFD').replace(/\p{M}/gu, '');

@@ -1,0 +1,328 @@
+// Somebody's profile: counts, lists, and all that the viewer can do.
+import { useState, type FormEvent } from 'react';
+import { useMutation, useQuery, useSubscription } from 'urql';
+import { sentence } from './client';
+import * as gql from './gql';
+import { Endless, Face, Faces, FollowButton, PeopleList, pageOf } from './people';
+import { PostCard } from './posts';
+import { Link } from './router';
+import { useSession } from './session';
+import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, present, short, tell } from './ui';
+
+type Person = NonNullable<gql.ProfileQuery['userByHandle']>;
+
+export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: string }) {
+  const session = useSession();
+  const [{ data, error }, ask] = useQuery({ query: gql.ProfileDocument, variables: { handle }, requestPolicy: 'cache-and-network' });
+  const user = data?.userByHandle;
+  const isOwn = !!user && user.id === session?.userId;
+  useSubscription({ query: gql.RelationshipChangesDocument, variables: { userIds: user ? [user.id] : [] }, pause: !session || !user || isOwn });
+  if (!data) return error ? <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} /> : <Skeleton />;
+  if (!user) {
+    return (
+      <>
+        <PageTitle title={`@${handle}`} />
+        <Empty icon="search" title="Nobody has this handle." />
+      </>
+    );
+  }
+  return (
+    <>
+      <Head user={user} isOwn={isOwn} />
+      <nav className="tabs" aria-label={`Lists of ${user.name}`}>
+        {(
+          [
+            ['posts', 'Posts', user.postCount],
+            ['following', 'Following', user.followingCount],
+            ['followers', 'Followers', user.followerCount],
+            ['friends', 'Friends', user.friendCount],
+          ] as const
+        ).map(([to, name, count]) => (
+          <Link key={to} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} data-count={count}>
+            <b>{count === null ? '–' : short(count)}</b> {name}
+          </Link>
+        ))}
+      </nav>
+      <Tab user={user} tab={tab} isOwn={isOwn} />
+    </>
+  );
+}
+
+function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }) {
+  const { handle, name } = user;
+  const closed = <Empty icon="people" title={`${name} keeps this list private.`} />;
+  switch (tab) {
+    case 'following':
+      return (
+        <PeopleList
+          document={gql.FollowingsDocument}
+          variables={{ handle }}
+          pick={data => pageOf(data.userByHandle?.list)}
+          label="following"
+          closed={closed}
+          empty={<Empty icon="people" title={isOwn ? 'You follow nobody yet.' : `${name} follows nobody yet.`}>{isOwn && <Link to="/start">Find people to follow</Link>}</Empty>}
+        />
+      );
+    case 'followers':
+      return (
+        <PeopleList
+          document={gql.FollowersDocument}
+          variables={{ handle }}
+          pick={data => pageOf(data.userByHandle?.list)}
+          label="followers"
+          closed={closed}
+          empty={<Empty icon="people" title={isOwn ? 'Nobody follows you yet.' : `Nobody follows ${name} yet.`} />}
+        />
+      );
+    case 'friends':
+      return (
+        <PeopleList
+          document={gql.FriendsDocument}
+          variables={{ handle }}
+          pick={data => pageOf(data.userByHandle?.list)}
+          label="friends"
+          closed={closed}
+          empty={<Empty icon="people" title="No friends yet.">Friends follow each other.</Empty>}
+        />
+      );
+    case 'known':
+      return (
+        <PeopleList
+          document={gql.KnownDocument}
+          variables={{ handle }}
+          pick={data => pageOf(data.userByHandle?.list)}
+          label="followers you know"
+          closed={closed}
+          empty={<Empty icon="people" title={`Nobody you follow, follows ${name}.`} />}
+        />
+      );
+    case 'posts':
+      return (
+        <Endless
+          document={gql.PostsDocument}
+          variables={{ handle }}
+          pick={data => {
+            const posts = data.userByHandle?.posts;
+            return posts ? { items: present(posts.nodes), pageInfo: posts.pageInfo } : null;
+          }}
+          id={post => post.id}
+          row={post => <PostCard post={post} />}
+          label="posts"
+          closed={<Empty icon="home" title="Nothing to see here." />}
+          empty={<Empty icon="home" title={isOwn ? 'You have posted nothing yet.' : `${name} has posted nothing yet.`} />}
+        />
+      );
+  }
+  return <Empty icon="search" title="There is no such list." />;
+}
+
+function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
+  const session = useSession();
+  const known = user.followersYouKnow;
+  const faces = present(known?.nodes).slice(0, 3);
+  const joined = new Date(user.createdAt).toLocaleDateString('en', { month: 'long', year: 'numeric' });
+  return (
+    <section className="head">
+      <Face of={user} size={96} />
+      <div className="head-text">
+        <PageTitle title={user.name} />
+        <p className="quiet">
+          @{user.handle} · since {joined}
+          {user.viewerRelationship?.followedBy && !isOwn && <span className="tag">follows you</span>}
+        </p>
+        {user.bio && <p>{user.bio}</p>}
+        {user.viewerRelationship?.special && (
+          <p className="mark-line">
+            <Icon name="mark" /> {user.viewerRelationship.remark || 'special to you'}
+          </p>
+        )}
+        {!isOwn && known && known.totalCount > 0 && (
+          <Link to={`/u/${user.handle}/known`} className="known">
+            <Faces of={faces}>
+              followed by {known.totalCount}
+              {known.complete ? '' : ' or more'} you know
+            </Faces>
+          </Link>
+        )}
+      </div>
+      {isOwn ? (
+        <div className="head-actions">
+          <Link to="/settings" className="button">
+            Edit profile
+          </Link>
+          <Link to="/picture" className="button">
+            Picture
+          </Link>
+        </div>
+      ) : (
+        session && user.viewerRelationship && <Actions user={user} standing={user.viewerRelationship} />
+      )}
+    </section>
+  );
+}
+
+type Standing = gql.StandingFragment;
+
+/** All that the viewer can do with somebody. */
+function Actions({ user, standing }: { user: Person; standing: Standing }) {
+  const session = useSession();
+  const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'block'>('');
+  const [, unblock] = useMutation(gql.UnblockDocument);
+  const [{ data }] = useQuery({ query: gql.ViewerDocument, requestPolicy: 'cache-only', pause: !session });
+  const close = () => setDialog('');
+  const me = data?.viewer?.handle;
+  if (standing.blocking) {
+    return (
+      <div className="head-actions">
+        <button type="button" className="button" onClick={async () => report(await unblock({ userId: user.id }), `You have unblocked ${user.name}.`)}>
+          Unblock
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div className="head-actions">
+      {!standing.blockedBy && <FollowButton person={user} wide />}
+      {!standing.blockedBy && <Friendship user={user} standing={standing} ask={() => setDialog('friend')} />}
+      {standing.following && (
+        <button type="button" className={`button ${standing.special ? 'on' : ''}`} onClick={() => setDialog('mark')}>
+          <Icon name="mark" /> Mark
+        </button>
+      )}
+      {me && (
+        <Link to={`/common/${me}/${user.handle}`} className="button">
+          In common
+        </Link>
+      )}
+      <Link to={`/picture/${user.id}`} className="button">
+        Picture
+      </Link>
+      <button type="button" className="button danger" onClick={() => setDialog('block')}>
+        Block
+      </button>
+      {dialog === 'friend' && <AskDialog user={user} close={close} />}
+      {dialog === 'mark' && <MarkDialog user={user} standing={standing} close={close} />}
+      {dialog === 'block' && <BlockDialog user={user} standing={standing} close={close} />}
+    </div>
+  );
+}
+
+function report({ error }: { error?: Parameters<typeof sentence>[0] }, good: string) {
+  tell(error ? sentence(error) : good, error ? 'bad' : 'good');
+  return !error;
+}
+
+/** Where the two stand with requests to be friends. */
+function Friendship({ user, standing, ask }: { user: Person; standing: Standing; ask: () => void }) {
+  const [, accept] = useMutation(gql.AcceptFriendDocument);
+  const [, decline] = useMutation(gql.DeclineFriendDocument);
+  const [, cancel] = useMutation(gql.CancelFriendRequestDocument);
+  const userId = user.id;
+  if (standing.status === 'MUTUAL') return null;
+  if (standing.receivedRequest?.state === 'PENDING') {
+    return (
+      <>
+        <button type="button" className="button primary" onClick={async () => report(await accept({ userId }), `${user.name} and you are friends now.`)}>
+          Accept request
+        </button>
+        <button type="button" className="button" onClick={async () => report(await decline({ userId }), 'Request declined.')}>
+          Decline
+        </button>
+      </>
+    );
+  }
+  if (standing.sentRequest?.state === 'PENDING') {
+    return (
+      <button type="button" className="button" onClick={async () => report(await cancel({ userId }), 'Request withdrawn.')}>
+        Withdraw request
+      </button>
+    );
+  }
+  return (
+    <button type="button" className="button" onClick={ask}>
+      Ask to be friends
+    </button>
+  );
+}
+
+type DialogProps = { user: Person; close: () => void };
+
+function AskDialog({ user, close }: DialogProps) {
+  const [, ask] = useMutation(gql.RequestFriendDocument);
+  const send = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const message = String(new FormData(event.currentTarget).get('message')).trim();
+    if (report(await ask({ userId: user.id, message: message || null }), `${user.name} has your request.`)) close();
+  };
+  return (
+    <Dialog title={`Ask ${user.name} to be friends`} close={close}>
+      <form onSubmit={send}>
+        <label className="field">
+          A few words, if you like
+          <textarea name="message" maxLength={300} rows={3} />
+        </label>
+        <button className="button primary">Send request</button>
+      </form>
+    </Dialog>
+  );
+}
+
+function MarkDialog({ user, standing, close }: DialogProps & { standing: Standing }) {
+  const [, mark] = useMutation(gql.SetFollowMarkDocument);
+  const send = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    const change = { userId: user.id, special: form.get('special') === 'on', remark: String(form.get('remark')).trim() };
+    if (report(await mark(change), 'Noted. Only you see it.')) close();
+  };
+  return (
+    <Dialog title={`Mark ${user.name}`} close={close}>
+      <form onSubmit={send}>
+        <label className="choice">
+          <input type="checkbox" name="special" defaultChecked={standing.special ?? false} /> Special to me
+        </label>
+        <label className="field">
+          A remark that only you see
+          <input name="remark" maxLength={100} defaultValue={standing.remark ?? ''} />
+        </label>
+        <button className="button primary">Save</button>
+      </form>
+    </Dialog>
+  );
+}
+
+function BlockDialog({ user, standing, close }: DialogProps & { standing: Standing }) {
+  const [, block] = useMutation(gql.BlockDocument);
+  const [, remove] = useMutation(gql.RemoveFollowerDocument);
+  return (
+    <Dialog title={`Block ${user.name}?`} close={close}>
+      <p>Neither of you can follow the other, and neither sees the other in lists, searches and suggestions. Follows between you end.</p>
+      <div className="bar">
+        <button
+          type="button"
+          className="button danger"
+          onClick={async () => {
+            if (report(await block({ userId: user.id }), `You have blocked ${user.name}.`)) close();
+          }}
+        >
+          Block
+        </button>
+        {standing.followedBy && (
+          <button
+            type="button"
+            className="button"
+            onClick={async () => {
+              if (report(await remove({ userId: user.id }), `${user.name} does not follow you any more.`)) close();
+            }}
+          >
+            Only remove as a follower
+          </button>
+        )}
+        <button type="button" className="button" onClick={close}>
+          Leave it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+

@@ -1,0 +1,106 @@
+// The viewer's own profile, and who sees what of it.
+import { useState, type FormEvent } from 'react';
+import { useMutation, useQuery } from 'urql';
+import { sentence } from './client';
+import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type Visibility } from './gql';
+import { Face } from './people';
+import { Link, navigate } from './router';
+import { signOut } from './session';
+import { PageTitle, Skeleton, tell } from './ui';
+
+const audiences: [Visibility, string][] = [
+  ['EVERYONE', 'Everybody'],
+  ['FOLLOWERS', 'My followers'],
+  ['NOBODY', 'Only me'],
+];
+
+export function Settings() {
+  const [{ data }] = useQuery({ query: ViewerDocument });
+  const [, update] = useMutation(UpdateProfileDocument);
+  const [, end] = useMutation(SignOutEverywhereDocument);
+  const [face, setFace] = useState<string>();
+  const me = data?.viewer;
+  if (!me) return <Skeleton />;
+
+  const saved = ({ error }: { error?: Parameters<typeof sentence>[0] }) => tell(error ? sentence(error) : 'Saved.', error ? 'bad' : 'good');
+  const save = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    saved(await update({ name: String(form.get('name')), bio: String(form.get('bio')), avatarUrl: face }));
+  };
+  const saveSight = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    saved(
+      await update({
+        listVisibility: { followings: form.get('followings') as Visibility, followers: form.get('followers') as Visibility },
+        discoverable: form.get('discoverable') === 'on',
+      }),
+    );
+  };
+  const leave = async () => {
+    const { error } = await end({});
+    if (error) return tell(sentence(error), 'bad');
+    signOut();
+    navigate('/');
+  };
+  return (
+    <>
+      <PageTitle title="Settings" />
+      <form className="card" onSubmit={save} aria-label="Profile">
+        <h2>Profile</h2>
+        <div className="two">
+          <Face of={{ id: me.id, avatarUrl: face ?? me.avatarUrl }} size={64} />
+          <button type="button" className="button" onClick={() => setFace(`/faces/${Math.floor(Math.random() * 1e9)}.svg`)}>
+            Another face
+          </button>
+        </div>
+        <label className="field">
+          Name
+          <input name="name" defaultValue={me.name} maxLength={100} required />
+        </label>
+        <label className="field">
+          A few words on yourself
+          <textarea name="bio" defaultValue={me.bio ?? ''} maxLength={500} rows={3} />
+        </label>
+        <button className="button primary">Save profile</button>
+      </form>
+      <form className="card" onSubmit={saveSight} aria-label="Privacy">
+        <h2>Privacy</h2>
+        {(
+          [
+            ['followings', 'Who sees whom I follow', me.listVisibility.followings],
+            ['followers', 'Who sees who follows me', me.listVisibility.followers],
+          ] as const
+        ).map(([name, text, value]) => (
+          <label className="field" key={name}>
+            {text}
+            <select name={name} defaultValue={value}>
+              {audiences.map(([audience, label]) => (
+                <option key={audience} value={audience}>
+                  {label}
+                </option>
+              ))}
+            </select>
+          </label>
+        ))}
+        <label className="choice">
+          <input type="checkbox" name="discoverable" defaultChecked={me.discoverable ?? true} /> Suggest me to others
+        </label>
+        <div className="bar">
+          <button className="button primary">Save privacy</button>
+          <Link to="/blocked" className="button">
+            Blocked people
+          </Link>
+        </div>
+      </form>
+      <section className="card">
+        <h2>Sessions</h2>
+        <p className="quiet">Ends every session of yours on every device, this one included.</p>
+        <button type="button" className="button danger" onClick={leave}>
+          Sign out everywhere
+        </button>
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,171 @@
+// Whom one may like to follow, and why; and the first page after registering, which follows many at once.
+import { useState, type ReactNode } from 'react';
+import { useMutation, useQuery } from 'urql';
+import { sentence } from './client';
+import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, type SuggestionsQuery } from './gql';
+import { Endless, Face, Faces, FollowButton, Row } from './people';
+import { Link, navigate } from './router';
+import { Empty, Failure, Icon, PageTitle, Skeleton, present, tell } from './ui';
+
+type Edges = NonNullable<NonNullable<SuggestionsQuery['viewer']>['followSuggestions']>['edges'];
+type Suggestion = NonNullable<NonNullable<Edges>[number]>;
+
+/** Why somebody is suggested, as a sentence. */
+function Reason({ of }: { of: Suggestion }): ReactNode {
+  switch (of.reason) {
+    case 'PINNED':
+      return 'A good place to begin';
+    case 'POPULAR':
+      return 'Many people follow this one';
+  }
+  const via = present(of.via);
+  const others = of.mutualCount - via.length;
+  const first = via[0];
+  if (!first) return null;
+  return (
+    <Faces of={via}>
+      followed by {via.length === 1 || of.mutualCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
+      {of.mutualCount > 2 && ` and ${via.length - 1 + others} more you follow`}
+    </Faces>
+  );
+}
+
+// Whom the viewer has dismissed since the page was opened: gone at once, on every list.
+function useDismissed() {
+  const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set());
+  const [, send] = useMutation(DismissSuggestionDocument);
+  const dismiss = async (id: string) => {
+    setDismissed(new Set([...dismissed, id]));
+    const { error } = await send({ userId: id });
+    if (!error) return;
+    tell(sentence(error), 'bad');
+    setDismissed(new Set([...dismissed].filter(one => one !== id)));
+  };
+  return { dismissed, dismiss };
+}
+
+export function Suggestions() {
+  const { dismissed, dismiss } = useDismissed();
+  return (
+    <>
+      <PageTitle title="Discover" />
+      <p className="quiet">People whom those you follow, follow.</p>
+      <Endless
+        document={SuggestionsDocument}
+        variables={{ first: 20 }}
+        pick={data => {
+          const page = data.viewer?.followSuggestions;
+          return page ? { items: present(page.edges).filter(edge => edge.node), pageInfo: page.pageInfo } : null;
+        }}
+        id={edge => edge.node!.id}
+        keep={edge => !dismissed.has(edge.node!.id)}
+        row={edge => (
+          <Row
+            person={edge.node!}
+            note={<Reason of={edge} />}
+            actions={
+              <>
+                <FollowButton person={edge.node!} />
+                <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!.id)}>
+                  <Icon name="close" />
+                </button>
+              </>
+            }
+          />
+        )}
+        label="suggestions"
+        empty={<Empty icon="people" title="Nobody to suggest for now.">Follow a few people, and those whom they follow appear here.</Empty>}
+      />
+    </>
+  );
+}
+
+/** The best few, beside the feed. */
+export function SuggestionsBeside() {
+  const { dismissed, dismiss } = useDismissed();
+  const [{ data, fetching, error }] = useQuery({ query: SuggestionsDocument, variables: { first: 8 } });
+  const edges = present(data?.viewer?.followSuggestions?.edges).filter(edge => edge.node && !dismissed.has(edge.node.id));
+  if (error && !data) return null;
+  return (
+    <aside className="beside card" aria-labelledby="beside-title">
+      <header>
+        <h2 id="beside-title">You may like</h2>
+        <Link to="/suggestions">All</Link>
+      </header>
+      {!data && fetching && <Skeleton rows={4} />}
+      {edges.slice(0, 5).map(edge => (
+        <Row
+          key={edge.node!.id}
+          person={edge.node!}
+          note={<Reason of={edge} />}
+          actions={
+            <>
+              <FollowButton person={edge.node!} />
+              <button type="button" className="button plain" aria-label={`Do not suggest ${edge.node!.name}`} onClick={() => dismiss(edge.node!.id)}>
+                <Icon name="close" />
+              </button>
+            </>
+          }
+        />
+      ))}
+      {data && edges.length === 0 && <p className="quiet pad">Nobody to suggest for now.</p>}
+    </aside>
+  );
+}
+
+/** The first page of somebody new: choose, and follow all of them with one request. */
+export function Start() {
+  const [{ data, error, fetching }, ask] = useQuery({ query: SuggestionsDocument, variables: { first: 40 } });
+  const [, followMany] = useMutation(FollowManyDocument);
+  const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
+  const [busy, setBusy] = useState(false);
+  const people = present(data?.viewer?.followSuggestions?.edges).flatMap(edge => edge.node ?? []);
+  const chosen = people.filter(one => !without.has(one.id));
+  const toggle = (id: string) => {
+    const next = new Set(without);
+    if (!next.delete(id)) next.add(id);
+    setWithout(next);
+  };
+  const follow = async () => {
+    setBusy(true);
+    const { data: done, error: failed } = await followMany({ userIds: chosen.map(one => one.id) });
+    setBusy(false);
+    if (failed) return tell(sentence(failed), 'bad');
+    const outcomes = done?.followMany?.outcomes ?? [];
+    const refused = outcomes.filter(outcome => outcome.error);
+    tell(`You follow ${outcomes.filter(outcome => outcome.changed).length} people now.`);
+    if (refused[0]?.error) tell(`${refused.length} could not be followed: ${refused[0].error.message}.`, 'bad');
+    navigate('/');
+  };
+  if (error && !data) return <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} />;
+  return (
+    <>
+      <PageTitle title="Whom do you know?" />
+      <p className="quiet">These people are followed by many. Leave out whom you like, and follow the others at once.</p>
+      {!data && fetching && <Skeleton />}
+      <ul className="choices">
+        {people.map(one => (
+          <li key={one.id}>
+            <label>
+              <input type="checkbox" checked={!without.has(one.id)} onChange={() => toggle(one.id)} />
+              <Face of={one} size={40} />
+              <span>
+                <b>{one.name}</b>
+                <small className="quiet">{one.bio ?? `@${one.handle}`}</small>
+              </span>
+            </label>
+          </li>
+        ))}
+      </ul>
+      {data && people.length === 0 && <Empty icon="people" title="Nobody to suggest yet." />}
+      <div className="bar">
+        <button type="button" className="button primary" disabled={busy || chosen.length === 0} onClick={follow}>
+          {chosen.length === 1 ? 'Follow one person' : `Follow ${chosen.length} people`}
+        </button>
+        <Link to="/" className="button">
+          Not now
+        </Link>
+      </div>
+    </>
+  );
+}

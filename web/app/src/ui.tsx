@@ -1,0 +1,188 @@
+// What all pages are made of: messages, placeholders, dialogs.
+import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
+
+/** Icons are drawn here, a stroke each, in the colour of the text. */
+const icons = {
+  home: 'M3 11.5 12 4l9 7.5M5.5 9.5V20h13V9.5M10 20v-5.5h4V20',
+  people: 'M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7ZM2.5 20c.4-3.8 2.9-6 6.5-6s6.1 2.2 6.5 6M16 4.3a3.5 3.5 0 0 1 0 6.4M18.5 14.5c1.8.9 2.8 2.7 3 5.5',
+  picture: 'M6 8a2.2 2.2 0 1 0 0-4.4A2.2 2.2 0 0 0 6 8ZM18 10.5a2.2 2.2 0 1 0 0-4.4 2.2 2.2 0 0 0 0 4.4ZM9.5 20a2.2 2.2 0 1 0 0-4.4 2.2 2.2 0 0 0 0 4.4ZM8 6.5l8 1.5M7 8l2 7.5M16.5 10l-5.5 6',
+  inbox: 'M4 5h16v14H4ZM4 13h4.5l1 2.5h5l1-2.5H20',
+  mark: 'm12 3.8 2.5 5.2 5.7.8-4.1 4 1 5.7-5.1-2.7-5.1 2.7 1-5.7-4.1-4 5.7-.8Z',
+  settings: 'M4 7h9M17 7h3M4 17h3M11 17h9M15 9.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5ZM9 19.5a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5Z',
+  search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13ZM15.5 15.5 20.5 20.5',
+  heart: 'M12 20S4 15 4 9.3C4 6.8 5.9 5 8.1 5c1.7 0 3.1 1 3.9 2.5C12.8 6 14.2 5 15.9 5 18.1 5 20 6.8 20 9.3 20 15 12 20 12 20Z',
+  close: 'M6 6l12 12M18 6 6 18',
+  check: 'm5 12.5 4.5 4.5L19 7.5',
+  leave: 'M14 4H5v16h9M10 12h11M17.5 8.5 21 12l-3.5 3.5',
+  trash: 'M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7',
+} as const;
+
+export type IconName = keyof typeof icons;
+
+export function Icon({ name }: { name: IconName }) {
+  return (
+    <svg className="icon" viewBox="0 0 24 24" aria-hidden="true">
+      <path d={icons[name]} />
+    </svg>
+  );
+}
+
+/** The heading of a page. It takes the focus when the page changes, so that a screen reader begins there. */
+export function PageTitle({ title, children }: { title: string; children?: ReactNode }) {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useLayoutEffect(() => {
+    document.title = `${title} · Kith`;
+  }, [title]);
+  useEffect(() => {
+    if (pageHasChanged) heading.current?.focus({ preventScroll: true });
+    pageHasChanged = true;
+  }, []);
+  return (
+    <header className="page-title">
+      <h1 ref={heading} tabIndex={-1}>
+        {title}
+      </h1>
+      {children}
+    </header>
+  );
+}
+
+// The first page keeps the focus where the browser has it.
+let pageHasChanged = false;
+
+export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <Icon name={icon} />
+      <p className="empty-title">{title}</p>
+      {children && <div className="quiet">{children}</div>}
+    </div>
+  );
+}
+
+export function Failure({ text, retry }: { text: string; retry?: () => void }) {
+  return (
+    <div className="failure" role="alert">
+      <p>{text}</p>
+      {retry && (
+        <button type="button" className="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Rows of grey where rows of people will be, of the same height: nothing moves when they come. */
+export function Skeleton({ rows = 6 }: { rows?: number }) {
+  return (
+    <div className="skeletons" role="status" aria-label="Loading">
+      {Array.from({ length: rows }, (_, i) => (
+        <div key={i} className="row skeleton" aria-hidden="true">
+          <span className="face" />
+          <span className="lines">
+            <span />
+            <span />
+          </span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+// Messages at the edge of the page, which a screen reader says.
+type Note = { id: number; text: string; kind: 'good' | 'bad' };
+let notes: Note[] = [];
+let lastNote = 0;
+const noteListeners = new Set<() => void>();
+
+function setNotes(next: Note[]) {
+  notes = next;
+  for (const listener of noteListeners) listener();
+}
+
+export function tell(text: string, kind: Note['kind'] = 'good') {
+  const id = ++lastNote;
+  setNotes([...notes.slice(-2), { id, text, kind }]);
+  setTimeout(() => setNotes(notes.filter(note => note.id !== id)), 6_000);
+}
+
+export function Notes() {
+  const shown = useSyncExternalStore(
+    listener => {
+      noteListeners.add(listener);
+      return () => noteListeners.delete(listener);
+    },
+    () => notes,
+  );
+  return (
+    <div className="notes" role="status" aria-live="polite">
+      {shown.map(note => (
+        <p key={note.id} className={`note ${note.kind}`}>
+          {note.text}
+        </p>
+      ))}
+    </div>
+  );
+}
+
+/** A dialog of the browser's own, which keeps the focus inside and ends with Escape. */
+export function Dialog({ title, close, children }: { title: string; close: () => void; children: ReactNode }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} onClose={close} aria-label={title} className="dialog">
+      <header>
+        <h2>{title}</h2>
+        <button type="button" className="button plain" onClick={() => dialog.current?.close()} aria-label="Close">
+          <Icon name="close" />
+        </button>
+      </header>
+      {children}
+    </dialog>
+  );
+}
+
+/** Calls see when the element comes near the visible part of the page. */
+export function Sentinel({ see }: { see: () => void }) {
+  const element = useRef<HTMLDivElement>(null);
+  const latest = useRef(see);
+  latest.current = see;
+  useEffect(() => {
+    const watch = new IntersectionObserver(entries => entries.some(entry => entry.isIntersecting) && latest.current(), { rootMargin: '600px' });
+    watch.observe(element.current!);
+    return () => watch.disconnect();
+  }, []);
+  return <div ref={element} aria-hidden="true" className="sentinel" />;
+}
+
+/** The value as it was when it last stayed the same for a moment. */
+export function useSettled<T>(value: T, milliseconds = 200): T {
+  const [settled, settle] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(value), milliseconds);
+    return () => clearTimeout(timer);
+  }, [value, milliseconds]);
+  return settled;
+}
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+export const short = (n: number) => compact.format(n);
+
+const ages: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 31_536_000],
+  ['month', 2_592_000],
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+
+export function Age({ at }: { at: string }) {
+  const seconds = (Date.parse(at) - Date.now()) / 1000;
+  const [unit, length] = ages.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
+  const text = unit === 'second' ? 'just now' : relative.format(Math.round(seconds / length), unit);
+  return <time dateTime={at}>{text}</time>;
+}
+
+export const present = <T,>(list: readonly (T | null | undefined)[] | null | undefined): T[] => (list ?? []).filter((one): one is T => one != null);

@@ -1,0 +1,167 @@
+// What somebody sees who is not signed in: sign in, register, or be a user of the demo graph.
+import { useState, type FormEvent } from 'react';
+import { useMutation, useQuery, type CombinedError } from 'urql';
+import { Mark } from './app';
+import { sentence } from './client';
+import { DemoUsersDocument, LoginDocument, RegisterDocument } from './gql';
+import { Face } from './people';
+import { navigate } from './router';
+import { becomeDemoUser, demoUsers, signIn } from './session';
+import { PageTitle, Skeleton, present, short, tell } from './ui';
+
+export function Welcome() {
+  const [registers, setRegisters] = useState(false);
+  return (
+    <div className="welcome">
+      <div className="hero">
+        <Mark />
+        <PageTitle title="Kith" />
+        <p className="lead">Who follows whom, whom you have in common, and whom you may like to meet.</p>
+      </div>
+      <section className="card">
+        <div className="tabs" role="group" aria-label="Sign in or register">
+          <button type="button" aria-pressed={!registers} onClick={() => setRegisters(false)}>
+            Sign in
+          </button>
+          <button type="button" aria-pressed={registers} onClick={() => setRegisters(true)}>
+            Register
+          </button>
+        </div>
+        {registers ? <RegisterForm /> : <LoginForm />}
+      </section>
+      {demoUsers > 0 && <DemoUsers />}
+    </div>
+  );
+}
+
+type SessionPayload = { token: string; expiresAt: string; user: { id: string } | null } | null | undefined;
+
+/** Runs a form's mutation, and signs in with what it answers. */
+function useForm() {
+  const [problem, setProblem] = useState('');
+  const [busy, setBusy] = useState(false);
+  const submit = async (run: () => Promise<{ error?: CombinedError; session: SessionPayload }>, next: string) => {
+    setBusy(true);
+    setProblem('');
+    const { error, session } = await run();
+    setBusy(false);
+    if (error || !session?.user) return setProblem(sentence(error) || 'That did not work.');
+    navigate(next, { replace: true });
+    signIn({ token: session.token, expiresAt: session.expiresAt, userId: session.user.id });
+  };
+  return { problem, busy, submit };
+}
+
+function LoginForm() {
+  const [, login] = useMutation(LoginDocument);
+  const { problem, busy, submit } = useForm();
+  const send = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    void submit(async () => {
+      const { data, error } = await login({ handle: String(form.get('handle')).trim(), password: String(form.get('password')) });
+      return { error, session: data?.login };
+    }, '/');
+  };
+  return (
+    <form onSubmit={send} aria-label="Sign in">
+      <label className="field">
+        Handle
+        <input name="handle" autoComplete="username" autoCapitalize="none" spellCheck={false} required />
+      </label>
+      <label className="field">
+        Password
+        <input name="password" type="password" autoComplete="current-password" required />
+      </label>
+      <p className="problem" role="alert">
+        {problem}
+      </p>
+      <button className="button primary wide" disabled={busy}>
+        Sign in
+      </button>
+    </form>
+  );
+}
+
+function RegisterForm() {
+  const [, register] = useMutation(RegisterDocument);
+  const { problem, busy, submit } = useForm();
+  const send = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault();
+    const form = new FormData(event.currentTarget);
+    void submit(async () => {
+      const { data, error } = await register({
+        name: String(form.get('name')),
+        handle: String(form.get('handle')).trim(),
+        password: String(form.get('password')),
+      });
+      return { error, session: data?.register };
+    }, '/start');
+  };
+  return (
+    <form onSubmit={send} aria-label="Register">
+      <label className="field">
+        Name
+        <input name="name" autoComplete="name" maxLength={100} required />
+      </label>
+      <label className="field">
+        Handle
+        <input name="handle" autoComplete="username" autoCapitalize="none" spellCheck={false} pattern="[A-Za-z0-9_]{1,30}" maxLength={30} required />
+        <small className="quiet">Letters from a to z, digits and _</small>
+      </label>
+      <label className="field">
+        Password
+        <input name="password" type="password" autoComplete="new-password" minLength={8} maxLength={200} required />
+        <small className="quiet">At least 8 characters</small>
+      </label>
+      <p className="problem" role="alert">
+        {problem}
+      </p>
+      <button className="button primary wide" disabled={busy}>
+        Create an account
+      </button>
+    </form>
+  );
+}
+
+const demoPage = 12;
+
+function DemoUsers() {
+  const [from, setFrom] = useState(1);
+  const ids = Array.from({ length: Math.min(demoPage, demoUsers - from + 1) }, (_, i) => String(from + i));
+  const [{ data }] = useQuery({ query: DemoUsersDocument, variables: { ids } });
+  const become = async (id: string) => {
+    try {
+      await becomeDemoUser(id);
+      navigate('/', { replace: true });
+    } catch (problem) {
+      tell(problem instanceof Error ? problem.message : String(problem), 'bad');
+    }
+  };
+  const another = () => setFrom(1 + Math.floor(Math.random() * (demoUsers - demoPage)));
+  return (
+    <section className="card demo" aria-labelledby="demo-title">
+      <header>
+        <h2 id="demo-title">Or be somebody of the demo graph</h2>
+        <button type="button" className="button" onClick={another}>
+          Others
+        </button>
+      </header>
+      {data ? (
+        <ul className="demo-users">
+          {present(data.users).map(user => (
+            <li key={user.id}>
+              <button type="button" onClick={() => become(user.id)} data-user={user.handle}>
+                <Face of={user} size={48} />
+                <b>{user.name}</b>
+                <small className="quiet">{short(user.followerCount)} followers</small>
+              </button>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <Skeleton rows={4} />
+      )}
+    </section>
+  );
+}
