@@ -119,6 +119,7 @@ func (w *world) answers(t *rapid.T) []string {
 		`query($ids: [ID!]!) { users(ids: $ids) { ` + user + ` } }`: {"ids": ids},
 		`query($ids: [ID!]!) { users(ids: $ids) { followings { nodes { ` + user + ` theirs: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`: {"ids": ids},
 		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`:  {"ids": ids},
+		edgesAmong: {"ids": ids},
 		`{ searchUsers(prefix: "u") { nodes { ` + user + ` } } }`: nil,
 		`{ ` + people.String() + `}`:                              nil,
 	} {

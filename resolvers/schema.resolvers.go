@@ -61,6 +61,10 @@ func (r *queryResolver) Relationships(ctx context.Context, from []string, to []s
 	return relationshipsAt(ctx, func(i int) ast.Path { return below(ctx, i) })
 }
 
+func (r *queryResolver) EdgesAmong(ctx context.Context, ids []string) (*model.EdgesAmong, error) {
+	return r.edgesAmongAt(ctx, ids)
+}
+
 func (r *queryResolver) People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
 	return r.peopleAt(ctx, where, first, after)
 }

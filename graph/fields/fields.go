@@ -111,7 +111,7 @@ func Of(typeName, name string) *Field {
 // Types are all types, by name.
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
-	&user, &listVisibility, &relationship,
+	&user, &listVisibility, &relationship, &edgesAmong,
 	&userConnection, &userEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,

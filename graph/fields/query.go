@@ -23,8 +23,14 @@ var query = Type{Name: "Query", Fields: map[string]*Field{
 
 	"latestPosts": {Ahead: LatestPosts, Weight: 20}, // of all shards
 	"people":      {Weight: 200},                    // up to 16 lists
+	"edgesAmong":  {Weight: 1000},                   // up to 2,000 lists
 	"searchUsers": {Weight: 20},                     // handles in steps, of all shards
 	"consistency": {},
+}}
+
+var edgesAmong = Type{Name: "EdgesAmong", Fields: map[string]*Field{
+	"followings": {Length: 2000},
+	"complete":   {},
 }}
 
 var consistency = Type{Name: "Consistency", Fields: map[string]*Field{

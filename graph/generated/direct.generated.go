@@ -48,6 +48,7 @@ var queryRoots = direct.Roots[*executionContext]{
 	"usersByHandle": (*executionContext)._Query_usersByHandle,
 	"relationship":  (*executionContext)._Query_relationship,
 	"relationships": (*executionContext)._Query_relationships,
+	"edgesAmong":    (*executionContext)._Query_edgesAmong,
 	"people":        (*executionContext)._Query_people,
 	"searchUsers":   (*executionContext)._Query_searchUsers,
 	"consistency":   (*executionContext)._Query_consistency,
@@ -146,6 +147,10 @@ func (ec *executionContext) marshalODeletePostPayload2ᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalODismissSuggestionPayload2ᚖkithᚋgraphᚋmodelᚐDismissSuggestionPayload(ctx context.Context, sel ast.SelectionSet, v *model.DismissSuggestionPayload) graphql.Marshaler {
 	return direct.OptionalObject(ctx, sel, v, ec._DismissSuggestionPayload)
+}
+
+func (ec *executionContext) marshalOEdgesAmong2ᚖkithᚋgraphᚋmodelᚐEdgesAmong(ctx context.Context, sel ast.SelectionSet, v *model.EdgesAmong) graphql.Marshaler {
+	return direct.OptionalObject(ctx, sel, v, ec._EdgesAmong)
 }
 
 func (ec *executionContext) marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEditPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.EditPostPayload) graphql.Marshaler {

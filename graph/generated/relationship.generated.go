@@ -30,6 +30,52 @@ type RelationshipResolver interface {
 
 // region    **************************** field.gotpl *****************************
 
+func (ec *executionContext) _EdgesAmong_followings(ctx context.Context, field graphql.CollectedField, obj *model.EdgesAmong) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EdgesAmong_followings(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Followings, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v [][]int32) graphql.Marshaler {
+			return ec.marshalNInt2ᚕᚕint32ᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EdgesAmong_followings(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EdgesAmong", field, false, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _EdgesAmong_complete(ctx context.Context, field graphql.CollectedField, obj *model.EdgesAmong) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_EdgesAmong_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_EdgesAmong_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("EdgesAmong", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _Relationship_id(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -399,6 +445,49 @@ func (ec *executionContext) fieldContext_Relationship_receivedRequest(_ context.
 // endregion ************************** interface.gotpl ***************************
 
 // region    **************************** object.gotpl ****************************
+
+var edgesAmongImplementors = []string{"EdgesAmong"}
+
+func (ec *executionContext) _EdgesAmong(ctx context.Context, sel ast.SelectionSet, obj *model.EdgesAmong) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, edgesAmongImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("EdgesAmong")
+		case "followings":
+			out.Values[i] = ec._EdgesAmong_followings(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._EdgesAmong_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
 
 var relationshipImplementors = []string{"Relationship", "_Entity", "Node"}
 

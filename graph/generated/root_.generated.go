@@ -94,6 +94,11 @@ type ComplexityRoot struct {
 		Viewer func(childComplexity int) int
 	}
 
+	EdgesAmong struct {
+		Complete   func(childComplexity int) int
+		Followings func(childComplexity int) int
+	}
+
 	EditPostPayload struct {
 		Changed func(childComplexity int) int
 		Post    func(childComplexity int) int
@@ -313,6 +318,7 @@ type ComplexityRoot struct {
 
 	Query struct {
 		Consistency   func(childComplexity int) int
+		EdgesAmong    func(childComplexity int, ids []string) int
 		Entities      func(childComplexity int, representations []any) int
 		LatestPosts   func(childComplexity int, first *int32, after *string) int
 		Node          func(childComplexity int, id string) int
@@ -658,6 +664,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.DismissSuggestionPayload.Viewer(childComplexity), true
+
+	case "EdgesAmong.complete":
+		if e.ComplexityRoot.EdgesAmong.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EdgesAmong.Complete(childComplexity), true
+	case "EdgesAmong.followings":
+		if e.ComplexityRoot.EdgesAmong.Followings == nil {
+			break
+		}
+
+		return e.ComplexityRoot.EdgesAmong.Followings(childComplexity), true
 
 	case "EditPostPayload.changed":
 		if e.ComplexityRoot.EditPostPayload.Changed == nil {
@@ -1636,6 +1655,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Consistency(childComplexity), true
+	case "Query.edgesAmong":
+		if e.ComplexityRoot.Query.EdgesAmong == nil {
+			break
+		}
+
+		args, err := ec.field_Query_edgesAmong_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.EdgesAmong(childComplexity, args["ids"].([]string)), true
 	case "Query._entities":
 		if e.ComplexityRoot.Query.Entities == nil {
 			break
@@ -3513,6 +3543,18 @@ enum FollowStatus {
   "Each follows the other: they are friends."
   MUTUAL
 }
+
+"Who of some users follows whom of them: for a picture of a neighbourhood, or to group a list."
+type EdgesAmong {
+  """
+  For each of ` + "`" + `ids` + "`" + `, in their order: the places in ` + "`" + `ids` + "`" + `, from 0 and ascending, of those whom it follows. Empty for users
+  who are unknown or hidden. An edge is here if it is in a list that is open to the viewer: the followings of the one, or the
+  followers of the other.
+  """
+  followings: [[Int!]!]!
+  "False if lists were left out for the budget, or edges beyond 100,000."
+  complete: Boolean!
+}
 `, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
 Null stands here only with an error: all else has a value. ` + "`" + `levels` + "`" + ` are those of lists: 0 is the
@@ -3626,6 +3668,14 @@ type Query {
     to: [ID!]!
   ): [Relationship]! @cacheControl(maxAge: 10)
 
+  """
+  Who of some users follows whom of them, at most 2,000 users. One malformed id makes it BAD_USER_INPUT.
+  An id given twice counts at its first place.
+  """
+  edgesAmong(
+    "Ids of users, at most 2,000."
+    ids: [ID!]!
+  ): EdgesAmong @semanticNonNull @cacheControl(maxAge: 30)
   """
   All users that match a filter, by ascending id. Null if a list that the filter reads is not
   open to the viewer.
@@ -4165,6 +4215,16 @@ func (ec *executionContext) childFields_DismissSuggestionPayload(ctx context.Con
 		return ec.fieldContext_DismissSuggestionPayload_user(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type DismissSuggestionPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_EdgesAmong(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "followings":
+		return ec.fieldContext_EdgesAmong_followings(ctx, field)
+	case "complete":
+		return ec.fieldContext_EdgesAmong_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type EdgesAmong", field.Name)
 }
 
 func (ec *executionContext) childFields_EditPostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {

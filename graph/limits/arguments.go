@@ -18,6 +18,7 @@ const (
 const (
 	MaxIDs   = 500
 	MaxPairs = 2000
+	MaxAmong = 2000 // users of `edgesAmong`
 )
 
 // pageLength is what `first` or `last` asks for, the greater if both are there.

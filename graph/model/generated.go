@@ -83,6 +83,16 @@ type DismissSuggestionPayload struct {
 	User *User `json:"user,omitempty"`
 }
 
+// Who of some users follows whom of them: for a picture of a neighbourhood, or to group a list.
+type EdgesAmong struct {
+	// For each of `ids`, in their order: the places in `ids`, from 0 and ascending, of those whom it follows. Empty for users
+	// who are unknown or hidden. An edge is here if it is in a list that is open to the viewer: the followings of the one, or the
+	// followers of the other.
+	Followings [][]int32 `json:"followings"`
+	// False if lists were left out for the budget, or edges beyond 100,000.
+	Complete bool `json:"complete"`
+}
+
 // The result of editing a post.
 type EditPostPayload struct {
 	// False if nothing had to change.

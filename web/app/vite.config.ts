@@ -2,8 +2,8 @@ import { defineConfig } from 'vite';
 
 // Kith serves the page itself (web/page/app.html) and all built files from one folder whose name
 // is a hash of them, so they name one another by relative addresses.
-export default defineConfig({
-  base: './',
+export default defineConfig(({ command }) => ({
+  base: command === 'serve' ? '/app/' : './',
   build: {
     target: 'es2022',
     modulePreload: { polyfill: false },
@@ -16,6 +16,6 @@ export default defineConfig({
     },
   },
   worker: { format: 'es', rolldownOptions: { output: { entryFileNames: '[name]-[hash].js' } } },
-  // `npm run dev` serves index.html beside a gateway on its usual address.
-  server: { proxy: { '/graphql': { target: 'http://127.0.0.1:8080', ws: true }, '/faces': 'http://127.0.0.1:8080', '/app/demo-token': 'http://127.0.0.1:8080' } },
-});
+  // `npm run dev` shows the app at /app/ of its own port, beside a gateway with --demo on its usual address.
+  server: { proxy: { '^/(graphql|faces|app/demo-token)': { target: process.env.KITH ?? 'http://127.0.0.1:8080', ws: true, changeOrigin: true, rewriteWsOrigin: true } } },
+}));

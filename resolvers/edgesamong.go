@@ -1,0 +1,84 @@
+package resolvers
+
+import (
+	"context"
+
+	"kith/graph/limits"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// mostAmong is how many edges one answer of `edgesAmong` has at most: some 500 kB.
+const mostAmong = 100_000
+
+// edgesAmongAt answers `edgesAmong`.
+func (r *Resolver) edgesAmongAt(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
+	fetchQuery(ctx)
+	if err := checkLength("ids", len(texts), limits.MaxAmong); err != nil {
+		return nil, err
+	}
+	var ids distinct
+	places := make([]int, 0, len(texts)) // of the distinct ids, in the answer
+	for i, text := range texts {
+		id, err := parseUserID(text)
+		if err != nil {
+			return nil, err
+		}
+		ids.add(id, struct{}{})
+		if len(ids.keys) > len(places) {
+			places = append(places, i)
+		}
+	}
+	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
+	if err != nil {
+		return nil, err
+	}
+	open, err := openSides(ctx, ids.keys)
+	if err != nil {
+		return nil, err
+	}
+	visible := func(from, to int) bool { return open[from][storage.Forward] || open[to][storage.Inverse] }
+	found, err := graph.EdgesAmong(ctx, ids.keys, mostAmong, visible)
+	if err != nil {
+		return nil, err
+	}
+	answer := &model.EdgesAmong{Followings: make([][]int32, len(texts)), Complete: found.Complete}
+	for i := range answer.Followings {
+		answer.Followings[i] = []int32{}
+	}
+	for from, followings := range found.Followings {
+		on := make([]int32, len(followings))
+		for k, to := range followings {
+			on[k] = int32(places[to])
+		}
+		answer.Followings[places[from]] = on
+	}
+	return answer, nil
+}
+
+// openSides reports by side whether the lists of some users are open to the viewer.
+func openSides(ctx context.Context, ids []storage.UserID) ([][len(sides)]bool, error) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lists := make([]social.List, 0, len(sides)*len(ids))
+	for _, id := range ids {
+		lists = append(lists, bothLists(id)...)
+	}
+	l := loaders.For(ctx)
+	l.Dispatch(l.Users.Ask(ids), l.Counts.Ask(ids)) // the counts are asked for next
+	fetchOpen(ctx, a, lists)
+	e := accessOf(ctx)
+	open := make([][len(sides)]bool, len(ids))
+	for i, id := range ids {
+		for k, list := range bothLists(id) {
+			if open[i][k], err = e.isOpen(list); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return open, nil
+}

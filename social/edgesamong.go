@@ -1,0 +1,121 @@
+package social
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/idset"
+)
+
+// Among is who of some users follows whom of them.
+type Among struct {
+	// Followings are for each user the places of those whom it follows, ascending.
+	Followings [][]int
+
+	// Complete is false if lists were left out for the budget, or edges beyond those asked for.
+	Complete bool
+}
+
+// EdgesAmong returns who of some users, who are distinct, follows whom of them: at most so many edges, of
+// which visible says, by the places of both users, whether they may be shown. Hidden users follow nobody and
+// are followed by nobody.
+//
+// A list is taken from memory, read whole, or has the users looked up in it, whatever takes less. The shortest come
+// first, and those that the budget does not suffice for are left out.
+func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, visible func(from, to int) bool) (Among, error) {
+	places := make(map[storage.UserID]int, len(ids))
+	parts := make([]*part, 0, len(ids))
+	for i, id := range ids {
+		if !g.audience.Hides(id) {
+			places[id] = i
+			parts = append(parts, &part{List: List{storage.Forward, id}})
+		}
+	}
+	wanted := make([]storage.UserID, 0, len(parts))
+	for _, p := range parts {
+		wanted = append(wanted, p.Owner)
+	}
+	slices.Sort(wanted)
+	g.recall(ctx, parts)
+	g.measure(ctx, parts)
+	complete := g.readAmong(ctx, parts, wanted)
+
+	answer := Among{Followings: make([][]int, len(ids)), Complete: complete}
+	term := termOf(wanted)
+	edges := 0
+	for _, p := range parts {
+		if p.err != nil {
+			return Among{}, fmt.Errorf("read %s among %d users: %w", p.List, len(ids), p.err)
+		}
+		if p.set == nil {
+			continue
+		}
+		from := places[p.Owner]
+		followed, _ := idset.Select(idset.Term{All: []idset.Term{{Set: p.set}, {Set: term(p.set)}}}, 0, len(wanted))
+		var on []int
+		for _, id := range followed {
+			if to := places[id]; visible(from, to) {
+				on = append(on, to)
+			}
+		}
+		slices.Sort(on)
+		if rest := most - edges; len(on) > rest {
+			on, answer.Complete = on[:rest], false
+		}
+		edges += len(on)
+		answer.Followings[from] = on
+	}
+	return answer, nil
+}
+
+// readAmong reads the lists that are not in memory, as far as the budget goes, and reports whether
+// it went all the way.
+func (g *Graph) readAmong(ctx context.Context, parts []*part, wanted []storage.UserID) (complete bool) {
+	var missing, whole []*part
+	var probes []*probe
+	for _, p := range parts {
+		if p.set == nil && p.err == nil {
+			missing = append(missing, p)
+		}
+	}
+	slices.SortStableFunc(missing, func(a, b *part) int { return cmp.Compare(a.length, b.length) })
+	look := probeCost * len(wanted)
+	left := int(g.budget)
+	complete = true
+	for _, p := range missing {
+		rows := int(min(p.length, int64(look)))
+		if rows > left {
+			complete = false
+			break // those behind it take no less
+		}
+		left -= rows
+		if p.length <= int64(look) {
+			whole = append(whole, p)
+		} else {
+			probes = append(probes, &probe{part: p, ids: wanted})
+		}
+	}
+	g.read(ctx, whole)
+	g.lookUp(ctx, probes)
+	return complete
+}
+
+// termOf returns a function that makes a set of some ascending users to be compared with another
+// set: with the numbers of its directory, once for each.
+func termOf(ids []storage.UserID) func(*idset.Set) *idset.Set {
+	plain := idset.Of(ids)
+	known := map[*idset.Directory]*idset.Set{}
+	return func(with *idset.Set) *idset.Set {
+		dir := with.Directory()
+		if dir == nil {
+			return plain
+		}
+		if known[dir] == nil {
+			known[dir] = dir.Known(ids)
+		}
+		return known[dir]
+	}
+}
