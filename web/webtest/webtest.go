@@ -1,5 +1,5 @@
-// Package webtest drives the page at / in headless Chromium, as someone who opens it for
-// the first time.
+// Package webtest drives the pages in headless Chromium: the one at /, as someone who opens it for
+// the first time, and those of the app.
 package webtest
 
 import (
@@ -72,41 +72,26 @@ func Subscribe(t testing.TB, baseURL, subscription string, happen func(), text s
 // complaints, which say why, and the requests that left the gateway's origin.
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
 	t.Helper()
+	b := start(t, baseURL, limit)
+	v, end = b.visit("/" + query)
+	return v, b.rec, end
+}
+
+// start starts a browser with an empty profile, for some time at most. What the browser asks for itself (updates, the
+// time, its maker's accounts) belongs to its default context: it is not recorded, and finds no host.
+func start(t testing.TB, baseURL string, most time.Duration) *Browser {
+	t.Helper()
 	base, err := url.Parse(baseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec = record(t, base.Scheme+"://"+base.Host)
-	ctx := browse(t, rec.proxy.URL)
-	complaints := listen(t, ctx)
-	v = visit{TB: t, ctx: ctx}
-	v.do("open "+baseURL, chromedp.Navigate(rec.origin+"/"+query))
-	return v, rec, func() {
-		v.screenshot()
-		for _, c := range complaints() {
-			t.Errorf("console: %s", c)
-		}
-		for _, u := range rec.foreign() {
-			t.Errorf("request left the gateway's origin: %s", u)
-		}
-		if t.Failed() {
-			t.Logf("requests:\n%s", strings.Join(rec.requests(), "\n"))
-		}
-	}
-}
-
-// browse starts a browser with an empty profile and opens a tab whose every request goes
-// through proxy, those of its workers included.
-//
-// The tab has a browser context of its own, which carries the proxy. What the browser
-// asks for itself (updates, the time, its maker's accounts) belongs to the default
-// context: it is not recorded, and finds no host.
-func browse(t testing.TB, proxy string) context.Context {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(Chromium(t)),
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, // root in a container has no user namespace for it
-		chromedp.DisableGPU,
+		// WebGL without a graphics card.
+		chromedp.Flag("use-angle", "swiftshader"),
+		chromedp.Flag("enable-unsafe-swiftshader", true),
 		chromedp.WindowSize(1440, 900),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -114,7 +99,7 @@ func browse(t testing.TB, proxy string) context.Context {
 		chromedp.Flag("disable-features", "AutofillServerCommunication,Translate"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
 	t.Cleanup(stop) // waits for the browser to be gone, so that its profile can be removed
@@ -123,12 +108,34 @@ func browse(t testing.TB, proxy string) context.Context {
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatalf("start chromium: %v", err)
 	}
-	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
-		p.ProxyServer = proxy
+	return &Browser{TB: t, ctx: ctx, rec: record(t, base.Scheme+"://"+base.Host)}
+}
+
+// visit opens a tab whose every request goes through the recorder, those of its workers included. It
+// has a browser context of its own, which carries the proxy, and the storage of somebody new.
+func (b *Browser) visit(path string) (v visit, end func()) {
+	t := b.TB
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
+		p.ProxyServer = b.rec.proxy.URL
 		p.ProxyBypassList = "<-loopback>" // loopback goes through it as well
 	}))
 	t.Cleanup(cancel)
-	return ctx
+	complaints := listen(t, ctx)
+	v = visit{TB: t, ctx: ctx}
+	v.do("open "+path, chromedp.Navigate(b.rec.origin+path))
+	return v, func() {
+		v.screenshot()
+		for _, c := range complaints() {
+			t.Errorf("console: %s", c)
+		}
+		for _, u := range b.rec.foreign() {
+			t.Errorf("request left the gateway's origin: %s", u)
+		}
+		if t.Failed() {
+			t.Logf("requests:\n%s", strings.Join(b.rec.requests(), "\n"))
+		}
+	}
 }
 
 // listen collects what the page reports as wrong: uncaught exceptions, and errors and

@@ -23,7 +23,7 @@ export const relationOf = (viewerId: string | undefined, id: string, status: Fol
 
 type Node = NonNullable<NonNullable<NonNullable<NonNullable<CircleQuery['user']>['followings']>['nodes']>[number]>;
 
-const someone = (viewerId: string | undefined, node: Omit<Node, 'viewerRelationship'> & Partial<Pick<Node, 'viewerRelationship'>>): Someone => ({
+const someone = (viewerId: string | undefined, node: Node): Someone => ({
   id: node.id,
   handle: node.handle,
   name: node.name,
@@ -41,10 +41,11 @@ export async function circleOf(client: Client, viewerId: string | undefined, id:
     if (result.error) throw result.error;
     const user = result.data?.user;
     if (!user) throw new Error('There is no such person.');
+    if (!user.followings) throw new Error(`${user.name} does not show whom they follow.`);
     if (!people.size) people.set(user.id, someone(viewerId, user));
-    for (const node of present(user.followings?.nodes)) if (people.size < most) people.set(node.id, someone(viewerId, node));
+    for (const node of present(user.followings.nodes)) if (people.size < most) people.set(node.id, someone(viewerId, node));
     said(people.size);
-    after = user.followings?.pageInfo.hasNextPage && people.size < most ? user.followings.pageInfo.endCursor : null;
+    after = user.followings.pageInfo.hasNextPage && people.size < most ? user.followings.pageInfo.endCursor : null;
   } while (after);
   return [...people.values()];
 }

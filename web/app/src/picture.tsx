@@ -113,8 +113,8 @@ function Canvas({ shown, filter, chosen, choose }: CanvasProps) {
 
   useEffect(() => {
     sigma.current?.refresh({ skipIndexation: true });
-    if (chosen && graph.hasNode(chosen)) void sigma.current?.getCamera().animate(placeOf(sigma.current, chosen), { duration: isCalm() ? 0 : 350 });
-  }, [filter, chosen, focus]);
+    if (focus && graph.hasNode(focus)) void sigma.current?.getCamera().animate(placeOf(sigma.current, focus), { duration: isCalm() ? 0 : 350 });
+  }, [filter, focus]);
 
   // A follow from the card beside it changes the colour here.
   const [{ data }] = useQuery({ query: CardDocument, variables: { id: chosen ?? '' }, pause: !chosen });
@@ -298,12 +298,16 @@ function Chosen({ shown, chosen, choose, expand }: ChosenProps) {
           {person.bio && <small>{person.bio}</small>}
           <div className="bar">
             <FollowButton person={person} />
-            <button type="button" className="button" onClick={() => navigate(person.id === session?.userId ? '/picture' : `/picture/${person.id}`)}>
-              Walk here
-            </button>
-            <button type="button" className="button" onClick={() => expand(person.id)}>
-              Expand
-            </button>
+            {person.id !== shown?.people[0]?.id && (
+              <>
+                <button type="button" className="button" onClick={() => navigate(person.id === session?.userId ? '/picture' : `/picture/${person.id}`)}>
+                  Walk here
+                </button>
+                <button type="button" className="button" onClick={() => expand(person.id)}>
+                  Expand
+                </button>
+              </>
+            )}
             <button type="button" className="button plain" onClick={() => choose(null)}>
               Everybody
             </button>

@@ -1,0 +1,143 @@
+package webtest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// A Browser is a headless Chromium whose tabs may ask one gateway only.
+type Browser struct {
+	testing.TB
+	ctx context.Context
+	rec *recorder
+}
+
+// Open starts a browser in front of the gateway at baseURL. It ends with the test, or after so long.
+func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
+	t.Helper()
+	return start(t, baseURL, most)
+}
+
+// A Tab is a page that somebody new has opened: no tab knows what another has stored. What its console complains of, and
+// requests to other origins, fail the test in the end.
+type Tab struct{ visit }
+
+// Tab opens a path.
+func (b *Browser) Tab(path string) *Tab {
+	b.Helper()
+	v, end := b.visit(path)
+	b.Cleanup(end)
+	return &Tab{v}
+}
+
+// Go opens another path in the tab.
+func (v *Tab) Go(b *Browser, path string) {
+	v.Helper()
+	v.do("go to "+path, chromedp.Navigate(b.rec.origin+path))
+}
+
+// Until waits for a JavaScript condition to hold.
+func (v *Tab) Until(what, condition string) {
+	v.Helper()
+	v.until(what, condition)
+}
+
+// Sees waits until the page shows a text.
+func (v *Tab) Sees(text string) {
+	v.Helper()
+	v.until("the page shows "+text, fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+}
+
+// Text returns the value of a JavaScript expression that is a string.
+func (v *Tab) Text(expression string) string {
+	v.Helper()
+	return v.text(expression)
+}
+
+// Press clicks the button, link or label of a name: what a screen reader says.
+func (v *Tab) Press(name string) {
+	v.Helper()
+	find := fmt.Sprintf(`(() => {
+		document.querySelector("[data-pressed]")?.removeAttribute("data-pressed");
+		const all = [...document.querySelectorAll("button, a, label, summary")].filter(e => e.checkVisibility());
+		const found = all.find(e => (e.getAttribute("aria-label") ?? e.textContent).trim() === %q);
+		if (!found || found.disabled) return false;
+		found.setAttribute("data-pressed", "");
+		return true;
+	})()`, name)
+	v.until("there is "+name, find)
+	v.do("press "+name, chromedp.Click(chromedp.CSS("[data-pressed]")))
+}
+
+// Type writes into the field that a selector finds.
+func (v *Tab) Type(selector, text string) {
+	v.Helper()
+	v.do("type into "+selector, chromedp.SendKeys(chromedp.CSS(selector), text))
+}
+
+// Keys presses keys, wherever the focus is.
+func (v *Tab) Keys(keys string) {
+	v.Helper()
+	v.do("press keys", chromedp.KeyEvent(keys))
+}
+
+// Looks sets the size of the page and the colour scheme, "light" or "dark", without motion.
+func (v *Tab) Looks(width, height int64, scheme string) {
+	v.Helper()
+	media := func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}})
+		return chromedp.Void{}, err
+	}
+	v.do("set size and scheme", chromedp.EmulateViewport(width, height), media)
+}
+
+// Axe runs axe-core, whose source is given, and returns what it finds wrong with the page.
+func (v *Tab) Axe(source string) (violations []string) {
+	v.Helper()
+	const run = `axe.run(document, {resultTypes: ["violations"]}).then(r => JSON.stringify(r.violations.map(v =>
+		v.id + ": " + v.help + ": " + v.nodes.map(n => n.html.slice(0, 200) + " " + n.failureSummary).join("; "))))`
+	await := func(p *runtime.EvaluateParams) { yes := true; p.AwaitPromise = &yes }
+	if _, err := chromedp.Run(v.ctx, chromedp.Evaluate[any](source+";0")); err != nil {
+		v.Fatalf("load axe: %v", err)
+	}
+	text, err := chromedp.Run(v.ctx, chromedp.Evaluate[string](run, await))
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &violations)
+	}
+	if err != nil {
+		v.Fatalf("run axe: %v", err)
+	}
+	return violations
+}
+
+// Picture writes the page as it is to a file, as WebP.
+func (v *Tab) Picture(file string) {
+	v.Helper()
+	shoot := chromedp.Action[[]byte](func(ctx context.Context, t *chromedp.Target) ([]byte, error) {
+		quality := int64(85)
+		shot, err := cdp.Call(ctx, t, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: &quality})
+		if err != nil {
+			return nil, err
+		}
+		return shot.Data, nil
+	})
+	picture, err := chromedp.Run(v.ctx, shoot)
+	if err == nil {
+		err = os.WriteFile(file, picture, 0o644)
+	}
+	if err != nil {
+		v.Errorf("take the picture: %v", err)
+	}
+}
