@@ -49,7 +49,7 @@ test-race: assets ## once more, under the race detector, where things happen at 
 	@scripts/install-test-deps.sh
 	@scripts/test.sh race
 
-test-clients: ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, recipes for Relay and Hive (a minute or two the first time)
+test-clients: assets ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, recipes for Relay and Hive, axe on the app (a minute or two the first time)
 	@scripts/test.sh clients
 
 test-all: assets ## both, with the long tests
@@ -97,8 +97,9 @@ $(GOLANGCI):
 vulncheck: ## known vulnerabilities in what the code calls; asks vuln.go.dev
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
 
-picture: web ## the README's picture of GraphiQL, taken anew (needs Chromium)
+picture: web ## the pictures of GraphiQL and of the app, taken anew (needs Chromium)
 	KITH_TEST_PICTURE=1 go test ./docs -run '^TestPictureOfGraphiQL$$' -count=1
+	KITH_TEST_PICTURE=1 go test ./internal/app -run '^TestPicturesForTheDocuments$$' -count=1
 
 release: ## archives for Linux and macOS in dist/, of the commit's tag (VERSION=0.1.0)
 	@$(release)

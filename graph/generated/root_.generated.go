@@ -2932,7 +2932,7 @@ type Mutation {
     name: String
     "A few words on oneself. An empty text removes it; left out: as it is."
     bio: String
-    "The address of a picture. An empty text removes it; left out: as it is."
+    "The address of a picture, or a face such as ` + "`" + `/faces/42.svg` + "`" + `. An empty text removes it; left out: as it is."
     avatarUrl: String
     "Who may see the two lists; a list that is left out stays as it is."
     listVisibility: ListVisibilityInput
@@ -3880,7 +3880,7 @@ type User implements Node {
   name: String!
   "A few words on oneself, at most 500 characters; null if there are none."
   bio: String
-  "The address of a picture; null if there is none."
+  "The address of a picture, or the path of a face that every gateway draws, such as ` + "`" + `/faces/42.svg` + "`" + `; null if there is none."
   avatarUrl: String
   "When the user was created."
   createdAt: DateTime!

@@ -46,16 +46,21 @@ func (v *Tab) Go(b *Browser, path string) {
 	v.do("go to "+path, chromedp.Navigate(b.rec.origin+path))
 }
 
+// patience is for one condition: it is only reached when something is wrong.
+const patience = 40 * time.Second
+
 // Until waits for a JavaScript condition to hold.
 func (v *Tab) Until(what, condition string) {
 	v.Helper()
-	v.until(what, condition)
+	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	defer cancel()
+	visit{v.TB, ctx}.until(what, condition)
 }
 
 // Sees waits until the page shows a text.
 func (v *Tab) Sees(text string) {
 	v.Helper()
-	v.until("the page shows "+text, fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+	v.Until("the page shows "+text, fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
 }
 
 // Text returns the value of a JavaScript expression that is a string.
@@ -64,19 +69,17 @@ func (v *Tab) Text(expression string) string {
 	return v.text(expression)
 }
 
-// Press clicks the button, link or label of a name: what a screen reader says.
+// Press clicks the button, link or label of a name: what a screen reader says. It finds and clicks in one step, because lists
+// may move while something arrives live.
 func (v *Tab) Press(name string) {
 	v.Helper()
-	find := fmt.Sprintf(`(() => {
-		document.querySelector("[data-pressed]")?.removeAttribute("data-pressed");
-		const all = [...document.querySelectorAll("button, a, label, summary")].filter(e => e.checkVisibility());
+	v.Until("there is "+name, fmt.Sprintf(`(() => {
+		const all = [...document.querySelectorAll("button, a, label")].filter(e => e.checkVisibility());
 		const found = all.find(e => (e.getAttribute("aria-label") ?? e.textContent).trim() === %q);
 		if (!found || found.disabled) return false;
-		found.setAttribute("data-pressed", "");
+		found.click();
 		return true;
-	})()`, name)
-	v.until("there is "+name, find)
-	v.do("press "+name, chromedp.Click(chromedp.CSS("[data-pressed]")))
+	})()`, name))
 }
 
 // Type writes into the field that a selector finds.
@@ -140,4 +143,18 @@ func (v *Tab) Picture(file string) {
 	if err != nil {
 		v.Errorf("take the picture: %v", err)
 	}
+}
+
+// Run runs JavaScript in the page and waits until its promise, if it is one, has settled.
+func (v *Tab) Run(what, script string) {
+	v.Helper()
+	await := func(p *runtime.EvaluateParams) { yes := true; p.AwaitPromise = &yes }
+	if _, err := chromedp.Run(v.ctx, chromedp.Evaluate[string]("(async () => { "+script+"; return '' })()", await)); err != nil {
+		v.Fatalf("%s: %v", what, err)
+	}
+}
+
+// For is the same browser in a test below the one that has opened it: its tabs report there.
+func (b *Browser) For(t testing.TB) *Browser {
+	return &Browser{TB: t, ctx: b.ctx, rec: b.rec}
 }

@@ -73,8 +73,13 @@ func Subscribe(t testing.TB, baseURL, subscription string, happen func(), text s
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
 	t.Helper()
 	b := start(t, baseURL, limit)
-	v, end = b.visit("/" + query)
-	return v, b.rec, end
+	v, report := b.visit("/" + query)
+	return v, b.rec, func() {
+		report()
+		if t.Failed() {
+			t.Logf("requests:\n%s", strings.Join(b.rec.requests(), "\n"))
+		}
+	}
 }
 
 // start starts a browser with an empty profile, for some time at most. What the browser asks for itself (updates, the
@@ -131,9 +136,6 @@ func (b *Browser) visit(path string) (v visit, end func()) {
 		}
 		for _, u := range b.rec.foreign() {
 			t.Errorf("request left the gateway's origin: %s", u)
-		}
-		if t.Failed() {
-			t.Logf("requests:\n%s", strings.Join(b.rec.requests(), "\n"))
 		}
 	}
 }

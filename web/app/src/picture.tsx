@@ -109,7 +109,7 @@ function Canvas({ shown, filter, chosen, choose }: CanvasProps) {
   looks.current = { filter, focus };
 
   useSigma(container, sigma, graph, looks, choose, setFailed);
-  useLayout(graph, shown);
+  const laid = useLayout(graph, shown);
 
   useEffect(() => {
     sigma.current?.refresh({ skipIndexation: true });
@@ -125,7 +125,7 @@ function Canvas({ shown, filter, chosen, choose }: CanvasProps) {
   }, [chosen, standing]);
 
   return (
-    <div className="canvas" ref={container} role="img" aria-label="Picture of who follows whom. The list beside it has the same people." data-nodes={shown?.people.length ?? 0}>
+    <div className="canvas" ref={container} role="img" aria-label="Picture of who follows whom. The list beside it has the same people." data-nodes={shown?.people.length ?? 0} data-laid={laid} data-colours={new Set(shown?.people.map(one => one.relation)).size}>
       {failed && <p className="pad quiet">This browser cannot draw the picture (it needs WebGL). The list has the same people.</p>}
     </div>
   );
@@ -225,10 +225,12 @@ function useSigma(container: RefObject<HTMLDivElement | null>, sigma: RefObject<
   }, [graph]);
 }
 
-/** Puts people and follows into the graph, and lets the worker find their places. */
+/** Puts people and follows into the graph, and lets the worker find their places; reports whether it has. */
 function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
+  const [laid, setLaid] = useState(false);
   useEffect(() => {
     if (!shown) return;
+    setLaid(false);
     const { people, follows } = shown;
     const begin = new Float32Array(2 * people.length);
     people.forEach((one, i) => {
@@ -248,6 +250,7 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
     worker.onmessage = ({ data: { positions, done } }: MessageEvent<LayoutStep>) => {
       if (done) worker.terminate();
       if (isCalm() && !done) return;
+      if (done) setLaid(true);
       graph.updateEachNodeAttributes((id, attributes) => {
         const i = places.get(id);
         return i === undefined ? attributes : { ...attributes, x: positions[2 * i]!, y: positions[2 * i + 1]! };
@@ -257,6 +260,7 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
     worker.postMessage({ pairs, positions: begin, steps: people.length > 800 ? 260 : 400 } satisfies LayoutTask);
     return () => worker.terminate();
   }, [graph, shown]);
+  return laid;
 }
 
 type ChosenProps = { shown?: Neighbourhood; chosen: string | null; choose: (id: string | null) => void; expand: (id: string) => void };

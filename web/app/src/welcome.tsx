@@ -77,7 +77,7 @@ function LoginForm() {
         {problem}
       </p>
       <button className="button primary wide" disabled={busy}>
-        Sign in
+        Sign in to Kith
       </button>
     </form>
   );

@@ -1,0 +1,363 @@
+// Package app_test drives the web app as people do: in browsers, on a gateway with the demo graph.
+package app_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp/kb"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/web"
+	"kith/web/webtest"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// site is a gateway and a browser in front of it.
+type site struct {
+	*kithtest.Gateway
+	browser *webtest.Browser
+}
+
+func open(t *testing.T, most time.Duration) site {
+	t.Helper()
+	if !web.HasApp(web.Assets()) {
+		webtest.Missing(t, "the app has not been built: make web")
+	}
+	webtest.Chromium(t)
+	g := kithtest.Start(t, kithtest.Args("--demo"))
+	return site{g, webtest.Open(t, g.URL, most)}
+}
+
+// as opens a page of the app as a user of the demo graph.
+func (s site) as(user int, path string) *webtest.Tab {
+	s.browser.Helper()
+	tab := s.browser.Tab("/app/")
+	tab.Run("sign in", fmt.Sprintf(`
+		const answer = await fetch("/app/demo-token?user=%[1]d", {method: "POST"});
+		localStorage.setItem("kith-session", JSON.stringify({...await answer.json(), userId: "%[1]d"}))`, user))
+	tab.Go(s.browser, "/app"+path)
+	tab.Until("somebody is signed in", `document.querySelector(".me b")`)
+	return tab
+}
+
+// handle is that of a demo user.
+func (s site) handle(t *testing.T, user int) (handle, name string) {
+	t.Helper()
+	var answer struct{ User struct{ Handle, Name string } }
+	s.Query(t, `query($id: ID!) { user(id: $id) { handle name } }`, map[string]any{"id": user}, &answer)
+	return answer.User.Handle, answer.User.Name
+}
+
+// count is what a tab of a profile says: "followers", "following" or "friends".
+func count(list string) string {
+	return fmt.Sprintf(`Number(document.querySelector(".tabs a[href$='/%s']")?.dataset.count)`, list)
+}
+
+func TestApp(t *testing.T) {
+	t.Parallel()
+	s := open(t, 4*time.Minute)
+	of := func(t *testing.T) site { return site{s.Gateway, s.browser.For(t)} }
+	// First those that wait until their subscriptions are taken, of which the gateway says how many there are.
+	t.Run("two follow each other live", func(t *testing.T) { live(t, of(t)) })
+	t.Run("requests", func(t *testing.T) { requests(t, of(t)) })
+	for name, test := range map[string]func(*testing.T, site){
+		"register, follow many, post":  registers,
+		"be a demo user":               isSomebody,
+		"lists go on and are searched": lists,
+		"follows do not flicker":       follows,
+		"blocks, marks and privacy":    keepsOut,
+		"suggestions":                  suggestions,
+		"in common":                    common,
+		"the picture":                  picture,
+		"keyboard":                     keyboard,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, of(t))
+		})
+	}
+}
+
+// subscribed waits until the gateway has so many subscriptions.
+func (s site) subscribed(t *testing.T, n int) {
+	t.Helper()
+	line := fmt.Sprintf("\nkith_subscription_operations %d\n", n)
+	s.Until(t, "have all subscriptions", func() bool {
+		_, metrics := s.Get(t, "/metrics")
+		return strings.Contains(metrics, line)
+	})
+}
+
+func registers(t *testing.T, s site) {
+	tab := s.browser.Tab("/app/")
+	tab.Press("Register")
+	tab.Type(`input[name="name"]`, "Nadia Berg")
+	tab.Type(`input[name="handle"]`, "maya_okafor")
+	tab.Type(`input[name="password"]`, "correct horse battery")
+	tab.Press("Create an account")
+	tab.Until("the handle is refused", `document.querySelector(".problem").textContent.length > 5`)
+	tab.Type(`input[name="handle"]`, "_nadia")
+	tab.Press("Create an account")
+
+	tab.Sees("Whom do you know?")
+	tab.Until("people are suggested", `document.querySelectorAll(".choices li").length == 40`)
+	first := tab.Text(`document.querySelector(".choices b").textContent`)
+	tab.Run("leave out the first", `document.querySelector(".choices input").click()`)
+	tab.Press("Follow 39 people")
+	tab.Sees("You follow 39 people now.")
+	tab.Until("their posts are there", `document.querySelectorAll(".post").length >= 10`)
+
+	tab.Type("textarea", "Good morning from a test")
+	tab.Press("Post")
+	tab.Sees("Your followers see it now.")
+	tab.Go(s.browser, "/app/u/maya_okafor_nadia")
+	tab.Sees("Good morning from a test")
+	tab.Until("39 are counted", count("following")+" === 39")
+	tab.Press("39 Following")
+	tab.Until("they are listed", `document.querySelectorAll(".row[data-user]").length >= 30`)
+	if strings.Contains(tab.Text(`document.querySelector(".list").innerText`), first) {
+		t.Errorf("%s was left out, and is followed", first)
+	}
+
+	tab.Press("Sign out")
+	tab.Type(`input[name="handle"]`, "maya_okafor_nadia")
+	tab.Type(`input[name="password"]`, "wrong horse battery")
+	tab.Press("Sign in to Kith")
+	tab.Until("the password is refused", `document.querySelector(".problem").textContent.length > 5`)
+	tab.Run("empty the field", `document.querySelector("input[name=password]").select()`)
+	tab.Type(`input[name="password"]`, "correct horse battery")
+	tab.Press("Sign in to Kith")
+	tab.Until("Nadia is back", `document.querySelector(".me b")?.textContent === "Nadia Berg"`)
+}
+
+func isSomebody(t *testing.T, s site) {
+	tab := s.browser.Tab("/app/")
+	tab.Until("faces are drawn", `document.querySelector("button[data-user=mateo_silva] img")?.naturalWidth > 0`)
+	tab.Run("be Mateo", `document.querySelector("button[data-user=mateo_silva]").click()`)
+	tab.Until("Mateo is signed in", `document.querySelector(".me b")?.textContent === "Mateo Silva"`)
+	tab.Go(s.browser, "/app/u/maya_okafor")
+	tab.Until("who of her followers Mateo knows", `/followed by \d+ you know/.test(document.body.innerText)`)
+	tab.Run("see them", `document.querySelector(".known").click()`)
+	tab.Until("they are listed", `document.querySelectorAll(".row[data-user]").length >= 3`)
+	for _, list := range []string{"following", "followers", "friends"} {
+		tab.Run("open "+list, fmt.Sprintf(`document.querySelector(".tabs a[href$='/%s']").click()`, list))
+		tab.Until(list+" are all there", fmt.Sprintf(`(scrollTo(0, 1e9), document.querySelectorAll(".row[data-user]").length === %s)`, count(list)))
+	}
+}
+
+func lists(t *testing.T, s site) {
+	var answer struct {
+		People struct {
+			Nodes []struct {
+				Handle        string
+				FollowerCount int
+			}
+		}
+	}
+	s.Query(t, `{ people(where: {followedBy: 1}, first: 100) { nodes { handle followerCount } } }`, nil, &answer)
+	most := answer.People.Nodes[0]
+	for _, one := range answer.People.Nodes {
+		if one.FollowerCount > most.FollowerCount {
+			most = one
+		}
+	}
+	tab := s.browser.Tab("/app/u/" + most.Handle + "/followers") // signed in as nobody
+	rows := `document.querySelectorAll(".row[data-user]").length`
+	tab.Until("the first page", rows+" >= 30")
+	last := fmt.Sprintf("%d", most.FollowerCount)
+	tab.Until("all as one scrolls", `(scrollTo(0, 1e9), `+rows+` === `+last+`)`)
+	name := tab.Text(`[...document.querySelectorAll(".row .name")].at(-1).textContent`)
+	tab.Go(s.browser, "/app/u/"+most.Handle+"/followers")
+	tab.Until("the first page again", rows+" >= 30")
+	tab.Type(`input[type="search"]`, name)
+	tab.Until("the last of them is found", fmt.Sprintf(`%s > 0 && [...document.querySelectorAll(".row .name")].every(e => e.textContent === %q)`, rows, name))
+}
+
+// follows holds the mutation back, and notes all that the button says: it shows the follow at once, and
+// never anything else until it is clicked again.
+func follows(t *testing.T, s site) {
+	handle, name := s.handle(t, 77)
+	tab := s.as(100, "/u/"+handle)
+	tab.Until("the button", `document.querySelector(".head-actions .follow")?.dataset.following === "false"`)
+	tab.Run("hold mutations back", `
+		const send = window.fetch;
+		window.held = [];
+		window.fetch = (...all) => all[1]?.body?.includes("mutation") ? new Promise(go => held.push(() => go(send(...all)))) : send(...all);
+		window.said = [];
+		const note = () => { const now = document.querySelector(".head-actions .follow").dataset.following; if (said.at(-1) !== now) said.push(now); };
+		note();
+		new MutationObserver(note).observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})`)
+	before := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
+	tab.Press("Follow: " + name)
+	tab.Until("it shows at once", `document.querySelector(".head-actions .follow").dataset.following === "true" && held.length === 1`)
+	if after := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`); after == before {
+		t.Errorf("%s followers before and after", after)
+	}
+	// What is read meanwhile may be of before, and must not show so.
+	tab.Run("read a list", `document.querySelector(".tabs a[href$='/followers']").click()`)
+	tab.Run("let it go", `held.shift()()`)
+	tab.Until("the follower is on it", `document.querySelectorAll(".row[data-user]").length > 0`)
+
+	// Three clicks are sent one after another, and the last one counts.
+	tab.Run("three clicks", `for (let i = 0; i < 3; i++) { document.querySelector(".head-actions .follow").click(); await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); }`)
+	for range 3 {
+		tab.Until("the next one is sent", `held.length === 1`)
+		tab.Run("let it go", `held.shift()()`)
+	}
+	tab.Until("unfollowed", `held.length === 0 && document.querySelector(".head-actions .follow").dataset.following === "false"`)
+	tab.Until("and so says the gateway", fmt.Sprintf(`%s === %q`, `document.querySelector(".tabs a[href$='/followers']").dataset.count`, before))
+	if said := tab.Text(`said.join(" ")`); said != "false true false true false" {
+		t.Errorf("the button said %s", said)
+	}
+}
+
+func live(t *testing.T, s site) {
+	_, mine := s.handle(t, 200)
+	yours, name := s.handle(t, 300)
+	a := s.as(200, "/u/"+yours)
+	b := s.as(300, "/u/"+yours)
+	before := b.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
+	s.subscribed(t, 3+2) // a watches b's profile, too
+	a.Press("Follow: " + name)
+	b.Sees(mine + " follows you now.")
+	b.Until("the count has risen", count("followers")+" === "+before+" + 1")
+	b.Run("see the followers", `document.querySelector(".tabs a[href$='/followers']").click()`)
+	b.Press("Follow back: " + mine)
+	a.Until("a sees that they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
+	a.Sees(name + " follows you now.")
+	b.Press("Friends: " + mine)
+	a.Until("a sees that they are not any more", `document.querySelector(".head-actions .follow").textContent === "Following"`)
+	if b.Text(`document.querySelector(".row .follow").textContent`) == "Friends" {
+		t.Error("b still calls them friends")
+	}
+}
+
+func requests(t *testing.T, s site) {
+	_, mine := s.handle(t, 400)
+	yours, name := s.handle(t, 500)
+	a := s.as(400, "/u/"+yours)
+	b := s.as(500, "/requests")
+	b.Sees("Nobody waits for you.")
+	s.subscribed(t, 3+2)
+	a.Press("Ask to be friends")
+	a.Type("dialog textarea", "We met on the train")
+	a.Press("Send request")
+	a.Sees("Withdraw request")
+	b.Sees(mine + " wants to be friends.")
+	b.Sees("We met on the train")
+	b.Until("one is counted", `document.querySelector(".count")?.textContent === "1"`)
+	a.Press("Withdraw request")
+	b.Sees("Nobody waits for you.")
+	a.Press("Ask to be friends")
+	a.Press("Send request")
+	b.Press("Accept " + mine)
+	a.Sees(name + " and you are friends now.")
+	a.Until("they are friends", `document.querySelector(".head-actions .follow").textContent === "Friends"`)
+	b.Sees("Nobody waits for you.")
+}
+
+func keepsOut(t *testing.T, s site) {
+	mine, _ := s.handle(t, 600)
+	yours, name := s.handle(t, 700)
+	a := s.as(600, "/u/"+yours)
+	a.Press("Follow: " + name)
+	a.Press("Mark")
+	a.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
+	a.Type("dialog input[name=remark]", "knows the good trains")
+	a.Press("Save")
+	a.Sees("knows the good trains")
+	a.Press("Marked")
+	a.Until("the mark is listed", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")?.innerText.includes("knows the good trains")`, yours))
+
+	a.Go(s.browser, "/app/u/"+yours)
+	a.Press("Block")
+	a.Until("the dialog", `document.querySelector("dialog[open] .danger")`)
+	a.Run("block", `document.querySelector("dialog[open] .danger").click()`)
+	a.Sees("You have blocked " + name + ".")
+	a.Sees("Nothing to see here.")
+	a.Go(s.browser, "/app/blocked")
+	a.Press("Unblock " + name)
+	a.Sees("You block nobody.")
+
+	a.Press("Settings")
+	a.Until("the form", `document.querySelector("select[name=followers]")`)
+	a.Run("choose", `const s = document.querySelector("select[name=followers]"); s.value = "NOBODY"`)
+	a.Press("Save privacy")
+	a.Sees("Saved.")
+	b := s.as(700, "/u/"+mine+"/followers")
+	b.Sees("keeps this list private")
+	a.Go(s.browser, "/app/u/"+mine+"/followers")
+	a.Until("a sees its own list", `document.querySelector(".row[data-user], .empty")?.innerText.includes("private") === false`)
+}
+
+func suggestions(t *testing.T, s site) {
+	tab := s.as(1, "/suggestions")
+	tab.Until("people with reasons", `document.querySelectorAll(".row .stack img").length > 10 && /followed by .* more you follow/.test(document.body.innerText)`)
+	name := tab.Text(`document.querySelector(".row .name").textContent`)
+	tab.Press("Do not suggest " + name)
+	gone := fmt.Sprintf(`document.querySelectorAll(".row").length > 5 && ![...document.querySelectorAll(".row .name")].some(e => e.textContent === %q)`, name)
+	tab.Until("it is gone", gone)
+	tab.Until("it is sent", `!document.querySelector(".note.bad")`)
+	tab.Go(s.browser, "/app/suggestions")
+	tab.Until("it stays away", gone)
+}
+
+func common(t *testing.T, s site) {
+	var answer struct {
+		User struct{ CommonFollowings, CommonFollowers struct{ TotalCount int } }
+	}
+	s.Query(t, `{ user(id: 1) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } } }`, nil, &answer)
+	tab := s.as(3, "/common/maya_okafor/mateo_silva")
+	all := func(n int) string {
+		return fmt.Sprintf(`(scrollTo(0, 1e9), document.querySelectorAll(".row[data-user]").length === %d)`, n)
+	}
+	tab.Until("whom both follow", all(answer.User.CommonFollowings.TotalCount))
+	tab.Press("Follow both")
+	tab.Until("who follows both", all(answer.User.CommonFollowers.TotalCount))
+}
+
+func picture(t *testing.T, s site) {
+	var answer struct{ User struct{ FollowingCount int } }
+	s.Query(t, `{ user(id: 1) { followingCount } }`, nil, &answer)
+	tab := s.as(1, "/picture")
+	tab.Until("everybody is in the picture", fmt.Sprintf(`document.querySelector(".canvas").dataset.nodes === "%d"`, answer.User.FollowingCount+1))
+	tab.Until("it is drawn", `document.querySelectorAll(".canvas canvas").length >= 5`)
+	tab.Until("it has colours", `document.querySelector(".canvas").dataset.colours > 2`)
+	tab.Press("Mateo Silva")
+	tab.Until("Mateo is chosen", `document.querySelector(".chosen .who b")?.textContent === "Mateo Silva"`)
+	tab.Press("Expand")
+	tab.Until("there are more people", fmt.Sprintf(`document.querySelector(".canvas").dataset.nodes > %d`, answer.User.FollowingCount+10))
+	tab.Press("Only mutual follows")
+	tab.Press("Walk here")
+	tab.Sees("Around Mateo Silva")
+	tab.Press("Back to you")
+	tab.Sees("Your picture")
+}
+
+func keyboard(t *testing.T, s site) {
+	tab := s.as(8, "/")
+	tab.Until("the feed", `document.querySelector(".post, .empty")`)
+	tab.Keys(kb.Tab)
+	tab.Until("the skip link first", `document.activeElement.className === "skip"`)
+	tab.Keys(kb.Tab + kb.Tab)
+	tab.Until("the search", `document.activeElement.getAttribute("role") === "combobox"`)
+	tab.Keys("mateo")
+	tab.Until("people are found", `document.querySelectorAll("[role=option]").length > 1`)
+	tab.Keys(kb.ArrowDown)
+	tab.Until("the second is chosen", `document.querySelectorAll("[role=option]")[1].ariaSelected === "true"`)
+	tab.Keys(kb.ArrowUp + kb.Enter)
+	tab.Until("it opens", `location.pathname.startsWith("/app/u/mateo") && document.querySelector("h1")`)
+	tab.Until("the heading has the focus", `document.activeElement.tagName === "H1"`)
+	tab.Keys(kb.Tab)
+	tab.Until("the next is a link or a button", `["A", "BUTTON"].includes(document.activeElement.tagName)`)
+	tab.Run("to the block button", `[...document.querySelectorAll("button")].find(e => e.textContent === "Block").focus()`)
+	tab.Keys(kb.Enter)
+	tab.Until("the dialog has the focus", `document.querySelector("dialog[open]")?.contains(document.activeElement)`)
+	tab.Keys(kb.Escape)
+	tab.Until("it is closed, and the button has the focus again", `!document.querySelector("dialog") && document.activeElement.textContent === "Block"`)
+}

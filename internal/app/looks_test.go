@@ -1,0 +1,117 @@
+package app_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/web/webtest"
+)
+
+// pages are those of the app, and what shows that each is complete.
+var pages = []struct {
+	user       int // 0: nobody is signed in
+	path, done string
+}{
+	{0, "/", `document.querySelectorAll(".demo-users img").length > 5`},
+	{1, "/", `document.querySelector(".post") && document.querySelectorAll(".beside .row").length > 3`},
+	{1, "/start", `document.querySelectorAll(".choices li").length > 5`},
+	{1, "/suggestions", `document.querySelectorAll(".row[data-user]").length > 5`},
+	{1, "/u/mateo_silva", `document.querySelector(".post") && document.querySelector(".known")`},
+	{1, "/u/mateo_silva/followers", `document.querySelectorAll(".row[data-user]").length > 5`},
+	{1, "/common/maya_okafor/mateo_silva", `document.querySelectorAll(".row[data-user]").length > 2`},
+	{1, "/requests", `document.querySelector(".empty")`},
+	{1, "/marked", `document.querySelector(".empty")`},
+	{1, "/blocked", `document.querySelector(".empty")`},
+	{1, "/settings", `document.querySelector("select")`},
+	{1, "/picture", `document.querySelectorAll(".chosen li").length > 20`},
+	{1, "/nothing", `document.querySelector(".empty")`},
+}
+
+// TestAppIsAccessible runs axe-core on every page, in light and dark, at 390 and 1440 pixels; no page is wider
+// than its window.
+func TestAppIsAccessible(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	testenv.NPM(t, "axe")
+	axe, err := os.ReadFile("axe/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, 8*time.Minute)
+	signedIn, visitor := s.as(1, "/"), s.browser.Tab("/app/")
+	for _, p := range pages {
+		tab := signedIn
+		if p.user == 0 {
+			tab = visitor
+		}
+		for _, width := range []int64{390, 1440} {
+			for _, scheme := range []string{"light", "dark"} {
+				tab.Looks(width, 900, scheme)
+				tab.Go(s.browser, "/app"+p.path)
+				tab.Until("the page is complete", p.done)
+				where := fmt.Sprintf("%s, %d pixels, %s", p.path, width, scheme)
+				for _, violation := range tab.Axe(string(axe)) {
+					t.Errorf("%s: %s", where, violation)
+				}
+				if wide := tab.Text(`String(document.documentElement.scrollWidth - innerWidth)`); wide[0] != '-' && wide != "0" {
+					t.Errorf("%s: %s pixels too wide", where, wide)
+				}
+			}
+		}
+	}
+}
+
+// TestPictureOf2000 draws a user who follows all others. It logs how many frames a second the page shows while the layout
+// runs, which depends on the machine.
+func TestPictureOf2000(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 4*time.Minute)
+	tab := s.as(9, "/")
+	tab.Run("follow everybody", `
+		const {token} = JSON.parse(localStorage.getItem("kith-session"));
+		for (let from = 1; from <= 2000; from += 500) {
+			const ids = Array.from({length: 500}, (_, i) => from + i);
+			await fetch("/graphql", {method: "POST", headers: {"Content-Type": "application/json", Authorization: "Bearer " + token},
+				body: JSON.stringify({query: "mutation($ids: [ID!]!) { followMany(userIds: $ids) { consistencyToken } }", variables: {ids}})});
+		}`)
+	tab.Go(s.browser, "/app/picture")
+	tab.Until("2,000 people", `document.querySelector(".canvas")?.dataset.nodes === "2000"`)
+	tab.Run("count frames", `
+		const begin = performance.now();
+		window.gaps = [];
+		for (let last = begin; performance.now() - begin < 5000;) {
+			const now = await new Promise(requestAnimationFrame);
+			gaps.push(now - last);
+			last = now;
+		}
+		gaps.sort((a, b) => a - b)`)
+	t.Logf("5 s of layout: %s frames, median %s ms apart, the 99th percentile %s ms", tab.Text(`String(gaps.length)`),
+		tab.Text(`gaps[gaps.length >> 1].toFixed(1)`), tab.Text(`gaps[Math.floor(gaps.length * 0.99)].toFixed(1)`))
+}
+
+// TestPicturesForTheDocuments takes the pictures in docs/images anew: make picture.
+func TestPicturesForTheDocuments(t *testing.T) {
+	if os.Getenv("KITH_TEST_PICTURE") != "1" {
+		t.Skip("make picture takes them")
+	}
+	t.Parallel()
+	s := open(t, 2*time.Minute)
+	tab := s.as(1, "/")
+	take := func(tab *webtest.Tab, name, path, done string, width, height int64, scheme string) {
+		tab.Looks(width, height, scheme)
+		tab.Go(s.browser, "/app"+path)
+		tab.Until("the page is complete", done)
+		tab.Until("all faces are there", `[...document.images].every(i => i.complete)`)
+		tab.Picture("../../docs/images/" + name)
+	}
+	take(tab, "app-picture.webp", "/picture", `document.querySelector(".canvas")?.dataset.laid === "true"`, 1200, 760, "light")
+	take(tab, "app-home.webp", "/", `document.querySelector(".post") && document.querySelectorAll(".beside .row").length > 3`, 1200, 760, "light")
+	take(tab, "app-profile.webp", "/u/mateo_silva/followers", `document.querySelectorAll(".row[data-user]").length > 5`, 1200, 760, "dark")
+	take(tab, "app-phone.webp", "/u/mateo_silva", `document.querySelector(".post") && document.querySelector(".known")`, 390, 760, "light")
+	take(tab, "app-phone-dark.webp", "/suggestions", `document.querySelectorAll(".row[data-user]").length > 5`, 390, 760, "dark")
+	take(s.browser.Tab("/app/"), "app-welcome.webp", "/", `document.querySelectorAll(".demo-users img").length > 5`, 1200, 760, "light")
+}

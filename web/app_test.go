@@ -1,0 +1,154 @@
+package web_test
+
+import (
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"kith/web"
+)
+
+// builtApp is a built app, as far as the handler looks.
+func builtApp(t *testing.T) fstest.MapFS {
+	t.Helper()
+	main := built(t, script).(fstest.MapFS)["graphiql/main.js.gz"]
+	return fstest.MapFS{"app/main.js.gz": main, "app/style.css.gz": main, "app/.stamp": &fstest.MapFile{Data: []byte("1 2")}}
+}
+
+// demo signs in as anybody but user 3.
+var demo = web.Demo{Users: 5, Token: func(user int64) (string, time.Time, error) {
+	if user == 3 {
+		return "", time.Time{}, errors.New("no")
+	}
+	return fmt.Sprintf("token of %d", user), time.Unix(0, 0), nil
+}}
+
+func TestAppIsOnePageWithManyPaths(t *testing.T) {
+	h := web.Handler(web.Config{Assets: builtApp(t), Host: "example.com", Demo: demo})
+	page := get(t, h, "/app").Body.String()
+	if !strings.Contains(page, `data-page="app"`) || !strings.Contains(page, `data-endpoint="/graphql" data-demo="5"`) || len(links(page)) < 3 {
+		t.Fatal(page)
+	}
+	for _, path := range []string{"/app/", "/app/u/somebody/followers", "/app/picture/7"} {
+		if w := get(t, h, path); w.Code != http.StatusOK || w.Body.String() != page {
+			t.Errorf("%s: status %d, %s", path, w.Code, w.Body)
+		}
+	}
+	for _, url := range links(page) {
+		w := get(t, h, url)
+		if w.Code != http.StatusOK || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: status %d, headers %v", url, w.Code, w.Header())
+		}
+	}
+	// A file of a build before is not the page: a script that is HTML would break.
+	for _, path := range []string{"/app/files/000000000000/main.js", "/app/files/", "/appendix"} {
+		if w := get(t, h, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+	for _, without := range []string{"/app", "/app/u/somebody", links(page)[2]} {
+		if w := get(t, web.Handler(web.Config{Assets: builtApp(t), WithoutApp: true}), without); w.Code != http.StatusNotFound {
+			t.Errorf("without the app: %s: status %d", without, w.Code)
+		}
+	}
+	if w := get(t, web.Handler(web.Config{Assets: fstest.MapFS{}}), "/app/settings"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "make web") {
+		t.Errorf("not built: status %d, %s", w.Code, w.Body)
+	}
+}
+
+// The app's policy allows nothing inline and no data: either.
+func TestAppsPolicy(t *testing.T) {
+	h := web.Handler(web.Config{Assets: builtApp(t)})
+	for _, path := range append(links(get(t, h, "/app").Body.String())[1:], "/app", "/app/u/x", "/faces/1.svg") {
+		policy := get(t, h, path).Header().Get("Content-Security-Policy")
+		if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "data:") || strings.Contains(policy, "http") {
+			t.Errorf("%s: policy %s", path, policy)
+		}
+	}
+}
+
+func TestDemoTokens(t *testing.T) {
+	h := web.Handler(web.Config{Assets: builtApp(t), Host: "gateway.example", Demo: demo})
+	ask := func(h http.Handler, method, host, query string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest(method, "/app/demo-token"+query, nil)
+		r.Host = host
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w
+	}
+	for _, host := range []string{"localhost:8080", "127.0.0.1", "gateway.example:8080"} {
+		w := ask(h, http.MethodPost, host, "?user=5")
+		var answer struct{ Token, ExpiresAt string }
+		if err := json.NewDecoder(w.Body).Decode(&answer); err != nil || answer.Token != "token of 5" || answer.ExpiresAt != "1970-01-01T00:00:00Z" {
+			t.Errorf("%s: %d, %+v, %v", host, w.Code, answer, err)
+		}
+		if got := w.Header().Get("Cache-Control"); got != "no-store" {
+			t.Errorf("Cache-Control %q", got)
+		}
+	}
+	for _, c := range []struct {
+		handler             http.Handler
+		method, host, query string
+		want                int
+	}{
+		{h, http.MethodPost, "evil.example", "?user=5", http.StatusForbidden}, // whose DNS leads here
+		{h, http.MethodPost, "localhost", "?user=6", http.StatusForbidden},
+		{h, http.MethodPost, "localhost", "?user=0", http.StatusForbidden},
+		{h, http.MethodPost, "localhost", "?user=x", http.StatusForbidden},
+		{h, http.MethodPost, "localhost", "", http.StatusForbidden},
+		{h, http.MethodPost, "localhost", "?user=3", http.StatusInternalServerError},
+		{h, http.MethodPut, "localhost", "?user=5", http.StatusMethodNotAllowed},
+		{web.Handler(web.Config{Assets: builtApp(t)}), http.MethodPost, "localhost", "?user=1", http.StatusForbidden},
+	} {
+		if w := ask(c.handler, c.method, c.host, c.query); w.Code != c.want || strings.Contains(w.Body.String(), "token of") {
+			t.Errorf("%s %s %s: status %d, %s", c.method, c.host, c.query, w.Code, w.Body)
+		}
+	}
+	// Whoever comes by another name is told of no demo users.
+	r := httptest.NewRequest(http.MethodGet, "/app", nil)
+	r.Host = "evil.example"
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if !strings.Contains(w.Body.String(), `data-demo="0"`) {
+		t.Error(w.Body)
+	}
+}
+
+func TestFaces(t *testing.T) {
+	h := web.Handler(web.Config{Assets: fstest.MapFS{}, WithoutApp: true})
+	faces := map[string]bool{}
+	for number := range 200 {
+		w := get(t, h, fmt.Sprintf("/faces/%d.svg", number))
+		body := w.Body.String()
+		if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "image/svg+xml" || len(body) > 2048 {
+			t.Fatalf("%d: status %d, %d bytes, headers %v", number, w.Code, len(body), w.Header())
+		}
+		for d := xml.NewDecoder(strings.NewReader(body)); ; {
+			if _, err := d.Token(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatalf("%d: %v in %s", number, err, body)
+			}
+		}
+		faces[body] = true
+		if again := get(t, h, fmt.Sprintf("/faces/%d.svg", number)).Body.String(); again != body {
+			t.Errorf("%d has two faces", number)
+		}
+	}
+	if len(faces) < 195 {
+		t.Errorf("%d faces of 200 users", len(faces))
+	}
+	for _, path := range []string{"/faces/", "/faces/x.svg", "/faces/01.svg", "/faces/-1.svg", "/faces/1", "/faces/1.png", "/faces/9223372036854775808.svg", "/faces/1/2.svg"} {
+		if w := get(t, h, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+}
