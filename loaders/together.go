@@ -13,7 +13,7 @@ import (
 // bundle: an answer that reads pauses until every other one reads or is done. So the
 // number of statements does not grow with the number of answers. The answers run in turn, on the
 // caller's goroutine.
-func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
+func (l *memory) Together(n int, answer func(i int, r Reader)) {
 	if n == 1 {
 		answer(0, l.Reader())
 		return
@@ -41,12 +41,12 @@ func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
 
 // Reader reads for answers of many steps, through the loaders: keys that the request has read are
 // not read again.
-func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
+func (l *memory) Reader() Reader { return Reader{l, l.Dispatch} }
 
 // Reader is what [Loaders.Reader] returns. Each method has the contract of that of
 // [storage.Reader] of its name.
 type Reader struct {
-	l   *Loaders
+	l   *memory
 	ask func(...Question) // has it read; returns when that is done
 }
 
