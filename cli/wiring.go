@@ -201,6 +201,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 	return gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },
+		PerPart:        loaders.Again,
 		Identify:       identify(p.identity),
 		MayAsk:         mayAsk,
 		MaxConnections: c.MaxConnections,

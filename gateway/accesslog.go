@@ -34,6 +34,9 @@ func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handl
 					slog.String("name", apierr.Shortened(x.name, 100)),
 					slog.String("outcome", string(x.outcome)))
 			}
+			if x.parts > 0 {
+				attrs = append(attrs, slog.Int("parts", x.parts))
+			}
 			if x.stream != nil {
 				attrs = append(attrs,
 					slog.String("transport", x.stream.transport),

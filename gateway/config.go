@@ -26,6 +26,10 @@ type Config struct {
 	// executed, such as by putting loaders into it. Defaults to nothing.
 	PerRequest func(context.Context) context.Context
 
+	// PerPart prepares the context of a deferred fragment, from that of its request: what the request has read
+	// is not read again. Defaults to nothing.
+	PerPart func(context.Context) context.Context
+
 	// Identify finds out who sends a request to /graphql and puts that into its
 	// context, or refuses it. Defaults to nobody being asked.
 	Identify func(http.Handler) http.Handler
@@ -118,6 +122,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }
+	}
+	if c.PerPart == nil {
+		c.PerPart = func(ctx context.Context) context.Context { return ctx }
 	}
 	if c.Identify == nil {
 		c.Identify = func(next http.Handler) http.Handler { return next }

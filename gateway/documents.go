@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/gateway/trusted"
+	"kith/graph/deferral"
 	"kith/graph/selections"
 )
 
@@ -21,8 +22,9 @@ type documents struct {
 
 // document is one query text that is valid.
 type document struct {
-	parsed *ast.QueryDocument
-	memo   selections.Memo // it goes when the document does
+	parsed   *ast.QueryDocument  // without @defer
+	deferred *deferral.Fragments // which carried it; nil: none
+	memo     selections.Memo     // it goes when the document does
 
 	mu         sync.Mutex
 	operations atomic.Pointer[map[string]*known] // by the name that clients gave; replaced as a whole
@@ -45,9 +47,10 @@ func (d documents) Get(ctx context.Context, text string) (*ast.QueryDocument, bo
 	return found.parsed, true
 }
 
-// Add implements [graphql.Cache].
+// Add implements [graphql.Cache]. The document is new and has been validated. Everywhere but in parts it
+// is answered as a whole, so what it defers is taken out of it.
 func (d documents) Add(ctx context.Context, text string, parsed *ast.QueryDocument) {
-	d.cache.Add(ctx, text, &document{parsed: parsed})
+	d.cache.Add(ctx, text, &document{parsed: parsed, deferred: deferral.Take(parsed)})
 }
 
 // of returns a text's document; nil if it is neither kept nor trusted.
@@ -56,11 +59,11 @@ func (d documents) of(ctx context.Context, text string) *document {
 	if ok {
 		return found
 	}
-	parsed := d.trusted.Parsed(text)
-	if parsed == nil {
+	known := d.trusted.Parsed(text)
+	if known == nil {
 		return nil
 	}
-	found = &document{parsed: parsed}
+	found = &document{parsed: known.Parsed, deferred: known.Deferred}
 	d.cache.Add(ctx, text, found)
 	return found
 }

@@ -20,6 +20,7 @@ type exchange struct {
 	isTrusted bool      // its document is one of [Config.Trusted]
 	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, else nil
+	parts     int       // deferred fragments that were executed
 
 	inFlight atomic.Bool // it counts as a request in flight
 

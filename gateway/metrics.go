@@ -33,6 +33,7 @@ type Metrics struct {
 	answers     *prometheus.CounterVec
 	answering   prometheus.Histogram
 	unread      prometheus.Counter
+	parts       *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -93,6 +94,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_subscription_read_failures_total",
 		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
 	})
+	m.parts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "kith_graphql_deferred_fragments_total",
+		Help: "Deferred fragments that were executed by themselves, by outcome, as kith_graphql_requests_total.",
+	}, []string{"outcome"})
 	m.foreign = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kith_graphql_untrusted_documents_total",
 		Help: "Operations whose document is not trusted, by what --only-trusted made of them (answered, refused).",
@@ -106,7 +111,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Help:    "Time of such requests, by the operation's name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"name"})
-	registerer.MustRegister(m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
+	registerer.MustRegister(m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread, m.parts)
 	return m
 }
 
@@ -244,6 +249,12 @@ func (m *Metrics) answered(how outcome, took time.Duration) {
 	if m != nil {
 		m.answers.WithLabelValues(string(how)).Inc()
 		m.answering.Observe(took.Seconds())
+	}
+}
+
+func (m *Metrics) deferred(how outcome) {
+	if m != nil {
+		m.parts.WithLabelValues(string(how)).Inc()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
+	"kith/graph/deferral"
 	"kith/graph/direct"
 	"kith/graph/limits"
 )
@@ -99,6 +100,7 @@ func quietRules() *rules.Rules {
 	} {
 		set.AddRule(rule.Name, rule.RuleFunc)
 	}
+	deferral.AddRules(set)
 	return set
 }
 

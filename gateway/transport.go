@@ -22,11 +22,15 @@ import (
 // A client that asks for server-sent events gets its answers by [transport.stream].
 type transport struct {
 	perRequest func(context.Context) context.Context
+	perPart    func(context.Context) context.Context
+	mayAsk     func(context.Context, *ast.OperationDefinition) error
 	admission  *admission
 	timeout    time.Duration
 	streams    *streams
 	origins    origins
 	maxBody    int64
+	maxAnswer  int
+	metrics    *Metrics
 	recover    graphql.RecoverFunc
 	operations operations
 	queries    queries
@@ -35,11 +39,15 @@ type transport struct {
 func newTransport(cfg Config, origins origins, streams *streams, operations operations, queries queries) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
+		perPart:    cfg.PerPart,
+		mayAsk:     cfg.MayAsk,
 		admission:  streams.admission,
 		timeout:    cfg.RequestTimeout,
 		streams:    streams,
 		origins:    origins,
 		maxBody:    cfg.MaxBody,
+		maxAnswer:  cfg.MaxAnswer,
+		metrics:    cfg.Metrics,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
 		queries:    queries,
@@ -134,20 +142,33 @@ func (t transport) execute(r *http.Request, params *graphql.RawParams, exec grap
 		return
 	}
 	prepared := t.perRequest(ctx)
-	if document != nil {
-		prepared = selections.With(prepared, &document.memo)
-	}
 	if cost > costlyFrom && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
-	executed, response := t.answer(prepared, exec, op)
+	var executed context.Context
+	var response *graphql.Response
+	parts := t.defers(r, document, op, a)
+	if parts != nil {
+		executed, response = parts.first(prepared, ctx.end)
+	} else {
+		if document != nil {
+			prepared = selections.With(prepared, &document.memo)
+		}
+		executed, response = t.answer(prepared, exec, op)
+	}
 	written, ok := t.admission.enterWriting(ctx, len(response.Data))
 	if !ok {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
 	defer written()
+	if parts != nil {
+		if begun := parts.begin(nil); len(begun) > 0 {
+			parts.follow(executed, response, begun)
+			return
+		}
+	}
 	a.gzip = acceptsGzip(r)
 	a.keeping = keepingOf(r, byID, op, response)
 	a.result(executed, response)

@@ -18,7 +18,9 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
+	"kith/graph/deferral"
 	"kith/graph/limits"
 )
 
@@ -57,11 +59,17 @@ type Documents struct {
 	failed atomic.Pointer[string] // why the last look took nothing over; nil if it went well
 }
 
+// Document is what a text was parsed to: what is answered at once, and what a client that takes parts gets later.
+type Document struct {
+	Parsed   *ast.QueryDocument  // without @defer
+	Deferred *deferral.Fragments // which carried it; nil: none
+}
+
 // content is what there is at a time.
 type content struct {
 	stamp string // of the source, before it was read
 	byID  map[string]string
-	texts map[string]*ast.QueryDocument
+	texts map[string]*Document
 }
 
 // Load reads the manifests of a source. Each document has to fit the schema and the limits. The error names
@@ -78,7 +86,7 @@ func Load(ctx context.Context, source Source, schema *ast.Schema, limit limits.L
 
 // read takes over what the source has. What has been parsed before is not parsed again.
 func (d *Documents) read(ctx context.Context, stamp string) error {
-	l := loader{content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}, d.now.Load().texts, d.schema, d.limit}
+	l := loader{content{stamp, map[string]string{}, map[string]*Document{}}, d.now.Load().texts, d.schema, d.limit}
 	if err := d.source.Each(ctx, l.take); err != nil {
 		return err
 	}
@@ -144,7 +152,7 @@ func (d *Documents) Text(id string) (text string, ok bool) {
 func (d *Documents) Has(text string) bool { return d.Parsed(text) != nil }
 
 // Parsed is what a text was parsed to; nil if it is not one of them.
-func (d *Documents) Parsed(text string) *ast.QueryDocument {
+func (d *Documents) Parsed(text string) *Document {
 	if d == nil {
 		return nil
 	}
@@ -170,10 +178,10 @@ func (d *Documents) Register(registerer prometheus.Registerer) {
 // Check reports why documents cannot be added to those of other manifests, which are registered and are not
 // looked at again.
 func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.Limits) error {
-	l := loader{content{"", map[string]string{}, map[string]*ast.QueryDocument{}}, map[string]*ast.QueryDocument{}, schema, limit}
+	l := loader{content{"", map[string]string{}, map[string]*Document{}}, map[string]*Document{}, schema, limit}
 	for _, m := range others {
 		for _, text := range m {
-			l.parsed[text] = &ast.QueryDocument{} // as good as parsed
+			l.parsed[text] = &Document{} // as good as parsed
 		}
 		if err := l.take(m); err != nil {
 			return err
@@ -185,7 +193,7 @@ func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.L
 // loader gathers documents.
 type loader struct {
 	content
-	parsed map[string]*ast.QueryDocument // before
+	parsed map[string]*Document // before
 	schema *ast.Schema
 	limit  limits.Limits
 }
@@ -224,18 +232,20 @@ func (l loader) add(id, text string) error {
 	return nil
 }
 
-func (l loader) parse(text string) (*ast.QueryDocument, error) {
+func (l loader) parse(text string) (*Document, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("it is no UTF-8")
 	}
 	if err := l.limit.CheckText(text); err != nil {
 		return nil, err
 	}
-	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, nil)
+	all := rules.NewDefaultRules()
+	deferral.AddRules(all)
+	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, all)
 	if len(errs) > 0 {
 		return nil, errors.New(mistakes(errs))
 	}
-	return parsed, nil
+	return &Document{parsed, deferral.Take(parsed)}, nil
 }
 
 func mistakes(errs gqlerror.List) string {

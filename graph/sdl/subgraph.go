@@ -23,7 +23,7 @@ directive @shareable on FIELD_DEFINITION | OBJECT
 
 // unshared are directives that say something to clients of this schema alone: composing drops those
 // that it knows, and fails on `@oneOf`. Resolvers check what that says.
-var unshared = []string{"semanticNonNull", "cacheControl", "oneOf"}
+var unshared = []string{"semanticNonNull", "cacheControl", "oneOf", "defer"}
 
 // Subgraph returns a schema as text for the router of a larger one, by Apollo Federation 2: what is a
 // Node has a key, what other subgraphs have as well is shareable, and fields say what they cost.
