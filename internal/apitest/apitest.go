@@ -28,6 +28,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/identity"
+	"kith/loaders"
 	"kith/reconcile"
 	"kith/replication/incall"
 	"kith/resolvers"
@@ -157,6 +158,7 @@ func New(t T, store storage.Store, o Options) *API {
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
+		PerPart:        loaders.Again,
 		Limits:         o.Limits,
 		MaxAnswer:      o.MaxAnswer,
 		HideSchema:     o.HideSchema,
@@ -253,19 +255,7 @@ func (a *API) Abandon(after time.Duration, query string, vars Vars) {
 }
 
 func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) {
-	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
-	if err != nil {
-		return Answer{}, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		return Answer{}, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	for name, values := range a.header {
-		request.Header[name] = values
-	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := a.send(ctx, query, vars)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -275,4 +265,20 @@ func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) 
 		return Answer{}, err
 	}
 	return parseAnswer(a.t, response.Header, text)
+}
+
+func (a *API) send(ctx context.Context, query string, vars Vars) (*http.Response, error) {
+	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for name, values := range a.header {
+		request.Header[name] = values
+	}
+	return http.DefaultClient.Do(request)
 }
