@@ -27,7 +27,7 @@ type Config struct {
 	PerRequest func(context.Context) context.Context
 
 	// PerPart prepares the context of a deferred fragment, from that of its request: what the request has read
-	// is not read again. Defaults to nothing.
+	// is not read again. Defaults to none: nothing is deferred.
 	PerPart func(context.Context) context.Context
 
 	// Identify finds out who sends a request to /graphql and puts that into its
@@ -122,9 +122,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }
-	}
-	if c.PerPart == nil {
-		c.PerPart = func(ctx context.Context) context.Context { return ctx }
 	}
 	if c.Identify == nil {
 		c.Identify = func(next http.Handler) http.Handler { return next }

@@ -49,7 +49,7 @@ type part struct {
 // defers prepares to answer a query in parts; nil if it has to be answered as a whole: nothing of it is deferred, the
 // client does not take parts, or the parts together cost too much, because what leads to each is looked up again.
 func (t transport) defers(r *http.Request, document *document, op *graphql.OperationContext, a answer) *delivery {
-	if document == nil || document.deferred == nil {
+	if document == nil || document.deferred == nil || t.perPart == nil {
 		return nil
 	}
 	format := formatOf(r)

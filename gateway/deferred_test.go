@@ -26,6 +26,7 @@ func deferring(t *testing.T, change func(*gateway.Config)) (*live, site) {
 	l := newLive()
 	cfg := l.config(gateway.Subscriptions{})
 	cfg.RequestTimeout = patience
+	cfg.PerPart = func(ctx context.Context) context.Context { return ctx }
 	if change != nil {
 		change(&cfg)
 	}
