@@ -123,7 +123,7 @@ func TestUrqlKnowsTypesWithoutIDs(t *testing.T) {
 // told of followers as before.
 func TestSubscriptions(t *testing.T) {
 	testenv.NPM(t, "subscriptions")
-	kith := start(t, "--token-ttl", "2s")
+	kith := start(t, "--token-ttl", "3s")
 	for _, transport := range []string{"ws", "sse"} {
 		t.Run(transport, func(t *testing.T) {
 			t.Parallel()
@@ -327,7 +327,7 @@ func started(t *testing.T, cmd *exec.Cmd) *example {
 		return warned.String()
 	})
 	t.Cleanup(func() {
-		if warned := e.stop(); t.Failed() {
+		if warned := e.stop(); warned != "" && t.Failed() {
 			t.Log(warned)
 		}
 	})

@@ -40,7 +40,6 @@ export async function createBff(kith, signIn) {
     proxy: { endpoint: kith },
     schema: await (await fetch(new URL("/schema.graphql", kith))).text(),
     logging: false,
-    maskedErrors: false, // Kith's have a code and a sentence, and reveal nothing
     plugins: () => [asUser],
   });
   return createServer((request, response) =>

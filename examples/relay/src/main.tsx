@@ -67,7 +67,11 @@ async function main() {
       const { root } = button;
       if (!clicked) root.findByType("button").props.onClick();
       clicked = true;
-      for (const problem of root.findAllByType("em")) say("refused", { code: problem.children[0] });
+      for (const problem of root.findAllByType("em")) {
+        say("refused", { code: problem.children[0] });
+        shown = "";
+        look();
+      }
     });
     let clicked = false;
   }
