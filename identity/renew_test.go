@@ -27,14 +27,15 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := token
-	for _, step := range []struct{ at, until time.Duration }{{0, 24}, {20, 44}, {43, 60}, {59, 60}} {
-		now = began.Add(step.at * time.Hour)
+	hours := func(n int) time.Time { return began.Add(time.Duration(n) * time.Hour) }
+	for _, step := range []struct{ at, until int }{{0, 24}, {20, 44}, {43, 60}, {59, 60}} {
+		now = hours(step.at)
 		viewer, err := v.Verify(t.Context(), token)
 		if err != nil {
 			t.Fatalf("after %d hours: %v", step.at, err)
 		}
 		var expires time.Time
-		if token, expires, err = issuer.Renew(viewer); err != nil || expires != began.Add(step.until*time.Hour) {
+		if token, expires, err = issuer.Renew(viewer); err != nil || expires != hours(step.until) {
 			t.Errorf("after %d hours: until %s, %v; want %d", step.at, expires.Sub(began), err, step.until)
 		}
 	}

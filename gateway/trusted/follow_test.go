@@ -66,14 +66,14 @@ func TestAFolderIsFollowed(t *testing.T) {
 	if !has("a") || documents.Parsed("{ hello }") != parsed || documents.Ready(ctx) != nil {
 		t.Error("the one before is gone, or has been parsed again")
 	}
-	write(t, string(at), "v3.json", `{"c": "{ bye }"}`)
+	write(t, string(at), "0.json", `{"c": "{ bye }"}`) // is read first
 	write(t, string(at), "v4.json", `{"d": "{ add(n: 4) }"}`)
 	until(t, "it is said", func() bool { return log.count("bye") > 0 })
 	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
 	if has("c") || has("d") || !has("a") || !has("b") {
 		t.Error("a part has been taken over")
 	}
-	write(t, string(at), "v3.json", `{"c": "{ hello }"}`)
+	write(t, string(at), "0.json", `{"c": "{ hello }"}`)
 	until(t, "the others are known", func() bool { return has("c") && has("d") && documents.Ready(ctx) == nil })
 	if log.count("bye") != 1 {
 		t.Errorf("it is said %d times", log.count("bye"))
