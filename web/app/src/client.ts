@@ -2,8 +2,9 @@
 // once; tokens of consistency, by which reads see earlier writes; subscriptions on one WebSocket.
 import { cacheExchange, type Cache, type CacheExchangeOpts, type Entity, type Variables } from '@urql/exchange-graphcache';
 import { createClient as createSocket } from 'graphql-ws';
-import { Client, fetchExchange, mapExchange, subscriptionExchange, type CombinedError, type Exchange, type Operation } from 'urql';
-import { filter, fromPromise, map, merge, mergeMap, pipe, share, tap } from 'wonka';
+import { Client, fetchExchange, makeOperation, mapExchange, subscriptionExchange, type CombinedError, type Exchange, type Operation, type OperationResult } from 'urql';
+import { filter, fromPromise, merge, mergeMap, pipe, share, tap } from 'wonka';
+import { CardDocument, type RelationshipChangesSubscription } from './gql';
 import { endpoint, type Session } from './session';
 
 /** Makes the client of one session. ended is called when the gateway does not take its token any more. */
@@ -18,6 +19,7 @@ export function makeClient(session: Session | null, ended: () => void) {
           if (session && (error?.response as Response | undefined)?.status === 401) ended();
         },
       }),
+      unblock,
       cacheExchange(cacheOptions(session?.userId)),
       inTurn,
       fetchExchange,
@@ -59,16 +61,59 @@ function fetchWith(session: Session | null, tokens: Tokens): typeof fetch {
   };
 }
 
-/** inTurn sends the changes between the viewer and one user one after another, in the order of the clicks. */
-const inTurn: Exchange = ({ forward }) => {
+/**
+ * unblock sends queries that the cache holds back. While a change is under way whose outcome is shown
+ * already, the cache asks nothing about the objects that it changes, and asks when it has ended: unless
+ * the query has no answer at all yet, which the client takes for one that is under way.
+ */
+const unblock: Exchange = ({ client, forward }) => {
+  const changes = new Set<number>();
+  const held = new Map<number, Operation>();
+  return operations =>
+    pipe(
+      operations,
+      tap(op => {
+        if (op.kind === 'mutation') changes.add(op.key);
+        else if (op.kind === 'teardown') held.delete(op.key);
+        else if (op.kind === 'query' && changes.size > 0) held.set(op.key, op);
+      }),
+      forward,
+      tap(({ operation }) => {
+        held.delete(operation.key);
+        if (!changes.delete(operation.key) || changes.size > 0) return;
+        for (const op of held.values()) client.reexecuteOperation(makeOperation('query', op, { ...op.context, requestPolicy: 'network-only' }));
+        held.clear();
+      }),
+    );
+};
+
+/**
+ * inTurn sends the changes between the viewer and one user one after another, in the order of the clicks.
+ * Meanwhile it keeps back what happens live between the two: that is the outcome of a change before the last one, and
+ * the button would jump. When all have been made, it reads how things stand.
+ */
+const inTurn: Exchange = ({ client, forward }) => {
   const last = new Map<string, Promise<void>>();
   const done = new Map<number, () => void>();
+  const waiting = new Map<string, number>();
+  const missed = new Set<string>();
 
+  const userOf = (op: Operation) => String((op.variables as { userId: string }).userId);
   const turn = (op: Operation): Promise<Operation> => {
-    const of = String((op.variables as { userId: string }).userId);
-    const before = last.get(of) ?? Promise.resolve();
-    last.set(of, before.then(() => new Promise(resolve => done.set(op.key, resolve))));
+    const user = userOf(op);
+    const before = last.get(user) ?? Promise.resolve();
+    last.set(user, before.then(() => new Promise(resolve => done.set(op.key, resolve))));
+    waiting.set(user, (waiting.get(user) ?? 0) + 1);
     return before.then(() => op);
+  };
+  const ended = (op: Operation) => {
+    if (!done.has(op.key)) return;
+    done.get(op.key)!();
+    done.delete(op.key);
+    const user = userOf(op);
+    const rest = waiting.get(user)! - 1;
+    waiting.set(user, rest);
+    if (rest === 0 && missed.delete(user)) void client.query(CardDocument, { id: user }, { requestPolicy: 'network-only' }).toPromise();
   };
   const waits = (op: Operation) => op.kind === 'mutation' && 'userId' in (op.variables as object);
   return operations => {
@@ -77,11 +122,13 @@ const inTurn: Exchange = ({ forward }) => {
     const later = pipe(shared, filter(waits), mergeMap(op => fromPromise(turn(op))));
     return pipe(
       forward(merge([now, later])),
-      tap(result => {
-        done.get(result.operation.key)?.();
-        done.delete(result.operation.key);
+      filter(({ data }: OperationResult<Partial<RelationshipChangesSubscription>>) => {
+        const user = data?.relationshipChanged?.id.split('_')[2] ?? '';
+        if (!waiting.get(user)) return true;
+        missed.add(user);
+        return false;
       }),
-      map(result => result),
+      tap(result => ended(result.operation)),
     );
   };
 };
