@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -125,7 +126,7 @@ func (p *Parts) take(text string) error {
 				return fmt.Errorf("%v was not announced", one)
 			}
 			below, _ := one["subPath"].([]any)
-			path = append(pending["path"].([]any)[:len(pending["path"].([]any)):len(pending["path"].([]any))], below...)
+			path = slices.Concat(pending["path"].([]any), below)
 		}
 		errors, _ := one["errors"].([]any)
 		p.Errors = append(p.Errors, errors...)
