@@ -164,7 +164,7 @@ func TestPartsOfRegisteredDocuments(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{"mine": %q}`, named), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	documents, err := trusted.Load(folder, generated.NewSchema(generated.Config{}).Schema(), limits.Limits{})
+	documents, err := trusted.Load(t.Context(), trusted.Folder(folder), generated.NewSchema(generated.Config{}).Schema(), limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
