@@ -30,6 +30,7 @@ import (
 type ServeCmd struct {
 	Addr            string        `default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
 	CORSOrigin      []string      `name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
+	CORSHeader      []string      `name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
 	RequestTimeout  time.Duration `default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
 	Drain           time.Duration `default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after the signal to stop. Default: ${default}."`
 	MaxCost         int           `default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
@@ -175,6 +176,12 @@ func (c *ServeCmd) check() error {
 		if err := CheckOrigin(origin); err != nil {
 			return Misset("cors-origin", err)
 		}
+	}
+	if err := checkHeaders(c.CORSHeader); err != nil {
+		return Misset("cors-header", err)
+	}
+	if len(c.CORSHeader) > 0 && len(c.CORSOrigin) == 0 {
+		return Misset("cors-header", errors.New("it needs --cors-origin"))
 	}
 	return nil
 }

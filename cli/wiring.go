@@ -219,6 +219,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		HideSchema:     c.HideSchema,
 		RequestTimeout: c.RequestTimeout,
 		CORSOrigins:    c.CORSOrigin,
+		CORSHeaders:    c.CORSHeader,
 		Store:          p.store,
 		Consistency:    p.tokens,
 		Checks:         p.checks(),

@@ -69,6 +69,10 @@ type Config struct {
 	// Defaults to none.
 	CORSOrigins []string
 
+	// CORSHeaders are headers that pages of CORSOrigins may send besides those that Kith reads
+	// and those of tracing and of Apollo Client, which they may always send. Defaults to none.
+	CORSHeaders []string
+
 	// Store is asked for its shards by /readyz. Defaults to none.
 	Store storage.Pinger
 

@@ -64,7 +64,7 @@ func newHandler(cfg Config, open *connections) http.Handler {
 
 // endpoint is /graphql: the server behind the handlers that only its requests need.
 func endpoint(cfg Config, open *connections) http.Handler {
-	origins := newOrigins(cfg.CORSOrigins)
+	origins := newOrigins(cfg.CORSOrigins, cfg.CORSHeaders)
 	var h http.Handler = newServer(cfg, origins, open)
 	h = cfg.Identify(h)
 	h = origins.handler(h)

@@ -202,6 +202,47 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// TestCORSHeaders: pages may send the headers that are common, and those of the setting besides, and may read
+// those that Kith answers.
+func TestCORSHeaders(t *testing.T) {
+	const origin = "https://app.example.org"
+	s := serve(t, gateway.Config{CORSOrigins: []string{origin}, CORSHeaders: []string{"X-Tenant"}})
+	preflight := func(headers string) http.Header {
+		return s.do(s.request("OPTIONS", "/graphql", "", "Origin", origin,
+			"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", headers)).header
+	}
+	for _, name := range []string{
+		"authorization", "content-type", "kith-viewer", "kith-consistency", "x-kith-csrf",
+		"traceparent", "tracestate", "baggage", "sentry-trace", "apollographql-client-name", "apollographql-client-version", "x-request-id",
+		"x-tenant",
+	} {
+		if got := preflight(name); got.Get("Access-Control-Allow-Headers") != name || got.Get("Access-Control-Max-Age") != "600" {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for _, headers := range []string{"x-other", "traceparent,x-other"} {
+		if got := preflight(headers).Get("Access-Control-Allow-Headers"); got != "" {
+			t.Errorf("%s: allowed %s", headers, got)
+		}
+	}
+	got := s.query("{hello}", "Origin", origin).header
+	shown := strings.ToLower(got.Get("Access-Control-Expose-Headers"))
+	for _, name := range []string{"x-request-id", "kith-consistency", "etag", "retry-after"} {
+		if !strings.Contains(shown, name) {
+			t.Errorf("%s cannot be read: %s", name, shown)
+		}
+	}
+	for _, who := range []string{origin, "https://evil.example.org", ""} {
+		r := s.request("POST", "/graphql", `{"query":"{hello}"}`, "Content-Type", "application/json")
+		if who != "" {
+			r.Header.Set("Origin", who)
+		}
+		if vary := strings.Join(s.do(r).header.Values("Vary"), ","); !strings.Contains(vary, "Origin") {
+			t.Errorf("%q: Vary is %q", who, vary)
+		}
+	}
+}
+
 // TestPersistedQueries: by hash, once the text was seen; long texts are not kept.
 func TestPersistedQueries(t *testing.T) {
 	s := serve(t, gateway.Config{})

@@ -3,6 +3,7 @@ package gateway
 import (
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/rs/cors"
 )
@@ -17,16 +18,32 @@ type origins struct {
 	cors *cors.Cors // nil: none
 }
 
-func newOrigins(allowed []string) origins {
+// headersAllowed are the headers that a page of an allowed origin may send: those that Kith reads,
+// and those by which tracing (W3C Trace Context and Baggage, Sentry) and Apollo Client tell servers
+// where a request comes from. A page that sends another one is refused by its browser.
+var headersAllowed = slices.Concat([]string{
+	"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID,
+	"traceparent", "tracestate", "baggage", "sentry-trace",
+	"apollographql-client-name", "apollographql-client-version",
+}, headersNotSimple)
+
+// headersShown are the headers of answers that such a page may read, besides the few that browsers show of any answer.
+var headersShown = []string{headerRequestID, headerConsistency, "ETag", "Retry-After"}
+
+// preflightSeconds is for how long a browser may remember what is allowed. A changed setting has reached all pages by then.
+const preflightSeconds = 600
+
+// newOrigins takes the origins that are allowed, and headers that their pages may send beyond headersAllowed.
+func newOrigins(allowed, headers []string) origins {
 	if len(allowed) == 0 {
 		return origins{} // to rs/cors an empty list means everybody
 	}
 	return origins{cors.New(cors.Options{
 		AllowedOrigins: allowed,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
-		AllowedHeaders: append([]string{"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID}, headersNotSimple...),
-		ExposedHeaders: []string{headerRequestID, headerConsistency},
-		MaxAge:         600,
+		AllowedHeaders: slices.Concat(headersAllowed, headers),
+		ExposedHeaders: headersShown,
+		MaxAge:         preflightSeconds,
 	})}
 }
 

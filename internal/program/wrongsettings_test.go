@@ -153,7 +153,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	closed, silent := closedPort(t), silentPort(t)
 	wanting := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(wanting.Close)
-	audience := []string{"--jwt-audience=kith"}
+	audience, corsOrigin := []string{"--jwt-audience=kith"}, []string{"--cors-origin=https://app.example.org"}
 	const redis, mysql = "redis://:" + password + "@", "mysql:app:" + password + "@tcp("
 	positive, notNegative := []string{"greater than 0"}, []string{"negative"}
 
@@ -198,6 +198,12 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"cors-origin": {
 			{value: "app.example.org", says: []string{`"app.example.org"`, "https://"}}, {value: "https://app.example.org/"},
 			{value: "https://a.example,nonsense", says: []string{`"nonsense"`}}, {value: "ftp://x"},
+		},
+		"cors-header": {
+			{value: "X Tenant", with: corsOrigin, says: []string{`"X Tenant"`}}, {value: "*", with: corsOrigin}, {value: "X-A,,X-B", with: corsOrigin},
+			{value: "Cookie", with: corsOrigin, says: []string{`"Cookie"`, "browsers"}}, {value: "sec-fetch-site", with: corsOrigin},
+			{value: strings.Repeat("x", 65), with: corsOrigin, says: []string{"at most 64"}}, {value: "x" + strings.Repeat(",x", 50), with: corsOrigin, says: []string{"at most 50"}},
+			{value: "X-Tenant", says: []string{"--cors-origin"}},
 		},
 		"suggest": {
 			{value: "maya"}, {value: "7,0", says: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), says: []string{"at most 100"}},
