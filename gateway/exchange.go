@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"regexp"
 	"sync/atomic"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -21,6 +22,8 @@ type exchange struct {
 	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, else nil
 	parts     int       // deferred fragments that were executed
+
+	patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
 
 	inFlight atomic.Bool // it counts as a request in flight
 

@@ -19,6 +19,7 @@ type Metrics struct {
 	overload *prometheus.CounterVec
 	turned   prometheus.Counter
 	foreign  *prometheus.CounterVec
+	hurry    prometheus.Counter
 
 	byName     *prometheus.CounterVec
 	timeByName *prometheus.HistogramVec
@@ -98,6 +99,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_graphql_deferred_fragments_total",
 		Help: "Deferred fragments that were executed by themselves, by outcome, as kith_graphql_requests_total.",
 	}, []string{"outcome"})
+	m.hurry = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kith_graphql_caller_timeouts_total",
+		Help: "Answers that lack something because the time was over that the caller had given, which was less than --request-timeout.",
+	})
 	m.foreign = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "kith_graphql_untrusted_documents_total",
 		Help: "Operations whose document is not trusted, by what --only-trusted made of them (answered, refused).",
@@ -111,7 +116,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Help:    "Time of such requests, by the operation's name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"name"})
-	registerer.MustRegister(m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread, m.parts)
+	registerer.MustRegister(m.hurry, m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread, m.parts)
 	return m
 }
 
@@ -132,6 +137,9 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 				return // counted already; or a preflight
 			}
 			m.counts(x.operation, x.outcome)
+			if x.patience > 0 {
+				m.hurried(x.outcome)
+			}
 			if x.isTrusted && x.name != "" {
 				name := m.label(x.name)
 				m.byName.WithLabelValues(name, string(x.outcome)).Inc()
@@ -164,6 +172,13 @@ func (m *Metrics) label(name string) string {
 func (m *Metrics) notInFlight(x *exchange) {
 	if x.inFlight.CompareAndSwap(true, false) {
 		m.inFlight.Dec()
+	}
+}
+
+// hurried counts an answer that a caller did not wait for as long as the gateway works.
+func (m *Metrics) hurried(how outcome) {
+	if m != nil && how == outcomeTimeout {
+		m.hurry.Inc()
 	}
 }
 

@@ -56,12 +56,12 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 		t.streams.watch(ctx, e, working, op != nil && errs == nil && op.Operation.Operation == ast.Subscription)
 	})
 
-	counted := a.exchange.stream.counting(e)
+	counted, streams := a.exchange.stream.counting(e), t.streams.within(a.exchange.patience)
 	if errs != nil {
 		a.exchange.outcome = outcomeRefused
-		t.streams.refuse(ctx, exec, op, errs, counted)
+		streams.refuse(ctx, exec, op, errs, counted)
 	} else {
-		a.exchange.outcome = t.streams.run(ctx, exec, op, slot, counted)
+		a.exchange.outcome = streams.run(ctx, exec, op, slot, counted)
 	}
 	if ctx.Err() == nil {
 		_ = e.write("event: complete\ndata:\n\n")

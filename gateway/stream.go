@@ -21,6 +21,7 @@ type streams struct {
 	Subscriptions
 	perRequest  func(context.Context) context.Context
 	timeout     time.Duration
+	hurried     bool // the timeout is that of the caller
 	present     graphql.ErrorPresenterFunc
 	recover     graphql.RecoverFunc
 	connections *connections
@@ -45,6 +46,16 @@ func newStreams(cfg Config, open *connections, limit *limits.Extension) *streams
 		metrics:       cfg.Metrics,
 		logger:        cfg.Logger,
 	}
+}
+
+// within are the streams for a caller that waits for each answer only so long; 0: it does not say.
+func (s *streams) within(patience time.Duration) *streams {
+	if patience == 0 {
+		return s
+	}
+	own := *s
+	own.timeout, own.hurried = patience, true
+	return &own
 }
 
 // sink takes the answers of one operation. An error means that the client has
@@ -187,5 +198,8 @@ func (s *streams) next(ctx context.Context, on *slot, responses graphql.Response
 	}
 	how := outcomeOf(e, response)
 	s.metrics.answered(how, e.end())
+	if s.hurried {
+		s.metrics.hurried(how)
+	}
 	return e, response, how
 }

@@ -71,13 +71,25 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.media = mediaJSON // for refusals before there is a stream
 	}
 	a.setHeaders()
-	a.streams, a.ctx = t.streams, r.Context()
+	ctx := r.Context()
+	a.streams, a.ctx = t.streams, ctx
 	defer func() {
 		// gqlgen recovers what panics below a field; this is for the rest.
 		if reason := recover(); reason != nil {
 			a.refuse(http.StatusInternalServerError, t.recover(r.Context(), reason))
 		}
 	}()
+	patience, refusal := patienceOf(r, t.timeout)
+	if refusal != nil {
+		a.refuse(refusal.status, refusal.err)
+		return
+	}
+	if patience < t.timeout {
+		a.exchange.patience = patience
+		limited := withDeadline(ctx, time.Now().Add(patience))
+		defer limited.end()
+		ctx = limited
+	}
 	raw, refusal := t.read(w, r)
 	if refusal != nil {
 		a.refuse(refusal.status, refusal.err)
@@ -85,12 +97,12 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	}
 	defer raw.release()
 	permit, ok := &a.exchange.permit, false
-	if *permit, ok = t.admission.enter(r.Context()); !ok {
+	if *permit, ok = t.admission.enter(ctx); !ok {
 		busy(w, a, tooManyRequests)
 		return
 	}
 	defer permit.end()
-	if raw.length(r) > costlyBytes && !permit.work(r.Context()) {
+	if raw.length(r) > costlyBytes && !permit.work(ctx) {
 		busy(w, a, tooManyRequests)
 		return
 	}
@@ -99,14 +111,14 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		a.refuse(refusal.status, refusal.err)
 		return
 	}
-	t.execute(r, params, exec, a, streaming, permit)
+	t.execute(ctx, r, params, exec, a, streaming, permit)
 }
 
 // execute answers a GraphQL request. When its deadline passes, resolvers that
 // honour it end with an error, which becomes part of the answer; the
 // connection is not cut.
-func (t transport) execute(r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, permit *permit) {
-	ctx := withDeadline(r.Context(), time.Now().Add(t.timeout))
+func (t transport) execute(parent context.Context, r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, permit *permit) {
+	ctx := withDeadline(parent, time.Now().Add(t.timeout))
 	defer ctx.end()
 	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)

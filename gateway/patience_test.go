@@ -1,0 +1,76 @@
+package gateway_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+)
+
+// TestCallersDeadline: what is not there when the caller's time is over becomes errors, as when the gateway's is.
+func TestCallersDeadline(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := serve(t, gateway.Config{RequestTimeout: time.Hour, Metrics: gateway.NewMetrics(registry)})
+	late := func(got reply) bool {
+		return got.status == 200 && got.Data["hello"] == "world <3" && got.code(t) == "TIMEOUT"
+	}
+	for _, header := range []string{"grpc-timeout: 20m", "grpc-timeout: 20000u", "X-Request-Timeout: 20", "X-Request-Timeout: 20ms", "x-request-timeout: 0.02s"} {
+		name, value, _ := strings.Cut(header, ": ")
+		if got := s.query("{ hello wait }", name, value); !late(got) {
+			t.Errorf("%s: %d %s", header, got.status, got.text)
+		}
+	}
+	if got := s.query("{ hello wait }", "grpc-timeout", "1H", "X-Request-Timeout", "20"); !late(got) {
+		t.Errorf("the shorter of two: %d %s", got.status, got.text)
+	}
+	if got := s.query("{ hello }", "X-Request-Timeout", "1h"); got.Errors != nil {
+		t.Errorf("in time: %s", got.text)
+	}
+	if got := value(t, registry, "kith_graphql_caller_timeouts_total"); got != 6 {
+		t.Errorf("counted %v answers", got)
+	}
+	stream := s.query("{ wait }", "Accept", "text/event-stream", "X-Request-Timeout", "20")
+	if !strings.Contains(stream.text, `"code":"TIMEOUT"`) || value(t, registry, "kith_graphql_caller_timeouts_total") != 7 {
+		t.Errorf("as a stream: %d %s", stream.status, stream.text)
+	}
+}
+
+// TestCallersDeadlineIsNeverLater than the gateway's own.
+func TestCallersDeadlineIsNeverLater(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s := serve(t, gateway.Config{RequestTimeout: 20 * time.Millisecond, Metrics: gateway.NewMetrics(registry)})
+	for _, header := range []string{"grpc-timeout: 99999999H", "grpc-timeout: 5S", "X-Request-Timeout: 9223372036854775807", "X-Request-Timeout: 2540400h"} {
+		name, value, _ := strings.Cut(header, ": ")
+		if got := s.query("{ wait }", name, value); got.code(t) != "TIMEOUT" {
+			t.Errorf("%s: %d %s", header, got.status, got.text)
+		}
+	}
+	if got := value(t, registry, "kith_graphql_caller_timeouts_total"); got != 0 {
+		t.Errorf("%v were the callers' times", got)
+	}
+}
+
+func TestMalformedDeadlines(t *testing.T) {
+	s := serve(t, gateway.Config{})
+	for _, header := range []string{
+		"grpc-timeout: ", "grpc-timeout: 5", "grpc-timeout: S", "grpc-timeout: 5s", "grpc-timeout: 123456789m", "grpc-timeout: -1S",
+		"grpc-timeout: +1S", "grpc-timeout: 0S", "grpc-timeout: 1.5S",
+		"X-Request-Timeout: ", "X-Request-Timeout: soon", "X-Request-Timeout: 0", "X-Request-Timeout: 0s", "X-Request-Timeout: -5", "X-Request-Timeout: -5s",
+		"X-Request-Timeout: +5s", "X-Request-Timeout: 1.5", "X-Request-Timeout: 9223372036854775808", "X-Request-Timeout: 1" + strings.Repeat("0", 40) + "ns",
+		"X-Request-Timeout: " + strings.Repeat("0", 32) + "1",
+	} {
+		name, value, _ := strings.Cut(header, ": ")
+		got := s.query("{ hello }", name, value)
+		if got.status != 400 || got.code(t) != "BAD_USER_INPUT" || !strings.Contains(strings.ToLower(got.text), strings.ToLower(name)) {
+			t.Errorf("%q: %d %s", header, got.status, got.text)
+		}
+	}
+	r := s.request("POST", "/graphql", `{"query":"{hello}"}`, "Content-Type", "application/json", "X-Request-Timeout", "5")
+	r.Header.Add("X-Request-Timeout", "6")
+	if got := s.do(r); got.status != 400 {
+		t.Errorf("two times: %d %s", got.status, got.text)
+	}
+}
