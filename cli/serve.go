@@ -35,6 +35,7 @@ type ServeCmd struct {
 	Drain           time.Duration `default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after the signal to stop. Default: ${default}."`
 	MaxCost         int           `default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
 	MaxBody         int64         `default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
+	BatchLimit      int           `default:"0" env:"KITH_BATCH_LIMIT" placeholder:"N" help:"How many operations one request may have, in a list; at most 100, and 0 refuses lists. Default: ${default}."`
 	MaxAnswer       int           `default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
 	MaxRequests     int           `default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
 	Budget          int           `default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
@@ -121,6 +122,10 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	return gateway.Serve(ctx, c.gateway(g), listener, c.Drain)
 }
 
+// maxBatch is how many operations --batch-limit may allow: each is a query of its own to be parsed, and its answer is
+// held until the last one is there.
+const maxBatch = 100
+
 // check refuses settings that cannot be meant, before anything is opened.
 func (c *ServeCmd) check() error {
 	positive := errors.New("it must be greater than 0")
@@ -133,6 +138,8 @@ func (c *ServeCmd) check() error {
 		return Misset("max-cost", positive)
 	case c.MaxBody <= 0:
 		return Misset("max-body", positive)
+	case c.BatchLimit < 0 || c.BatchLimit > maxBatch:
+		return Misset("batch-limit", fmt.Errorf("it must not be negative, and is at most %d", maxBatch))
 	case c.MaxAnswer <= 0:
 		return Misset("max-answer", positive)
 	case c.MaxRequests <= 0:

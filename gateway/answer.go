@@ -173,9 +173,13 @@ func (a answer) write(status int, response *graphql.Response) {
 		a.w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	length := len(head) + len(response.Data) + len(tail)
-	if a.gzip && len(response.Data) >= longAnswer {
-		parts = [...][]byte{zipped(parts[:]), nil, nil}
+	a.writeParts(status, len(head)+len(response.Data)+len(tail), parts[:])
+}
+
+// writeParts sends the parts of an answer, of a length together.
+func (a answer) writeParts(status, length int, parts [][]byte) {
+	if a.gzip && length >= longAnswer {
+		parts = [][]byte{zipped(parts)}
 		length = len(parts[0])
 		a.w.Header().Set("Content-Encoding", "gzip")
 	}

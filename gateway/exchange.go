@@ -16,12 +16,14 @@ import (
 // the way fill it in; the log and the metrics read it at the end.
 type exchange struct {
 	id        string
-	operation string    // query, mutation, subscription, or "" while unknown
+	operation string    // query, mutation, subscription, batch, or "" while unknown
 	name      string    // of the operation, as the client says
 	isTrusted bool      // its document is one of [Config.Trusted]
 	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, else nil
 	parts     int       // deferred fragments that were executed
+
+	batch []executed // the operations of a batch
 
 	patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
 
@@ -33,6 +35,18 @@ type exchange struct {
 
 	// The values of the headers that are its own, for which memory is at hand here.
 	idValue, lengthValue [1]string
+}
+
+// operationBatch is what the log and the metrics call a request with a list of operations.
+const operationBatch = "batch"
+
+// executed is how one operation of a request went.
+type executed struct {
+	operation string
+	name      string
+	isTrusted bool
+	outcome   outcome
+	took      time.Duration
 }
 
 // outcome says how a GraphQL request ended. It is a label of the metrics, so the

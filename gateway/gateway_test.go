@@ -85,6 +85,18 @@ func (r reply) code(t *testing.T) string {
 
 func (s site) do(r *http.Request) reply {
 	s.t.Helper()
+	out := s.raw(r)
+	if strings.Contains(out.header.Get("Content-Type"), "json") {
+		if err := json.Unmarshal([]byte(out.text), &out); err != nil {
+			s.t.Fatalf("answer is not JSON: %v: %s", err, out.text)
+		}
+	}
+	return out
+}
+
+// raw does not look into the answer.
+func (s site) raw(r *http.Request) reply {
+	s.t.Helper()
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
@@ -94,13 +106,7 @@ func (s site) do(r *http.Request) reply {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	out := reply{status: response.StatusCode, header: response.Header, text: string(text)}
-	if strings.Contains(response.Header.Get("Content-Type"), "json") {
-		if err := json.Unmarshal(text, &out); err != nil {
-			s.t.Fatalf("answer is not JSON: %v: %s", err, text)
-		}
-	}
-	return out
+	return reply{status: response.StatusCode, header: response.Header, text: string(text)}
 }
 
 func (s site) request(method, path, body string, headers ...string) *http.Request {

@@ -136,19 +136,30 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 			if x.stream != nil || x.outcome == "" {
 				return // counted already; or a preflight
 			}
-			m.counts(x.operation, x.outcome)
-			if x.patience > 0 {
-				m.hurried(x.outcome)
+			took := time.Since(start)
+			if x.batch == nil {
+				m.executed(executed{x.operation, x.name, x.isTrusted, x.outcome, took}, x.patience > 0)
 			}
-			if x.isTrusted && x.name != "" {
-				name := m.label(x.name)
-				m.byName.WithLabelValues(name, string(x.outcome)).Inc()
-				m.timeByName.WithLabelValues(name).Observe(time.Since(start).Seconds())
+			for _, one := range x.batch {
+				m.executed(one, x.patience > 0)
 			}
-			m.duration.WithLabelValues(named(x.operation)).Observe(time.Since(start).Seconds())
+			m.duration.WithLabelValues(named(x.operation)).Observe(took.Seconds())
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// executed counts an operation, whose caller may have been in a hurry.
+func (m *Metrics) executed(one executed, hurried bool) {
+	m.counts(one.operation, one.outcome)
+	if hurried {
+		m.hurried(one.outcome)
+	}
+	if one.isTrusted && one.name != "" {
+		name := m.label(one.name)
+		m.byName.WithLabelValues(name, string(one.outcome)).Inc()
+		m.timeByName.WithLabelValues(name).Observe(one.took.Seconds())
+	}
 }
 
 // mostNames is how many names of operations are labels.

@@ -132,20 +132,25 @@ func (t transport) tooLarge(w http.ResponseWriter) *refusal {
 // decodeParams reads the JSON of a POST. No part of the body is quoted: it may hold secrets.
 func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
 	params, err := readParams(body)
-	if err == nil {
-		return params, nil
+	if err != nil {
+		return nil, malformed(err)
 	}
+	return params, nil
+}
+
+// malformed says what is wrong with a body.
+func malformed(err error) *refusal {
 	known, ok := apierr.Of(err)
 	wrong, ofType := errors.AsType[wrongType](err)
 	switch {
 	case ok:
-		return nil, &refusal{http.StatusBadRequest, known}
+		return &refusal{http.StatusBadRequest, known}
 	case ofType:
-		return nil, refuse(http.StatusBadRequest, "%s", wrong)
+		return refuse(http.StatusBadRequest, "%s", wrong)
 	case errors.Is(err, errNoObject):
-		return nil, refuse(http.StatusBadRequest, "the body has to be one JSON object; batches are not supported")
+		return refuse(http.StatusBadRequest, "the body, or each element of a list, has to be a JSON object")
 	}
-	return nil, refuse(http.StatusBadRequest, "the body is not JSON")
+	return refuse(http.StatusBadRequest, "the body is not JSON")
 }
 
 // decodeQuery reads the parameters of a GET.

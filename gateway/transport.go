@@ -31,6 +31,7 @@ type transport struct {
 	maxBody    int64
 	maxAnswer  int
 	metrics    *Metrics
+	batchLimit int // operations a request; 0: one, not in a list
 	recover    graphql.RecoverFunc
 	operations operations
 	queries    queries
@@ -48,6 +49,7 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 		maxBody:    cfg.MaxBody,
 		maxAnswer:  cfg.MaxAnswer,
 		metrics:    cfg.Metrics,
+		batchLimit: cfg.BatchLimit,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
 		queries:    queries,
@@ -104,6 +106,10 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	defer permit.end()
 	if raw.length(r) > costlyBytes && !permit.work(ctx) {
 		busy(w, a, tooManyRequests)
+		return
+	}
+	if raw.isList() {
+		t.batch(ctx, r, raw, exec, a, streaming)
 		return
 	}
 	params, refusal := raw.params(r)

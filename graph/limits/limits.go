@@ -128,6 +128,17 @@ func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, er
 	e.charge = more
 }
 
+// CheckSum checks the sum of the costs of operations that are one request. The error, an [apierr.Error], refuses it.
+func (e *Extension) CheckSum(cost uint64) error {
+	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
+		return apierr.TooCostly(cost, limit, "the operations cost %d together and one request may cost at most %d: send fewer at once", cost, limit)
+	}
+	return nil
+}
+
+// TextBytes is the limit in force.
+func (e *Extension) TextBytes() int { return e.limits.TextBytes }
+
 // Tokens is the limit in force, for the server's own parser.
 func (e *Extension) Tokens() int { return e.limits.Tokens }
 

@@ -100,7 +100,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "from", "to", "shard"}
+var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "from", "to", "shard"}
 
 // wrongOfKind are values that no setting of this kind takes.
 func wrongOfKind(flag *kong.Flag) []wrong {
@@ -209,6 +209,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "maya"}, {value: "7,0", says: []string{"greater than 0"}}, {value: "1" + strings.Repeat(",1", 100), says: []string{"at most 100"}},
 		},
 		"drain":           {{value: "-1s", says: notNegative}},
+		"batch-limit":     {{value: "-1", says: notNegative}, {value: "101", says: []string{"at most 100"}}},
 		"max-following":   {{value: "-1", says: notNegative}},
 		"login-limit":     {{value: "-1", says: notNegative}},
 		"write-limit":     {{value: "-1", says: notNegative}},
