@@ -29,6 +29,7 @@ import (
 // ServeCmd is `kith serve`.
 type ServeCmd struct {
 	Addr            string        `default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+	H2C             bool          `name:"h2c" env:"KITH_H2C" help:"Speak HTTP/2 without TLS as well, to proxies and backends that begin with it. WebSockets stay on HTTP/1.1."`
 	CORSOrigin      []string      `name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
 	CORSHeader      []string      `name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
 	RequestTimeout  time.Duration `default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`

@@ -204,6 +204,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		PerPart:        loaders.Again,
 		Identify:       identify(p.identity),
 		MayAsk:         mayAsk,
+		H2C:            c.H2C,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
 			Init: p.identity.Verifier.FromInit, Expires: expires, Revoked: p.revoked, Party: party,

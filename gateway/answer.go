@@ -60,6 +60,7 @@ type answer struct {
 	exchange *exchange
 	media    string
 	gzip     bool // the client takes long answers compressed
+	frame    int  // how many bytes of a long answer are written at a time
 	keeping  keeping
 
 	// Of a request that is slowed down if it is refused once too often.
@@ -241,8 +242,10 @@ func (a answer) send(part []byte) bool {
 	control := http.NewResponseController(a.w)
 	for chunk := range slices.Chunk(part, writtenAtOnce) {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
-		if _, err := a.w.Write(chunk); err != nil {
-			return false
+		for frame := range slices.Chunk(chunk, a.frame) {
+			if _, err := a.w.Write(frame); err != nil {
+				return false
+			}
 		}
 	}
 	return true

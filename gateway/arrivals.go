@@ -79,6 +79,18 @@ func (a *arrivals) admit(c *arrival) (longest *arrival, ok bool) {
 	return longest, ok
 }
 
+// fits counts an arrival if there is room for it. No connection is closed for it.
+func (a *arrivals) fits(c *arrival) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.open >= a.most || a.addresses[c.address] >= max(1, a.most/2) {
+		return false
+	}
+	a.open++
+	a.addresses[c.address]++
+	return true
+}
+
 // longestIdle takes the connection off the list that is closed for another; nil if there is
 // none.
 func (a *arrivals) longestIdle(fits func(*arrival) bool) *arrival {

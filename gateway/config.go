@@ -83,8 +83,11 @@ type Config struct {
 	// answers. Defaults to none: tokens are ignored.
 	Consistency *consistency.Tokens
 
+	// H2C has [Serve] speak HTTP/2 without TLS, to clients that begin with it (prior knowledge), besides HTTP/1.1. Defaults to false.
+	H2C bool
+
 	// MaxConnections is how many connections [Serve] has open at once, those that stay open
-	// included. Defaults to 20,000.
+	// included; each request over HTTP/2 counts as one more. Defaults to 20,000.
 	MaxConnections int
 
 	// Subscriptions is how operations are served over connections that stay open.

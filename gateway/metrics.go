@@ -59,7 +59,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		}, []string{"reason"}),
 		turned: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kith_http_connections_refused_total",
-			Help: "Connections closed as soon as they came, because too many were open.",
+			Help: "Connections closed as soon as they came, and requests over HTTP/2 answered 503, because too many were open.",
 		}),
 		resting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kith_http_connections_idle",

@@ -82,13 +82,13 @@ func (t transport) readBody(w http.ResponseWriter, r *http.Request, b received) 
 		return b, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
 	}
 	if r.ContentLength > t.maxBody {
-		return b, t.tooLarge(w)
+		return b, t.tooLarge(w, r)
 	}
 	b.body = bodies.Get().(*bytes.Buffer)
 	if _, err := b.body.ReadFrom(http.MaxBytesReader(w, r.Body, t.maxBody)); err != nil {
 		b.release()
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return b, t.tooLarge(w)
+			return b, t.tooLarge(w, r)
 		}
 		return b, refuse(http.StatusBadRequest, "the body could not be read to its end")
 	}
@@ -124,8 +124,8 @@ func mediaOf(value string) (media string, ok bool) {
 
 // tooLarge gives the connection up: to use it again, the rest of the body would
 // have to be read.
-func (t transport) tooLarge(w http.ResponseWriter) *refusal {
-	w.Header().Set("Connection", "close")
+func (t transport) tooLarge(w http.ResponseWriter, r *http.Request) *refusal {
+	closing(w, r)
 	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)
 }
 

@@ -31,6 +31,7 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
 	server := &http.Server{
 		Handler:           newHandler(cfg, open),
+		Protocols:         new(http.Protocols),
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      readTimeout + cfg.RequestTimeout + writeGrace,
@@ -38,6 +39,12 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 		MaxHeaderBytes:    maxHeaderBytes,
 		ConnState:         arriving.changed,
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	server.Protocols.SetHTTP1(true)
+	if cfg.H2C {
+		server.Protocols.SetUnencryptedHTTP2(true)
+		server.HTTP2 = boundsOfHTTP2()
+		server.Handler = arriving.streams(server.Handler)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(arriving) }()

@@ -25,6 +25,7 @@ type events struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	timeout time.Duration
+	http2   bool
 	cancel  context.CancelCauseFunc
 
 	mu   sync.Mutex // pings come from another goroutine
@@ -47,7 +48,8 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 	t.streams.metrics.connected(a.exchange)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
-	e := &events{w: a.w, control: http.NewResponseController(a.w), timeout: t.streams.WriteTimeout, cancel: cancel}
+	e := &events{w: a.w, control: http.NewResponseController(a.w), timeout: t.streams.WriteTimeout, http2: r.ProtoMajor == 2, cancel: cancel}
+	closing(a.w, r) // its deadlines are not those of a next request
 	e.open()
 	defer t.streams.endWithToken(ctx, cancel)()
 	working := make(chan struct{})
@@ -106,7 +108,6 @@ func (e *events) open() {
 	h := e.w.Header()
 	h.Set("Content-Type", mediaStream)
 	h.Set("X-Accel-Buffering", "no")           // proxies that collect answers would collect for ever
-	h.Set("Connection", "close")               // its deadlines are not those of a next request
 	h.Set(gzhttp.HeaderNoCompression, "plain") // each event has to go at once; gzhttp takes this header off
 	e.w.WriteHeader(http.StatusOK)
 	_ = e.write(":\n\n")
@@ -129,6 +130,9 @@ func (e *events) write(text string) error {
 	_, err := e.w.Write([]byte(text))
 	if err == nil {
 		err = e.control.Flush()
+	}
+	if e.http2 { // it resets a stream whose deadline is over, even if nothing is being written
+		_ = e.control.SetWriteDeadline(time.Time{})
 	}
 	if !time.Now().Before(deadline) { // the error of a flush does not get through gzhttp
 		e.slow, err = true, os.ErrDeadlineExceeded

@@ -67,7 +67,10 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	a := answer{w: w, exchange: exchangeOf(r.Context()), media: negotiate(r)}
+	a := answer{w: w, exchange: exchangeOf(r.Context()), media: negotiate(r), frame: writtenAtOnce}
+	if r.ProtoMajor == 2 {
+		a.frame = writtenToStream
+	}
 	streaming := a.media == mediaStream
 	if streaming {
 		a.media = mediaJSON // for refusals before there is a stream

@@ -1,0 +1,262 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/gateway"
+	"kith/internal/hostile"
+)
+
+// serveH2C serves a config until the test ends, or until stop, and says how it ended.
+func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan error) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logBuffer{}
+	cfg.H2C, cfg.Logger = true, slog.New(slog.NewTextHandler(log, nil))
+	if cfg.Schema == nil {
+		cfg.Schema = newSchema(nil)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended = make(chan error, 1)
+	served := make(chan struct{})
+	go func() { ended <- gateway.Serve(ctx, cfg, listener, 5*time.Second); close(served) }()
+	t.Cleanup(func() { stop(); <-served; http.DefaultClient.CloseIdleConnections() })
+	return site{t, "http://" + listener.Addr().String(), log}, stop, ended
+}
+
+// overHTTP2 is a client that begins with HTTP/2, on one connection.
+func overHTTP2(t *testing.T) *http.Client {
+	transport := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true}
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func ask(t *testing.T, client *http.Client, s site, query string, headers ...string) (*http.Response, string) {
+	t.Helper()
+	r := s.request("POST", "/graphql", operation(query), append([]string{"Content-Type", "application/json"}, headers...)...)
+	response, err := client.Do(r)
+	if err != nil {
+		t.Error(err)
+		return &http.Response{}, ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return response, string(text)
+}
+
+// TestH2C: beside it HTTP/1.1 and WebSockets are what they were, and a body too large costs the connection nothing.
+func TestH2C(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000, Metrics: gateway.NewMetrics(registry)})
+	client := overHTTP2(t)
+	for range 3 {
+		if got, text := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 || got.StatusCode != 200 || !strings.Contains(text, "world") {
+			t.Fatalf("HTTP/2: %v %s", got, text)
+		}
+		if got, _ := ask(t, client, s, "{ hello } #"+strings.Repeat("x", 1000)); got.StatusCode != 413 {
+			t.Errorf("too large: %d", got.StatusCode)
+		}
+	}
+	eventually(t, "the one connection is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == 1 })
+	if got := s.query("{ hello }"); got.status != 200 {
+		t.Errorf("HTTP/1.1: %d %s", got.status, got.text)
+	}
+	conn, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.url, "http")+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &wsClient{t, conn}
+	c.send(`{"type":"connection_init"}`)
+	c.expect(`{"type":"connection_ack"}`)
+	_ = conn.CloseNow()
+	if _, err := client.Post("http://127.0.0.1:"+serveFor(t, gateway.Config{})+"/graphql", "application/json", strings.NewReader(operation("{ hello }"))); err == nil {
+		t.Error("a gateway without the setting speaks it, too")
+	}
+}
+
+// TestH2CDrains: when it has to stop, a request under way is finished.
+func TestH2CDrains(t *testing.T) {
+	started, finish := make(chan struct{}), make(chan struct{})
+	s, stop, ended := serveH2C(t, gateway.Config{Schema: newSchema(map[string]resolver{"hello": func(context.Context, map[string]any) (any, error) {
+		close(started)
+		<-finish
+		return "finished", nil
+	}})})
+	answered := make(chan string, 1)
+	go func() {
+		_, text := ask(t, overHTTP2(t), s, "{ hello }")
+		answered <- text
+	}()
+	<-started
+	stop()
+	eventually(t, "new connections are refused", func() bool {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	close(finish)
+	if text := <-answered; !strings.Contains(text, "finished") {
+		t.Errorf("got %q", text)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStreamsOfH2CCountAsConnections: of the four that may be open an address gets half, the connection itself and one request.
+func TestStreamsOfH2CCountAsConnections(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute, Metrics: gateway.NewMetrics(registry)})
+	client := overHTTP2(t)
+	ctx, leave := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		r := s.request("GET", "/graphql?query=%7Bwait%7D", "").WithContext(ctx)
+		if response, err := client.Do(r); err == nil {
+			response.Body.Close()
+		}
+	})
+	eventually(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
+	got, text := ask(t, client, s, "{ hello }")
+	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") != 1 {
+		t.Errorf("a second request: %d %s", got.StatusCode, text)
+	}
+	leave()
+	waiting.Wait()
+	eventually(t, "there is room again", func() bool {
+		got, _ := ask(t, client, s, "{ hello }")
+		return got.StatusCode == 200
+	})
+}
+
+// TestEventsOverH2C: a subscription outlives the time that a client has to take each event, and others share its connection.
+func TestEventsOverH2C(t *testing.T) {
+	ticks := make(chan string)
+	s, _, _ := serveH2C(t, gateway.Config{
+		Subscriptions: gateway.Subscriptions{WriteTimeout: 50 * time.Millisecond},
+		Schema:        newSchema(map[string]resolver{"tick": func(context.Context, map[string]any) (any, error) { return ticks, nil }}),
+	})
+	client := overHTTP2(t)
+	response, err := client.Do(s.request("POST", "/graphql", operation("subscription { tick }"), "Content-Type", "application/json", "Accept", "text/event-stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	for _, tick := range []string{"one", "two"} {
+		select {
+		case ticks <- tick:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("nobody waits for %q", tick)
+		}
+		for lines.Scan() && !strings.Contains(lines.Text(), tick) {
+		}
+		if got, _ := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 {
+			t.Error("the connection is not shared")
+		}
+		time.Sleep(150 * time.Millisecond) // longer than WriteTimeout: were it still counting, it would end the stream
+	}
+	close(ticks)
+	for lines.Scan() && lines.Text() != "event: complete" {
+	}
+	if lines.Text() != "event: complete" || lines.Err() != nil {
+		t.Errorf("the stream ended with %q, %v", lines.Text(), lines.Err())
+	}
+}
+
+// TestSlowClientsOfH2CAreDropped, as those of other connections are, and the connection goes on.
+func TestSlowClientsOfH2CAreDropped(t *testing.T) {
+	s, _, _ := serveH2C(t, gateway.Config{
+		Subscriptions: gateway.Subscriptions{WriteTimeout: 200 * time.Millisecond},
+		Schema: newSchema(map[string]resolver{"tick": func(ctx context.Context, _ map[string]any) (any, error) {
+			ticks := make(chan string)
+			go func() {
+				for long := strings.Repeat("tick ", 100_000); ctx.Err() == nil; {
+					select {
+					case ticks <- long:
+					case <-ctx.Done():
+					}
+				}
+			}()
+			return ticks, nil
+		}}),
+	})
+	client := overHTTP2(t)
+	response, err := client.Do(s.request("POST", "/graphql", operation("subscription { tick }"), "Content-Type", "application/json", "Accept", "text/event-stream"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	eventually(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
+	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != 200 {
+		t.Errorf("another request: %d", got.StatusCode)
+	}
+}
+
+// TestHostileStreams: under each attack over HTTP/2 the gateway answers others, runs no more than it should, and stays small.
+func TestHostileStreams(t *testing.T) {
+	for _, attack := range hostile.Streams {
+		t.Run(attack.Name, func(t *testing.T) {
+			var running, most atomic.Int64
+			cfg := gateway.Config{RequestTimeout: 10 * time.Second, MaxConnections: 200, MaxAnswer: 1 << 20, Schema: newSchema(map[string]resolver{
+				"wait": func(ctx context.Context, _ map[string]any) (any, error) {
+					n := running.Add(1)
+					defer running.Add(-1)
+					for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+					}
+					select {
+					case <-time.After(20 * time.Millisecond): // as a statement does, it goes on when the client is gone
+					case <-t.Context().Done():
+					}
+					return nil, nil
+				},
+				"big": func(context.Context, map[string]any) (any, error) { return strings.Repeat("kith ", 100_000), nil },
+			})}
+			s, _, _ := serveH2C(t, cfg)
+			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			defer stop()
+			var attacking sync.WaitGroup
+			for range 2 {
+				attacking.Go(func() { attack.Run(ctx, strings.TrimPrefix(s.url, "http://")) })
+			}
+			routines, heap := 0, uint64(0)
+			var memory runtime.MemStats
+			for ctx.Err() == nil {
+				if got := s.query("{ __typename }"); got.status != http.StatusOK {
+					t.Errorf("an ordinary query: %d %s", got.status, got.text)
+				}
+				runtime.ReadMemStats(&memory)
+				heap, routines = max(heap, memory.HeapInuse), max(routines, runtime.NumGoroutine())
+				time.Sleep(10 * time.Millisecond)
+			}
+			attacking.Wait()
+			if most.Load() > 100 || heap > 200<<20 || routines > 1000 {
+				t.Errorf("%d requests at once, %d MB, %d goroutines", most.Load(), heap>>20, routines)
+			}
+			t.Logf("at most %d requests at once, %d MB, %d goroutines", most.Load(), heap>>20, routines)
+		})
+	}
+}
