@@ -49,7 +49,7 @@ test-race: assets ## once more, under the race detector, where things happen at 
 	@scripts/install-test-deps.sh
 	@scripts/test.sh race
 
-test-clients: assets ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, recipes for Relay and Hive, axe on the app (a minute or two the first time)
+test-clients: assets ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, the schema by graphql-eslint and -inspector, recipes for Relay and Hive, axe on the app (a minute or two the first time)
 	@scripts/test.sh clients
 
 test-all: assets ## both, with the long tests

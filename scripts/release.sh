@@ -6,6 +6,10 @@
 #   scripts/release.sh --check  builds them twice, in two copies of the tree, and compares;
 #                               looks into them; leaves nothing in dist/
 #
+#   scripts/release.sh --schema writes the schema of the release into graph/sdl/released.graphql, with
+#                               which later changes are compared (make test-clients), and
+#                               forgets the accepted ones. Commit both before the tag
+#
 #   VERSION=0.1.0   what the release is called. Defaults to the tag of the commit, without its v
 #
 # The same commit gives the same bytes on any machine, with the same Go and the same GraphiQL:
@@ -21,11 +25,12 @@ fail() {
 	exit 1
 }
 
-check=false
+check=false schema=false
 case "${1:-}" in
 '') ;;
 --check) check=true ;;
-*) fail "usage: $0 [--check]" ;;
+--schema) schema=true ;;
+*) fail "usage: $0 [--check|--schema]" ;;
 esac
 
 command -v git >/dev/null && git rev-parse --verify --quiet HEAD >/dev/null || fail "this is not a git checkout: the release has no commit to name"
@@ -34,6 +39,20 @@ version=${VERSION:-$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/
 if $check; then version=${version:-0.0.0-check}; fi
 [ -n "$version" ] || fail "the commit has no tag: give VERSION=0.1.0"
 [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$ ]] || fail "VERSION=$version is no semantic version such as 0.1.0"
+
+# released: the schema of this release, as graph/sdl/released.graphql has it.
+released() {
+	echo "# The schema of Kith $version, as \`kith schema\` prints it. scripts/release.sh --schema writes it; check/diff.mjs compares with it."
+	go run . schema
+}
+
+if $schema; then
+	released >graph/sdl/released.graphql
+	echo '{}' >graph/sdl/check/accepted.json
+	exit
+fi
+$check || released | cmp -s - graph/sdl/released.graphql ||
+	fail "graph/sdl/released.graphql is not the schema of $version: VERSION=$version $0 --schema writes it; commit it before the tag"
 [ -f web/assets/graphiql/main.js.gz ] || scripts/web.sh --require ||
 	fail "GraphiQL's assets are missing (make web builds them, with Node.js and npm)"
 revision=$(git describe --always --abbrev=12 --exclude '*' --dirty)

@@ -38,7 +38,7 @@ events() {
 	# is linked in half the time, and traces of panics need none of it.
 	local test="go test -json -count=1 -vet=off -ldflags=-s -p 3 -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
-	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./internal/app ;;
+	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./graph/sdl ./internal/app ;;
 	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
 	*) $test $packages ;;
 	esac

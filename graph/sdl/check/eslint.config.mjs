@@ -1,0 +1,44 @@
+// All rules of @graphql-eslint for schemas and of its Relay preset. Each one that is relaxed has its reason.
+import graphql from "@graphql-eslint/eslint-plugin";
+
+const recommended = graphql.configs["flat/schema-recommended"].rules;
+const [, names] = recommended["@graphql-eslint/naming-convention"];
+
+export default [
+  {
+    files: ["**/*.graphql"],
+    languageOptions: { parser: graphql.parser, parserOptions: { graphQLConfig: { schema: "schema.graphql" } } },
+    plugins: { "@graphql-eslint": graphql },
+    rules: {
+      ...recommended,
+      ...graphql.configs["flat/schema-relay"].rules,
+
+      // _entities, _service, _Any, _Entity and _Service are names that Apollo Federation prescribes.
+      "@graphql-eslint/naming-convention": ["error", {
+        ...names,
+        allowLeadingUnderscore: true,
+        types: { style: "PascalCase", ignorePattern: "^_" },
+        FieldDefinition: { style: "camelCase", ignorePattern: "^_(entities|service)$" },
+      }],
+
+      // What has an id here is a node, which can be asked for by it. These are parts of answers and have no life of their own: payloads
+      // of mutations, outcomes of one of many, parts of connections, values of a user or post, events, and what operators look at.
+      "@graphql-eslint/strict-id-in-types": ["error", {
+        exceptions: {
+          suffixes: ["Payload", "Connection", "Edge"],
+          types: [
+            "PageInfo", "FollowOutcome", "FollowError", "SuggestionExclusions", "NewerPosts", "ListVisibility", "Media",
+            "NewComment", "NewFavorite", "Consistency", "ReconcileStatus", "ReconcileKind", "_Service",
+          ],
+        },
+      }],
+
+      // Lists that are no connections are bounded by their arguments (users(ids:)) or by what they are (nine media of a post), and `nodes`
+      // of a connection is the short form of its edges, as GitHub has it.
+      "@graphql-eslint/relay-edge-types": ["error", { withEdgeSuffix: true, shouldImplementNode: true, listTypeCanWrapOnlyEdgeType: false }],
+
+      // Only followings and followers page backward: everybody else's lists are read newest first, and set answers are found from their beginning.
+      "@graphql-eslint/relay-arguments": ["error", { includeBoth: false }],
+    },
+  },
+];

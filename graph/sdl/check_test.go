@@ -1,0 +1,89 @@
+package sdl_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/testenv"
+)
+
+// checked runs a program of check/ on texts of schemas, in a folder of their own, and returns what it prints.
+func checked(t *testing.T, program []string, schemas ...string) string {
+	t.Helper()
+	testenv.Clients(t)
+	testenv.NPM(t, "check")
+	at := t.TempDir()
+	shared, err := filepath.Abs("check/node_modules")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(shared, filepath.Join(at, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"package.json", "eslint.config.mjs", "diff.mjs", "accepted.json"} {
+		text, err := os.ReadFile(filepath.Join("check", name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(at, name), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, name := range []string{"schema.graphql", "released.txt"} {
+		if i < len(schemas) {
+			if err := os.WriteFile(filepath.Join(at, name), []byte(schemas[i]), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), "node", program...)
+	cmd.Dir = at
+	out, err := cmd.CombinedOutput()
+	if _, ended := err.(*exec.ExitError); err != nil && !ended {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+var (
+	lint = []string{"node_modules/eslint/bin/eslint.js", "schema.graphql"}
+	diff = []string{"diff.mjs", "released.txt", "schema.graphql"}
+)
+
+// TestTheSchemaKeepsTheRules of graphql-eslint, but for those that check/eslint.config.mjs has reasons against.
+func TestTheSchemaKeepsTheRules(t *testing.T) {
+	_, text := published(t)
+	if found := checked(t, lint, text); found != "" {
+		t.Errorf("graphql-eslint: %s", found)
+	}
+	broken := text + "\ntype user_thing { id: String }\n"
+	for _, rule := range []string{"naming-convention", "strict-id-in-types", "require-description", "no-unreachable-types"} {
+		if found := checked(t, lint, broken); !strings.Contains(found, rule) {
+			t.Errorf("a type against %s is not found: %s", rule, found)
+		}
+	}
+}
+
+// TestNothingReleasedIsBroken: what clients of the last release ask is answered as before, but for what check/accepted.json has reasons for.
+func TestNothingReleasedIsBroken(t *testing.T) {
+	released, err := os.ReadFile("released.graphql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text := published(t)
+	if found := checked(t, diff, text, string(released)); found != "" {
+		t.Errorf("these changes break clients of the last release. If they have to, give check/accepted.json the reason and CHANGELOG.md a way to migrate:\n%s", found)
+	}
+	for change, want := range map[string][2]string{
+		"FIELD_REMOVED User.followSuggestions":         {"  followSuggestions(", "  suggestionsToFollow("},
+		"FollowError.code: accepted, and there is no ": {"code: ErrorCode!", "code: String!"},
+	} {
+		broken := strings.Replace(text, want[0], want[1], 1)
+		if found := checked(t, diff, broken, string(released)); broken == text || !strings.Contains(found, change) {
+			t.Errorf("%q is not found: %s", change, found)
+		}
+	}
+}
