@@ -50,12 +50,16 @@ func declaredSize(field *ast.FieldDefinition, r rule) (arguments ast.ArgumentLis
 	if longest == 0 {
 		longest = r.length(&ast.Field{Definition: field}, nil)
 	}
-	arguments = append(arguments, named("assumedSize", strconv.FormatUint(longest, 10), ast.IntValue))
 	var slicing, sized []string
+	hasDefault := false
 	for _, name := range []string{"first", "last"} {
-		if field.Arguments.ForName(name) != nil {
+		if argument := field.Arguments.ForName(name); argument != nil {
 			slicing = append(slicing, name)
+			hasDefault = hasDefault || argument.DefaultValue != nil
 		}
+	}
+	if !hasDefault { // which says the same; Cosmo's composition refuses both
+		arguments = append(arguments, named("assumedSize", strconv.FormatUint(longest, 10), ast.IntValue))
 	}
 	if len(slicing) > 0 {
 		arguments = append(arguments, named("slicingArguments", "", ast.ListValue, slicing...))

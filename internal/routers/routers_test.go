@@ -195,13 +195,41 @@ func token(t *testing.T, claims jwt.MapClaims) string {
 // TestRouters: users of Kith are authors in another subgraph, and whoever asks a router asks Kith.
 func TestRouters(t *testing.T) {
 	kith := serve(t)
-	for _, arguments := range [][]string{{"apollo"}, {"hive", printed(t, "schema", "--federation")}} { // Apollo's asks for the schema
+	file := printed(t, "schema", "--federation")
+	for _, arguments := range [][]string{{"apollo"}, {"hive", file}, {"mesh", file}} { // Apollo's asks for the schema
 		t.Run(arguments[0], func(t *testing.T) {
 			r := start(t, kith, arguments...)
 			t.Run("authors", r.with(authors))
 			t.Run("viewers", r.with(viewers))
 			t.Run("own writes", r.with(ownWrites))
 		})
+	}
+}
+
+// TestCosmoComposes Kith with another subgraph, without a warning. Its router is a program that npm does not have.
+func TestCosmoComposes(t *testing.T) {
+	testenv.Clients(t)
+	testenv.NPM(t, ".")
+	file := printed(t, "schema", "--federation")
+	compose := func() string {
+		out, err := exec.CommandContext(t.Context(), "node", "cosmo.mjs", file).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return string(out)
+	}
+	if wrong := compose(); wrong != "" {
+		t.Error(wrong)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(text, []byte("type PageInfo @shareable"), []byte("type PageInfo"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if wrong := compose(); !strings.Contains(wrong, "PageInfo") {
+		t.Errorf("without @shareable: %q", wrong)
 	}
 }
 
@@ -331,7 +359,7 @@ func TestTheGuideShowsTheRouters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"apollo.mjs", "hive.mjs", "stitch.mjs"} {
+	for _, file := range []string{"apollo.mjs", "hive.mjs", "mesh.mjs", "stitch.mjs"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
