@@ -3,8 +3,10 @@
 package graphfile
 
 import (
+	"bytes"
 	"errors"
 	"math"
+	"regexp"
 	"strconv"
 	"time"
 
@@ -64,6 +66,25 @@ func ParseLine(line []byte) (p Line, found bool, err error) {
 	p.Time, err = parseTime(when)
 	return p, err == nil, err
 }
+
+// IsHeader reports whether the first line of an edge list names its columns, as `from,to` does:
+// two or three names of ASCII letters, digits, `_` and `-`, perhaps in quotes, which begin with a letter as no id
+// and no time does.
+func IsHeader(line []byte) bool {
+	names := 0
+	for len(line) > 0 {
+		var name []byte
+		name, line, _ = cut(line)
+		name = bytes.Trim(name, `"`)
+		if !columnName.Match(name) {
+			return false
+		}
+		names++
+	}
+	return names == 2 || names == 3
+}
+
+var columnName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // AppendLine appends the line of an edge, which [ParseLine] reads as the same. The edge has ids and
 // a time that a line can hold, see [Writable].

@@ -160,3 +160,16 @@ func BenchmarkParseLine(b *testing.B) {
 		})
 	}
 }
+
+// The first line of a CSV of edges may name its columns. What could be an edge with a mistake is no header.
+func TestHeaderOfAnEdgeList(t *testing.T) {
+	for line, want := range map[string]bool{
+		"from,to": true, "From,To\r": true, `"source","target"`: true, "follower_id,followee-id,created_at": true, "from\tto": true, "from, to": true,
+		"": false, "from": false, "from,to,time,weight": false, "1,2": false, "1,b": false, "a,2": false, "12a,3": false, "from,to,1700000000": false,
+		"from,,to": false, "# from to": false, "from;to": false, "von,zu,größe": false,
+	} {
+		if got := IsHeader([]byte(line)); got != want {
+			t.Errorf("%q: %v, want %v", line, got, want)
+		}
+	}
+}

@@ -58,6 +58,9 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 	if long && !graphfile.IsComment(line) {
 		err = graphfile.ErrLong
 	}
+	if header := r.inputs[r.pos.File].header; err != nil && header != nil && bytes.Equal(bytes.TrimSpace(line), header) {
+		return nil // also where files with headers were joined
+	}
 	if err != nil {
 		return r.malformed(c, r.pos.Line+1, line, err)
 	}

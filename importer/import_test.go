@@ -167,6 +167,24 @@ func TestImportReportsEveryLine(t *testing.T) {
 }
 
 // Later lines are newer, files go on in order, and all is before the start.
+// A first line that names the columns is no malformed one, even where a chunk begins behind it or files were joined.
+func TestHeaderLineIsSkipped(t *testing.T) {
+	for name, text := range map[string]string{
+		"edges.csv": "\xef\xbb\xbffrom,to,time\r\n1,2,5\r\n2,1,6\r\n",
+		"tabs":      "# who follows whom\n\n\"from\"\t\"to\"\n1\t2\n2\t1\n",
+		"joined":    "source,target\n1,2\nsource,target\n2,1\n",
+	} {
+		r := mustRun(t, newKeeper(), Config{Files: []string{file(t, name, text)}, Strict: true, Chunk: 1})
+		if r.Edges != 2 || r.Malformed != 0 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	k := newKeeper()
+	if r := mustRun(t, k, Config{Files: []string{file(t, "later.csv", "1,2\nfrom,to\n2,1\n")}}); r.Edges != 2 || r.Malformed != 1 {
+		t.Errorf("names behind an edge: %+v", r)
+	}
+}
+
 func TestUntimedLinesKeepTheirOrder(t *testing.T) {
 	k := newKeeper()
 	one, two := file(t, "one.txt", "1 9\n# pause\n1 8\n1 7\n"), file(t, "two.txt.gz", "1 6\n1 5")

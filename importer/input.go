@@ -43,6 +43,7 @@ type input struct {
 	beside   storage.BesideKind // of a file of rows beside edges
 	exported bool               // a file of an export that is imported as a whole
 	headed   bool               // whether a file of records begins with its header
+	header   []byte             // of an edge list, if its first line is one
 	size     int64              // bytes as they lie on disk; 0 when unknown
 	identity []byte             // the same for the same content elsewhere; nil for what can be read only once
 	stream   *stream            // of a source that can be read only once

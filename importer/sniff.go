@@ -14,7 +14,7 @@ import (
 // sniff finds out by the first line that is not a comment or empty whether the file holds users,
 // edges, what lies beside edges, posts, comments, favorites or identities, which have their own headers. Users are recognised by theirs, or, in a .csv file without one, by
 // a line that is not an edge but begins with an id. Any other file is taken for an
-// edge list, whose splitter reports each line it cannot read.
+// edge list, whose splitter reports each line it cannot read, except for a header.
 func (in *input) sniff(s *stream) error {
 	in.kind = edgesFile
 	line, head, err := s.firstLine()
@@ -47,6 +47,10 @@ func (in *input) sniff(s *stream) error {
 			in.kind = besideFile
 			in.beside, _ = kind.Beside()
 		}
+		return nil
+	}
+	if graphfile.IsHeader(line) {
+		in.header = bytes.Clone(line)
 		return nil
 	}
 	first, _, listed := bytes.Cut(line, []byte(","))
