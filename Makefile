@@ -68,7 +68,7 @@ test-engines: ## what depends on the database server, on MySQL, MariaDB 11.8 and
 mutate: ## breaks 100 places at random, one at a time, and lists those that no test notices (an hour)
 	go run ./internal/mutate -n 25 -seed $(or $(SEED),1) ./social ./storage/localcache ./storage/sqlstore ./replication
 
-bench: ## kith bench (ARGS="--json FILE"); Go benchmarks (PKG=./storage/... BENCH=regexp)
+bench: ## kith bench (ARGS="--output json"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)
 	go build -ldflags "$(LDFLAGS)" -o bin/ . ./bench/kith-bench
 	bin/kith bench $(ARGS)

@@ -17,7 +17,7 @@ import (
 type CopyCmd struct {
 	To      string  `arg:"" help:"The store that becomes the copy, as in KITH_STORE: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…]. It has to be empty."`
 	MaxLoad float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied and compared, above 0; 1 is without pauses. Default: ${default}."`
-	JSON    bool    `name:"json" help:"Write the report as JSON."`
+	Output
 }
 
 // Validate is called by kong.
@@ -61,8 +61,8 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 	if err != nil {
 		return fmt.Errorf("%w; the same command again copies what is missing, kith shards abort gives the copy up", err)
 	}
-	if c.JSON {
-		return writeJSON(k.Stdout, report)
+	if c.JSON() {
+		return WriteJSON(k.Stdout, report)
 	}
 	fmt.Fprintf(k.Stdout, "copied: %s rows, %s of them again, %s compared; the store took no writes for the last %s of %s\n",
 		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),

@@ -19,6 +19,7 @@ import (
 type ExportCmd struct {
 	Dir   string `arg:"" help:"The folder for the files, made where it is missing. It holds nothing else."`
 	Plain bool   `help:"Do not compress the files."`
+	Output
 
 	export   *exporter.Export
 	progress *scanProgress
@@ -39,8 +40,7 @@ func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Cont
 	if err != nil {
 		return adviseExport(err)
 	}
-	summariseExport(k.Stdout, report)
-	return nil
+	return c.summarise(k.Stdout, report)
 }
 
 // adviseExport adds to an export's error how to continue.
@@ -54,8 +54,31 @@ func adviseExport(err error) error {
 	return fmt.Errorf("%w; run the same command again: it goes on after what is whole", err)
 }
 
-// summariseExport writes what the folder holds, with the digests by which two exports are compared.
-func summariseExport(out io.Writer, r exporter.Report) {
+// exportReport is the report for programs.
+type exportReport struct {
+	Rows          int64                         `json:"rows"`
+	Bytes         int64                         `json:"bytes"`
+	Shards        int                           `json:"shards"`
+	Kept          int                           `json:"kept"`
+	Seconds       float64                       `json:"seconds"`
+	RowsPerSecond float64                       `json:"rowsPerSecond"`
+	Totals        map[graphfile.Kind]exportKind `json:"totals"`
+}
+
+type exportKind struct {
+	Rows   int64  `json:"rows"`
+	Digest string `json:"digest"` // 16 hexadecimal digits
+}
+
+// summarise writes what the folder holds, with the digests by which two exports are compared.
+func (c *ExportCmd) summarise(out io.Writer, r exporter.Report) error {
+	if c.JSON() {
+		report := exportReport{r.Rows, r.Bytes, r.Shards, r.Kept, r.Elapsed.Seconds(), r.RowsPerSecond(), map[graphfile.Kind]exportKind{}}
+		for kind, total := range r.Totals {
+			report.Totals[kind] = exportKind{int64(total.Rows), fmt.Sprintf("%016x", total.Mixed)}
+		}
+		return WriteJSON(out, report)
+	}
 	shards := fmt.Sprintf("%d shards", r.Shards)
 	if r.Kept > 0 {
 		shards = fmt.Sprintf("%d of %d shards", r.Shards-r.Kept, r.Shards)
@@ -67,4 +90,5 @@ func summariseExport(out io.Writer, r exporter.Report) {
 			fmt.Fprintf(out, "  %-18s%12s  digest %016x\n", kind, humanize.Comma(total.Rows), total.Mixed)
 		}
 	}
+	return nil
 }

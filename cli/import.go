@@ -24,6 +24,7 @@ type ImportCmd struct {
 	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), has asked to for friendship (friend_request), or one of the others that an export writes: ${enum}. Lists that name theirs keep it. Default: ${default}."`
 	Strict   bool               `help:"Stop at the first malformed line, with exit code 1."`
 	Chunk    int                `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+	Output
 
 	files    *importer.Import
 	progress progress
@@ -93,7 +94,7 @@ func (c *ImportCmd) run(ctx context.Context, store importer.Store, out io.Writer
 	report, err := c.files.Run(ctx, store)
 	c.progress.done()
 	if err == nil || report.Lines > 0 {
-		summarise(out, report)
+		err = errors.Join(err, c.summarise(out, report))
 	}
 	return advise(err, report)
 }
@@ -111,8 +112,19 @@ func advise(err error, report importer.Report) error {
 	return err
 }
 
+// importReport is the report for programs.
+type importReport struct {
+	importer.Report
+	Elapsed        *struct{} `json:"elapsed,omitempty"` // in seconds instead
+	Seconds        float64   `json:"seconds"`
+	EdgesPerSecond float64   `json:"edgesPerSecond"`
+}
+
 // summarise writes what became of the lines.
-func summarise(out io.Writer, r importer.Report) {
+func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
+	if c.JSON() {
+		return WriteJSON(out, importReport{Report: r, Seconds: r.Elapsed.Seconds(), EdgesPerSecond: r.EdgesPerSecond()})
+	}
 	fmt.Fprintf(out, "imported %s edges and %s users in %s (%s edges/s)\n",
 		humanize.Comma(r.Edges), humanize.Comma(r.UsersMade), seconds(r.Elapsed), humanize.Comma(int64(r.EdgesPerSecond())))
 	for _, row := range []struct {
@@ -142,6 +154,7 @@ func summarise(out io.Writer, r importer.Report) {
 		}
 		fmt.Fprintf(out, "  %-14s%12s%s\n", row.name, humanize.Comma(row.n), note)
 	}
+	return nil
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -161,4 +162,22 @@ func TestBarProgress(t *testing.T) {
 	step.TotalBytes = 0
 	spinner.show(step)
 	spinner.done()
+}
+
+// A report for programs is one JSON value.
+func TestImportReportAsJSON(t *testing.T) {
+	out, _, err := command(t, memory.New(), "import", "--output=json", graph(t, "from,to\n1 2\n2 1\n3 3\nx\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var report map[string]float64
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if report["edges"] != 2 || report["lines"] != 5 || report["malformed"] != 1 || report["seconds"] <= 0 || report["edgesPerSecond"] <= 0 {
+		t.Error(out)
+	}
+	if _, ok := report["elapsed"]; ok {
+		t.Error("a time without a unit:", out)
+	}
 }

@@ -10,7 +10,14 @@ import (
 )
 
 // MigrateCmd is `kith migrate`.
-type MigrateCmd struct{}
+type MigrateCmd struct{ Output }
+
+// migrated is a shard in the report.
+type migrated struct {
+	Shard   int    `json:"shard"`
+	Name    string `json:"name"`
+	Version int64  `json:"version"`
+}
 
 // Run prints the version of each shard's tables; opening the store has brought them
 // up to date.
@@ -18,6 +25,13 @@ func (c *MigrateCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Con
 	shards, err := store.Migrations(ctx)
 	if err != nil {
 		return err
+	}
+	if c.JSON() {
+		list := []migrated{}
+		for _, m := range shards {
+			list = append(list, migrated{m.Shard, m.Name, m.Version})
+		}
+		return WriteJSON(k.Stdout, list)
 	}
 	for _, m := range shards {
 		fmt.Fprintf(k.Stdout, "shard %d  %s  version %d\n", m.Shard, m.Name, m.Version)

@@ -22,10 +22,17 @@ type progress interface {
 
 // newProgress is a bar on a terminal and a line every two seconds elsewhere.
 func newProgress(out io.Writer) progress {
-	if file, ok := out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+	if drawsBars(out) {
 		return &barProgress{out: out}
 	}
 	return &plainProgress{out: out, every: 2 * time.Second}
+}
+
+// drawsBars reports whether bars may be drawn, which takes escape sequences: on a terminal that knows them,
+// unless NO_COLOR (https://no-color.org) asks for text without.
+func drawsBars(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
 // plainProgress writes lines, as logs want them.

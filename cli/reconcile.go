@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -35,8 +34,8 @@ type ReconcileFullCmd struct {
 type reconcileFlags struct {
 	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, favorite_inbox what favorite is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
 	Window time.Duration `default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
-	JSON   bool          `name:"json" help:"Write the report as JSON."`
-	List   int           `default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
+	Output
+	List int `default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
 }
 
 // Validate is called by kong.
@@ -132,8 +131,8 @@ func openChanges(ctx context.Context, store *sqlstore.Store, logger *slog.Logger
 }
 
 func (c *ReconcileFullCmd) report(out io.Writer, r reconcile.Report) error {
-	if c.JSON {
-		return writeJSON(out, r)
+	if c.JSON() {
+		return WriteJSON(out, r)
 	}
 	fmt.Fprintf(out, "compared %s rows of following with %s of follower in %.1f s; about %s moved\n",
 		humanize.Comma(r.Rows[storage.Forward]), humanize.Comma(r.Rows[storage.Inverse]), r.Seconds, humanize.Bytes(uint64(r.Bytes)))
@@ -180,10 +179,4 @@ func leftOver(n int, repair bool) error {
 		return fmt.Errorf("%s disagreements could not be repaired", humanize.Comma(int64(n)))
 	}
 	return fmt.Errorf("%s disagreements found; --repair ends them", humanize.Comma(int64(n)))
-}
-
-func writeJSON(out io.Writer, report any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	return e.Encode(report)
 }

@@ -69,7 +69,7 @@ func TestReconcileFullCommand(t *testing.T) {
 			t.Errorf("report\n%swithout %q", out, want)
 		}
 	}
-	out, err = reconciling(t.Context(), store, "full", "--window=1ms", "--json", "--repair", "--max-load=1")
+	out, err = reconciling(t.Context(), store, "full", "--window=1ms", "--output=json", "--repair", "--max-load=1")
 	if err != nil {
 		t.Error(err)
 	}
@@ -112,7 +112,7 @@ func TestReconcileKnowsRequests(t *testing.T) {
 			t.Errorf("%s: %v\n%s", mode, err, out)
 		}
 	}
-	out, err := reconciling(t.Context(), store, "full", "--window=1ms", "--json")
+	out, err := reconciling(t.Context(), store, "full", "--window=1ms", "--output=json")
 	if err == nil || !strings.Contains(out, `"pair": "friend_request"`) || !strings.Contains(out, `"friendRequestRows": 1`) || !strings.Contains(out, `"friendRequestInboxRows": 0`) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -132,7 +132,7 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 		t.Fatal(err)
 	}
 	lose(t, store, 7)
-	out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--json")
+	out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json")
 	if err == nil || !strings.Contains(out, `"from": "7"`) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -156,7 +156,7 @@ func TestAnIncrementalRunReportsThatItHasOnlyBegun(t *testing.T) {
 	for _, want := range []string{`"begun": [
     "` + begun + `"
   ]`, `"begun": []`} {
-		if out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--json"); err != nil || !strings.Contains(out, want) {
+		if out, err := reconciling(t.Context(), store, "incremental", "--window=1ms", "--output=json"); err != nil || !strings.Contains(out, want) {
 			t.Errorf("%v\n%s without %s", err, out, want)
 		}
 	}

@@ -60,8 +60,8 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 }
 
 func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalReport, listed []reconcile.Finding) error {
-	if c.JSON {
-		return writeJSON(out, struct {
+	if c.JSON() {
+		return WriteJSON(out, struct {
 			Rows     int                    `json:"rows"`
 			Checked  int                    `json:"checked"`
 			Begun    []string               `json:"begun"`

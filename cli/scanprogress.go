@@ -3,12 +3,10 @@ package cli
 import (
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"kith/exporter"
 	"kith/reconcile"
@@ -28,8 +26,7 @@ type scanProgress struct {
 }
 
 func newScanProgress(name string, out io.Writer) *scanProgress {
-	file, ok := out.(*os.File)
-	return &scanProgress{name: name, out: out, terminal: ok && term.IsTerminal(int(file.Fd())), every: 2 * time.Second}
+	return &scanProgress{name: name, out: out, terminal: drawsBars(out), every: 2 * time.Second}
 }
 
 // full shows a full reconcile scan.

@@ -32,11 +32,9 @@ type ShardsCmd struct {
 }
 
 // ShardsStatusCmd is `kith shards status`.
-type ShardsStatusCmd struct {
-	JSON bool `name:"json" help:"Write it as JSON."`
-}
+type ShardsStatusCmd struct{ Output }
 
-// shardsReport is the answer of `kith shards status --json`.
+// shardsReport is the answer of `kith shards status --output json`.
 type shardsReport struct {
 	Shards []shardReport `json:"shards"`
 	Moves  []moveReport  `json:"moves"`
@@ -68,8 +66,8 @@ func (c *ShardsStatusCmd) Run(store *sqlstore.Store, k *kong.Context) error {
 	for _, m := range store.Moves() {
 		report.Moves = append(report.Moves, moveReport{m.Buckets, m.From, m.To})
 	}
-	if c.JSON {
-		return writeJSON(k.Stdout, report)
+	if c.JSON() {
+		return WriteJSON(k.Stdout, report)
 	}
 	for _, s := range report.Shards {
 		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, s.Name, s.Buckets, rangesText(s.Ranges))
@@ -117,7 +115,7 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 type movingFlags struct {
 	MaxLoad float64       `default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied, compared and removed, above 0; 1 is without pauses. Default: ${default}."`
 	Keep    time.Duration `default:"60s" help:"How long the rows stay where they were, for programs that do not know of the move yet. Default: ${default}."`
-	JSON    bool          `name:"json" help:"Write the report as JSON."`
+	Output
 }
 
 // Validate is called by kong.
@@ -270,8 +268,8 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 	}
 	took := time.Duration(float64(expected.Rows) / rowsPerSecond / f.MaxLoad * float64(time.Second))
 	if dry {
-		if f.JSON {
-			return writeJSON(k.Stdout, map[string]any{"move": plan, "rows": expected.Rows, "bytes": expected.Bytes, "seconds": took.Seconds()})
+		if f.JSON() {
+			return WriteJSON(k.Stdout, map[string]any{"move": plan, "rows": expected.Rows, "bytes": expected.Bytes, "seconds": took.Seconds()})
 		}
 		fmt.Fprintf(k.Stdout, "%s: about %s rows, %s, copied in about %s\n", plan, humanize.Comma(expected.Rows), humanize.Bytes(uint64(expected.Bytes)), took.Round(time.Second))
 		return nil
@@ -289,8 +287,8 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 	if err != nil {
 		return fmt.Errorf("%w; kith shards resume goes on from there", err)
 	}
-	if f.JSON {
-		return writeJSON(k.Stdout, report)
+	if f.JSON() {
+		return WriteJSON(k.Stdout, report)
 	}
 	fmt.Fprintf(k.Stdout, "%s: %s rows copied, %s of them again, %s compared, writes waited for %s, %s in all\n", plan,
 		humanize.Comma(report.Rows), humanize.Comma(report.Again), humanize.Comma(report.Compared),

@@ -16,11 +16,12 @@ import (
 	"kith/bench"
 	"kith/bench/report"
 	"kith/bench/suite"
+	"kith/cli"
 )
 
 // benchFlags say what is measured, and how long.
 type benchFlags struct {
-	JSON        string        `name:"json" placeholder:"FILE" help:"Where to write the figures, for kith bench report."`
+	cli.Output
 	Engines     []string      `placeholder:"E,…" enum:"sqlite,mariadb,mariadb+redis" help:"On which stores: sqlite, mariadb, mariadb+redis."`
 	States      []string      `default:"baseline,cold,warm" enum:"baseline,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
 	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"A server on which databases may be made and dropped; auto starts a private one. Default: ${default}."`
@@ -184,11 +185,10 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	if r.Sizes, r.Machine, err = run(ctx, config); err != nil {
 		return err
 	}
-	r.WriteTables(k.Stdout)
-	if f.JSON != "" {
-		if err := r.Write(f.JSON); err != nil {
-			return err
-		}
+	if !f.JSON() {
+		r.WriteTables(k.Stdout)
+	} else if err := cli.WriteJSON(k.Stdout, &r); err != nil {
+		return err
 	}
 	return wrongAnswers(&r)
 }

@@ -20,10 +20,11 @@ func TestBenchAll(t *testing.T) {
 	if err := os.Mkdir(stores, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	out, err := benchCommand(t, append(quick, "--users", "300", "--mixed-users", "300", "--questions", "q1,mixed", "--folder", stores, "--json", standard)...)
-	if err != nil || !strings.Contains(out, "### SQLite") || !strings.Contains(out, "\n| mixed | ") {
+	out, err := benchCommand(t, append(quick, "--users", "300", "--mixed-users", "300", "--questions", "q1,mixed", "--folder", stores, "--output", "json")...)
+	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	write(t, standard, out)
 	if left, err := os.ReadDir(stores); err != nil || len(left) > 0 {
 		t.Errorf("left over: %v %v", left, err)
 	}
@@ -34,18 +35,24 @@ func TestBenchAll(t *testing.T) {
 	if len(r.Sizes) != 1 || len(r.Sizes[0].Cells) != 6 || !strings.HasPrefix(r.Command, "kith bench --engines sqlite ") {
 		t.Errorf("%+v", r)
 	}
-	out, err = benchCommand(t, append([]string{"grow", "--sizes", "300:3000,600:6000", "--questions", "q1", "--states", "cold", "--parts", "none", "--json", growth}, quick...)...)
-	if err != nil || !strings.Contains(out, "| 300 users, ") || strings.Contains(out, "warm") {
+	out, err = benchCommand(t, append([]string{"grow", "--sizes", "300:3000,600:6000", "--questions", "q1", "--states", "cold", "--parts", "none", "--output", "json"}, quick...)...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	write(t, growth, out)
+	out, err = benchCommand(t, append(quick, "--users", "300", "--questions", "q1", "--states", "cold")...)
+	if err != nil || !strings.Contains(out, "### SQLite") || strings.Contains(out, "warm") {
 		t.Fatalf("%v\n%s", err, out)
 	}
 
-	if out, err := benchCommand(t, "report", standard, growth); err != nil || !strings.Contains(out, "### SQLite, cold, by size") {
-		t.Errorf("%v\n%s", err, out)
+	out, err = benchCommand(t, "report", standard, growth)
+	for _, want := range []string{"### SQLite\n", "\n| mixed | ", "### SQLite, cold, by size", "| 300 users, "} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("no %q: %v\n%s", want, err, out)
+		}
 	}
 	marks := "<!-- kith bench report: from here on it is generated -->\n<!-- kith bench report: up to here -->\n"
-	if err := os.WriteFile(page, []byte(marks), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write(t, page, marks)
 	if _, err := benchCommand(t, "report", "--page", page, standard, growth); err != nil {
 		t.Fatal(err)
 	}
@@ -55,6 +62,13 @@ func TestBenchAll(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(folder, "page", "growth-sqlite-cold.svg")); err != nil {
 		t.Error(err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

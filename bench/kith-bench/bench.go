@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"kith/bench"
+	"kith/cli"
 )
 
 // BenchCmd is `kith bench`.
@@ -91,7 +91,7 @@ type BenchRunCmd struct {
 	Duration    time.Duration `default:"10s" help:"How long each question is asked. Default: ${default}."`
 	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
 	Questions   []string      `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
-	JSON        bool          `name:"json" help:"Print JSON instead of a table."`
+	cli.Output
 }
 
 // Run asks the questions one after another. Wrong answers are an error, after the
@@ -113,10 +113,8 @@ func (c *BenchRunCmd) Run(ctx context.Context, k *kong.Context) error {
 			wrong = fmt.Errorf("%d of %d answers to %s were wrong, the first: %w", r.Errors, r.Requests, r.Question, r.Error)
 		}
 	}
-	if c.JSON {
-		out := json.NewEncoder(k.Stdout)
-		out.SetIndent("", "  ")
-		return errors.Join(out.Encode(results), wrong)
+	if c.JSON() {
+		return errors.Join(cli.WriteJSON(k.Stdout, results), wrong)
 	}
 	return errors.Join(bench.WriteTable(k.Stdout, results), wrong)
 }

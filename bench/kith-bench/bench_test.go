@@ -95,7 +95,7 @@ func TestBenchRun(t *testing.T) {
 	if lines := strings.Split(out, "\n"); err != nil || len(lines) != 4 || !strings.Contains(lines[1], "q1 ") || !strings.Contains(lines[2], "q5c ") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	out, err = benchCommand(t, append(arguments, "--json")...)
+	out, err = benchCommand(t, append(arguments, "--output=json")...)
 	var results []struct {
 		Question  string
 		PerSecond float64

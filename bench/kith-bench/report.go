@@ -15,7 +15,7 @@ import (
 
 // BenchReportCmd is `kith bench report FILE…`.
 type BenchReportCmd struct {
-	Files []string `arg:"" name:"file" help:"What kith bench has written with --json, in the order of the page."`
+	Files []string `arg:"" name:"file" help:"What kith bench has written with --output json, in the order of the page."`
 	Page  string   `placeholder:"PATH" help:"The page whose generated part is replaced; its charts go into a folder beside it. Default: the tables are printed."`
 }
 

@@ -11,13 +11,14 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/bench/growth"
+	"kith/cli"
 )
 
 // BenchSimulateCmd is `kith bench simulate [PLAN]`.
 type BenchSimulateCmd struct {
 	Plan  string `arg:"" optional:"" help:"A JSON file with measured figures, how the graph grows, and the servers there are; what it leaves out is as in docs/scale.md."`
 	Print bool   `help:"Print the plan itself, to begin a file with."`
-	JSON  bool   `name:"json" help:"Write the months as JSON."`
+	cli.Output
 }
 
 // mostPlan is how many bytes a plan may have.
@@ -31,16 +32,14 @@ func (c *BenchSimulateCmd) Run(k *kong.Context) error {
 			return fmt.Errorf("%s: %w", c.Plan, err)
 		}
 	}
-	out := json.NewEncoder(k.Stdout)
-	out.SetIndent("", "  ")
 	months, err := growth.Simulate(plan)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the plan: %w", err)
 	case c.Print:
-		return out.Encode(plan)
-	case c.JSON:
-		return out.Encode(months)
+		return cli.WriteJSON(k.Stdout, plan)
+	case c.JSON():
+		return cli.WriteJSON(k.Stdout, months)
 	}
 	growth.WriteTable(k.Stdout, months)
 	return nil

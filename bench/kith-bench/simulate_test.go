@@ -34,7 +34,7 @@ func TestBenchSimulate(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	var months []growth.Month
-	out, err = benchCommand(t, "simulate", "--json", file(out))
+	out, err = benchCommand(t, "simulate", "--output=json", file(out))
 	if errJSON := json.Unmarshal([]byte(out), &months); err != nil || errJSON != nil || len(months) != 4 || months[3].Month != 3 {
 		t.Errorf("%v\n%s", err, out)
 	}

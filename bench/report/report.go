@@ -164,16 +164,7 @@ func (s *Size) Questions() []string {
 	return names
 }
 
-// Write writes a report as JSON.
-func (r *Report) Write(path string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
-}
-
-// Read reads what Write has written.
+// Read reads what `kith bench --output json` has written.
 func Read(path string) (*Report, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

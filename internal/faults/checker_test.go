@@ -86,7 +86,7 @@ func (c *checker) manyLives(t testing.TB, lives int, span time.Duration, seen fu
 	}
 }
 
-// reportOf reads what a checker with --json reports: as far as both commands say the
+// reportOf reads what a checker with --output=json reports: as far as both commands say the
 // same.
 func reportOf(t testing.TB, end kithtest.End) (r reconcile.Report) {
 	t.Helper()

@@ -66,7 +66,7 @@ func killedFull(t *testing.T, k killing, repair ...string) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), k.data)
 	// Pauses make the scan as long as it is to be, on fast machines and slow ones.
 	load := g.scan(t, reconcile.FullConfig{}).Seconds / k.scan.Seconds()
-	args := append([]string{"full", "--json", "--list", all, "--window", "300ms", "--max-load", strconv.FormatFloat(load, 'f', 6, 64)}, repair...)
+	args := append([]string{"full", "--output=json", "--list", all, "--window", "300ms", "--max-load", strconv.FormatFloat(load, 'f', 6, 64)}, repair...)
 	damaged := g.vandal(t, 22, storage.Inverse).damageInverse(k.damages)
 	stop := g.load(t, k.perSecond)
 	c := g.checker(t)
@@ -124,7 +124,7 @@ func (c *checker) canGoOn(t testing.TB) bool {
 func killedIncremental(t *testing.T, k killing) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
 	d, c := driftOf(t, g), g.checker(t)
-	dryRun := []string{"incremental", "--json", "--list", all, "--window", "200ms"}
+	dryRun := []string{"incremental", "--output=json", "--list", all, "--window", "200ms"}
 	repair := append(slices.Clone(dryRun), "--repair")
 	c.toItsEnd(t, 0, dryRun...) // from here on
 	const span = 500 * time.Millisecond

@@ -105,7 +105,7 @@ type movers struct {
 	said          string         // by the last mover that failed
 }
 
-// status is what `kith shards status --json` prints.
+// status is what `kith shards status --output json` prints.
 type status struct {
 	Shards []struct{ Buckets int }
 	Moves  []json.RawMessage
@@ -121,7 +121,7 @@ func (m *movers) work(t *testing.T) {
 			return
 		}
 		var s status
-		end := m.command("shards", "status", "--json")(t).Wait(t)
+		end := m.command("shards", "status", "--output=json")(t).Wait(t)
 		if end.Code != 0 || json.Unmarshal([]byte(end.Stdout), &s) != nil {
 			time.Sleep(50 * time.Millisecond) // a server is away
 			continue

@@ -34,7 +34,7 @@ func (r *running) repairTimes(t testing.TB, apart tables, different []edge) {
 		if i > 0 {
 			r.putBack(t, apart, different)
 		}
-		end := r.reconcile(t, mode, "--repair", "--json", "--list", all, "--window", r.window.String())
+		end := r.reconcile(t, mode, "--repair", "--output=json", "--list", all, "--window", r.window.String())
 		report := reportOf(t, end)
 		found := map[edge]bool{}
 		for _, f := range report.Findings {

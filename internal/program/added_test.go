@@ -37,7 +37,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 			Found, Repaired map[string]int
 		}) {
 			t.Helper()
-			if err := json.Unmarshal([]byte(run("reconcile", "incremental", "--repair", "--json", "--window=50ms")), &r); err != nil {
+			if err := json.Unmarshal([]byte(run("reconcile", "incremental", "--repair", "--output=json", "--window=50ms")), &r); err != nil {
 				t.Fatal(err)
 			}
 			return r

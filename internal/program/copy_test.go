@@ -25,7 +25,7 @@ func TestAStoreIsCopied(t *testing.T) {
 	first, cursor := pageOf(t, old, "")
 	second, _ := pageOf(t, old, cursor)
 
-	end := kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...), "--json", "--max-load", "1"))
+	end := kithtest.Run(t, kithtest.Args("copy", location(to...), "--store", location(from...), "--output=json", "--max-load", "1"))
 	var report struct{ Rows, Compared, Repaired int64 }
 	if err := json.Unmarshal([]byte(end.Stdout), &report); err != nil || end.Code != 0 || report.Compared == 0 || report.Repaired > 0 {
 		t.Fatalf("kith copy: %+v", end)

@@ -47,6 +47,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 // tables are where each command's flags are: the file, and the heading above them.
 var tables = map[string]string{
 	"serve":                 "docs/settings.md#Settings",
+	"migrate":               "docs/operations.md#Updates",
 	"import":                "docs/import.md#Importing a graph",
 	"export":                "docs/export.md#Exporting a graph",
 	"copy":                  "docs/shards.md#To another store or engine",

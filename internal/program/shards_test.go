@@ -47,7 +47,7 @@ func TestShardsAreAdded(t *testing.T) {
 		Shards []struct{ Buckets int }
 		Moves  []any
 	}
-	if err := json.Unmarshal([]byte(run(0, "shards", "status", "--json").Stdout), &status); err != nil {
+	if err := json.Unmarshal([]byte(run(0, "shards", "status", "--output=json").Stdout), &status); err != nil {
 		t.Fatal(err)
 	}
 	if len(status.Shards) != 2 || status.Shards[0].Buckets != 512 || status.Shards[1].Buckets != 512 || len(status.Moves) > 0 {

@@ -1,0 +1,33 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+// Bars are for terminals that know escape sequences, unless NO_COLOR says no.
+func TestWhereBarsAreDrawn(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no terminal can be made here:", err)
+	}
+	defer terminal.Close()
+	t.Setenv("NO_COLOR", "")
+	t.Setenv("TERM", "xterm")
+	if !drawsBars(terminal) || drawsBars(new(bytes.Buffer)) {
+		t.Error("a terminal has no bars, or a file has")
+	}
+	if _, ok := newProgress(terminal).(*barProgress); !ok || !newScanProgress("", terminal).terminal {
+		t.Error("progress is not drawn")
+	}
+	t.Setenv("TERM", "dumb")
+	if drawsBars(terminal) {
+		t.Error("TERM=dumb is not heeded")
+	}
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "1")
+	if _, ok := newProgress(terminal).(*plainProgress); !ok || newScanProgress("", terminal).terminal {
+		t.Error("NO_COLOR is not heeded")
+	}
+}

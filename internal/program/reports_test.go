@@ -1,0 +1,34 @@
+package program_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// TestReportsAsJSON: all commands with a report write it for programs by the same flag, as one JSON value and nothing else.
+func TestReportsAsJSON(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	edges := filepath.Join(folder, "edges.csv")
+	if err := os.WriteFile(edges, []byte("from,to\n1,2\n2,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ command, want string }{
+		{"migrate", `"version": `},
+		{"import " + edges, `"edges": 2`},
+		{"export " + filepath.Join(folder, "export"), `"digest": "`},
+		{"reconcile full", `"findings": []`},
+		{"reconcile incremental", `"findings": []`},
+		{"shards status", `"buckets": 1024`},
+	} {
+		end := kithtest.Run(t, kithtest.Dir(folder), kithtest.Args(append(strings.Fields(c.command), "--output", "json")...))
+		if end.Code != 0 || !json.Valid([]byte(end.Stdout)) || !strings.Contains(end.Stdout, c.want) {
+			t.Errorf("%s: %+v, want %s", c.command, end, c.want)
+		}
+	}
+}
