@@ -20,11 +20,10 @@ type BenchCmd struct {
 // Run starts kith-bench, from the folder of this program, with the same command line. If kith-bench has
 // reported what is wrong, the error is an [exec.ExitError].
 func (c *BenchCmd) Run(ctx context.Context, k *kong.Context) error {
-	self, err := os.Executable()
+	program, err := benchProgram()
 	if err != nil {
 		return err
 	}
-	program := filepath.Join(filepath.Dir(self), "kith-bench")
 	command := exec.CommandContext(ctx, program, k.Args...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) } // so that it ends the processes it has started
 	command.Stdin, command.Stdout, command.Stderr = os.Stdin, k.Stdout, k.Stderr
@@ -33,4 +32,10 @@ func (c *BenchCmd) Run(ctx context.Context, k *kong.Context) error {
 		return fmt.Errorf("bench: there is no %s: go build -o %[1]s ./bench/kith-bench makes it", program)
 	}
 	return err
+}
+
+// benchProgram is where kith-bench has to be.
+func benchProgram() (string, error) {
+	self, err := os.Executable()
+	return filepath.Join(filepath.Dir(self), "kith-bench"), err
 }

@@ -18,22 +18,24 @@ import (
 
 // Program is the command line: settings for all commands, then the commands.
 type Program struct {
-	Settings
+	Settings `group:"store"`
 
 	ShowVersion versionFlag `name:"version" help:"Print the version and end."`
 
-	Serve     ServeCmd     `cmd:"" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
-	Migrate   MigrateCmd   `cmd:"" help:"Bring the tables of every shard up to date."`
-	Import    ImportCmd    `cmd:"" help:"Import follows and users from files."`
-	Export    ExportCmd    `cmd:"" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
-	Replicate ReplicateCmd `cmd:"" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
-	Reconcile ReconcileCmd `cmd:"" help:"Find where the two sides of edges and the counts disagree, and repair it."`
-	Documents DocumentsCmd `cmd:"" help:"Register trusted documents of front ends in the store, list and remove them."`
-	Shards    ShardsCmd    `cmd:"" help:"Add shards and move buckets to them, while the store is in use."`
-	Copy      CopyCmd      `cmd:"" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
-	Bench     BenchCmd     `cmd:"" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
-	Schema    SchemaCmd    `cmd:"" help:"Print the GraphQL schema, with descriptions and costs, and end."`
-	Version   VersionCmd   `cmd:"" help:"Print the version, the commit, Go's version and the platform, and end."`
+	Serve     ServeCmd     `cmd:"" group:"serving" default:"withargs" help:"Serve the graph over GraphQL. This is what the program does when no command is given."`
+	Replicate ReplicateCmd `cmd:"" group:"serving" help:"Bring what follows write to the inverse side, in the mode binlog, in a process of its own."`
+	Import    ImportCmd    `cmd:"" group:"files" help:"Import follows and users from files."`
+	Export    ExportCmd    `cmd:"" group:"files" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
+	Copy      CopyCmd      `cmd:"" group:"files" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
+	Migrate   MigrateCmd   `cmd:"" group:"care" help:"Bring the tables of every shard up to date."`
+	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find where the two sides of edges and the counts disagree, and repair it."`
+	Shards    ShardsCmd    `cmd:"" group:"care" help:"Add shards and move buckets to them, while the store is in use."`
+	Documents DocumentsCmd `cmd:"" group:"care" help:"Register trusted documents of front ends in the store, list and remove them."`
+	Bench     BenchCmd     `cmd:"" group:"about" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
+	Schema    SchemaCmd    `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs, and end."`
+	Version   VersionCmd   `cmd:"" group:"about" help:"Print the version, the commit, Go's version and the platform, and end."`
+
+	Completion CompletionCmd `cmd:"" group:"about" help:"Print a script by which a shell completes commands and flags."`
 }
 
 // Run is the program: its exit code is 0, or 1 after one line on stderr.
@@ -72,15 +74,21 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		kong.Description("A GraphQL gateway to a sharded social graph."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { panic(helped{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
+		groups,
 		vars,
 	)
 	if err != nil {
 		return err
 	}
+	if len(args) > 0 && args[0] == completeCommand {
+		complete(ctx, parser.Model.Node, args[1:], stdout)
+		return nil
+	}
+	addExamples(parser.Model.Node, "")
 	command, err := parser.Parse(args)
 	if err != nil {
-		return named(err)
+		return suggest(named(err), parser.Model.Node, args)
 	}
 	if err := settings.Check(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv("KITH_TEST_PROGRAM") != "" { // this process is the program: see TestShellsComplete
+		os.Exit(Run(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
+	}
+	testenv.Main(m)
+}
 
 // replicate runs `kith replicate` until the context is done.
 func replicate(ctx context.Context, store *sqlstore.Store, arguments ...string) error {

@@ -1,0 +1,196 @@
+package cli
+
+import (
+	"context"
+	_ "embed" // the scripts
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/alecthomas/kong"
+)
+
+// CompletionCmd is `kith completion SHELL`.
+type CompletionCmd struct {
+	Bash bashCompletion `cmd:"" help:"For bash: source <(kith completion bash), in ~/.bashrc."`
+	Zsh  zshCompletion  `cmd:"" help:"For zsh: source <(kith completion zsh), in ~/.zshrc behind compinit."`
+	Fish fishCompletion `cmd:"" help:"For fish: kith completion fish | source, in ~/.config/fish/config.fish."`
+}
+
+type (
+	bashCompletion struct{}
+	zshCompletion  struct{}
+	fishCompletion struct{}
+)
+
+// The scripts have the shell ask this program what a word may become.
+var (
+	//go:embed completion/kith.bash
+	bashScript string
+	//go:embed completion/kith.zsh
+	zshScript string
+	//go:embed completion/kith.fish
+	fishScript string
+)
+
+// BeforeReset prints the script and ends the program before any setting is read.
+func (bashCompletion) BeforeReset(app *kong.Kong) error { return showScript(app, bashScript) }
+
+// BeforeReset is as that for bash.
+func (zshCompletion) BeforeReset(app *kong.Kong) error { return showScript(app, zshScript) }
+
+// BeforeReset is as that for bash.
+func (fishCompletion) BeforeReset(app *kong.Kong) error { return showScript(app, fishScript) }
+
+func showScript(app *kong.Kong, script string) error {
+	if _, err := io.WriteString(app.Stdout, script); err != nil {
+		return err
+	}
+	app.Exit(0)
+	return nil
+}
+
+// completeCommand is what the scripts call, with the name of the shell and the words up to the cursor
+// but the first. It is no command of the program's own, so that no help shows it and no setting is read.
+const completeCommand = "__complete"
+
+// A candidate is what the word at the cursor may become.
+type candidate struct{ word, help string }
+
+// complete answers a script: a line for each candidate, with its help behind a tab. Bash has no use for help. Without
+// a line, the shell offers files. Mistakes are not reported: Enter has not been pressed yet.
+func complete(ctx context.Context, root *kong.Node, args []string, out io.Writer) {
+	if len(args) < 2 {
+		return
+	}
+	shell, words := args[0], args[1:]
+	if bench := child(root, words[0]); bench != nil && bench.Passthrough && len(words) > 1 {
+		if program, err := benchProgram(); err == nil {
+			command := exec.CommandContext(ctx, program, append([]string{completeCommand}, args...)...)
+			command.Stdout = out
+			_ = command.Run() // it may not have been built
+		}
+		return
+	}
+	if shell != "bash" {
+		for _, c := range candidates(root, words) {
+			fmt.Fprintf(out, "%s\t%s\n", c.word, c.help)
+		}
+		return
+	}
+	for _, c := range candidates(root, joined(words)) {
+		if _, value, ok := strings.Cut(c.word, "="); ok {
+			c.word = value // bash replaces what is behind the =
+		}
+		fmt.Fprintln(out, c.word)
+	}
+}
+
+// joined puts words together that bash has split at = and :, each of which it hands over as a word of its own.
+func joined(words []string) (whole []string) {
+	open := false
+	for _, w := range words {
+		separator := w == "=" || w == ":"
+		if (separator || open) && len(whole) > 0 {
+			whole[len(whole)-1] += w
+		} else {
+			whole = append(whole, w)
+		}
+		open = separator
+	}
+	return whole
+}
+
+// candidates are what the last of the words may become.
+func candidates(node *kong.Node, words []string) []candidate {
+	before, word := words[:len(words)-1], words[len(words)-1]
+	var open *kong.Flag // whose value comes next
+	for _, w := range before {
+		switch {
+		case open != nil:
+			open = nil
+		case strings.HasPrefix(w, "-"):
+			if f := flag(node, w); f != nil && !f.IsBool() {
+				open = f
+			}
+		default:
+			if c := child(node, w); c != nil {
+				node = c
+			}
+		}
+	}
+	name, _, assigned := strings.Cut(word, "=")
+	var list []candidate
+	switch {
+	case open != nil:
+		list = values(open, "")
+	case assigned:
+		if f := flag(node, name); f != nil {
+			list = values(f, name+"=")
+		}
+	case strings.HasPrefix(word, "-"):
+		list = flagNames(node)
+	default:
+		for _, c := range node.Children {
+			if !c.Hidden {
+				list = append(list, candidate{c.Name, firstSentence(c.Help)})
+			}
+		}
+	}
+	return slices.DeleteFunc(list, func(c candidate) bool { return !strings.HasPrefix(c.word, word) })
+}
+
+func child(node *kong.Node, name string) *kong.Node {
+	i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return c.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return node.Children[i]
+}
+
+// flags are all that may stand behind the command of a node: its own, those of the commands above, and
+// those of the command that is meant if none is named.
+func flags(node *kong.Node) []*kong.Flag {
+	list := slices.Concat(node.AllFlags(true)...)
+	if node.DefaultCmd != nil && node.DefaultCmd.Tag.Default == "withargs" {
+		list = append(list, node.DefaultCmd.Flags...)
+	}
+	return list
+}
+
+func flag(node *kong.Node, name string) *kong.Flag {
+	for _, f := range flags(node) {
+		if name == "--"+f.Name || f.Short != 0 && name == "-"+string(f.Short) {
+			return f
+		}
+	}
+	return nil
+}
+
+func flagNames(node *kong.Node) (list []candidate) {
+	for _, f := range flags(node) {
+		list = append(list, candidate{"--" + f.Name, firstSentence(f.Help)})
+		if f.Tag.Negatable != "" {
+			list = append(list, candidate{"--no-" + f.Name, "Not: " + firstSentence(f.Help)})
+		}
+	}
+	return list
+}
+
+// values are those of a flag that has only certain ones.
+func values(f *kong.Flag, prefix string) (list []candidate) {
+	if f.Enum == "" {
+		return nil
+	}
+	for _, v := range f.EnumSlice() {
+		list = append(list, candidate{prefix + v, ""})
+	}
+	return list
+}
+
+func firstSentence(help string) string {
+	sentence, _, _ := strings.Cut(help, ". ")
+	return strings.TrimSuffix(sentence, ".")
+}

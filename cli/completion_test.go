@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+)
+
+// model is the command line of the program.
+func model(t *testing.T) *kong.Kong {
+	t.Helper()
+	parser, err := kong.New(&Program{}, kong.Name("kith"), groups, Vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parser
+}
+
+func TestCandidates(t *testing.T) {
+	root := model(t).Model.Node
+	for line, want := range map[string]string{
+		"im":                        "import",
+		"rec":                       "reconcile",
+		"reconcile ":                "full incremental realtime",
+		"reconcile full --re":       "--redis --redis-cache --redundancy --repair --restart",
+		"reconcile full --no-":      "--no-redis-cache",
+		"import --output ":          "text json",
+		"import --output=j":         "--output=json",
+		"import --strict fo":        "", // a file
+		"import --store import --c": "--chunk",
+		"--max-co":                  "--max-connections --max-connections-per-address --max-connections-per-user --max-cost", // of serve
+		"serve --feed ":             "pull push hybrid",
+		"serve --jwks ":             "",
+		"migrate --max-cost":        "",
+		"completion ":               "bash zsh fish",
+		"nonsense --no-such=":       "",
+	} {
+		var got []string
+		for _, c := range candidates(root, strings.Split(line, " ")) {
+			got = append(got, c.word)
+		}
+		slices.Sort(got)
+		if sorted := slices.Sorted(slices.Values(strings.Fields(want))); !slices.Equal(got, sorted) {
+			t.Errorf("%q: %v, want %v", line, got, sorted)
+		}
+	}
+}
+
+// Shells read their scripts, and ask the program what words may become, with wrong settings as well.
+func TestShellsComplete(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	program := filepath.Join(folder, "kith")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(program, []byte("#!/bin/sh\nKITH_TEST_PROGRAM=1 exec "+self+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const bash = `
+source <(kith completion bash)
+tried() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _kith; echo "${COMPREPLY[*]}"; }
+tried kith im
+tried kith import --output = js
+tried kith --store sqlite : x rec
+tried kith import --rep
+complete -p kith`
+	const zsh = `
+compdef() { :; }
+_describe() { print -r -- "${(P)2}"; }
+_files() { print files; }
+source <(kith completion zsh)
+tried() { words=("$@"); CURRENT=$#; _kith; }
+tried kith im
+tried kith import --output=js
+tried kith --store sqlite:x rec
+tried kith import --rep`
+	const fish = `
+kith completion fish | source
+complete -C "kith im"
+complete -C "kith import --output=js"
+complete -C "kith --store sqlite:x rec"
+complete -C "kith import --rep"`
+	const followed, compared = "Import follows and users from files", "Find where the two sides of edges and the counts disagree, and repair it"
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"bash": {[]string{"--norc", "-c", bash}, "import\njson\nreconcile\n\ncomplete -o default -F _kith kith\n"},
+		"zsh":  {[]string{"-f", "-c", zsh}, "import:" + followed + "\n--output=json:\nreconcile:" + compared + "\nfiles\n"},
+		"fish": {[]string{"--no-config", "-c", fish}, "import\t" + followed + "\n--output=json\nreconcile\t" + compared + "\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			shell, err := exec.LookPath(name)
+			if err != nil {
+				t.Skipf("%v: apt-get install %s", err, name)
+			}
+			command := exec.Command(shell, c.args...)
+			command.Dir = t.TempDir()
+			command.Env = []string{"PATH=" + folder + ":/usr/bin:/bin", "HOME=" + folder, "KITH_MAX_COST=much", "KITH_STORE=nowhere"}
+			var complaints bytes.Buffer
+			command.Stderr = &complaints
+			if out, err := command.Output(); err != nil || string(out) != c.want || complaints.Len() > 0 {
+				t.Errorf("%v\n%q, want\n%q\n%s", err, out, c.want, &complaints)
+			}
+		})
+	}
+}

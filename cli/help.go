@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/alecthomas/kong"
+)
+
+// groups are the headings of the help, in the order of the fields of [Program] and of the settings.
+var groups = kong.ExplicitGroups([]kong.Group{
+	{Key: "serving", Title: "Serve the graph:"},
+	{Key: "files", Title: "Bring data in and out:"},
+	{Key: "care", Title: "Look after a store:"},
+	{Key: "about", Title: "Measure, and learn about the program:"},
+
+	{Key: "store", Title: "Settings of the store and the log, for every command:"},
+	{Key: "requests", Title: "Requests:"},
+	{Key: "rules", Title: "Rules of the graph:"},
+	{Key: "process", Title: "This process:"},
+	{Key: "feeds", Title: "Home feeds and suggestions:"},
+	{Key: "schema", Title: "Schema and documents:"},
+	{Key: "connections", Title: "Connections:"},
+	{Key: "identity", Title: "Who may ask:"},
+})
+
+// examples are shown in the help of a command, by its path; "" is the program. A test parses each of them.
+var examples = map[string]string{
+	"": `
+kith --demo                       # serve a demo graph, from data/kith.db
+kith import follows.csv           # or import a graph
+source <(kith completion bash)    # complete commands and flags on Tab`,
+	"serve": `
+kith serve --demo
+kith serve --addr 0.0.0.0:8080 --store 'mysql:kith:secret@tcp(db1)/kith_0;kith:secret@tcp(db2)/kith_1' --redis redis://cache:6379`,
+	"migrate": `
+kith migrate --output json`,
+	"import": `
+kith import follows.csv users.csv
+kith import --relation blocking blocks.txt.gz
+zcat follows.tsv.gz | kith import -`,
+	"export": `
+kith export backup-2026-11
+kith export --plain --output json backup`,
+	"replicate": `
+kith replicate --metrics-addr 127.0.0.1:9102`,
+	"reconcile": `
+kith reconcile full --repair
+kith reconcile incremental --output json`,
+	"reconcile full": `
+kith reconcile full
+kith reconcile full --repair --max-load 0.2`,
+	"reconcile incremental": `
+kith reconcile incremental --repair`,
+	"reconcile realtime": `
+kith reconcile realtime --dry-run --metrics-addr 127.0.0.1:9102`,
+	"shards": `
+kith shards
+kith shards add 'tcp(db3:3306)/kith_2'
+kith shards split --from 0 --to 2`,
+	"shards add": `
+kith shards add 'tcp(db3:3306)/kith_2'`,
+	"shards move": `
+kith shards move --buckets 512-1023 --from 0 --to 1 --dry-run`,
+	"shards split": `
+kith shards split --from 0 --to 2`,
+	"shards replace": `
+kith shards replace --shard 1 'tcp(db9:3306)/kith_1'`,
+	"shards remove": `
+kith shards remove --shard 2`,
+	"copy": `
+kith copy 'mysql:kith:secret@tcp(db1)/kith_0' --store sqlite:data/kith.db`,
+	"bench": `
+kith bench --engines sqlite --questions q1,q2
+kith bench --output json`,
+	"schema": `
+kith schema --federation`,
+}
+
+// addExamples puts them into the help of the commands.
+func addExamples(node *kong.Node, path string) {
+	if text, ok := examples[path]; ok {
+		node.Detail = "Examples:\n" + strings.ReplaceAll(text, "\n", "\n    ")
+	}
+	for _, c := range node.Children {
+		addExamples(c, strings.TrimSpace(path+" "+c.Name))
+	}
+}
+
+var unexpected = regexp.MustCompile(`^unexpected argument (\S+)$`)
+
+// suggest adds to an error about a command that is not known the one that may have been meant. Kong itself does so
+// for flags, and for commands where none is meant by default.
+func suggest(err error, root *kong.Node, args []string) error {
+	m := unexpected.FindStringSubmatch(err.Error())
+	for node := root; m != nil; {
+		if i := slices.IndexFunc(node.Children, func(c *kong.Node) bool { return slices.Contains(args, c.Name) }); i >= 0 {
+			if node = node.Children[i]; len(node.Children) > 0 {
+				continue
+			}
+			return err // what follows is no command
+		}
+		best, closest := "", 3 // fewer changes of letters
+		for _, c := range node.Children {
+			if n := levenshtein.ComputeDistance(m[1], c.Name); n < closest && !c.Hidden {
+				best, closest = c.Name, n
+			}
+			if len(m[1]) > 1 && strings.HasPrefix(c.Name, m[1]) && !c.Hidden {
+				best, closest = c.Name, 0
+			}
+		}
+		if best != "" {
+			return fmt.Errorf("%w, did you mean %q?", err, best)
+		}
+		break
+	}
+	return err
+}

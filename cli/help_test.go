@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestExamples: every example is a command of the program as it is now, of its own path, and every command has one
+// unless it takes neither flag nor argument.
+func TestExamples(t *testing.T) {
+	quoted, comment := regexp.MustCompile(`'[^']*'`), regexp.MustCompile(` +#.*`)
+	known := map[string]bool{"": true}
+	for path, text := range examples {
+		for line := range strings.Lines(strings.TrimSpace(text)) {
+			line = strings.TrimSuffix(strings.TrimPrefix(comment.ReplaceAllString(strings.TrimSpace(line), ""), "source <("), ")")
+			if _, command, piped := strings.Cut(line, " | "); piped {
+				line = command
+			}
+			words := strings.Fields(quoted.ReplaceAllString(line, "mysql:x@tcp(y)/z"))
+			if words[0] != "kith" || !strings.HasPrefix(strings.Join(words[1:], " "), path) {
+				t.Errorf("%s: %s", path, line)
+			}
+			if words[len(words)-1] == "bash" || words[1] == "schema" {
+				continue // they end the process when they are parsed
+			}
+			if _, err := model(t).Parse(words[1:]); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		}
+	}
+	for _, node := range append(model(t).Model.Leaves(true), model(t).Model.Children...) {
+		known[node.Path()] = true
+		if _, ok := examples[node.Path()]; !ok && len(node.Flags)+len(node.Positional) > 0 && !strings.HasPrefix(node.Path(), "shards ") {
+			t.Errorf("%s has no example", node.Path())
+		}
+	}
+	for path := range examples {
+		if !known[path] {
+			t.Errorf("there is no command %q", path)
+		}
+	}
+}
+
+func TestHelpHasGroupsAndExamples(t *testing.T) {
+	var out, complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"--help"}, &out, &complaints); code != 0 || complaints.Len() > 0 {
+		t.Fatal(code, &complaints)
+	}
+	at := 0
+	for _, want := range []string{"Usage: kith ", "Examples:\n", "    kith --demo  ", "Serve the graph:\n", "  serve  ", "Bring data in and out:\n", "  import  ", "Look after a store:\n", "  migrate  ", "Measure, and learn about the program:\n", "  version  ", "--store=LOCATION"} {
+		i := strings.Index(out.String()[at:], want)
+		if i < 0 {
+			t.Fatalf("no %q behind byte %d of\n%s", want, at, &out)
+		}
+		at += i
+	}
+}
+
+func TestSuggestions(t *testing.T) {
+	root := model(t).Model.Node
+	for line, want := range map[string]string{
+		"imprt":             `unexpected argument imprt, did you mean "import"?`,
+		"--store=x imprt":   `unexpected argument imprt, did you mean "import"?`,
+		"recon":             `unexpected argument recon, did you mean "reconcile"?`,
+		"serve imprt":       `unexpected argument imprt`,
+		"reconcile ful":     `unexpected argument ful, did you mean "full"?`,
+		"zebra":             `unexpected argument zebra`,
+		"--stoer=x":         `unknown flag --stoer, did you mean "--store"?`,
+		"--max-costs=3":     `unknown flag --max-costs, did you mean "--max-cost"?`,
+		"import --strct f":  `unknown flag --strct, did you mean "--strict"?`,
+		"shards mov --to=1": `unexpected argument mov, did you mean "move"?`,
+	} {
+		args := strings.Fields(line)
+		_, err := model(t).Parse(args)
+		if err == nil {
+			err = errors.New("none")
+		} else {
+			err = suggest(named(err), root, args)
+		}
+		if err.Error() != want {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}
