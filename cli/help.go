@@ -32,6 +32,7 @@ var examples = map[string]string{
 	"": `
 kith --demo                       # serve a demo graph, from data/kith.db
 kith import follows.csv           # or import a graph
+kith doctor                       # check settings and servers
 source <(kith completion bash)    # complete commands and flags on Tab`,
 	"serve": `
 kith serve --demo
@@ -73,6 +74,9 @@ kith shards replace --shard 1 'tcp(db9:3306)/kith_1'`,
 kith shards remove --shard 2`,
 	"copy": `
 kith copy 'mysql:kith:secret@tcp(db1)/kith_0' --store sqlite:data/kith.db`,
+	"doctor": `
+kith doctor
+kith doctor --output json`,
 	"bench": `
 kith bench --engines sqlite --questions q1,q2
 kith bench --output json`,

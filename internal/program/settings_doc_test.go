@@ -31,6 +31,9 @@ func TestSettingsAreDocumented(t *testing.T) {
 			if name == "serve" {
 				want = append(slices.Clone(parser.Model.Flags), want...)
 			}
+			if name == "doctor" {
+				want = ofDoctor(parser.Model.Node, command)
+			}
 			want = slices.DeleteFunc(want, func(f *kong.Flag) bool { return f.Name == "help" || f.Name == "version" })
 			where := tables[name]
 			documented := settingsIn(t, where)
@@ -44,9 +47,17 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 }
 
+// ofDoctor are the flags of `kith doctor` besides those of serve, which it takes as well.
+func ofDoctor(root, command *kong.Node) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool {
+		return slices.ContainsFunc(root.DefaultCmd.Flags, func(other *kong.Flag) bool { return other.Name == f.Name })
+	})
+}
+
 // tables are where each command's flags are: the file, and the heading above them.
 var tables = map[string]string{
 	"serve":                 "docs/settings.md#Settings",
+	"doctor":                "docs/operations.md#Before the start",
 	"migrate":               "docs/operations.md#Updates",
 	"import":                "docs/import.md#Importing a graph",
 	"export":                "docs/export.md#Exporting a graph",

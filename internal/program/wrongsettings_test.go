@@ -48,6 +48,9 @@ func TestWrongSettings(t *testing.T) {
 		if name == "serve" {
 			flags = append(flags, parser.Model.Flags...)
 		}
+		if name == "doctor" { // it takes the same settings: see TestDoctorChecksSettings
+			flags = ofDoctor(parser.Model.Node, command)
+		}
 		for _, flag := range flags {
 			if flag.Name == "help" {
 				continue

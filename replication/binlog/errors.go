@@ -57,7 +57,7 @@ func (s *server) streamError(err error) error {
 	return err
 }
 
-func (s *server) noGrant(cause error) error {
+func (s *server) noGrant(cause error) *StopError {
 	return &StopError{
 		Server: s.name,
 		What:   fmt.Sprintf("user %s may not read the binlog (%v)", s.dsn.User, cause),

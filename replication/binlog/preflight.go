@@ -35,6 +35,15 @@ var accepted = map[string][]string{"ON": {"1"}}
 
 // preflight refuses a server whose binlog does not say enough, with a [StopError].
 func (s *server) preflight(ctx context.Context) error {
+	problems, err := s.problems(ctx)
+	if err == nil && len(problems) > 0 {
+		err = problems[0]
+	}
+	return err
+}
+
+// problems are all reasons for which the server cannot be followed.
+func (s *server) problems(ctx context.Context) (list []*StopError, err error) {
 	for _, v := range settings {
 		if v.flavor != "" && v.flavor != s.flavor {
 			continue
@@ -48,19 +57,25 @@ func (s *server) preflight(ctx context.Context) error {
 			value, err = "missing", nil
 		}
 		if err != nil {
-			return fmt.Errorf("ask for %s: %w", v.variable, err)
+			return nil, fmt.Errorf("ask for %s: %w", v.variable, err)
 		}
 		if !strings.EqualFold(value, v.value) && !slices.Contains(accepted[v.value], value) {
-			return s.misset(v, value)
+			list = append(list, s.misset(v, value))
 		}
 	}
-	if err := s.filters(ctx); err != nil {
-		return err
+	for _, check := range []func(context.Context) (*StopError, error){s.filters, s.grants} {
+		problem, err := check(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if problem != nil {
+			list = append(list, problem)
+		}
 	}
-	return s.grants(ctx)
+	return list, nil
 }
 
-func (s *server) misset(v setting, value string) error {
+func (s *server) misset(v setting, value string) *StopError {
 	remedy := fmt.Sprintf("run: SET GLOBAL %s = '%s'; and set it in the server's configuration", v.variable, v.value)
 	switch {
 	case v.restart && s.flavor == mysql.MariaDBFlavor:
@@ -79,7 +94,7 @@ func (s *server) misset(v setting, value string) error {
 
 // filters refuses a server that leaves databases of the store out of its binlog. If it has no right
 // to ask, it assumes that none are left out.
-func (s *server) filters(ctx context.Context) error {
+func (s *server) filters(ctx context.Context) (*StopError, error) {
 	for _, statement := range []string{`SHOW MASTER STATUS`, `SHOW BINARY LOG STATUS`} {
 		rows, err := s.db.QueryContext(ctx, statement)
 		if err != nil {
@@ -87,7 +102,7 @@ func (s *server) filters(ctx context.Context) error {
 		}
 		logged, ignored, err := readFilters(rows)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, name := range s.databases {
 			if slices.Contains(ignored, name) || len(logged) > 0 && !slices.Contains(logged, name) {
@@ -95,12 +110,12 @@ func (s *server) filters(ctx context.Context) error {
 					Server: s.name,
 					What:   fmt.Sprintf("database %s is not in the binlog (binlog_do_db, binlog_ignore_db)", name),
 					Remedy: "take the filter out of the server's configuration and start it again",
-				}
+				}, nil
 			}
 		}
-		return nil
+		return nil, nil
 	}
-	return nil
+	return nil, nil
 }
 
 func readFilters(rows *sql.Rows) (logged, ignored []string, err error) {
@@ -138,23 +153,23 @@ var (
 
 // grants refuses a user who may not read the binlog. The rights of a role show when the binlog is
 // requested.
-func (s *server) grants(ctx context.Context) error {
+func (s *server) grants(ctx context.Context) (*StopError, error) {
 	rows, err := s.db.QueryContext(ctx, `SHOW GRANTS`)
 	if err != nil {
-		return fmt.Errorf("ask for grants: %w", err)
+		return nil, fmt.Errorf("ask for grants: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var grant string
 		if err := rows.Scan(&grant); err != nil {
-			return err
+			return nil, err
 		}
 		if mayReplicate.MatchString(grant) || grantsRole.MatchString(grant) {
-			return nil
+			return nil, nil
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	return s.noGrant(fmt.Errorf("REPLICATION SLAVE is not granted"))
+	return s.noGrant(fmt.Errorf("REPLICATION SLAVE is not granted")), nil
 }

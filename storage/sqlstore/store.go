@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/doctor"
 	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/packed"
@@ -131,4 +132,9 @@ func (s *Store) Empty(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// Examine looks at every shard of a location, and changes nothing. See `kith doctor`.
+func Examine(ctx context.Context, cfg Config) doctor.List {
+	return db.Examine(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns})
 }

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"kith/deployment"
+	"kith/replication/binlog"
+	"kith/storage/doctor"
+	"kith/storage/sqlstore"
+)
+
+// DoctorCmd is `kith doctor`. It takes the settings of `kith serve`, so that what is checked is what would run.
+type DoctorCmd struct {
+	Output
+	ServeCmd
+}
+
+// doctorReport is the report for programs.
+type doctorReport struct {
+	Version  string      `json:"version"`
+	Warnings int         `json:"warnings"`
+	Failures int         `json:"failures"`
+	Checks   doctor.List `json:"checks"`
+}
+
+// Run examines everything, changes nothing, and reports. What does not work is an error after that.
+func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
+	var all doctor.List
+	usable := c.examineSettings(ctx, settings, &all)
+	c.examineProcess(settings, &all)
+	if usable {
+		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns})...)
+		scheme, addresses, _ := strings.Cut(settings.Store, ":")
+		if settings.Redundancy == deployment.Binlog && scheme == "mysql" {
+			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"))...)
+		}
+		all = append(all, settings.deployment().ExamineRedis(ctx, c.Feed != deployment.Pull)...)
+	}
+	report := doctorReport{ThisBuild().Version, all.Count(doctor.Warn), all.Count(doctor.Fail), all}
+	if err := c.report(k.Stdout, report); err != nil {
+		return err
+	}
+	if report.Failures > 0 {
+		return fmt.Errorf("doctor: %d of %d checks failed", report.Failures, len(all))
+	}
+	return nil
+}
+
+func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
+	if c.JSON() {
+		return WriteJSON(out, r)
+	}
+	for _, f := range r.Checks {
+		subject := f.Check
+		if f.Of != "" {
+			subject += ", " + f.Of
+		}
+		fmt.Fprintf(out, "%-4s  %s: %s\n", f.Level, subject, f.Says)
+		if f.Mend != "" {
+			fmt.Fprintf(out, "      → %s\n", f.Mend)
+		}
+	}
+	_, err := fmt.Fprintf(out, "%d checks, %d warnings, %d failures\n", len(r.Checks), r.Warnings, r.Failures)
+	return err
+}
+
+// examineSettings checks the settings as a start does, and says whether servers can be asked.
+func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all *doctor.List) (usable bool) {
+	const mend = "correct the setting; docs/settings.md has all of them"
+	err := settings.Check()
+	usable = err == nil
+	_, unread := c.documents()
+	wrong := 0
+	for _, err := range []error{err, c.check(), c.checkFeed(settings), c.Settings.Check(), unread} {
+		if err != nil {
+			all.Fail("settings", "", err.Error(), mend)
+			wrong++
+		}
+	}
+	if wrong > 0 {
+		return usable
+	}
+	all.OK("settings", "", "all can be meant; the redundancy mode is %s", settings.Redundancy)
+	if settings.StatementTimeout >= c.RequestTimeout {
+		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard takes all the time of a request", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
+	}
+	c.examineIdentity(ctx, all)
+	return usable
+}
+
+// examineIdentity reads the keys by which tokens are verified.
+func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
+	who, err := c.Settings.Open(ctx, slog.New(slog.DiscardHandler))
+	if err != nil {
+		all.Fail("secrets", "", err.Error(), "correct the setting, or make its source answer")
+		return
+	}
+	defer who.Close()
+	switch {
+	case who.MadeSecret:
+		all.Warn("secrets", "", "no secret and no keys are set: tokens are good for one run of one gateway", "set KITH_JWT_SECRET to the output of `openssl rand -hex 32`, the same for all gateways")
+	case c.JWTSecret != "":
+		all.OK("secrets", "", "the secret of tokens has %d bytes", len(c.JWTSecret))
+	default:
+		all.OK("secrets", "", "keys of tokens are read")
+	}
+}
+
+// filesBeside is how many files a gateway has open besides connections of clients and shards.
+const filesBeside = 200
+
+// examineProcess looks at what the operating system allows.
+func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
+	limit, err := openFiles()
+	if errors.Is(err, errors.ErrUnsupported) {
+		return
+	}
+	if err != nil {
+		all.Warn("open files", "", err.Error(), "")
+		return
+	}
+	shards := strings.Count(settings.Store, ";") + 1
+	needs := uint64(c.MaxConnections + shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesBeside)
+	says := fmt.Sprintf("%d may be open, --max-connections and the shards take up to %d", limit, needs)
+	if limit < needs {
+		all.Warn("open files", "", says, fmt.Sprintf("ulimit -Hn %d, LimitNOFILE=%[1]d for systemd, or lower --max-connections", needs))
+		return
+	}
+	all.OK("open files", "", "%s", says)
+}

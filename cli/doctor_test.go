@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage/doctor"
+)
+
+// hidden is a password that no line may show.
+const hidden = "geheim-geheim-geheim-geheim-geheim"
+
+// diagnosed runs `kith doctor --output json`.
+func diagnosed(t *testing.T, args ...string) (found doctor.List, code int) {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	code = Run(t.Context(), append([]string{"doctor", "--output=json", "--max-connections=100", "--jwt-secret=" + hidden}, args...), &out, &complaints)
+	var report doctorReport
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+		t.Fatalf("%v: %s%s", err, &out, &complaints)
+	}
+	if text := out.String() + complaints.String(); strings.Contains(text, hidden) {
+		t.Errorf("it shows a password: %s", text)
+	}
+	if fails := report.Checks.Count(doctor.Fail); (code != 0) != (fails > 0) || report.Failures != fails {
+		t.Errorf("code %d with %d failures", code, fails)
+	}
+	return report.Checks, code
+}
+
+// expect looks for a finding of a check whose text and remedy contain something.
+func expect(t *testing.T, found doctor.List, level doctor.Level, check, says, mend string) {
+	t.Helper()
+	for _, f := range found {
+		if f.Level == level && f.Check == check && strings.Contains(f.Says, says) && strings.Contains(f.Mend, mend) {
+			return
+		}
+	}
+	t.Errorf("no %s %s with %q and %q in\n%+v", level, check, says, mend, found)
+}
+
+// On a store that is well there is nothing to mend; every damage is found, with what mends it.
+func TestDoctorOnMariaDB(t *testing.T) {
+	testenv.OnlyOn(t, "its words are the ones expected", "mariadb")
+	t.Parallel()
+	server := testenv.MariaDB(t, "--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1", "--binlog-expire-logs-seconds=864000")
+	for _, name := range []string{"kith_a", "kith_b", "empty"} {
+		server.CreateDatabase(t, name)
+	}
+	for user, rights := range map[string]string{"kith": "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP", "half": "SELECT, INSERT, UPDATE, DELETE"} {
+		server.Exec(t, "CREATE USER "+user+" IDENTIFIED BY '"+hidden+"'")
+		server.Exec(t, "GRANT "+rights+" ON `kith\\_%`.* TO "+user)
+	}
+	server.Exec(t, "GRANT SELECT ON empty.* TO kith")
+	server.Exec(t, "GRANT REPLICATION SLAVE ON *.* TO kith")
+	at := func(user, database string) string {
+		return user + ":" + hidden + "@tcp(" + server.Addr() + ")/" + database
+	}
+	store := "--store=mysql:" + at("kith", "kith_a") + ";" + at("kith", "kith_b")
+
+	found, _ := diagnosed(t, "--store=mysql:"+at("kith", "kith_a"))
+	expect(t, found, doctor.OK, "tables", "there are none yet", "")
+	var out, complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"migrate", store}, &out, &complaints); code != 0 {
+		t.Fatal(&complaints)
+	}
+	found, code := diagnosed(t, store)
+	if code != 0 || found.Count(doctor.Warn) > 0 {
+		t.Errorf("nothing is wrong, and it says %+v", found)
+	}
+	for _, check := range []string{"settings", "secrets", "open files", "version", "isolation", "durability", "memory", "encryption", "clock", "clocks", "grants", "tables", "layout", "connections", "binlog", "redis"} {
+		expect(t, found, doctor.OK, check, "", "")
+	}
+
+	for name, c := range map[string]struct {
+		store       string
+		level       doctor.Level
+		check, says string
+		mend        string
+	}{
+		"grants":          {at("half", "kith_a") + ";" + at("half", "kith_b"), doctor.Fail, "grants", "not granted: CREATE", "GRANT CREATE ON `kith_b`.* TO 'half'@'%';"},
+		"binlog's grant":  {at("half", "kith_a") + ";" + at("half", "kith_b"), doctor.Fail, "binlog", "may not read the binlog", "GRANT REPLICATION SLAVE ON *.* TO 'half'@'%'"},
+		"no right at all": {at("half", "empty"), doctor.Fail, "server", "Access denied", "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON `empty`.* TO 'half'@'%';"},
+		"no database":     {"app:app@tcp(" + server.Addr() + ")/none", doctor.Fail, "server", "Unknown database", "CREATE DATABASE `none`;"},
+		"password":        {"kith:x@tcp(" + server.Addr() + ")/kith_a", doctor.Fail, "server", "Access denied", "correct user and password"},
+		"order":           {at("kith", "kith_b") + ";" + at("kith", "kith_a"), doctor.Fail, "layout", "it is shard 1 of the store", "order"},
+		"clock":           {at("kith", "kith_a") + ";" + at("kith", "kith_b") + "?timestamp=1700000000", doctor.Warn, "clock", "-", "NTP"},
+		"clocks":          {at("kith", "kith_a") + ";" + at("kith", "kith_b") + "?timestamp=1700000000", doctor.Warn, "clocks", "ahead of that of shard 1", "NTP"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, _ := diagnosed(t, "--store=mysql:"+c.store)
+			expect(t, found, c.level, c.check, c.says, c.mend)
+		})
+	}
+
+	for _, c := range []struct {
+		variable, value string
+		level           doctor.Level
+		check, mend     string
+	}{
+		{"binlog_row_metadata", "'NO_LOG'", doctor.Fail, "binlog", "SET GLOBAL binlog_row_metadata = 'FULL'"},
+		{"binlog_format", "'STATEMENT'", doctor.Fail, "binlog_format", "SET GLOBAL binlog_format = 'ROW'"},
+		{"binlog_expire_logs_seconds", "3600", doctor.Warn, "binlog", "binlog_expire_logs_seconds"},
+		{"sync_binlog", "0", doctor.Warn, "durability", "sync_binlog"},
+		{"innodb_flush_log_at_trx_commit", "2", doctor.Warn, "durability", "innodb_flush_log_at_trx_commit = 1"},
+		{"max_connections", "30", doctor.Fail, "connections", "max_connections"},
+		{"max_connections", "60", doctor.Warn, "connections", "max_connections"},
+		{"max_allowed_packet", "1048576", doctor.Fail, "max_allowed_packet", "max_allowed_packet"},
+		{"read_only", "1", doctor.Fail, "read_only", "read_only = OFF"},
+	} {
+		db := server.Open(t, "")
+		var before string
+		if err := db.QueryRow("SELECT @@GLOBAL." + c.variable).Scan(&before); err != nil {
+			t.Fatal(err)
+		}
+		server.Exec(t, "SET GLOBAL "+c.variable+" = "+c.value)
+		found, _ := diagnosed(t, store)
+		expect(t, found, c.level, c.check, "", c.mend)
+		if before[0] > '9' {
+			before = "'" + before + "'"
+		}
+		server.Exec(t, "SET GLOBAL "+c.variable+" = "+before)
+	}
+
+	server.Exec(t, "INSERT INTO kith_b.kith_migrations (version_id, is_applied) VALUES (99999, TRUE)")
+	found, _ = diagnosed(t, store)
+	expect(t, found, doctor.Fail, "tables", "they are at version 99999", "newer program")
+}
+
+func TestDoctorOnRedis(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
+	defer client.Close()
+	sqlite := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	set := func(settings ...string) {
+		for i := 0; i < len(settings); i += 2 {
+			if err := client.ConfigSet(t.Context(), settings[i], settings[i+1]).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := client.Do(t.Context(), "ACL", "SETUSER", "lame", "on", ">"+hidden, "~*", "&*", "+@all", "-@scripting").Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	set("maxmemory", "100mb", "maxmemory-policy", "volatile-lru")
+	found, code := diagnosed(t, sqlite, "--redis="+server.URL())
+	for _, check := range []string{"redis version", "redis scripts", "redis memory", "redis persistence", "redis clock", "redis encryption"} {
+		expect(t, found, doctor.OK, check, "", "")
+	}
+	if code != 0 {
+		t.Errorf("%+v", found)
+	}
+	found, _ = diagnosed(t, sqlite, "--redis="+server.URL(), "--redundancy=stream")
+	expect(t, found, doctor.Warn, "redis memory", "volatile-lru", "noeviction")
+	expect(t, found, doctor.Warn, "redis persistence", "appendonly is no", "appendonly yes")
+
+	set("maxmemory-policy", "allkeys-lru")
+	found, _ = diagnosed(t, sqlite, "--redis=redis://lame:"+hidden+"@"+server.Addr())
+	expect(t, found, doctor.Fail, "redis memory", "allkeys-lru", "maxmemory-policy volatile-lru")
+	expect(t, found, doctor.Fail, "redis scripts", "EVAL is refused", "+@scripting")
+	set("maxmemory-policy", "noeviction", "maxmemory", "0")
+	found, _ = diagnosed(t, sqlite, "--redis="+server.URL())
+	expect(t, found, doctor.Warn, "redis memory", "no maxmemory", "maxmemory")
+
+	found, _ = diagnosed(t, sqlite, "--redis=redis://x:"+hidden+"@"+server.Addr())
+	expect(t, found, doctor.Fail, "redis", "WRONGPASS", "")
+}
+
+// It changes nothing: where there is no store, there is none afterwards.
+func TestDoctorOnSQLite(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "data", "kith.db")
+	found, _ := diagnosed(t, "--store=sqlite:"+path)
+	expect(t, found, doctor.OK, "file", "none yet", "")
+	expect(t, found, doctor.OK, "disk", "are free in "+folder, "")
+	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
+		t.Errorf("it has made %v: %v", left, err)
+	}
+	var out, complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"migrate", "--store=sqlite:" + path}, &out, &complaints); code != 0 {
+		t.Fatal(&complaints)
+	}
+	found, _ = diagnosed(t, "--store=sqlite:"+path)
+	expect(t, found, doctor.OK, "file", "journal mode wal", "")
+	expect(t, found, doctor.OK, "tables", "version", "")
+	if err := os.WriteFile(path+"2", bytes.Repeat([]byte("no database "), 500), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, _ = diagnosed(t, "--store=sqlite:"+path+"2")
+	expect(t, found, doctor.Fail, "file", "not a database", "")
+}
+
+// What it reports in place of a start: wrong settings, several at once, each with its flag and variable.
+func TestDoctorChecksSettings(t *testing.T) {
+	t.Parallel()
+	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--redundancy=stream", "--max-following=-1", "--feed=push", "--only-trusted=on", "--token-ttl=0s")
+	for _, flag := range []string{"redundancy", "max-following", "feed", "only-trusted", "token-ttl"} {
+		expect(t, found, doctor.Fail, "settings", "--"+flag+" (KITH_", "correct the setting")
+	}
+	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000")
+	expect(t, found, doctor.Warn, "open files", "", "--max-connections")
+
+	var out, complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"doctor", "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, &out, &complaints); code != 0 {
+		t.Errorf("%d: %s", code, &complaints)
+	}
+	for _, want := range []string{"ok    settings: ", "warn  secrets: no secret", "\n      → set KITH_JWT_SECRET", " failures\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, &out)
+		}
+	}
+}

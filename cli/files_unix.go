@@ -1,0 +1,12 @@
+//go:build unix
+
+package cli
+
+import "golang.org/x/sys/unix"
+
+// openFiles is how many files a program of this user may have open, of which Go makes use by itself.
+func openFiles() (uint64, error) {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return uint64(limit.Max), err //nolint:unconvert // its type differs by system
+}

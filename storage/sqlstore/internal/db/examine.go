@@ -1,0 +1,171 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"kith/storage/doctor"
+)
+
+// Examine looks at every shard of a location without changing anything: no table is made, no migration run. Shards
+// that have been added to the store are looked at, too.
+func Examine(ctx context.Context, cfg Config) (all doctor.List) {
+	cfg = cfg.withDefaults()
+	dialect, addresses, err := parseLocation(cfg.Location)
+	if err != nil {
+		all.Fail("store", "", err.Error(), "correct KITH_STORE")
+		return all
+	}
+	d := &DB{cfg: cfg, Dialect: dialect}
+	shards := d.examineShards(ctx, 0, addresses)
+	if first := shards[0]; first.shard != nil && first.meta != nil {
+		d.shards.Store(&[]*Shard{first.shard})
+		added, err := d.addedBehind(ctx, len(addresses), first.meta.shards)
+		if err != nil {
+			first.Fail("layout", first.of, fmt.Sprintf("the list of added shards cannot be read: %v", err), "")
+		}
+		shards = append(shards, d.examineShards(ctx, len(addresses), added)...)
+	}
+	defer func() {
+		for _, s := range shards {
+			if s.shard != nil {
+				_ = s.shard.close()
+			}
+		}
+	}()
+	for _, s := range shards {
+		all = append(all, s.List...)
+	}
+	examineLayout(&all, shards)
+	examineClocks(&all, shards)
+	examineConnections(&all, shards, cfg)
+	return all
+}
+
+// examined is what is known of a shard.
+type examined struct {
+	doctor.List
+	of    string
+	shard *Shard // nil if it cannot be reached
+	meta  *meta  // nil if it is new, or cannot be read
+
+	server      string // which it is on; empty on SQLite
+	connections int    // it takes
+	ahead       time.Duration
+	timed       bool // whether ahead is known
+}
+
+// examineShards examines several at once: one that does not answer takes seconds.
+func (d *DB) examineShards(ctx context.Context, first int, addresses []string) []*examined {
+	list := make([]*examined, len(addresses))
+	_ = EveryShard(len(list), func(i int) error {
+		s := &examined{of: fmt.Sprintf("shard %d", first+i)}
+		list[i] = s
+		if d.Dialect == sqliteDialect {
+			d.examineFile(ctx, s, addresses[i])
+		} else {
+			d.examineServer(ctx, s, addresses[i])
+		}
+		if s.shard != nil {
+			s.shard.Ordinal, s.shard.Address = first+i, addresses[i]
+			d.examineTables(ctx, s)
+		}
+		return nil
+	})
+	return list
+}
+
+// addedBehind are the addresses of shards that the store has beyond those that are given.
+func (d *DB) addedBehind(ctx context.Context, given, laidOut int) (addresses []string, err error) {
+	listed, err := d.listed(ctx)
+	for n := given; err == nil && n < listed.number(laidOut); n++ {
+		var address string
+		address, err = d.withCredentials(listed[n])
+		addresses = append(addresses, address)
+	}
+	return addresses, err
+}
+
+// examineTables compares the tables' version with that of this program.
+func (d *DB) examineTables(ctx context.Context, s *examined) {
+	p, err := d.migrator(s.shard)
+	if err != nil {
+		s.Fail("tables", s.of, err.Error(), "")
+		return
+	}
+	sources := p.ListSources()
+	first, known := sources[0].Version, sources[len(sources)-1].Version
+	var version sql.NullInt64
+	err = s.shard.Read.QueryRowContext(ctx, `SELECT MAX(version_id) FROM kith_migrations`).Scan(&version)
+	switch have := version.Int64; {
+	case isMySQLError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table") || err == nil && have == 0:
+		s.OK("tables", s.of, "there are none yet: the first start makes them")
+		return
+	case err != nil:
+		s.Fail("tables", s.of, fmt.Sprintf("their version cannot be read: %v", err), "grant SELECT on the database")
+		return
+	case have > known:
+		s.Fail("tables", s.of, fmt.Sprintf("they are at version %d, this program knows %d", have, known), "start a newer program")
+		return
+	case have < first:
+		s.Fail("tables", s.of, fmt.Sprintf("they are at version %d, from before the first release", have), "import the graph into a new store")
+		return
+	case have < known:
+		s.Warn("tables", s.of, fmt.Sprintf("they are at version %d, this program brings them to %d", have, known), "run kith migrate, or let the next start do it")
+	default:
+		s.OK("tables", s.of, "version %d", have)
+	}
+	if s.meta, err = d.readMeta(ctx, s.shard); err != nil {
+		s.Fail("layout", s.of, err.Error(), "")
+	}
+}
+
+// examineLayout compares what the shards record of the store with the order in which they are given.
+func examineLayout(all *doctor.List, shards []*examined) {
+	known := slices.DeleteFunc(slices.Clone(shards), func(s *examined) bool { return s.meta == nil })
+	bad := false
+	for _, s := range known {
+		switch {
+		case s.meta.uuid != known[0].meta.uuid:
+			all.Fail("layout", s.of, "it belongs to another store than "+known[0].of, "name the databases of one store, in the order in which they were first given")
+		case s.meta.ordinal != s.shard.Ordinal:
+			all.Fail("layout", s.of, fmt.Sprintf("it is shard %d of the store", s.meta.ordinal), "put the databases of KITH_STORE into the order in which they were first given")
+		default:
+			continue
+		}
+		bad = true
+	}
+	if len(known) > 0 && !bad {
+		all.OK("layout", "", "%d of %d shards say that they are of one store, in this order", len(known), len(shards))
+	}
+}
+
+// clocksApart is by how much clocks may differ without a warning. Edges have the time of the gateway that wrote them: of two changes
+// of a pair by two gateways, the one with the later time counts.
+const clocksApart = time.Second
+
+func examineClocks(all *doctor.List, shards []*examined) {
+	var least, most *examined
+	for _, s := range shards {
+		if !s.timed {
+			continue
+		}
+		if least == nil || s.ahead < least.ahead {
+			least = s
+		}
+		if most == nil || s.ahead > most.ahead {
+			most = s
+		}
+	}
+	switch {
+	case least == nil:
+	case most.ahead-least.ahead > clocksApart:
+		all.Warn("clocks", "", fmt.Sprintf("that of %s is %s ahead of that of %s", most.of, (most.ahead-least.ahead).Round(time.Millisecond), least.of), "have NTP set the clocks of all machines")
+	default:
+		all.OK("clocks", "", "the servers' are at most %s apart", (most.ahead - least.ahead).Round(time.Millisecond))
+	}
+}

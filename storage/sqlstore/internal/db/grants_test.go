@@ -1,0 +1,36 @@
+package db
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestGranted(t *testing.T) {
+	for name, c := range map[string]struct {
+		lines  []string
+		lacks  []string
+		byRole bool
+	}{
+		"nothing":             {[]string{"GRANT USAGE ON *.* TO `a`@`%`"}, slices.Concat(needed, later), false},
+		"everything":          {[]string{"GRANT ALL PRIVILEGES ON *.* TO `a`@`%` IDENTIFIED BY PASSWORD '*X'"}, nil, false},
+		"the database":        {[]string{"GRANT ALL PRIVILEGES ON `kith_0`.* TO `a`@`%`"}, nil, false},
+		"another database":    {[]string{"GRANT ALL PRIVILEGES ON `kith_1`.* TO `a`@`%`"}, slices.Concat(needed, later), false},
+		"a pattern":           {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER ON `kith\\_%`.* TO `a`@`%`"}, nil, false},
+		"a pattern of others": {[]string{"GRANT ALL ON `kith\\__0`.* TO `a`@`%`"}, slices.Concat(needed, later), false},
+		"in two lines":        {[]string{"GRANT SELECT, INSERT ON *.* TO a", "GRANT UPDATE, DELETE, CREATE ON `k%`.* TO a"}, later, false},
+		"a table":             {[]string{"GRANT SELECT ON `kith_0`.`users` TO `a`@`%`"}, slices.Concat(needed, later), false},
+		"a role":              {[]string{"GRANT `writers` TO `a`@`%`"}, slices.Concat(needed, later), true},
+		"as MySQL says it":    {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON `kith_0`.* TO `a`@`%`", "GRANT BINLOG_ADMIN ON *.* TO `a`@`%`"}, later, false},
+	} {
+		have, byRole := granted(c.lines, "kith_0")
+		var lacks []string
+		for _, right := range slices.Concat(needed, later) {
+			if !have[right] {
+				lacks = append(lacks, right)
+			}
+		}
+		if !slices.Equal(lacks, c.lacks) || byRole != c.byRole {
+			t.Errorf("%s: it lacks %v, by a role %v; want %v, %v", name, lacks, byRole, c.lacks, c.byRole)
+		}
+	}
+}
