@@ -33,7 +33,8 @@ type ServeCmd struct {
 	CORSOrigin      []string      `group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
 	CORSHeader      []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
 	RequestTimeout  time.Duration `group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
-	Drain           time.Duration `group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after the signal to stop. Default: ${default}."`
+	StopDelay       time.Duration `group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long everything is still answered after the signal to stop, while /readyz answers 503, so that load balancers send requests elsewhere. Default: ${default}."`
+	Drain           time.Duration `group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
 	MaxCost         int           `group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
 	MaxBody         int64         `group:"requests" default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
 	BatchLimit      int           `group:"requests" default:"0" env:"KITH_BATCH_LIMIT" placeholder:"N" help:"How many operations one request may have, in a list; at most 100, and 0 refuses lists. Default: ${default}."`
@@ -133,6 +134,8 @@ func (c *ServeCmd) check() error {
 	switch {
 	case c.RequestTimeout <= 0:
 		return Misset("request-timeout", positive)
+	case c.StopDelay < 0:
+		return Misset("stop-delay", errors.New("it must not be negative"))
 	case c.Drain < 0:
 		return Misset("drain", errors.New("it must not be negative"))
 	case c.MaxCost <= 0:

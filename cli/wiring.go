@@ -220,6 +220,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		OnlyTrusted:    gateway.OnlyTrusted(c.OnlyTrusted),
 		HideSchema:     c.HideSchema,
 		RequestTimeout: c.RequestTimeout,
+		StopDelay:      c.StopDelay,
 		CORSOrigins:    c.CORSOrigin,
 		CORSHeaders:    c.CORSHeader,
 		Store:          p.store,

@@ -167,7 +167,7 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 			data += len(response.Data)
 			how = outcomeOf(prepared, response)
 		}
-		done[i] = executed{name: one.name, outcome: how, took: time.Since(began), isTrusted: one.document != nil && one.document.isTrusted}
+		done[i] = executed{name: one.name, outcome: how, took: time.Since(began), isTrusted: one.op != nil && t.operations.documents.trusted.Has(one.op.RawQuery)}
 		if one.op != nil && one.op.Operation != nil {
 			done[i].operation = string(one.op.Operation.Operation)
 		}

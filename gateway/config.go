@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -94,6 +95,10 @@ type Config struct {
 	// For its defaults see [Subscriptions].
 	Subscriptions Subscriptions
 
+	// StopDelay is how long [Serve] goes on to answer once its context is done, while /readyz says that it
+	// is not ready, so that load balancers send requests elsewhere first. Defaults to 0: not at all.
+	StopDelay time.Duration
+
 	// Checks are what /readyz asks besides. Defaults to none.
 	Checks []Check
 
@@ -112,6 +117,8 @@ type Config struct {
 
 	// AccessLevel is the level of the access log's lines. Defaults to info.
 	AccessLevel slog.Level
+
+	stopping *atomic.Bool // set by Serve
 }
 
 // Sizes of the caches. Queries are held as text and as parsed document, which
@@ -153,6 +160,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
+	}
+	if c.stopping == nil {
+		c.stopping = new(atomic.Bool)
 	}
 	c.Subscriptions = c.Subscriptions.withDefaults()
 	return c

@@ -47,7 +47,7 @@ func newHandler(cfg Config, open *connections) http.Handler {
 		mux.HandleFunc("GET /schema.graphql", serveSchema(cfg.Schema))
 	}
 	mux.HandleFunc("GET /healthz", serveHealth)
-	mux.Handle("GET /readyz", newReadiness(cfg.Store, cfg.Checks))
+	mux.Handle("GET /readyz", newReadiness(cfg.Store, cfg.Checks, cfg.stopping))
 	if cfg.Gatherer != nil {
 		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
 	}
@@ -57,6 +57,7 @@ func newHandler(cfg Config, open *connections) http.Handler {
 
 	var h http.Handler = mux
 	h = compressed(h)
+	h = sendingAway(cfg.stopping, h)
 	h = recovering(cfg.Logger, h)
 	h = logged(cfg.Logger, cfg.AccessLevel, h)
 	return identified(h)

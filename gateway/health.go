@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -36,21 +37,23 @@ func serveHealth(w http.ResponseWriter, _ *http.Request) {
 
 // readiness answers /readyz.
 type readiness struct {
-	store  storage.Pinger
-	checks []Check
-	within time.Duration
-	asking singleflight.Group
+	store    storage.Pinger
+	checks   []Check
+	stopping *atomic.Bool // it is not ready, whatever answers
+	within   time.Duration
+	asking   singleflight.Group
 }
 
-func newReadiness(store storage.Pinger, checks []Check) *readiness {
-	return &readiness{store: store, checks: checks, within: readyWithin}
+func newReadiness(store storage.Pinger, checks []Check, stopping *atomic.Bool) *readiness {
+	return &readiness{store: store, checks: checks, stopping: stopping, within: readyWithin}
 }
 
 // report is the body of the answer.
 type report struct {
-	Ready  bool          `json:"ready"`
-	Shards []shardReport `json:"shards,omitempty"`
-	Checks []checkReport `json:"checks,omitempty"`
+	Ready    bool          `json:"ready"`
+	Stopping bool          `json:"stopping,omitempty"`
+	Shards   []shardReport `json:"shards,omitempty"`
+	Checks   []checkReport `json:"checks,omitempty"`
 }
 
 // shardReport and checkReport name kinds of errors, never their text: it may
@@ -70,7 +73,10 @@ type checkReport struct {
 }
 
 func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := h.ask(r.Context())
+	body := report{Stopping: h.stopping.Load()}
+	if !body.Stopping {
+		body = h.ask(r.Context())
+	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	if !body.Ready {

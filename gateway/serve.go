@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,14 +20,15 @@ const (
 	maxHeaderBytes    = 64 << 10         // queries by GET are part of it
 )
 
-// Serve answers on a listener until the context is done. Then it accepts no more
-// connections, ends the subscriptions, lets the requests under way finish for at
+// Serve answers on a listener until the context is done, and for [Config.StopDelay] more. Then it
+// accepts no more connections, ends the subscriptions, lets the requests under way finish for at
 // most drain, and cuts the rest. It returns nil if everything ended by itself, and closes the
 // listener in any case.
 //
 // Requests do not see that the context is done: they have deadlines of their own.
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
+	cfg.stopping = new(atomic.Bool)
 	open := newConnections(cfg.Subscriptions)
 	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
 	server := &http.Server{
@@ -54,6 +56,12 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
 	case <-ctx.Done():
 	}
+	cfg.stopping.Store(true)
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serve on %s: %w", listener.Addr(), err)
+	case <-time.After(cfg.StopDelay):
+	}
 	err := shutdown(server, open, drain)
 	<-ended //nolint:errcheck // it says that the server was shut down
 	return err
@@ -72,4 +80,16 @@ func shutdown(server *http.Server, open *connections, drain time.Duration) error
 		return errors.Join(err, server.Close())
 	}
 	return nil
+}
+
+// sendingAway closes each connection behind its next answer once the gateway is stopping, so that whoever
+// has it open takes another gateway. To close what is idle right away would cut a request that is on
+// its way: only the client knows whether there is one.
+func sendingAway(stopping *atomic.Bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
 }

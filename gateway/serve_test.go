@@ -119,6 +119,53 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
+// TestStopDelay: for a while after the signal everything is answered, /readyz says no, and each answer ends its
+// connection. The delay is longer than the test, which closes the listener in the end.
+func TestStopDelay(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := gateway.Config{
+		Logger:    slog.New(slog.DiscardHandler),
+		StopDelay: time.Hour,
+		Schema: newSchema(map[string]resolver{
+			"hello": func(context.Context, map[string]any) (any, error) { return "answered", nil }}),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- gateway.Serve(ctx, cfg, listener, time.Minute) }()
+	get := func(path string) (status int, closes bool, body string) {
+		response, err := http.Get("http://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, response.Close, string(text)
+	}
+	if status, closes, body := get("/readyz"); status != http.StatusOK || closes {
+		t.Fatalf("before: %d %t %s", status, closes, body)
+	}
+	stop()
+	eventually(t, "/readyz says no", func() bool {
+		status, _, body := get("/readyz")
+		return status == http.StatusServiceUnavailable && body == `{"ready":false,"stopping":true}`+"\n"
+	})
+	for path, want := range map[string]string{"/healthz": "ok\n", "/graphql?query=%7Bhello%7D": `{"data":{"hello":"answered"}}`} {
+		if status, closes, body := get(path); status != http.StatusOK || !closes || strings.TrimSpace(body) != strings.TrimSpace(want) {
+			t.Errorf("%s: %d, closes %t: %s", path, status, closes, body)
+		}
+	}
+	listener.Close()
+	if err := <-ended; err == nil {
+		t.Error("Serve went on without its listener")
+	}
+}
+
 func TestServeSaysWhatIsWrong(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -103,7 +103,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "from", "to", "shard"}
+var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "from", "to", "shard"}
 
 // wrongOfKind are values that no setting of this kind takes.
 func wrongOfKind(flag *kong.Flag) []wrong {
