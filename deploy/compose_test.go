@@ -1,0 +1,125 @@
+package deploy_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/cli"
+)
+
+// interpolated replaces ${NAME…} as compose does; every variable is in env.example.
+func interpolated(t *testing.T, text string) string {
+	t.Helper()
+	example := read(t, "env.example")
+	return regexp.MustCompile(`\$\{(\w+)[^}]*\}`).ReplaceAllStringFunc(text, func(found string) string {
+		name := regexp.MustCompile(`\w+`).FindString(found)
+		if !strings.Contains(example, "\n"+name+"=") {
+			t.Errorf("env.example does not have %s", name)
+		}
+		return strings.Repeat("x", 32)
+	})
+}
+
+// kithServices are the services of compose.yaml that run Kith, as they are started.
+func kithServices(t *testing.T, compose document) map[string]started {
+	t.Helper()
+	list := map[string]started{}
+	for name, value := range compose.at("services").(map[string]any) {
+		service := document(value.(map[string]any))
+		if service.at("build") == nil {
+			continue
+		}
+		s := started{where: "compose.yaml, " + name, args: texts(service.at("command")), env: map[string]string{}}
+		for variable, v := range service.at("environment").(map[string]any) {
+			s.env[variable] = interpolated(t, fmt.Sprint(v))
+		}
+		list[name] = s
+	}
+	return list
+}
+
+func TestComposeStartsWhatItSays(t *testing.T) {
+	compose := documents(t, "compose.yaml")[0]
+	services := kithServices(t, compose)
+	if len(services) != 3 {
+		t.Fatalf("%d services run Kith", len(services))
+	}
+	gateways, replicators := targets(t, "gateways"), targets(t, "replicators")
+	for name, s := range services {
+		service := document(compose.at("services", name).(map[string]any))
+		p := s.parsed(t)
+		if p.Redundancy != "binlog" || !strings.Contains(p.Store, "tcp(mariadb-1:3306)") || compose.at("services", "redis") == nil {
+			t.Errorf("%s: %s on %s", s.where, p.Redundancy, p.Store)
+		}
+		if len(s.args) > 0 { // the replicator
+			wantTarget(t, replicators, name, p.Replicate.MetricsAddr)
+			continue
+		}
+		wantTarget(t, gateways, name, p.Serve.Addr)
+		if p.Serve.Replicate {
+			t.Errorf("%s replicates, and so does the replicator", name)
+		}
+		grace, err := time.ParseDuration(service.at("stop_grace_period").(string))
+		stopsInTime(t, s.where, p, grace, err)
+		_, port, _ := net.SplitHostPort(p.Serve.Addr)
+		for _, published := range texts(service.at("ports")) {
+			if !strings.HasSuffix(published, ":"+port) {
+				t.Errorf("%s publishes %s, and listens on %s", name, published, p.Serve.Addr)
+			}
+		}
+	}
+}
+
+// stopsInTime sees to it that a gateway is not killed while it stops.
+func stopsInTime(t *testing.T, where string, p *cli.Program, grace time.Duration, err error) {
+	t.Helper()
+	if needed := p.Serve.StopDelay + p.Serve.Drain; err != nil || grace <= needed || p.Serve.StopDelay == 0 {
+		t.Errorf("%s: killed after %s, stops within %s; %v", where, grace, needed, err)
+	}
+}
+
+// targets are whom Prometheus asks.
+func targets(t *testing.T, file string) (list []string) {
+	t.Helper()
+	for _, group := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(read(t, "prometheus/targets/"+file+".yaml"), -1) {
+		list = append(list, group[1])
+	}
+	return list
+}
+
+func wantTarget(t *testing.T, list []string, name, address string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range list {
+		if target == name+":"+port {
+			return
+		}
+	}
+	t.Errorf("%s serves metrics on %s, Prometheus asks %v", name, address, list)
+}
+
+// Every file that a service mounts is there.
+func TestComposeMountsWhatIsThere(t *testing.T) {
+	mounted := 0
+	for name, value := range documents(t, "compose.yaml")[0].at("services").(map[string]any) {
+		for _, volume := range texts(document(value.(map[string]any)).at("volumes")) {
+			if path, _, _ := strings.Cut(volume, ":"); strings.HasPrefix(path, "./") {
+				mounted++
+				if _, err := os.Stat(path); err != nil {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		}
+	}
+	if mounted < 7 {
+		t.Errorf("only %d files are mounted", mounted)
+	}
+}

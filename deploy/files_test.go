@@ -1,0 +1,146 @@
+// Package deploy_test holds the files that operators start Kith by against the program.
+package deploy_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/alecthomas/kong"
+	"github.com/goccy/go-yaml"
+
+	"kith/cli"
+	"kith/internal/testenv"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// document is a YAML document, or a part of one.
+type document map[string]any
+
+// documents are those of a YAML file.
+func documents(t *testing.T, path string) (list []document) {
+	t.Helper()
+	decoder := yaml.NewDecoder(bytes.NewReader([]byte(read(t, path))))
+	for {
+		var d document
+		err := decoder.Decode(&d)
+		if errors.Is(err, io.EOF) {
+			return list
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		list = append(list, d)
+	}
+}
+
+// at follows keys into a document; what is not there is nil.
+func (d document) at(keys ...string) any {
+	var value any = map[string]any(d)
+	for _, key := range keys {
+		m, ok := value.(map[string]any)
+		if !ok {
+			return nil
+		}
+		value = m[key]
+	}
+	return value
+}
+
+// texts are the strings of a list.
+func texts(value any) (list []string) {
+	all, _ := value.([]any)
+	for _, v := range all {
+		list = append(list, v.(string))
+	}
+	return list
+}
+
+// model is the program's command line.
+func model(t *testing.T) (*cli.Program, *kong.Kong) {
+	t.Helper()
+	var p cli.Program
+	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars, kong.Exit(func(int) { t.Error("the program ended") }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p, parser
+}
+
+// started is a process as a file starts it.
+type started struct {
+	where string
+	args  []string
+	env   map[string]string
+}
+
+// parsed is what the program makes of its arguments and variables.
+func (s started) parsed(t *testing.T) *cli.Program {
+	t.Helper()
+	for name, value := range s.env {
+		t.Setenv(name, value)
+	}
+	program, parser := model(t)
+	if _, err := parser.Parse(s.args); err != nil {
+		t.Fatalf("%s: %q: %v", s.where, s.args, err)
+	}
+	if err := program.Check(); err != nil {
+		t.Fatalf("%s: %v", s.where, err)
+	}
+	for name := range s.env {
+		os.Unsetenv(name) // Setenv puts back what was there
+	}
+	return program
+}
+
+// All variables KITH_… in these files, and in what `make up` runs, are settings of the program.
+func TestVariablesAreSettings(t *testing.T) {
+	var known []string
+	_, parser := model(t)
+	for _, flag := range parser.Model.Flags {
+		known = append(known, flag.Envs...)
+	}
+	for _, command := range parser.Model.Leaves(false) {
+		for _, flag := range command.Flags {
+			known = append(known, flag.Envs...)
+		}
+	}
+	var files []string
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && !strings.HasSuffix(path, ".go") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) < 20 {
+		t.Fatal(files, err)
+	}
+	seen := 0
+	for _, file := range append(files, "../scripts/up.sh") {
+		for _, name := range regexp.MustCompile(`\bKITH_[A-Z_]*[A-Z]\b`).FindAllString(read(t, file), -1) {
+			if seen++; !slices.Contains(known, name) {
+				t.Errorf("%s: the program has no setting %s", file, name)
+			}
+		}
+	}
+	if seen < 20 {
+		t.Errorf("only %d variables were found", seen)
+	}
+}

@@ -1,0 +1,103 @@
+package deploy_test
+
+import (
+	"debug/elf"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// largest is what the image may have. Besides the program it holds 0.2 MB of certificates.
+const largest = 60_000_000
+
+func lines(text string) []string { return strings.SplitAfter(text, "\n") }
+
+// The program that the tests build is stripped as that of the image is; cgo makes no megabyte of difference.
+func TestImageIsSmall(t *testing.T) {
+	info, err := os.Stat(kithtest.Binary(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() > largest {
+		t.Errorf("the program has %d bytes", info.Size())
+	}
+}
+
+// buildCommand is the RUN line of the Dockerfile that builds the program.
+func buildCommand(t *testing.T) string {
+	t.Helper()
+	found := regexp.MustCompile(`(?m)^RUN (CGO_ENABLED=0 go build .*)$`).FindStringSubmatch(read(t, "Dockerfile"))
+	if found == nil {
+		t.Fatal("the Dockerfile builds nothing")
+	}
+	return found[1]
+}
+
+func TestDockerfile(t *testing.T) {
+	text := read(t, "Dockerfile")
+	stages := regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(text, -1)
+	if last := stages[len(stages)-1][1]; last != "scratch" {
+		t.Errorf("the image is made from %s", last)
+	}
+	_, final, _ := strings.Cut(text, "FROM scratch")
+	if user := regexp.MustCompile(`(?m)^USER (\d+):\d+$`).FindStringSubmatch(final); user == nil || user[1] == "0" {
+		t.Errorf("the image's user is %v", user)
+	}
+	env := started{where: "Dockerfile", env: map[string]string{}}
+	for _, pair := range regexp.MustCompile(`(KITH_\w+)=(\S+)`).FindAllStringSubmatch(final, -1) {
+		env.env[pair[1]] = pair[2]
+	}
+	command := regexp.MustCompile(`(?m)^CMD \["(\w+)"\]$`).FindStringSubmatch(final)
+	env.args = command[1:]
+	_, port, err := net.SplitHostPort(env.parsed(t).Serve.Addr)
+	if err != nil || !strings.Contains(final, "\nEXPOSE "+port+"\n") {
+		t.Errorf("it listens on %s; %v", port, err)
+	}
+	wanted := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]
+	if !strings.Contains(text, "FROM golang:"+wanted+"-") {
+		t.Errorf("go.mod wants Go %s", wanted)
+	}
+	// As the release is built, but for names and platforms.
+	release := strings.NewReplacer("version", "VERSION", "revision", "REVISION").Replace(read(t, "../scripts/release.sh"))
+	for _, flags := range []string{"-trimpath -buildvcs=false", "-s -w -X kith/cli.VERSION=$VERSION -X kith/cli.REVISION=$REVISION"} {
+		command := strings.NewReplacer("cli.version", "cli.VERSION", "cli.revision", "cli.REVISION").Replace(buildCommand(t))
+		if !strings.Contains(command, flags) || !strings.Contains(release, flags) {
+			t.Errorf("the Dockerfile and the release do not both build with %s", flags)
+		}
+	}
+}
+
+// TestLongImageBuilds runs the command of the Dockerfile, without Docker: the program has to be static.
+func TestLongImageBuilds(t *testing.T) {
+	testenv.Long(t)
+	out := t.TempDir()
+	build := exec.Command("bash", "-c", strings.ReplaceAll(buildCommand(t), "/out/", out+"/"))
+	build.Dir, build.Env = "..", append(os.Environ(), "VERSION=1.2.3", "REVISION=abc")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	program, err := elf.Open(filepath.Join(out, "kith"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			t.Error("the program is not static")
+		}
+	}
+	if info, err := os.Stat(filepath.Join(out, "kith")); err != nil || info.Size() > largest {
+		t.Errorf("the program has %d bytes; %v", info.Size(), err)
+	}
+	said, err := exec.Command(filepath.Join(out, "kith"), "version").Output()
+	if err != nil || !strings.HasPrefix(string(said), "kith 1.2.3 (commit abc, ") {
+		t.Errorf("%s %v", said, err)
+	}
+}
