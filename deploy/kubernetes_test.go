@@ -1,0 +1,133 @@
+package deploy_test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// manifests are all objects of the manifests, by kind and name.
+func manifests(t *testing.T) map[string]document {
+	t.Helper()
+	files, err := filepath.Glob("kubernetes/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	listed := texts(documents(t, "kubernetes/kustomization.yaml")[0].at("resources"))
+	all := map[string]document{}
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		if !slices.Contains(listed, filepath.Base(file)) {
+			t.Errorf("kustomization.yaml does not list %s", file)
+		}
+		for _, d := range documents(t, file) {
+			all[fmt.Sprintf("%s %s", d.at("kind"), d.at("metadata", "name"))] = d
+		}
+	}
+	return all
+}
+
+// pod is the template of a Deployment's or a CronJob's pods.
+func pod(d document) document {
+	if d.at("kind") == "CronJob" {
+		return document(d.at("spec", "jobTemplate", "spec", "template").(map[string]any))
+	}
+	return document(d.at("spec", "template").(map[string]any))
+}
+
+// container is the pod's only container.
+func container(d document) document {
+	return document(pod(d).at("spec", "containers").([]any)[0].(map[string]any))
+}
+
+// inPod is Kith as a pod starts it: the shared settings, then its own.
+func inPod(all map[string]document, name string) started {
+	s := started{where: name, args: texts(container(all[name]).at("args")), env: map[string]string{}}
+	for _, shared := range []any{all["ConfigMap kith"].at("data"), all["Secret kith"].at("stringData")} {
+		for variable, value := range shared.(map[string]any) {
+			s.env[variable] = value.(string)
+		}
+	}
+	own, _ := container(all[name]).at("env").([]any)
+	for _, v := range own {
+		variable := document(v.(map[string]any))
+		s.env[variable.at("name").(string)] = variable.at("value").(string)
+	}
+	return s
+}
+
+func TestManifestsStartWhatTheySay(t *testing.T) {
+	all := manifests(t)
+	for name, d := range all {
+		switch d.at("kind") {
+		case "Deployment", "CronJob":
+			template := pod(d)
+			if template.at("spec", "securityContext", "runAsNonRoot") != true || container(d).at("securityContext", "readOnlyRootFilesystem") != true {
+				t.Errorf("%s may do more than it needs", name)
+			}
+			inPod(all, name).parsed(t)
+		case "PodDisruptionBudget":
+			of := all["Deployment "+d.at("metadata", "name").(string)]
+			if fmt.Sprint(d.at("spec", "selector", "matchLabels")) != fmt.Sprint(pod(of).at("metadata", "labels")) {
+				t.Errorf("%s selects none of its pods", name)
+			}
+		}
+	}
+	gateway, replicator := all["Deployment kith-gateway"], all["Deployment kith-replicator"]
+	p := inPod(all, "Deployment kith-gateway").parsed(t)
+	grace := fmt.Sprintf("%vs", pod(gateway).at("spec", "terminationGracePeriodSeconds"))
+	d, err := time.ParseDuration(grace)
+	stopsInTime(t, "gateway.yaml", p, d, err)
+	portsAgree(t, gateway, p.Serve.Addr)
+	portsAgree(t, replicator, inPod(all, "Deployment kith-replicator").parsed(t).Replicate.MetricsAddr)
+	if got := all["HorizontalPodAutoscaler kith-gateway"].at("spec", "scaleTargetRef", "name"); got != gateway.at("metadata", "name") || gateway.at("spec", "replicas") != nil {
+		t.Errorf("the autoscaler scales %v, which has %v replicas of its own", got, gateway.at("spec", "replicas"))
+	}
+	if p.Serve.Replicate {
+		t.Error("gateways replicate, and so does the replicator")
+	}
+}
+
+// portsAgree compares the one port of a pod with where the program listens, and with who asks there.
+func portsAgree(t *testing.T, d document, address string) {
+	t.Helper()
+	_, want, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := container(d)
+	port := document(c.at("ports").([]any)[0].(map[string]any))
+	if fmt.Sprint(port.at("containerPort")) != want || pod(d).at("metadata", "annotations", "prometheus.io/port") != want {
+		t.Errorf("%v: listens on %s, has the ports %v and the annotations %v", d.at("metadata", "name"), address, port, pod(d).at("metadata", "annotations"))
+	}
+	for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
+		if c.at(probe) == nil && probe == "startupProbe" {
+			continue
+		}
+		if path := c.at(probe, "httpGet", "path"); c.at(probe, "httpGet", "port") != port.at("name") || path != "/healthz" && path != "/readyz" {
+			t.Errorf("%v: %s asks %v", d.at("metadata", "name"), probe, c.at(probe, "httpGet"))
+		}
+	}
+}
+
+// The image's user is the pods'.
+func TestManifestsRunAsTheImagesUser(t *testing.T) {
+	user, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, d := range manifests(t) {
+		if d.at("kind") != "Deployment" && d.at("kind") != "CronJob" {
+			continue
+		}
+		if want := fmt.Sprintf("USER %v:%v\n", pod(d).at("spec", "securityContext", "runAsUser"), pod(d).at("spec", "securityContext", "runAsGroup")); !slices.Contains(lines(string(user)), want) {
+			t.Errorf("%s: the Dockerfile has no %s", name, want)
+		}
+	}
+}
