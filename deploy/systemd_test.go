@@ -1,0 +1,69 @@
+package deploy_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+)
+
+const installed = "/usr/local/bin/kith"
+
+// unitEnv is kith.env as systemd reads it.
+func unitEnv(t *testing.T) map[string]string {
+	t.Helper()
+	env := map[string]string{}
+	for _, line := range regexp.MustCompile(`(?m)^(\w+)=(.*)$`).FindAllStringSubmatch(read(t, "systemd/kith.env"), -1) {
+		env[line[1]] = line[2]
+	}
+	return env
+}
+
+func TestUnitsStartWhatTheySay(t *testing.T) {
+	units, err := filepath.Glob("systemd/*.service")
+	if err != nil || len(units) != 3 {
+		t.Fatal(units, err)
+	}
+	for _, unit := range units {
+		text := read(t, unit)
+		command := regexp.MustCompile(`(?m)^ExecStart=` + installed + ` (.*)$`).FindStringSubmatch(text)
+		if command == nil || !strings.Contains(text, "\nEnvironmentFile=/etc/kith/kith.env\n") {
+			t.Errorf("%s starts nothing by the settings", unit)
+			continue
+		}
+		p := started{unit, strings.Fields(command[1]), unitEnv(t)}.parsed(t)
+		if limit := regexp.MustCompile(`(?m)^TimeoutStopSec=(\w+)$`).FindStringSubmatch(text); limit != nil {
+			grace, err := time.ParseDuration(limit[1])
+			stopsInTime(t, unit, p, grace, err)
+		}
+	}
+}
+
+// systemd knows every word of the units, and finds what they start.
+func TestUnitsAreKnownToSystemd(t *testing.T) {
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not installed") // few containers have it, and none needs it
+	}
+	folder := t.TempDir()
+	var paths []string
+	units, err := filepath.Glob("systemd/kith*.[st]*r*")
+	if err != nil || len(units) != 4 {
+		t.Fatal(units, err)
+	}
+	for _, unit := range units {
+		path := filepath.Join(folder, filepath.Base(unit))
+		if err := os.WriteFile(path, []byte(strings.ReplaceAll(read(t, unit), installed, kithtest.Binary(t))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	out, err := exec.Command("systemd-analyze", append([]string{"verify", "--man=no"}, paths...)...).CombinedOutput()
+	if err != nil || strings.Contains(string(out), folder) || strings.Contains(string(out), "kith") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
