@@ -32,6 +32,7 @@ missing=()
 { have mariadbd && have mariadb-install-db; } || missing+=(mariadb-server)
 have redis-server || missing+=(redis-server)
 have chromium chromium-browser google-chrome google-chrome-stable || missing+=(chromium)
+have promtool || missing+=(prometheus)
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0
 fi

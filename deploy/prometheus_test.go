@@ -1,0 +1,196 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+
+	"kith/internal/testenv"
+)
+
+type rule struct {
+	Alert, Expr string
+	Annotations map[string]string
+}
+
+// alerts are the rules of alerts.yaml.
+func alerts(t *testing.T) (list []rule) {
+	t.Helper()
+	var file struct{ Groups []struct{ Rules []rule } }
+	if err := yaml.Unmarshal([]byte(read(t, "prometheus/alerts.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, group := range file.Groups {
+		list = append(list, group.Rules...)
+	}
+	if len(list) < 20 {
+		t.Fatalf("only %d alerts", len(list))
+	}
+	return list
+}
+
+// Every alert has a test that sees it fire, and a section of its name on the page that it leads to; the page
+// has no others.
+func TestAlertsHaveTestsAndPages(t *testing.T) {
+	tests, page := read(t, "prometheus/tests.yaml"), read(t, "../docs/incidents.md")
+	var names []string
+	for _, a := range alerts(t) {
+		names = append(names, a.Alert)
+		if !regexp.MustCompile(`alertname: ` + a.Alert + `\n\s+exp_alerts:\n\s+- exp_labels`).MatchString(tests) {
+			t.Errorf("tests.yaml never sees %s fire", a.Alert)
+		}
+		if want := "docs/incidents.md#" + strings.ToLower(a.Alert); a.Annotations["runbook"] != want || a.Annotations["summary"] == "" {
+			t.Errorf("%s: annotations %v, want the runbook %s", a.Alert, a.Annotations, want)
+		}
+	}
+	var sections []string
+	for _, s := range regexp.MustCompile(`(?m)^### (\w+)$`).FindAllStringSubmatch(page, -1) {
+		sections = append(sections, s[1])
+	}
+	if !slices.Equal(sections, names) {
+		t.Errorf("incidents.md has the sections\n%v\nthe alerts are\n%v", sections, names)
+	}
+	for _, part := range []string{"**It means:** ", "**Users see:** ", "**Look at:** ", "**Do:** "} {
+		if n := strings.Count(page, "\n"+part); n != len(names) {
+			t.Errorf("%d of %d sections say %s", n, len(names), part)
+		}
+	}
+}
+
+// promtool runs it in the folder of Prometheus' files.
+func promtool(t *testing.T, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath("promtool")
+	if err != nil {
+		testenv.Missing(t, "promtool is not installed: run scripts/install-test-deps.sh (make test does)")
+	}
+	command := exec.Command(path, args...)
+	command.Dir = "prometheus"
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Errorf("promtool %v: %v\n%s", args, err, out)
+	}
+}
+
+func TestPrometheusTakesItsFiles(t *testing.T) {
+	t.Parallel()
+	promtool(t, "check", "config", "prometheus.yaml") // and the rules that it names
+	promtool(t, "test", "rules", "tests.yaml")
+}
+
+// queries are the expressions of the dashboard.
+func queries(t *testing.T) (list []string) {
+	t.Helper()
+	var dashboard struct {
+		Panels []struct {
+			ID      int
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, "grafana/kith.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[int]bool{}
+	for _, p := range dashboard.Panels {
+		if seen[p.ID] || p.Title == "" {
+			t.Errorf("panel %d %q has no number or title of its own", p.ID, p.Title)
+		}
+		seen[p.ID] = true
+		for _, target := range p.Targets {
+			// As Grafana replaces its variables.
+			list = append(list, strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr))
+		}
+	}
+	if len(list) < 30 {
+		t.Fatalf("only %d queries", len(list))
+	}
+	return list
+}
+
+// promtool parses rules, so the queries of the dashboard become some.
+func TestDashboardQueriesParse(t *testing.T) {
+	t.Parallel()
+	var rules []map[string]string
+	for i, q := range queries(t) {
+		rules = append(rules, map[string]string{"record": fmt.Sprintf("query_%d", i), "expr": q})
+	}
+	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", path)
+}
+
+// exported are the metrics of docs/operations.md, which a test there compares with the program's, with their labels;
+// and those of libraries that are used here.
+func exported(t *testing.T) map[string][]string {
+	t.Helper()
+	all := map[string][]string{
+		"up": {}, "process_open_fds": {}, "process_max_fds": {}, "process_cpu_seconds_total": {}, "process_resident_memory_bytes": {},
+		"go_sql_open_connections": {"db_name"}, "go_sql_wait_duration_seconds_total": {"db_name"},
+	}
+	quoted := regexp.MustCompile("`(\\w+)`")
+	for _, row := range regexp.MustCompile("(?m)^\\| (`kith_\\w+`[^|]*) \\|([^|]*)\\|").FindAllStringSubmatch(read(t, "../docs/operations.md"), -1) {
+		var labels []string
+		for _, label := range quoted.FindAllStringSubmatch(row[2], -1) {
+			labels = append(labels, label[1])
+		}
+		for _, name := range quoted.FindAllStringSubmatch(row[1], -1) {
+			all[name[1]] = labels
+		}
+	}
+	if len(all) < 80 {
+		t.Fatalf("only %d metrics are documented", len(all))
+	}
+	return all
+}
+
+// The dashboard, the alerts and their tests name only metrics and labels that there are.
+func TestQueriesNameWhatIsExported(t *testing.T) {
+	all := exported(t)
+	check := func(expr string) {
+		labels := []string{"instance", "job", "le"}
+		for _, name := range regexp.MustCompile(`\b(?:kith|go|process)_\w+|\bup\b`).FindAllString(expr, -1) {
+			of, ok := all[regexp.MustCompile(`_(bucket|count|sum)$`).ReplaceAllString(name, "")]
+			if !ok {
+				if of, ok = all[name]; !ok {
+					t.Errorf("%s: nothing exports %s", expr, name)
+				}
+			}
+			labels = append(labels, of...)
+		}
+		for _, group := range regexp.MustCompile(`\bby \(([^)]*)\)`).FindAllStringSubmatch(expr, -1) {
+			for label := range strings.SplitSeq(group[1], ", ") {
+				if !slices.Contains(labels, label) {
+					t.Errorf("%s: no metric in it has the label %s", expr, label)
+				}
+			}
+		}
+		for _, matcher := range regexp.MustCompile(`[{,](\w+)(?:=|=~|!=|!~)["']`).FindAllStringSubmatch(expr, -1) {
+			if !slices.Contains(labels, matcher[1]) {
+				t.Errorf("%s: no metric in it has the label %s", expr, matcher[1])
+			}
+		}
+	}
+	for _, q := range queries(t) {
+		check(q)
+	}
+	for _, a := range alerts(t) {
+		check(a.Expr)
+	}
+	for _, series := range regexp.MustCompile(`series: '([^']+)'`).FindAllStringSubmatch(read(t, "prometheus/tests.yaml"), -1) {
+		check(series[1])
+	}
+}
