@@ -82,7 +82,7 @@ fuzz: ## every fuzz test, one after another, each for FUZZTIME (30s)
 generate: ## writes the generated code
 	scripts/generate.sh
 
-verify: ## generated code, gofmt, go.mod, go vet, staticcheck
+verify: ## generated code, gofmt, go.mod, go vet, staticcheck, files of deploy/
 	@scripts/verify.sh
 
 lint: $(GOLANGCI) ## golangci-lint, built once (a minute or two)

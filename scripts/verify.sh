@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks what a change must keep: generated code up to date, gofmt, go.mod tidy, go vet,
-# staticcheck. Changes nothing in the tree.
+# staticcheck, and that the files of deploy/ are what Docker, Compose and Kubernetes read.
+# Changes nothing in the tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -60,9 +61,11 @@ echo "verify: go vet"
 go vet ./... || complain "go vet has complaints"
 echo "verify: staticcheck"
 go tool -modfile=internal/tools/go.mod staticcheck ./... || complain "staticcheck has complaints"
+echo "verify: deploy"
+(cd internal/tools/manifests && go run . ../../../deploy) || complain "a file of deploy/ is refused by those that it is for"
 
 if [ "$failures" -ne 0 ]; then
-	echo "verify: $failures of 5 checks failed" >&2
+	echo "verify: $failures of 6 checks failed" >&2
 	exit 1
 fi
-echo "verify: all 5 checks passed"
+echo "verify: all 6 checks passed"
