@@ -104,6 +104,12 @@ func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *teste
 func (d *deployment) begin(t testing.TB, users int) {
 	t.Helper()
 	d.layOut(t, users)
+	d.signs(t)
+}
+
+// signs makes who signs the users' tokens.
+func (d *deployment) signs(t testing.TB) {
+	t.Helper()
 	var err error
 	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))}); err != nil {
 		t.Fatal(err)
@@ -130,6 +136,12 @@ func (d *deployment) layOut(t testing.TB, users int) {
 			}
 		}
 	}
+	d.lookIn(t)
+}
+
+// lookIn opens the databases for the test itself.
+func (d *deployment) lookIn(t testing.TB) {
+	t.Helper()
 	for _, dsn := range d.dsns {
 		db, err := sql.Open("mysql", dsn)
 		if err != nil {

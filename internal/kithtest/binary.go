@@ -66,8 +66,11 @@ func Without(t testing.TB, files ...string) Option {
 	if err := compile(root, program, ".", "-overlay", list); err != nil {
 		t.Fatal(err)
 	}
-	return func(c *exec.Cmd) { c.Path = program }
+	return Program(program)
 }
+
+// Program makes an Option that runs another program, such as an older one.
+func Program(path string) Option { return func(c *exec.Cmd) { c.Path = path } }
 
 // build leaves the program in the tree's bin folder, which git ignores. It is moved
 // there when it is complete: other tests may be building, or running, the same. What another

@@ -1,0 +1,88 @@
+package faults_test
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// balancer is a load balancer as plain as they come: it asks /readyz of each gateway ten times a second, takes
+// one that says no out at once, sends the others requests in turn over connections that it keeps open, and
+// repeats none, not even one that no gateway has seen.
+type balancer struct {
+	gateways  []*node
+	transport *http.Transport
+	ready     []atomic.Pointer[life] // as it found them; nil: takes no requests
+	out       []atomic.Bool          // taken out by hand
+	under     []atomic.Int64         // requests under way
+	turn      atomic.Uint64
+}
+
+func (d *deployment) balancer(t *testing.T) *balancer {
+	t.Helper()
+	n := len(d.gateways)
+	b := &balancer{gateways: d.gateways, transport: &http.Transport{MaxIdleConnsPerHost: 100},
+		ready: make([]atomic.Pointer[life], n), out: make([]atomic.Bool, n), under: make([]atomic.Int64, n)}
+	stop := make(chan struct{})
+	var checks sync.WaitGroup
+	for i := range b.gateways {
+		checks.Go(func() {
+			for {
+				b.check(i)
+				select {
+				case <-stop:
+					return
+				case <-time.After(100 * time.Millisecond):
+				}
+			}
+		})
+	}
+	t.Cleanup(func() { close(stop); checks.Wait(); b.transport.CloseIdleConnections() })
+	return b
+}
+
+// check asks a gateway whether it is ready, on a connection of its own.
+func (b *balancer) check(i int) {
+	l := b.gateways[i].now.Load()
+	if l == nil || b.out[i].Load() {
+		b.ready[i].Store(nil)
+		return
+	}
+	response, err := (&http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}).Get(l.gateway.URL + "/readyz")
+	if err == nil {
+		response.Body.Close()
+	}
+	if err != nil || response.StatusCode != http.StatusOK {
+		l = nil
+	}
+	b.ready[i].Store(l)
+}
+
+// RoundTrip implements [http.RoundTripper]: the request's host does not matter.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	first := b.turn.Add(1)
+	for next := range uint64(len(b.gateways)) {
+		i := int((first + next) % uint64(len(b.gateways)))
+		b.under[i].Add(1)
+		defer b.under[i].Add(-1)
+		if l := b.ready[i].Load(); l != nil {
+			sent := r.Clone(r.Context())
+			sent.URL.Host = l.gateway.URL[len("http://"):]
+			sent.GetBody = nil // without it the transport cannot send it twice
+			return b.transport.RoundTrip(sent)
+		}
+	}
+	return nil, errors.New("no gateway is ready")
+}
+
+// has waits until a gateway takes requests, as it is now, or takes none any more.
+func (b *balancer) has(t *testing.T, i int, is bool) {
+	t.Helper()
+	until(t, b.gateways[i].name+" is known to the load balancer", func() bool {
+		l := b.ready[i].Load()
+		return is && l != nil && l == b.gateways[i].now.Load() || !is && l == nil && b.under[i].Load() == 0
+	})
+}
