@@ -76,7 +76,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all
 	const mend = "correct the setting; docs/settings.md has all of them"
 	err := settings.Check()
 	usable = err == nil
-	_, unread := c.documents()
+	_, unread := c.trustedDocuments(ctx, nil)
 	wrong := 0
 	for _, err := range []error{err, c.check(), c.checkFeed(settings), c.Settings.Check(), unread} {
 		if err != nil {

@@ -180,7 +180,7 @@ func (c *DocumentsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 
 // DocumentsListCmd is `kith documents list`.
 type DocumentsListCmd struct {
-	JSON bool `name:"json" help:"Write it as JSON."`
+	Output
 }
 
 type manifestReport struct {
@@ -200,8 +200,8 @@ func (c *DocumentsListCmd) Run(ctx context.Context, store *sqlstore.Store, k *ko
 	for _, m := range list {
 		report = append(report, manifestReport{m.Name, m.Documents, m.Bytes, m.ChangedAt.Time()})
 	}
-	if c.JSON {
-		return writeJSON(k.Stdout, report)
+	if c.JSON() {
+		return WriteJSON(k.Stdout, report)
 	}
 	for _, m := range report {
 		fmt.Fprintf(k.Stdout, "%s  %s  %s documents\n", m.ChangedAt.UTC().Format(time.DateTime), m.Name, humanize.Comma(int64(m.Documents)))

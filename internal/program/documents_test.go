@@ -64,7 +64,7 @@ func TestDocumentsInTheStore(t *testing.T) {
 				t.Errorf("the metrics say otherwise")
 			}
 
-			end := kithtest.Run(t, kithtest.Args("documents", "list", "--json"), store)
+			end := kithtest.Run(t, kithtest.Args("documents", "list", "--output=json"), store)
 			var list []struct {
 				Name      string
 				Documents int
