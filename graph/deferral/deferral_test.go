@@ -1,6 +1,7 @@
 package deferral_test
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -44,4 +45,31 @@ func TestPartsAreTheWhole(t *testing.T) {
 	if parts < 5 {
 		t.Errorf("%d answers had parts", parts)
 	}
+}
+
+// Nobody could put together a list of which parts select different fields: such a fragment is not deferred, and those beside
+// it are.
+func TestListsComeWhole(t *testing.T) {
+	api := graph(t)
+	for _, query := range []string{
+		`{ user(id: 1) { followings { nodes { id } } ... @defer { handle followings { nodes { name } } } ... @defer(label: "other") { bio } } }`,
+		`{ user(id: 1) { id ... @defer { followings { nodes { id } } } ... @defer { handle followings { nodes { name } } } ... @defer(label: "other") { bio } } }`,
+		`{ user(id: 1) { id ... @defer(label: "other") { followings { nodes { id } } ... @defer { handle followings { nodes { name } } } } } }`,
+		`{ user(id: 1) { followings { nodes { id } } } ... @defer { user(id: 1) { handle followings { nodes { name } } } } ... @defer(label: "other") { viewer { id } } }`,
+	} {
+		parts := api.InParts(apitest.PartsByID, query, nil)
+		parts.Is(string(asJSON(t, api.Ask(query, nil).Whole().Data)))
+		if len(parts.Messages) != 2 || len(parts.Messages[0]["pending"].([]any)) != 1 || parts.Messages[0]["pending"].([]any)[0].(map[string]any)["label"] != "other" {
+			t.Errorf("%s: %s", query, parts.Text)
+		}
+	}
+}
+
+func asJSON(t *testing.T, value any) []byte {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
