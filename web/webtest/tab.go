@@ -22,10 +22,11 @@ type Browser struct {
 	rec *recorder
 }
 
-// Open starts a browser in front of the gateway at baseURL. It ends with the test, or after so long.
+// Open starts a browser in front of the gateway at baseURL. It ends with the test, or after so long. It
+// draws WebGL, without a graphics card.
 func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
 	t.Helper()
-	return start(t, baseURL, most)
+	return start(t, baseURL, most, chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true))
 }
 
 // A Tab is a page that somebody new has opened: no tab knows what another has stored. What its console complains of, and

@@ -72,7 +72,7 @@ func Subscribe(t testing.TB, baseURL, subscription string, happen func(), text s
 // complaints, which say why, and the requests that left the gateway's origin.
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
 	t.Helper()
-	b := start(t, baseURL, limit)
+	b := start(t, baseURL, limit, chromedp.DisableGPU)
 	v, report := b.visit("/" + query)
 	return v, b.rec, func() {
 		report()
@@ -84,7 +84,7 @@ func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func
 
 // start starts a browser with an empty profile, for some time at most. What the browser asks for itself (updates, the
 // time, its maker's accounts) belongs to its default context: it is not recorded, and finds no host.
-func start(t testing.TB, baseURL string, most time.Duration) *Browser {
+func start(t testing.TB, baseURL string, most time.Duration, graphics ...chromedp.ExecAllocatorOption) *Browser {
 	t.Helper()
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -94,9 +94,6 @@ func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 		chromedp.ExecPath(Chromium(t)),
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, // root in a container has no user namespace for it
-		// WebGL without a graphics card.
-		chromedp.Flag("use-angle", "swiftshader"),
-		chromedp.Flag("enable-unsafe-swiftshader", true),
 		chromedp.WindowSize(1440, 900),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -104,6 +101,7 @@ func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 		chromedp.Flag("disable-features", "AutofillServerCommunication,Translate"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
+	options = append(options, graphics...)
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)

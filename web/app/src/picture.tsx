@@ -162,7 +162,7 @@ function useSigma(container: RefObject<HTMLDivElement | null>, sigma: RefObject<
       hideEdgesOnMove: true,
       zIndex: true,
       labelDensity: 0.6,
-      labelRenderedSizeThreshold: 7,
+      labelRenderedSizeThreshold: 8,
       labelFont: 'system-ui, sans-serif',
       labelColor: { color: colour.text },
       minCameraRatio: 0.03,
@@ -225,6 +225,9 @@ function useSigma(container: RefObject<HTMLDivElement | null>, sigma: RefObject<
   }, [graph]);
 }
 
+// More lines than these are drawn when everybody has a place: until then they would cost most of each frame.
+const linesWhileMoving = 4_000;
+
 /** Puts people and follows into the graph, and lets the worker find their places; reports whether it has. */
 function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
   const [laid, setLaid] = useState(false);
@@ -233,32 +236,44 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
     setLaid(false);
     const { people, follows } = shown;
     const begin = new Float32Array(2 * people.length);
+    const scale = Math.min(1, 0.25 + Math.sqrt(150 / people.length)); // a crowd is drawn smaller
     people.forEach((one, i) => {
       // Those who are there stay where they are; the others begin on a spiral, so that a picture is the same each time.
       const [angle, radius] = [i * 2.399963, 10 * Math.sqrt(i)];
       const at = graph.hasNode(one.id) ? (graph.getNodeAttributes(one.id) as { x: number; y: number }) : { x: radius * Math.cos(angle), y: radius * Math.sin(angle) };
       begin.set([at.x, at.y], 2 * i);
-      graph.mergeNode(one.id, { ...at, label: one.name, size: 4 + 2.2 * Math.log10(1 + one.followerCount) + (i === 0 ? 5 : 0), relation: one.relation });
+      graph.mergeNode(one.id, { x: at.x, y: at.y, label: one.name, size: scale * (4 + 2.2 * Math.log10(1 + one.followerCount)) + (i === 0 ? 5 : 0), relation: one.relation });
     });
     graph.clearEdges();
-    const pairs = new Uint32Array(2 * follows.length);
-    follows.forEach(({ from, to, mutual }, i) => {
-      pairs.set([from, to], 2 * i);
-      graph.addEdge(people[from]!.id, people[to]!.id, { mutual, size: mutual ? 1.2 : 0.6 });
-    });
-    const worker = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
-    worker.onmessage = ({ data: { positions, done } }: MessageEvent<LayoutStep>) => {
-      if (done) worker.terminate();
-      if (isCalm() && !done) return;
-      if (done) setLaid(true);
+    const draw = () => follows.forEach(({ from, to, mutual }) => graph.addEdge(people[from]!.id, people[to]!.id, { mutual, size: mutual ? 1.2 : 0.6 }));
+    const late = follows.length > linesWhileMoving;
+    if (!late) draw();
+
+    const places = new Map(people.map((one, i) => [one.id, i]));
+    let newest: LayoutStep | undefined;
+    let frame = 0;
+    const show = () => {
+      frame = 0;
+      const { positions, done } = newest!;
       graph.updateEachNodeAttributes((id, attributes) => {
         const i = places.get(id);
         return i === undefined ? attributes : { ...attributes, x: positions[2 * i]!, y: positions[2 * i + 1]! };
       }, { attributes: ['x', 'y'] });
+      if (done && late) draw();
+      if (done) setLaid(true);
     };
-    const places = new Map(people.map((one, i) => [one.id, i]));
+    const worker = new Worker(new URL('./layout.worker.ts', import.meta.url), { type: 'module' });
+    worker.onmessage = ({ data }: MessageEvent<LayoutStep>) => {
+      newest = data;
+      if (data.done) worker.terminate();
+      if (!frame && (data.done || !isCalm())) frame = requestAnimationFrame(show);
+    };
+    const pairs = Uint32Array.from(follows.flatMap(({ from, to }) => [from, to]));
     worker.postMessage({ pairs, positions: begin, steps: people.length > 800 ? 260 : 400 } satisfies LayoutTask);
-    return () => worker.terminate();
+    return () => {
+      worker.terminate();
+      cancelAnimationFrame(frame);
+    };
   }, [graph, shown]);
   return laid;
 }
