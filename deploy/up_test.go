@@ -1,0 +1,167 @@
+package deploy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// TestMakeUp starts what `make up` starts, uses all of it, and ends it: no process stays. In the long form it starts
+// once more, on what is there.
+func TestMakeUp(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"mariadbd", "mariadb-install-db", "redis-server"} {
+		if !slices.ContainsFunc([]string{"", "/usr/sbin/", "/usr/local/sbin/"}, func(folder string) bool {
+			_, err := exec.LookPath(folder + program)
+			return err == nil
+		}) {
+			testenv.Missing(t, program+" is not installed: run scripts/install-test-deps.sh (make test does)")
+		}
+	}
+	script, err := filepath.Abs("../scripts/up.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder, port := t.TempDir(), freePorts(t, 7)
+	times := 1
+	if os.Getenv("KITH_TEST_LONG") == "1" {
+		times = 2
+	}
+	for again := range times {
+		up := kithtest.Launch(t, kithtest.Program(script), kithtest.Env("FOLDER="+folder, fmt.Sprint("PORT=", port), "PROGRAM="+kithtest.Binary(t)))
+		up.Until(t, "all is up", func() bool {
+			if up.Ended() {
+				t.Fatalf("%+v", up.Wait(t))
+			}
+			return strings.Contains(up.Stdout(), "Ctrl-C ends everything.")
+		})
+		use(t, up, port, again > 0)
+		if end := up.Interrupt(t); end.Code != 0 || end.Stderr != "" {
+			t.Errorf("%+v", end)
+		}
+		if left := processes(t, folder); len(left) > 0 {
+			t.Errorf("these are left: %q", left)
+		}
+	}
+}
+
+// `make up` gives the processes the variables that compose.yaml gives them, and no others.
+func TestMakeUpSetsWhatComposeSets(t *testing.T) {
+	variables := func(path string) []string {
+		list := regexp.MustCompile(`\bKITH_\w+`).FindAllString(read(t, path), -1)
+		slices.Sort(list)
+		return slices.Compact(list)
+	}
+	compose := slices.DeleteFunc(variables("compose.yaml"), func(v string) bool { return v == "KITH_DRAIN" }) // a comment has it
+	if up := variables("../scripts/up.sh"); !slices.Equal(up, compose) {
+		t.Errorf("make up sets %v, Compose %v", up, compose)
+	}
+}
+
+// use registers somebody at one gateway, finds that user at the other, and looks at what Prometheus sees.
+func use(t *testing.T, up *kithtest.Command, port int, again bool) {
+	t.Helper()
+	ask := func(gateway int, query string) string {
+		return post(t, fmt.Sprintf("http://127.0.0.1:%d/graphql", port+gateway), query)
+	}
+	if !again {
+		if got := ask(0, `mutation { register(handle: "ada", name: "Ada", password: "correct horse") { user { handle } } }`); !strings.Contains(got, `"ada"`) {
+			t.Errorf("register: %s", got)
+		}
+	}
+	if got := ask(1, `{ userByHandle(handle: "ada") { name } }`); !strings.Contains(got, `"Ada"`) {
+		t.Errorf("userByHandle: %s", got)
+	}
+	for _, url := range regexp.MustCompile(`(?m)^  (http://\S+) `).FindAllStringSubmatch(up.Stdout(), -1) {
+		if response, err := http.Get(url[1]); err != nil || response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %v %v", url[1], response, err)
+		}
+	}
+	if _, err := exec.LookPath("prometheus"); err != nil {
+		return
+	}
+	for query, want := range map[string]int{"up == 1": 3, "kith_build_info": 3, `kith_replication_lag_seconds`: 2} {
+		up.Until(t, fmt.Sprintf("%d of %s", want, query), func() bool {
+			response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1/query?query=%s", port+3, strings.ReplaceAll(query, " ", "+")))
+			if err != nil {
+				return false
+			}
+			defer response.Body.Close()
+			var answer struct{ Data struct{ Result []any } }
+			return json.NewDecoder(response.Body).Decode(&answer) == nil && len(answer.Data.Result) == want
+		})
+	}
+}
+
+func post(t *testing.T, url, query string) string {
+	t.Helper()
+	body, err := json.Marshal(map[string]string{"query": query})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Post(url, "application/json", strings.NewReader(string(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// freePorts finds n ports behind one another that nobody listens on, below those of outgoing connections.
+func freePorts(t *testing.T, n int) (first int) {
+	t.Helper()
+	for first = 22100 + os.Getpid()%8000; ; first += n {
+		free := true
+		for i := range n {
+			listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", first+i))
+			if free = free && err == nil; err == nil {
+				listener.Close()
+			}
+		}
+		if free {
+			return first
+		}
+		if first > 31000 {
+			t.Fatal("no ports are free")
+		}
+	}
+}
+
+// processes are the command lines of those who have a folder in theirs, or in their environment.
+func processes(t *testing.T, folder string) (list []string) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
+		t.Skip("there is no /proc here to see who is left")
+	}
+	deadline := time.Now().Add(10 * time.Second) // one that has ended may still be in the list
+	for {
+		list = nil
+		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+		for _, path := range lines {
+			if text, err := os.ReadFile(path); err == nil && strings.Contains(string(text), folder) {
+				list = append(list, string(text))
+			}
+		}
+		if len(list) == 0 || time.Now().After(deadline) {
+			return list
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
