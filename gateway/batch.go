@@ -158,7 +158,7 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 				refused++
 			}
 		} else {
-			prepared := t.perRequest(ctx)
+			prepared := t.perRequest(countingReads(ctx, one.op))
 			if one.document != nil {
 				prepared = selections.With(prepared, &one.document.memo)
 			}

@@ -139,6 +139,8 @@ func (r decoder) extensions() (map[string]any, error) {
 		switch {
 		case name == extensionConsistency && r.PeekKind() == '"':
 			e[name], err = r.string()
+		case name == extensionCost && r.PeekKind() == 't':
+			e[name], err = r.value()
 		case name == extensionPersisted:
 			var text string
 			if text, err = r.raw(); len(text) > maxPersistedExtension {

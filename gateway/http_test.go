@@ -212,7 +212,7 @@ func TestCORSHeaders(t *testing.T) {
 			"Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", headers)).header
 	}
 	for _, name := range []string{
-		"authorization", "content-type", "kith-viewer", "kith-consistency", "x-request-timeout", "grpc-timeout", "x-kith-csrf",
+		"authorization", "content-type", "kith-viewer", "kith-consistency", "x-request-timeout", "grpc-timeout", "kith-cost", "x-kith-csrf",
 		"traceparent", "tracestate", "baggage", "sentry-trace", "apollographql-client-name", "apollographql-client-version", "x-request-id",
 		"x-tenant",
 	} {

@@ -35,7 +35,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 		limit.Charge(readToken(cfg.Consistency))
 	}
 
-	once := queries{cfg.Schema, presenter(cfg.Logger), recoverFunc(cfg.Logger), aroundAnswers(cfg)}
+	once := queries{cfg.Schema, presenter(cfg.Logger), recoverFunc(cfg.Logger), aroundAnswers(cfg, limit)}
 	exec := executor.New(cfg.Schema)
 	exec.SetQueryCache(documents)
 	exec.SetParserTokenLimit(limit.Tokens())
@@ -69,7 +69,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
 // closure for each middleware.
-func aroundAnswers(cfg Config) graphql.ResponseMiddleware {
+func aroundAnswers(cfg Config, costs *limits.Extension) graphql.ResponseMiddleware {
 	limit := direct.Limit(cfg.MaxAnswer)
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		if op := graphql.GetOperationContext(ctx).Operation; op != nil && op.Operation != ast.Subscription {
@@ -78,10 +78,16 @@ func aroundAnswers(cfg Config) graphql.ResponseMiddleware {
 			}
 		}
 		ctx = limit.With(ctx)
+		var response *graphql.Response
 		if cfg.Consistency == nil {
-			return bounded(next(ctx), cfg.MaxAnswer)
+			response = next(ctx)
+		} else {
+			response = readYourWrites(ctx, cfg.Consistency, next)
 		}
-		return bounded(readYourWrites(ctx, cfg.Consistency, next), cfg.MaxAnswer)
+		if asksCost(graphql.GetOperationContext(ctx)) {
+			response = withCost(ctx, response, costs, cfg.HideSchema)
+		}
+		return bounded(response, cfg.MaxAnswer)
 	}
 }
 

@@ -188,7 +188,7 @@ func (s *streams) next(ctx context.Context, on *slot, responses graphql.Response
 		e.start() // it has been asked for already
 		e.begin()
 	}
-	response := responses(s.perRequest(e))
+	response := responses(s.perRequest(countingReads(e, graphql.GetOperationContext(ctx))))
 	if response == nil && one {
 		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(e))}}
 	}

@@ -162,7 +162,7 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		t.stream(r, exec, op, nil, a)
 		return
 	}
-	prepared := t.perRequest(ctx)
+	prepared := t.perRequest(countingReads(ctx, op))
 	if cost > costlyFrom && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return

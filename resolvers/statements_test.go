@@ -263,8 +263,12 @@ func whereSplit(query string, want costs) costs {
 func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 	api, recorder := countedAPI(t, apitest.Location(t, 4), apitest.Options{})
 	for _, q := range countedQueries {
-		api.Ask(q.query, q.vars).Whole()
-		got, want := recorder.Take().MostOnOneShard(), whereSplit(q.name, q.want)
+		answer := api.With("Kith-Cost", "1").Ask(q.query, q.vars).Whole()
+		all := recorder.Take()
+		if said := statementsOf(answer); fmt.Sprint(said) != strconv.Itoa(len(all)) {
+			t.Errorf("%s: the answer says %v statements, there were %d", q.name, said, len(all))
+		}
+		got, want := all.MostOnOneShard(), whereSplit(q.name, q.want)
 		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
 			t.Errorf("%s: look-ups %v, want %v", q.name, got, want)
 		}

@@ -155,12 +155,14 @@ type querier interface {
 }
 
 func scan(ctx context.Context, pool querier, text string, args []any, each func(*sql.Rows) error) error {
+	read := 0
+	defer func() { storage.ReadsOf(ctx).Note(read) }()
 	rows, err := pool.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	for rows.Next() {
+	for ; rows.Next(); read++ {
 		if err := each(rows); err != nil {
 			return err
 		}

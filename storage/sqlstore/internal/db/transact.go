@@ -175,6 +175,7 @@ func (t *Tx) Read(keys int, text string, args []any, each func(*sql.Rows) error)
 func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	began := time.Now()
 	result, err := t.tx.ExecContext(t.ctx, text, args...)
+	storage.ReadsOf(t.ctx).Note(0)
 	t.observe(keys, began, err, text, args)
 	if err != nil {
 		return 0, err

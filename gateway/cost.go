@@ -1,0 +1,56 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/99designs/gqlgen/graphql"
+
+	"kith/graph/limits"
+	"kith/storage"
+)
+
+// How a request asks what it costs: by a header, or by an extension that is true. The answer says so in the extension.
+const (
+	headerCost    = "Kith-Cost"
+	extensionCost = "cost"
+)
+
+// asksCost reports whether a request asks what it costs.
+func asksCost(op *graphql.OperationContext) bool {
+	if len(op.Headers[headerCost]) > 0 {
+		return op.Headers.Get(headerCost) == "1"
+	}
+	asks, _ := op.Extensions[extensionCost].(bool)
+	return asks
+}
+
+// countingReads is a context that counts what is read for an operation, if its request asks what it costs.
+func countingReads(ctx context.Context, op *graphql.OperationContext) context.Context {
+	if asksCost(op) {
+		ctx, _ = storage.CountReads(ctx)
+	}
+	return ctx
+}
+
+// withCost adds to an answer what its operation may cost by the limit, and what was read for it. Where the schema is hidden,
+// the latter is left out: the number of rows can tell of users whom the answer does not show.
+func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, estimateOnly bool) *graphql.Response {
+	reads := storage.ReadsOf(ctx)
+	if reads == nil || response == nil {
+		return response
+	}
+	estimated, err := limit.Cost(graphql.GetOperationContext(ctx))
+	if err != nil {
+		return response // it is not executed
+	}
+	cost := map[string]any{"estimated": estimated}
+	if !estimateOnly {
+		statements, rows := reads.Totals()
+		cost["actual"] = map[string]any{"statements": statements, "rows": rows}
+	}
+	if response.Extensions == nil {
+		response.Extensions = map[string]any{}
+	}
+	response.Extensions[extensionCost] = cost
+	return response
+}

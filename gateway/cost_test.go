@@ -1,0 +1,49 @@
+package gateway_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"kith/gateway"
+	"kith/storage"
+)
+
+// TestCostWhereverOneAsks: by header or extension, of one operation or a list, over plain HTTP, events and WebSockets.
+func TestCostWhereverOneAsks(t *testing.T) {
+	s := serve(t, gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
+		storage.ReadsOf(ctx).Note(5)
+		return "world", nil
+	}})})
+	const want = `"extensions":{"cost":{"actual":{"rows":5,"statements":1},"estimated":1}}`
+	const asking = `{"query":"{ hello }","extensions":{"cost":true}}`
+	for name, got := range map[string]string{
+		"by header":    s.query("{ hello }", "Kith-Cost", "1").text,
+		"by extension": s.post(asking).text,
+		"a mutation":   strings.Replace(s.query("mutation { touch }", "Kith-Cost", "1").text, `"rows":0,"statements":0`, `"rows":5,"statements":1`, 1),
+		"by GET":       s.get("/graphql?query=%7Bhello%7D&extensions=%7B%22cost%22:true%7D").text,
+		"as a stream":  s.post(asking, "Accept", "text/event-stream").text,
+	} {
+		if strings.Count(got, want) != 1 {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got, _ := s.list([]string{asking, operation("{ hello }")}); strings.Count(got.text, want) != 1 {
+		t.Errorf("one of a list: %s", got.text)
+	}
+	for name, got := range map[string]reply{
+		"nobody asks":   s.query("{ hello }"),
+		"another value": s.query("{ hello }", "Kith-Cost", "true"),
+		"no":            s.post(`{"query":"{ hello }","extensions":{"cost":false}}`),
+		"not executed":  s.query("{ nonsense }", "Kith-Cost", "1"),
+	} {
+		if strings.Contains(got.text, "cost") {
+			t.Errorf("%s: %s", name, got.text)
+		}
+	}
+	c := s.joined()
+	c.send(`{"type":"subscribe","id":"a","payload":` + asking + `}`)
+	if got, err := c.read(); err != nil || !strings.Contains(got, want) {
+		t.Errorf("over a WebSocket: %s, %v", got, err)
+	}
+}

@@ -1,0 +1,52 @@
+package resolvers_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"kith/internal/apitest"
+)
+
+// TestCostOnRequest: an answer says what its query may cost by the limit, and what was read for it; a
+// mutation what was read and written. TestStatementsOfEachQueryOnFourShards compares the statements of every kind of query.
+func TestCostOnRequest(t *testing.T) {
+	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	cost := func(a apitest.Answer) string {
+		text, err := json.Marshal(a.Extensions["cost"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	const users = `{ users(ids: [1, 2, 3]) { name } }`
+	asked := api.With("Kith-Cost", "1").Ask(users, nil)
+	if got, want := cost(asked), `{"actual":{"rows":3,"statements":1},"estimated":7}`; got != want || len(recorder.Take()) != 1 {
+		t.Errorf("three users cost %s, want %s", got, want)
+	}
+	for _, other := range []apitest.Answer{api.Ask(users, nil), api.With("Kith-Cost", "0").Ask(users, nil)} {
+		if other.Extensions != nil {
+			t.Errorf("nobody has asked for %v", other.Extensions)
+		}
+	}
+	recorder.Take()
+	follow := api.As(1).With("Kith-Cost", "1").Ask(`mutation { follow(userId: 200) { changed user { followerCount } } }`, nil).Whole()
+	var said struct {
+		Estimated int
+		Actual    struct{ Statements, Rows int }
+	}
+	run := recorder.Take()
+	if err := json.Unmarshal([]byte(cost(follow)), &said); err != nil || said.Estimated != 23 || said.Actual.Statements != len(run) || said.Actual.Rows == 0 {
+		t.Errorf("a follow costs %+v, %v; there were %d statements: %s", said, err, len(run), run)
+	}
+	hidden, _ := countedAPI(t, apitest.Location(t, 1), apitest.Options{HideSchema: true})
+	if got := cost(hidden.With("Kith-Cost", "1").Ask(users, nil)); got != `{"estimated":7}` {
+		t.Errorf("with a hidden schema the answer says %s", got)
+	}
+}
+
+// statementsOf is how many statements an answer says that it took.
+func statementsOf(a apitest.Answer) any {
+	cost, _ := a.Extensions["cost"].(map[string]any)
+	actual, _ := cost["actual"].(map[string]any)
+	return actual["statements"]
+}
