@@ -71,10 +71,10 @@ func TestH2C(t *testing.T) {
 	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000, Metrics: gateway.NewMetrics(registry)})
 	client := overHTTP2(t)
 	for range 3 {
-		if got, text := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 || got.StatusCode != 200 || !strings.Contains(text, "world") {
+		if got, text := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 || got.StatusCode != http.StatusOK || !strings.Contains(text, "world") {
 			t.Fatalf("HTTP/2: %v %s", got, text)
 		}
-		if got, _ := ask(t, client, s, "{ hello } #"+strings.Repeat("x", 1000)); got.StatusCode != 413 {
+		if got, _ := ask(t, client, s, "{ hello } #"+strings.Repeat("x", 1000)); got.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("too large: %d", got.StatusCode)
 		}
 	}
@@ -141,14 +141,14 @@ func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 	})
 	eventually(t, "it waits", func() bool { return value(t, registry, "kith_graphql_requests_in_flight") == 1 })
 	got, text := ask(t, client, s, "{ hello }")
-	if got.StatusCode != 503 || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") != 1 {
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" || !strings.Contains(text, "UNAVAILABLE") || value(t, registry, "kith_http_connections_refused_total") != 1 {
 		t.Errorf("a second request: %d %s", got.StatusCode, text)
 	}
 	leave()
 	waiting.Wait()
 	eventually(t, "there is room again", func() bool {
 		got, _ := ask(t, client, s, "{ hello }")
-		return got.StatusCode == 200
+		return got.StatusCode == http.StatusOK
 	})
 }
 
@@ -211,7 +211,7 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 	}
 	defer response.Body.Close()
 	eventually(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
-	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != 200 {
+	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != http.StatusOK {
 		t.Errorf("another request: %d", got.StatusCode)
 	}
 }
