@@ -23,6 +23,7 @@ gateway 50
 storage/sqlstore 180'
 
 what=${1:-all}
+module=$(go list -m)
 
 # events prints the test2json events. The package paths hold no blanks, so lists of them are
 # split into words. -count=1: the tests use servers and data that go test's cache knows nothing of.
@@ -39,7 +40,7 @@ events() {
 	local test="go test -json -count=1 -vet=off -ldflags=-s -p 3 -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
 	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./graph/sdl ./internal/app ;;
-	race) $test -race -skip "$slow" $(grep -E "^[^/]+/($concurrent)(/|\$)" <<<"$packages") ;;
+	race) $test -race -skip "$slow" $(grep -E "^$module/($concurrent)(/|\$)" <<<"$packages") ;;
 	*) $test $packages ;;
 	esac
 }
@@ -65,7 +66,7 @@ go tool -modfile=internal/tools/go.mod gotestsum --format standard-quiet --jsonf
 
 # The closing line counts tests and subtests. A package that fails without a failing test
 # (it does not build, or ends early) counts as one failure.
-awk -v status="$status" -v budgets="$budgets" -v what="$what" '
+awk -v status="$status" -v budgets="$budgets" -v what="$what" -v module="$module/" '
 	BEGIN {
 		n = split(budgets, lines, "\n")
 		for (i = 1; i <= n; i++) { split(lines[i], b, " "); budget[b[1]] = b[2] }
@@ -92,7 +93,7 @@ awk -v status="$status" -v budgets="$budgets" -v what="$what" '
 		if (status != 0 && !ended["fail"]) ended["fail"] = 1 # nothing could run at all
 		for (package in took) {
 			name = package
-			sub(/^[^\/]+\//, "", name)
+			if (index(name, module) == 1) name = substr(name, length(module) + 1)
 			most = name in budget ? budget[name] : 40
 			late = what == "all" && took[package] > most ? sprintf("  above its budget of %d s", most) : ""
 			if (took[package] >= 5) printf "%7.1f s  %s%s\n", took[package], name, late | "sort -rn"

@@ -227,7 +227,7 @@ func lastRelease(t *testing.T) (program string) {
 	}
 	folder := t.TempDir()
 	build := exec.Command("bash", "-ec", `git -C ../.. archive "$1" | tar -x -C "$2" && cd "$2" &&
-		go build -buildvcs=false -ldflags "-s -X kith/cli.version=$3" -o kith .`, "build", commit, folder, version)
+		go build -buildvcs=false -ldflags "-s -X $(go list -m)/cli.version=$3" -o kith .`, "build", commit, folder, version)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Skipf("version %s does not build here: %v\n%s", version, err, out)
 	}
