@@ -1,0 +1,87 @@
+package docs_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/web/webtest"
+)
+
+// TestTutorial runs the commands of docs/tutorial.md in their order, on ports of its own, and opens the page in a browser.
+func TestTutorial(t *testing.T) {
+	t.Parallel()
+	chromium := webtest.Chromium(t)
+	if _, err := exec.LookPath("curl"); err != nil {
+		webtest.Missing(t, "curl is not installed")
+	}
+	folder := t.TempDir()
+	if err := os.Mkdir(filepath.Join(folder, "bin"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(kithtest.Binary(t), filepath.Join(folder, "bin", "kith")); err != nil {
+		t.Fatal(err)
+	}
+	pages := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(folder, "tutorial"))))
+	defer pages.Close()
+	free := httptest.NewServer(nil) // a port that is free once it is closed
+	api := free.URL
+	free.Close()
+	text := strings.NewReplacer("http://127.0.0.1:8080", api, "127.0.0.1:8080", strings.TrimPrefix(api, "http://"), "http://127.0.0.1:8000", pages.URL).Replace(read(t, "tutorial.md"))
+	commands := submatches("(?s)```sh\n(.*?)```", text)
+	if len(commands) != 8 || commands[0] != "make build\n" {
+		t.Fatalf("%d commands: %q", len(commands), commands)
+	}
+	run := func(command string) string {
+		t.Helper()
+		c := exec.Command("bash", "-ec", command)
+		c.Dir = folder
+		out, err := c.Output()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s\n%s", command, err, out, err.(*exec.ExitError).Stderr)
+		}
+		return string(out)
+	}
+	t.Cleanup(func() { run("kill $(cat tutorial/kith.pid) 2>/dev/null || true") })
+
+	run(commands[1])
+	for _, want := range []string{"imported 7 edges and 5 users ", "imported 0 edges and 0 users "} {
+		if said := run(commands[2]); !strings.HasPrefix(said, want) {
+			t.Errorf("the import says %s", said)
+		}
+	}
+	run(commands[3])
+	var got, want any
+	answers := submatches("(?s)```json\n(.*?)```", text)
+	if err := json.Unmarshal([]byte(run(commands[4])), &got); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(answers[0]), &want); err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the answer is %v, on the page it is %v", got, want)
+	}
+	run(commands[5])
+	if answer := run(commands[6]); !strings.Contains(answer, `"changed":true`) || !strings.Contains(answer, `"followerCount":4`) {
+		t.Errorf("follow: %s", answer)
+	}
+	dom, err := exec.Command(chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
+		"--virtual-time-budget=20000", "--dump-dom", pages.URL+"/?of=ada").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := regexp.MustCompile(`<script[^>]*>(?s:.*?)</script>|<[^>]+>`).ReplaceAllString(string(dom), " ")
+	if !strings.Contains(page, "Ada Lovelace has 4 followers") || !strings.Contains(page, "Barbara Liskov") {
+		t.Errorf("the page shows %s", page)
+	}
+	run(commands[7])
+}
