@@ -99,7 +99,7 @@ func TestBackupIsRestored(t *testing.T) {
 	shell(t, folder, fmt.Sprintf(`echo "SET SESSION sql_log_bin = 0; DELETE FROM kith_0.following LIMIT %d" | mariadb --defaults-file=new.cnf`, unsent))
 	for _, again := range []bool{false, true} { // the second time there is nothing to repair
 		args := strings.Fields(strings.TrimPrefix(repair, "kith "))
-		end := kithtest.Run(t, kithtest.Args(append(args, append(d.settings(), "--json", "--max-load=1")...)...))
+		end := kithtest.Run(t, kithtest.Args(append(args, append(d.settings(), "--output=json", "--max-load=1")...)...))
 		var report struct{ Found map[string]int }
 		if err := json.Unmarshal([]byte(end.Stdout), &report); err != nil || end.Code != 0 {
 			t.Fatalf("reconcile: %v %+v", err, end)
