@@ -131,6 +131,8 @@ var countedQueries = []struct {
 	{"a relationship with both users", `{ relationship(from: 1, to: 2) { status from { name } to { name followerCount } } }`, nil,
 		costs{"bundle": 1, "profiles": 1}},
 	{"a relationship with itself", `{ relationship(from: 1, to: 1) { status } }`, nil, costs{}},
+	{"edges among 100 users", `query($ids: [ID!]!) { edgesAmong(ids: $ids) { followings } }`,
+		apitest.Vars{"ids": idsUpTo(1, 100)}, costs{"profiles": 1, "neighbours.following": 1}},
 	{"400 pairs", `query($from: [ID!]!, $to: [ID!]!) { relationships(from: $from, to: $to) { status } }`,
 		apitest.Vars{"from": idsUpTo(1, 20), "to": idsUpTo(101, 120)}, costs{"edges.following": 1, "edges.follower": 1, "users": 1}},
 	{"nodes of both types", `{ nodes(ids: [1, "rel_1_2", 3, "rel_4_3", "rel_1_2"]) { id ... on User { name } ... on Relationship { status } } }`, nil,

@@ -53,8 +53,8 @@ if $schema; then
 fi
 $check || released | cmp -s - graph/sdl/released.graphql ||
 	fail "graph/sdl/released.graphql is not the schema of $version: VERSION=$version $0 --schema writes it; commit it before the tag"
-[ -f web/assets/graphiql/main.js.gz ] || scripts/web.sh --require ||
-	fail "GraphiQL's assets are missing (make web builds them, with Node.js and npm)"
+[ -f web/assets/graphiql/main.js.gz ] && [ -f web/assets/app/main.js.gz ] || scripts/web.sh --require ||
+	fail "the assets of GraphiQL or the app are missing (make web builds them, with Node.js and npm)"
 revision=$(git describe --always --abbrev=12 --exclude '*' --dirty)
 epoch=$(git log -1 --format=%ct)
 

@@ -19,6 +19,7 @@ slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|Co
 budgets='internal/program 120
 internal/faults 180
 resolvers 150
+internal/app 60
 gateway 50
 storage/sqlstore 180'
 

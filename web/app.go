@@ -12,9 +12,9 @@ import (
 // The app is one page, whatever its path below /app: the script in it shows the page that the path
 // names. Its files are in one folder, below a name that a new build changes.
 const (
-	appPath   = "/app"
-	appFiles  = "/app/files/"
-	demoToken = "/app/demo-token"
+	appPath  = "/app"
+	appFiles = "/app/files/"
+	demoPath = "/app/demo-token"
 )
 
 // appPolicy is stricter than [policy]: the app needs no style of its own making in the page, no

@@ -156,7 +156,7 @@ func render(name string, data pageData) (page, error) {
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	setSecurityHeaders(w.Header(), r.URL.Path)
-	if r.Method == http.MethodPost && r.URL.Path == demoToken {
+	if r.Method == http.MethodPost && r.URL.Path == demoPath {
 		h.serveDemoToken(w, r)
 		return
 	}

@@ -224,6 +224,7 @@ func live(t *testing.T, s site) {
 	yours, name := s.handle(t, 300)
 	a := s.as(200, "/u/"+yours)
 	b := s.as(300, "/u/"+yours)
+	b.Until("the profile", count("followers")+" >= 0")
 	before := b.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
 	s.subscribed(t, 3+2) // a watches b's profile, too
 	a.Press("Follow: " + name)

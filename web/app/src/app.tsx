@@ -1,6 +1,7 @@
 // The frame around all pages: where one can go, the search, and what happens live.
 import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { useClient, useQuery, useSubscription } from 'urql';
+import { reconnected } from './client';
 import { Common } from './common';
 import { NewFollowersDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
@@ -12,7 +13,7 @@ import { signOut, useSession } from './session';
 import { Settings } from './settings';
 import { Start, Suggestions } from './suggestions';
 import { Blocked, Marked } from './own';
-import { Empty, Icon, Notes, PageTitle, Skeleton, present, tell, useSettled, type IconName } from './ui';
+import { Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, tell, useSettled, type IconName } from './ui';
 import { Welcome } from './welcome';
 
 // The picture brings a library for graphs, which no other page needs.
@@ -105,9 +106,11 @@ function SignedIn() {
         </div>
       </nav>
       <main id="page">
-        <Suspense fallback={<Skeleton />}>
-          <Pages path={path} />
-        </Suspense>
+        <Guard path={path}>
+          <Suspense fallback={<Skeleton />}>
+            <Pages path={path} />
+          </Suspense>
+        </Guard>
       </main>
       <Live />
     </div>
@@ -166,6 +169,10 @@ function Live() {
   const [request] = useSubscription({ query: RequestChangesDocument });
   const one = follower.data?.newFollowers?.node;
   const changed = request.data?.friendRequestChanged;
+  useEffect(() => {
+    addEventListener(reconnected, refresh);
+    return () => removeEventListener(reconnected, refresh);
+  }, [client]);
   useEffect(() => {
     if (!one) return;
     tell(`${one.name} follows you now.`);

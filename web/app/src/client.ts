@@ -133,15 +133,26 @@ const inTurn: Exchange = ({ client, forward }) => {
   };
 };
 
+/** The event of the window after which what is shown may be old. */
+export const reconnected = 'kith-reconnected';
+
 function socketExchange(session: Session): Exchange {
   const url = new URL(endpoint, location.href);
   url.protocol = url.protocol.replace('http', 'ws');
+  let wasConnected = false;
   const socket = createSocket({
     url: url.href,
     connectionParams: { Authorization: `Bearer ${session.token}` },
     lazyCloseTimeout: 5_000,
     retryAttempts: Infinity,
     shouldRetry: () => true,
+    on: {
+      // What happened meanwhile was missed.
+      connected: () => {
+        if (wasConnected) dispatchEvent(new Event(reconnected));
+        wasConnected = true;
+      },
+    },
   });
   return subscriptionExchange({
     forwardSubscription: ({ query = '', variables }) => ({

@@ -6,7 +6,7 @@ import * as gql from './gql';
 import { Endless, Face, Faces, FollowButton, PeopleList, pageOf } from './people';
 import { PostCard } from './posts';
 import { Link } from './router';
-import { useSession } from './session';
+import { becomeDemoUser, demoUsers, useSession } from './session';
 import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, present, short, tell } from './ui';
 
 type Person = NonNullable<gql.ProfileQuery['userByHandle']>;
@@ -171,6 +171,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const [{ data }] = useQuery({ query: gql.ViewerDocument, requestPolicy: 'cache-only', pause: !session });
   const close = () => setDialog('');
   const me = data?.viewer?.handle;
+  const isDemo = Number(user.id) <= demoUsers;
   if (standing.blocking) {
     return (
       <div className="head-actions">
@@ -200,6 +201,11 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
       <button type="button" className="button danger" onClick={() => setDialog('block')}>
         Block
       </button>
+      {isDemo && (
+        <button type="button" className="button" onClick={() => becomeDemoUser(user.id).catch(problem => tell(String(problem.message), 'bad'))}>
+          Be {user.name.split(' ')[0]}
+        </button>
+      )}
       {dialog === 'friend' && <AskDialog user={user} close={close} />}
       {dialog === 'mark' && <MarkDialog user={user} standing={standing} close={close} />}
       {dialog === 'block' && <BlockDialog user={user} standing={standing} close={close} />}

@@ -1,5 +1,5 @@
 // What all pages are made of: messages, placeholders, dialogs.
-import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
+import { Component, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 
 /** Icons are drawn here, a stroke each, in the colour of the text. */
 const icons = {
@@ -71,6 +71,21 @@ export function Failure({ text, retry }: { text: string; retry?: () => void }) {
       )}
     </div>
   );
+}
+
+/** Shows a failure where a page breaks, such as one whose files a new version has replaced. */
+export class Guard extends Component<{ path: string; children: ReactNode }, { broken: boolean }> {
+  state = { broken: false };
+
+  static getDerivedStateFromError = () => ({ broken: true });
+
+  componentDidUpdate(before: { path: string }) {
+    if (before.path !== this.props.path && this.state.broken) this.setState({ broken: false });
+  }
+
+  render() {
+    return this.state.broken ? <Failure text="This page could not be shown." retry={() => location.reload()} /> : this.props.children;
+  }
 }
 
 /** Rows of grey where rows of people will be, of the same height: nothing moves when they come. */
