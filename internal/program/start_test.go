@@ -60,7 +60,7 @@ func TestAnnouncesItsAddresses(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes", m[1], status, len(body))
 		}
 	}
-	if want := "/ /graphql /healthz /readyz /metrics"; strings.Join(paths, " ") != want {
+	if want := "/ /app /graphql /healthz /readyz /metrics"; strings.Join(paths, " ") != want {
 		t.Errorf("announced the paths %q, want %s", paths, want)
 	}
 }
