@@ -120,9 +120,10 @@ func (s *Store) LinkIdentity(ctx context.Context, identity storage.Identity, use
 // boundIdentities refuses what has just been linked, if the user has too many on this shard.
 func (w *writer) boundIdentities(user storage.UserID) error {
 	n := 0
-	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, func(*sql.Rows) error {
+	err := w.Read(storage.MaxIdentities, sqlCountIdentities, []any{int64(user), storage.MaxIdentities + 1}, func(rows *sql.Rows) error {
 		n++
-		return nil
+		var digest string
+		return rows.Scan(&digest)
 	})
 	if err == nil && n > storage.MaxIdentities {
 		err = fmt.Errorf("%w: user %s has %d identities", storage.ErrLimitReached, user, storage.MaxIdentities)
