@@ -140,6 +140,12 @@ func isSomebody(t *testing.T, s site) {
 	tab.Until("faces are drawn", `document.querySelector("button[data-user=mateo_silva] img")?.naturalWidth > 0`)
 	tab.Run("be Mateo", `document.querySelector("button[data-user=mateo_silva]").click()`)
 	tab.Until("Mateo is signed in", `document.querySelector(".me b")?.textContent === "Mateo Silva"`)
+	like := `document.querySelector(".post .like")`
+	tab.Until("the feed", like)
+	before := tab.Text(like + ".textContent")
+	tab.Run("favor the first post", like+".click()")
+	tab.Until("it is one more", fmt.Sprintf(`%[1]s.ariaPressed === "true" && Number(%[1]s.textContent) === %[2]s + 1`, like, before))
+	tab.Until("it is sent", `performance.getEntriesByType("resource").length > 0 && !document.querySelector(".note.bad")`)
 	tab.Go(s.browser, "/app/u/maya_okafor")
 	tab.Until("who of her followers Mateo knows", `/followed by \d+ you know/.test(document.body.innerText)`)
 	tab.Run("see them", `document.querySelector(".known").click()`)
@@ -190,7 +196,7 @@ func follows(t *testing.T, s site) {
 	tab.Run("hold mutations back", `
 		const send = window.fetch;
 		window.held = [];
-		window.fetch = (...all) => all[1]?.body?.includes("mutation") ? new Promise(go => held.push(() => go(send(...all)))) : send(...all);
+		window.fetch = (...all) => all[1]?.body?.includes("mutation") ? new Promise(go => held.push(() => go(send(...all)))) : (window.consistent ||= all[1]?.headers?.has("Kith-Consistency"), send(...all));
 		window.said = [];
 		const note = () => { const now = document.querySelector(".head-actions .follow").dataset.following; if (said.at(-1) !== now) said.push(now); };
 		note();
@@ -204,6 +210,7 @@ func follows(t *testing.T, s site) {
 	// What is read meanwhile may be of before, and must not show so.
 	tab.Run("read a list", `document.querySelector(".tabs a[href$='/followers']").click()`)
 	tab.Run("let it go", `held.shift()()`)
+	tab.Until("it was read with the token of the follow", `window.consistent === true`)
 	tab.Until("the follower is on it", `document.querySelectorAll(".row[data-user]").length > 0`)
 
 	// Three clicks are sent one after another, and the last one counts.

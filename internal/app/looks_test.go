@@ -35,11 +35,7 @@ var pages = []struct {
 func TestAppIsAccessible(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
-	testenv.NPM(t, "axe")
-	axe, err := os.ReadFile("axe/node_modules/axe-core/axe.min.js")
-	if err != nil {
-		t.Fatal(err)
-	}
+	axe := axeCore(t)
 	s := open(t, 8*time.Minute)
 	signedIn, visitor := s.as(1, "/"), s.browser.Tab("/app/")
 	for _, p := range pages {
@@ -53,7 +49,7 @@ func TestAppIsAccessible(t *testing.T) {
 				tab.Go(s.browser, "/app"+p.path)
 				tab.Until("the page is complete", p.done)
 				where := fmt.Sprintf("%s, %d pixels, %s", p.path, width, scheme)
-				for _, violation := range tab.Axe(string(axe)) {
+				for _, violation := range tab.Axe(axe) {
 					t.Errorf("%s: %s", where, violation)
 				}
 				if wide := tab.Text(`String(document.documentElement.scrollWidth - innerWidth)`); wide[0] != '-' && wide != "0" {
@@ -62,6 +58,40 @@ func TestAppIsAccessible(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDialogsAreAccessible opens what covers a page.
+func TestDialogsAreAccessible(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	axe := axeCore(t)
+	s := open(t, 2*time.Minute)
+	tab := s.as(1, "/u/mateo_silva")
+	for _, button := range []string{"Mark", "Block"} {
+		tab.Press(button)
+		tab.Until("the dialog", `document.querySelector("dialog[open]")`)
+		for _, violation := range tab.Axe(axe) {
+			t.Errorf("%s: %s", button, violation)
+		}
+		tab.Press("Close")
+		tab.Until("it is closed", `!document.querySelector("dialog")`)
+	}
+	tab.Type("[role=combobox]", "maya")
+	tab.Until("people are found", `document.querySelectorAll("[role=option]").length > 1`)
+	for _, violation := range tab.Axe(axe) {
+		t.Errorf("search: %s", violation)
+	}
+}
+
+// axeCore is the source of axe-core.
+func axeCore(t *testing.T) string {
+	t.Helper()
+	testenv.NPM(t, "axe")
+	source, err := os.ReadFile("axe/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(source)
 }
 
 // TestPictureOf2000 draws a user who follows all others. It logs how many frames a second the page shows while the layout

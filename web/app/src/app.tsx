@@ -38,7 +38,17 @@ function SignedOut() {
   return (
     <div className="frame signed-out">
       <main id="page">
-        {profile ? <Profile key={profile.handle} handle={profile.handle!} tab={profile.tab} /> : <Welcome />}
+        {profile ? (
+          <>
+            <Link to="/" className="brand" aria-label="Kith, sign in">
+              <Mark />
+              <span>Kith</span>
+            </Link>
+            <Profile key={profile.handle} handle={profile.handle!} tab={profile.tab} />
+          </>
+        ) : (
+          <Welcome />
+        )}
       </main>
     </div>
   );
