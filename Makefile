@@ -29,7 +29,7 @@ help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: build ## the gateway on the embedded store, with a demo graph (ARGS="--addr HOST:PORT")
-	exec bin/kith serve --demo $(ARGS)
+	exec bin/kith serve --demo --admin-addr 127.0.0.1:8081 $(ARGS)
 
 up: build ## two gateways, a replicator, two MariaDB, Redis and Prometheus, until Ctrl-C (PORT=8080 of the first, FOLDER= for the data)
 	@exec env PORT='$(PORT)' FOLDER='$(FOLDER)' scripts/up.sh

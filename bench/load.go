@@ -13,6 +13,7 @@ import (
 // its next request when it has the answer to the last.
 type Load struct {
 	URL         string // of the GraphQL endpoint, http only
+	Admin       string // where the gateway's /metrics are, such as http://127.0.0.1:8081; empty: at the URL's
 	Graph       *Graph // that the gateway serves
 	Connections int
 	Warmup      time.Duration // asked, but not counted
@@ -113,7 +114,13 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 
 	begin := time.Now().Add(l.Warmup)
 	end := begin.Add(l.Duration)
-	meter := meter{at: at, databases: l.Databases}
+	pages := at
+	if l.Admin != "" {
+		if pages, err = url.Parse(l.Admin); err != nil {
+			return Result{}, err
+		}
+	}
+	meter := meter{at: pages, databases: l.Databases}
 	metered := make(chan Usage, 1)
 	metering, stop := context.WithCancel(ctx)
 	go func() { metered <- meter.measure(metering, begin, end) }()

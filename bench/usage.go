@@ -75,7 +75,7 @@ func difference(a, b float64) float64 {
 // meter reads what processes have used: the gateway's by its /metrics, the databases'
 // from Linux's /proc.
 type meter struct {
-	at        *url.URL // anything of the gateway's
+	at        *url.URL // anything where its /metrics are
 	databases []int
 }
 

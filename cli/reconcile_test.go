@@ -171,7 +171,7 @@ func TestReconcileRealtimeCommand(t *testing.T) {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := reconciling(ctx, store, "realtime", "--window=50ms", "--metrics-addr=127.0.0.1:0")
+		_, err := reconciling(ctx, store, "realtime", "--window=50ms", "--admin-addr=127.0.0.1:0")
 		ended <- err
 	}()
 	deadline := time.Now().Add(30 * time.Second)

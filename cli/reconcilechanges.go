@@ -6,16 +6,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"kith/gateway"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )
@@ -82,10 +80,10 @@ func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalR
 
 // ReconcileRealtimeCmd is `kith reconcile realtime`.
 type ReconcileRealtimeCmd struct {
-	Window      time.Duration `default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
-	DryRun      bool          `help:"Only report what is found."`
-	MaxPending  int           `default:"100000" placeholder:"EDGES" help:"How many edges are held in memory while their second half is awaited. Those beyond are counted, and left to the incremental mode. Default: ${default}."`
-	MetricsAddr string        `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz and /metrics. Default: nowhere."`
+	Window     time.Duration `default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
+	DryRun     bool          `help:"Only report what is found."`
+	MaxPending int           `default:"100000" placeholder:"EDGES" help:"How many edges are held in memory while their second half is awaited. Those beyond are counted, and left to the incremental mode. Default: ${default}."`
+	AdminAddr  string        `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz and /debug/pprof/, to your own network. Default: nowhere."`
 }
 
 // Validate is called by kong.
@@ -96,7 +94,7 @@ func (c *ReconcileRealtimeCmd) Validate() error {
 	if c.MaxPending < 1 {
 		return errors.New("--max-pending: it must be at least 1")
 	}
-	return checkMetricsAddr(c.MetricsAddr)
+	return checkAdminAddr(c.AdminAddr)
 }
 
 // Run watches until the context is done.
@@ -110,13 +108,11 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	var serving sync.WaitGroup
 	defer serving.Wait()
 	defer stop()
-	if c.MetricsAddr != "" {
-		listener, err := Listen(ctx, "metrics-addr", c.MetricsAddr)
-		if err != nil {
-			return err
-		}
-		serving.Go(func() { serveMetrics(ctx, listener, registry) })
+	admin, err := listenAdmin(ctx, c.AdminAddr)
+	if err != nil {
+		return err
 	}
+	defer admin.serve(gateway.Admin{Metrics: registry})()
 	repairs, err := settings.deployment().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)
@@ -179,15 +175,4 @@ func logFound(ctx context.Context, logger *slog.Logger, f reconcile.Finding) {
 	logger.WarnContext(ctx, "an edge disagrees", "kind", string(f.Kind), "pair", table, "from", p.From, "to", p.To,
 		table+"_type", f.Forward.Type, table+"_time", f.Forward.UpdateTime,
 		inverse+"_type", f.Inverse.Type, inverse+"_time", f.Inverse.UpdateTime)
-}
-
-// serveMetrics serves metrics and health until the context is done.
-func serveMetrics(ctx context.Context, l net.Listener, metrics prometheus.Gatherer) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	ended := context.AfterFunc(ctx, func() { server.Close() })
-	defer ended()
-	_ = server.Serve(l) // until it is closed
 }

@@ -5,16 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/alecthomas/kong"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"kith/deployment"
+	"kith/gateway"
 	"kith/reconcile"
 	"kith/replication/binlog"
 	"kith/storage/events"
@@ -24,9 +21,9 @@ import (
 // ReplicateCmd is `kith replicate`: the replicator of the mode binlog in a process
 // of its own.
 type ReplicateCmd struct {
-	MetricsAddr string   `env:"KITH_METRICS_ADDR" placeholder:"HOST:PORT" help:"Where to serve /healthz, /readyz and /metrics. Default: nowhere."`
-	Resync      bool     `help:"Copy all of following, friend_request and favorite again first: the way on after statements that were not logged row by row."`
-	Skip        []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
+	AdminAddr string   `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz and /debug/pprof/, to your own network. Default: nowhere."`
+	Resync    bool     `help:"Copy all of following, friend_request and favorite again first: the way on after statements that were not logged row by row."`
+	Skip      []string `placeholder:"GTID" help:"A transaction to pass over as far as it cannot be followed. Repeat it or separate several by commas."`
 }
 
 // Validate is called by kong.
@@ -36,17 +33,7 @@ func (c *ReplicateCmd) Validate() error {
 			return fmt.Errorf("--skip: %w", err)
 		}
 	}
-	return checkMetricsAddr(c.MetricsAddr)
-}
-
-func checkMetricsAddr(addr string) error {
-	if addr == "" {
-		return nil
-	}
-	if err := CheckAddress(addr); err != nil {
-		return Misset("metrics-addr", err)
-	}
-	return nil
+	return checkAdminAddr(c.AdminAddr)
 }
 
 // Prepare implements [Preparer].
@@ -86,31 +73,22 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	defer running.Wait()
 	defer stop()
 	running.Go(deployment.Attend(ctx, store, settings.Redis != ""))
-	if c.MetricsAddr != "" {
-		listener, err := Listen(ctx, "metrics-addr", c.MetricsAddr)
-		if err != nil {
-			return err
-		}
-		running.Go(func() { serveStatus(ctx, listener, registry, replicator) })
+	admin, err := listenAdmin(ctx, c.AdminAddr)
+	if err != nil {
+		return err
 	}
+	defer admin.serve(gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
 	running.Go(func() { bus.Run(ctx) })
 	return replicator.Run(ctx)
 }
 
-// serveStatus serves metrics, health and readiness until the context is done.
-func serveStatus(ctx context.Context, l net.Listener, metrics prometheus.Gatherer, replicator *deployment.Replicator) {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
-	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+// statusOf answers /readyz: whether the servers are followed, and how far.
+func statusOf(replicator *deployment.Replicator) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if replicator.Ready(r.Context()) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 		_ = json.NewEncoder(w).Encode(replicator.Report()) // a reader that has gone
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}
-	ended := context.AfterFunc(ctx, func() { server.Close() })
-	defer ended()
-	_ = server.Serve(l) // until it is closed
+	}
 }

@@ -70,7 +70,7 @@ func TestReplicateCommand(t *testing.T) {
 	l.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- replicate(ctx, store, "--store", location, "--metrics-addr", addr) }()
+	go func() { ended <- replicate(ctx, store, "--store", location, "--admin-addr", addr) }()
 
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer); r[0].Err != nil {

@@ -29,6 +29,7 @@ import (
 // ServeCmd is `kith serve`.
 type ServeCmd struct {
 	Addr            string        `group:"requests" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+	AdminAddr       string        `group:"requests" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz, /schema.graphql and /debug/pprof/, to your own network. Default: nowhere."`
 	H2C             bool          `group:"requests" name:"h2c" env:"KITH_H2C" help:"Speak HTTP/2 without TLS as well, to proxies and backends that begin with it. WebSockets stay on HTTP/1.1."`
 	CORSOrigin      []string      `group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
 	CORSHeader      []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
@@ -88,6 +89,11 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer listener.Close()
+	admin, err := listenAdmin(ctx, c.AdminAddr)
+	if err != nil {
+		return err
+	}
+	defer admin.Close()
 
 	registry := newRegistry()
 	statements := sqlstore.NewMetrics(registry)
@@ -120,8 +126,10 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	if err := c.open(ctx, settings, g); err != nil {
 		return err
 	}
-	c.announce(k.Stdout, listener.Addr(), settings, g)
-	return gateway.Serve(ctx, c.gateway(g), listener, c.Drain)
+	cfg := c.gateway(g)
+	defer admin.serve(cfg.Admin(ctx))()
+	c.announce(k.Stdout, listener.Addr(), admin.Addr(), settings, g)
+	return gateway.Serve(ctx, cfg, listener, c.Drain)
 }
 
 // maxBatch is how many operations --batch-limit may allow: each is a query of its own to be parsed, and its answer is
@@ -176,6 +184,9 @@ func (c *ServeCmd) check() error {
 	}
 	if err := CheckAddress(c.Addr); err != nil {
 		return Misset("addr", err)
+	}
+	if err := checkAdminAddr(c.AdminAddr); err != nil {
+		return err
 	}
 	if len(c.Suggest) > social.MaxPinned {
 		return Misset("suggest", fmt.Errorf("at most %d users can be pinned", social.MaxPinned))
@@ -241,27 +252,36 @@ func (c *ServeCmd) tuneGC() {
 }
 
 // announce prints where to look.
-func (c *ServeCmd) announce(out io.Writer, addr net.Addr, settings *Settings, p *parts) {
-	base := "http://" + addr.String()
-	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		base = fmt.Sprintf("http://localhost:%d", tcp.Port)
-	}
+func (c *ServeCmd) announce(out io.Writer, addr, admin net.Addr, settings *Settings, p *parts) {
+	base := baseURL(addr)
 	page := "GraphiQL"
 	if !web.HasGraphiQL(web.Assets()) {
 		page = "query page; `make web` builds GraphiQL"
 	}
 	fmt.Fprintf(out, "kith serves %s\n", settings.StoreName())
-	app := "the app"
-	if !web.HasApp(web.Assets()) {
-		app = "a page that says how to build the app"
-	}
-	for _, line := range [][2]string{
-		{"/", page}, {"/app", app}, {"/graphql", "the API"}, {"/healthz", "is it up"}, {"/readyz", "are its shards"}, {"/metrics", "Prometheus"},
-	} {
-		if line[0] == "/app" && !c.App {
-			continue
+	lines := [][2]string{{base + "/", page}}
+	if c.App {
+		app := "the app"
+		if !web.HasApp(web.Assets()) {
+			app = "a page that says how to build the app"
 		}
-		fmt.Fprintf(out, "  %-32s %s\n", base+line[0], line[1])
+		lines = append(lines, [2]string{base + "/app", app})
+	}
+	lines = append(lines, [][2]string{{base + "/graphql", "the API"}, {base + "/healthz", "is it up"}}...)
+	if admin != nil {
+		at := baseURL(admin)
+		lines = append(lines, [][2]string{
+			{at + "/readyz", "are its shards"}, {at + "/metrics", "Prometheus"}, {at + "/schema.graphql", "the schema"}, {at + "/debug/pprof/", "profiles"},
+		}...)
+		if c.HideSchema {
+			lines = slices.DeleteFunc(lines, func(l [2]string) bool { return l[1] == "the schema" })
+		}
+	}
+	for _, line := range lines {
+		fmt.Fprintf(out, "  %-40s %s\n", line[0], line[1])
+	}
+	if admin == nil {
+		fmt.Fprintln(out, "no --admin-addr is set: metrics, readiness and profiles are not served")
 	}
 	if p.identity.MadeSecret {
 		fmt.Fprintln(out, "no --jwt-secret is set: tokens are good for this run only")
@@ -269,4 +289,11 @@ func (c *ServeCmd) announce(out io.Writer, addr net.Addr, settings *Settings, p 
 	if token := c.demoToken(p); token != "" {
 		fmt.Fprintf(out, "a token of user 1:\n  Authorization: Bearer %s\n", token)
 	}
+}
+
+func baseURL(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d", tcp.Port)
+	}
+	return "http://" + addr.String()
 }

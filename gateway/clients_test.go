@@ -299,5 +299,5 @@ func listen(t *testing.T, server *http.Server) site {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(listener) }()
 	t.Cleanup(func() { server.Close(); <-ended; http.DefaultClient.CloseIdleConnections() })
-	return site{t, "http://" + listener.Addr().String(), &logBuffer{}}
+	return site{t: t, url: "http://" + listener.Addr().String(), log: &logBuffer{}}
 }

@@ -105,7 +105,7 @@ type Config struct {
 	// Metrics counts requests. Defaults to none.
 	Metrics *Metrics
 
-	// Gatherer is what /metrics shows. Defaults to none: the page is not found.
+	// Gatherer is what /metrics shows, see [Config.Admin]. Defaults to none.
 	Gatherer prometheus.Gatherer
 
 	// Web serves every other path. Defaults to none: they are not found.

@@ -1,5 +1,5 @@
 // Package gateway is Kith's HTTP surface: GraphQL over HTTP, the pages of the
-// web folder, health, readiness and metrics.
+// web folder, and, at an address of their own, health, readiness, metrics and profiles.
 //
 // GraphQL follows the GraphQL-over-HTTP specification; the public audit suite
 // finds nothing to object to (see audit_test.go). Errors of every kind, those of
@@ -11,21 +11,19 @@ import (
 	"net/http"
 
 	"github.com/klauspost/compress/gzhttp"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // minCompressed is the size from which an answer is compressed. Below it a
 // packet is saved at best.
 const minCompressed = 1 << 10
 
-// New makes the handler of the whole surface:
+// New makes the handler of the public surface:
 //
 //	/graphql   queries by POST and GET, subscriptions by WebSocket and server-sent events
-//	/schema.graphql   the schema as text, unless it is hidden
 //	/healthz   200 as long as the process serves
-//	/readyz    200 when everything it depends on answers, else 503; JSON
-//	/metrics   for Prometheus
 //	/          cfg.Web
+//
+// What operators need is in [Config.Admin].
 //
 // Its connections that stay open end only with their clients or their time. The program uses [Serve],
 // which also ends them before it stops; New is for whoever has a server already, such as
@@ -43,14 +41,7 @@ func New(cfg Config) http.Handler {
 func newHandler(cfg Config, open *connections) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/graphql", endpoint(cfg, open))
-	if !cfg.HideSchema {
-		mux.HandleFunc("GET /schema.graphql", serveSchema(cfg.Schema))
-	}
 	mux.HandleFunc("GET /healthz", serveHealth)
-	mux.Handle("GET /readyz", newReadiness(cfg.Store, cfg.Checks, cfg.stopping))
-	if cfg.Gatherer != nil {
-		mux.Handle("GET /metrics", promhttp.HandlerFor(cfg.Gatherer, promhttp.HandlerOpts{DisableCompression: true}))
-	}
 	if cfg.Web != nil {
 		mux.Handle("/", cfg.Web)
 	}

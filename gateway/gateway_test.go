@@ -42,6 +42,8 @@ type site struct {
 	t   *testing.T
 	url string
 	log *logBuffer
+
+	admin http.Handler
 }
 
 func serve(t *testing.T, cfg gateway.Config) site {
@@ -56,7 +58,19 @@ func serve(t *testing.T, cfg gateway.Config) site {
 		server.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return site{t, server.URL, log}
+	return site{t, server.URL, log, cfg.Admin().Handler()}
+}
+
+// operators asks for a page of theirs.
+func (s site) operators(path string, headers ...string) reply {
+	s.t.Helper()
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	s.admin.ServeHTTP(w, r)
+	return reply{status: w.Code, header: w.Header(), text: w.Body.String()}
 }
 
 // reply is an answer, read to its end.

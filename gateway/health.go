@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -39,12 +38,12 @@ func serveHealth(w http.ResponseWriter, _ *http.Request) {
 type readiness struct {
 	store    storage.Pinger
 	checks   []Check
-	stopping *atomic.Bool // it is not ready, whatever answers
+	stopping func() bool // then it is not ready, whatever answers
 	within   time.Duration
 	asking   singleflight.Group
 }
 
-func newReadiness(store storage.Pinger, checks []Check, stopping *atomic.Bool) *readiness {
+func newReadiness(store storage.Pinger, checks []Check, stopping func() bool) *readiness {
 	return &readiness{store: store, checks: checks, stopping: stopping, within: readyWithin}
 }
 
@@ -73,7 +72,7 @@ type checkReport struct {
 }
 
 func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body := report{Stopping: h.stopping.Load()}
+	body := report{Stopping: h.stopping()}
 	if !body.Stopping {
 		body = h.ask(r.Context())
 	}

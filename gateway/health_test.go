@@ -34,7 +34,7 @@ type readyReport struct {
 
 func (s site) ready() (int, readyReport, string) {
 	s.t.Helper()
-	got := s.get("/readyz")
+	got := s.operators("/readyz")
 	var body readyReport
 	if err := json.Unmarshal([]byte(got.text), &body); err != nil {
 		s.t.Fatal(err)

@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 	s.post("not JSON")
 	s.do(s.request("OPTIONS", "/graphql", "", "Origin", "https://app.example.org", "Access-Control-Request-Method", "POST"))
 
-	text := s.get("/metrics").text
+	text := s.operators("/metrics").text
 	for _, want := range []string{
 		`kith_graphql_requests_total{operation="query",outcome="ok"} 2`,
 		`kith_graphql_requests_total{operation="mutation",outcome="ok"} 1`,
@@ -44,7 +44,7 @@ func TestMetrics(t *testing.T) {
 	if strings.Contains(text, "NameOfMine") {
 		t.Error("the name of an operation is in the metrics")
 	}
-	if got := serve(t, gateway.Config{}).get("/metrics"); got.status != 404 {
+	if got := serve(t, gateway.Config{}).operators("/metrics"); got.status != 404 {
 		t.Errorf("without a gatherer: %d", got.status)
 	}
 }

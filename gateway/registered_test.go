@@ -112,7 +112,7 @@ func TestOnlyTrusted(t *testing.T) {
 	if got, err := socket.read(); err != nil || !strings.Contains(got, "FORBIDDEN") {
 		t.Errorf("over a WebSocket: %s", got)
 	}
-	metrics := s.get("/metrics").text
+	metrics := s.operators("/metrics").text
 	for _, line := range []string{
 		`kith_graphql_untrusted_documents_total{outcome="refused"} 15`,
 		`kith_graphql_operations_total{name="Hello",outcome="ok"} 2`,
@@ -145,7 +145,7 @@ func TestUntrustedIsLogged(t *testing.T) {
 	if n := strings.Count(s.log.String(), "is not trusted"); n != 1 || !strings.Contains(s.log.String(), sha(other)) || strings.Contains(s.log.String(), "4711") {
 		t.Errorf("logged %d times: %s", n, s.log)
 	}
-	metrics := s.get("/metrics").text
+	metrics := s.operators("/metrics").text
 	if !strings.Contains(metrics, `kith_graphql_untrusted_documents_total{outcome="answered"} 8`) || strings.Contains(metrics, "Mine") {
 		t.Errorf("the metrics count otherwise: %s", metrics)
 	}

@@ -43,7 +43,7 @@ func TestProtocolViolations(t *testing.T) {
 		"too large":              {[]string{`"` + strings.Repeat("x", 128<<10) + `"`}, 1009, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := site{t, s.url, s.log}.connect()
+			client := site{t: t, url: s.url, log: s.log}.connect()
 			for i, m := range c.messages {
 				if err := client.conn.Write(t.Context(), websocket.MessageText, []byte(m)); err != nil {
 					break // closed already
@@ -56,13 +56,13 @@ func TestProtocolViolations(t *testing.T) {
 		})
 	}
 	t.Run("binary", func(t *testing.T) {
-		client := site{t, s.url, s.log}.connect()
+		client := site{t: t, url: s.url, log: s.log}.connect()
 		_ = client.conn.Write(t.Context(), websocket.MessageBinary, []byte(init))
 		client.expectClose(4400, "Invalid message")
 	})
 	for _, protocols := range [][]string{nil, {"graphql-ws"}} {
 		t.Run(fmt.Sprint("subprotocol ", protocols), func(t *testing.T) {
-			client, _, err := site{t, s.url, s.log}.dial(nil, protocols...)
+			client, _, err := site{t: t, url: s.url, log: s.log}.dial(nil, protocols...)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -87,6 +87,7 @@ func writeGraph(g *bench.Graph, out io.Writer, compressed bool) (int64, error) {
 type BenchRunCmd struct {
 	graphFlags
 	URL         string        `name:"url" default:"http://127.0.0.1:8080/graphql" help:"The gateway to ask. Default: ${default}."`
+	AdminURL    string        `name:"admin-url" placeholder:"URL" help:"Where its metrics are (its --admin-addr), such as http://127.0.0.1:8081; without them it is not known what the gateway uses. Default: at --url."`
 	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
 	Duration    time.Duration `default:"10s" help:"How long each question is asked. Default: ${default}."`
 	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
@@ -140,6 +141,7 @@ func (c *BenchRunCmd) load() (bench.Load, []*bench.Question, error) {
 	}
 	return bench.Load{
 		URL:         c.URL,
+		Admin:       c.AdminURL,
 		Graph:       g,
 		Connections: c.Connections,
 		Warmup:      c.Warmup,

@@ -95,7 +95,7 @@ func (r *run) startReplicator(ctx context.Context, location string) (*replicator
 		return nil, err
 	}
 	process, err := private.Start(r.path("replicate.log"), nil, r.Program,
-		"replicate", "--store", location, "--redundancy", "binlog", "--log-level", "warn", "--metrics-addr", address)
+		"replicate", "--store", location, "--redundancy", "binlog", "--log-level", "warn", "--admin-addr", address)
 	if err != nil {
 		return nil, err
 	}

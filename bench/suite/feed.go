@@ -117,18 +117,17 @@ func (r *feedRun) measureFeeds(ctx context.Context, into *report.Size) (err erro
 
 // loaded waits until a gateway has the recent posts in memory, and reports what they take.
 func (r *feedRun) loaded(ctx context.Context, p *program, into *report.Feeds) error {
-	pages := p.url[:len(p.url)-len("/graphql")]
 	for began := time.Now(); ; {
-		posts, err := metric(ctx, pages, "kith_feed_posts")
+		posts, err := metric(ctx, p.admin, "kith_feed_posts")
 		if err != nil {
 			return err
 		}
-		window, err := metric(ctx, pages, "kith_feed_window_seconds")
+		window, err := metric(ctx, p.admin, "kith_feed_window_seconds")
 		if err != nil {
 			return err
 		}
 		if posts > 0 && window > 0 {
-			bytes, err := metric(ctx, pages, "kith_feed_bytes")
+			bytes, err := metric(ctx, p.admin, "kith_feed_bytes")
 			into.Recent, into.RecentBytes = int(posts), int64(bytes)
 			r.Log("recent posts: %d in %d bytes", into.Recent, into.RecentBytes)
 			return err

@@ -59,8 +59,7 @@ func (r *feedRun) activate(ctx context.Context, p *program, users []storage.User
 	if err != nil {
 		return err
 	}
-	pages := strings.TrimSuffix(p.url, "/graphql")
-	before, err := metric(ctx, pages, "kith_feed_inbox_builds_total")
+	before, err := metric(ctx, p.admin, "kith_feed_inbox_builds_total")
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (r *feedRun) activate(ctx context.Context, p *program, users []storage.User
 				return err
 			}
 		}
-		built, err := metric(ctx, pages, "kith_feed_inbox_builds_total")
+		built, err := metric(ctx, p.admin, "kith_feed_inbox_builds_total")
 		if err != nil || built-before >= float64(len(users)) {
 			return err
 		}
@@ -134,14 +133,13 @@ func (r *feedRun) countCopies(ctx context.Context, p *program, seen []report.See
 
 // writesUntil is how many inboxes have been written when posts up to a time have been copied.
 func (r *feedRun) writesUntil(ctx context.Context, p *program, at time.Time) (float64, error) {
-	pages := strings.TrimSuffix(p.url, "/graphql")
 	for began := time.Now(); time.Since(began) < 3*time.Minute; {
-		lag, err := metric(ctx, pages, "kith_feed_inbox_lag_seconds")
+		lag, err := metric(ctx, p.admin, "kith_feed_inbox_lag_seconds")
 		if err != nil {
 			return 0, err
 		}
 		if done := time.Now().Add(-time.Duration(lag * float64(time.Second))); lag > 0 && done.After(at) {
-			return metric(ctx, pages, "kith_feed_inbox_writes_total")
+			return metric(ctx, p.admin, "kith_feed_inbox_writes_total")
 		}
 		if err := sleep.For(ctx, 200*time.Millisecond); err != nil {
 			return 0, err

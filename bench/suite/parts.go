@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"kith/bench"
@@ -132,7 +131,7 @@ func (r *run) hitsOf(ctx context.Context, location string, graph *bench.Graph, e
 	}
 	f := report.FiguresOf(result)
 	hits = report.Hits{CacheBytes: bytes, Question: q.Name, Shape: r.Zipf, Share: result.HitRate(), PerSecond: f.PerSecond, P50: f.P50, P99: f.P99}
-	pages := strings.TrimSuffix(s.program.url, "/graphql")
+	pages := s.program.admin
 	entries, errEntries := metric(ctx, pages, "kith_cache_entries")
 	kept, errBytes := metric(ctx, pages, "kith_cache_bytes")
 	hits.Entries, hits.Bytes = int(entries), int64(kept)

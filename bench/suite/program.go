@@ -13,7 +13,8 @@ import (
 // program is a gateway, or the baseline, that answers.
 type program struct {
 	*private.Process
-	url string // of its GraphQL
+	url   string // of its GraphQL
+	admin string // where its /metrics are
 }
 
 // start runs what a subject is on a store. Settings are given as variables: a version of
@@ -23,14 +24,20 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	if err != nil {
 		return nil, err
 	}
+	admin, err := private.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
 	command := r.Program
 	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0", "--redundancy", "sync"}
 	var env []string
 	switch s.state {
 	case report.Baseline:
+		admin = address
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--addr", address}
 	case report.Inboxes:
+		admin = address
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--redis", r.redisURL, "--addr", address}
 	case report.Hybrid:
@@ -41,7 +48,7 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	if s.cacheBytes > 0 {
 		env = append(env, fmt.Sprint("KITH_CACHE_BYTES=", s.cacheBytes))
 	}
-	env = append(env, "KITH_JWT_SECRET="+r.secret, "KITH_WRITE_LIMIT=0")
+	env = append(env, "KITH_JWT_SECRET="+r.secret, "KITH_WRITE_LIMIT=0", "KITH_ADMIN_ADDR="+admin)
 	if s.engine == report.MariaDBRedis && s.state != report.Baseline {
 		env = append(env, "KITH_REDIS="+r.redisURL)
 	}
@@ -50,12 +57,12 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	if err != nil {
 		return nil, err
 	}
-	err = process.Answers(ctx, func(ctx context.Context) error { return get(ctx, "http://"+address+"/metrics") })
+	err = process.Answers(ctx, func(ctx context.Context) error { return get(ctx, "http://"+admin+"/metrics") })
 	if err != nil {
 		_ = process.Stop()
 		return nil, err
 	}
-	return &program{process, "http://" + address + "/graphql"}, nil
+	return &program{process, "http://" + address + "/graphql", "http://" + admin}, nil
 }
 
 func get(ctx context.Context, url string) error {

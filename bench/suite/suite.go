@@ -337,7 +337,7 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 
 func (r *run) load(s *subject, graph *bench.Graph) bench.Load {
 	return bench.Load{
-		URL: s.program.url, Graph: graph, Connections: r.Connections, Seed: r.Seed, Databases: r.pidsOf(s.engine),
+		URL: s.program.url, Admin: s.program.admin, Graph: graph, Connections: r.Connections, Seed: r.Seed, Databases: r.pidsOf(s.engine),
 	}
 }
 

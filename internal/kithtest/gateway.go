@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -14,6 +15,7 @@ import (
 type Gateway struct {
 	*Command
 	URL    string // such as "http://127.0.0.1:41234"
+	Admin  string // where it has what is for operators
 	client *http.Client
 }
 
@@ -43,17 +45,17 @@ func Announced(t testing.TB, c *Command) *Gateway {
 	t.Cleanup(g.client.CloseIdleConnections)
 	g.Until(t, "serve", func() bool {
 		g.failIfEnded(t)
-		found := graphiQL.FindStringSubmatch(g.Stdout())
+		found := announced.FindStringSubmatch(g.Stdout())
 		if found != nil {
-			g.URL = found[1]
+			g.URL, g.Admin = found[1], found[2]
 		}
 		return found != nil
 	})
 	return g
 }
 
-// graphiQL finds the first address that the program announces.
-var graphiQL = regexp.MustCompile(`(?m)^  (http://\S+)/ `)
+// announced finds the two addresses that the program announces, once it has announced all.
+var announced = regexp.MustCompile(`(?ms)^  (http://\S+)/ .*^  (http://\S+)/debug/pprof/ `)
 
 func (g *Gateway) failIfEnded(t testing.TB) {
 	t.Helper()
@@ -62,7 +64,7 @@ func (g *Gateway) failIfEnded(t testing.TB) {
 	}
 }
 
-// Get returns the status and body of a page.
+// Get returns the status and body of a page, of the operators' address if it is one of those.
 func (g *Gateway) Get(t testing.TB, path string) (status int, body string) {
 	t.Helper()
 	status, body, err := g.get(path)
@@ -73,7 +75,13 @@ func (g *Gateway) Get(t testing.TB, path string) (status int, body string) {
 }
 
 func (g *Gateway) get(path string) (int, string, error) {
-	r, err := g.client.Get(g.URL + path)
+	base := g.URL
+	for _, page := range []string{"/metrics", "/readyz", "/schema.graphql", "/debug/"} {
+		if strings.HasPrefix(path, page) {
+			base = g.Admin
+		}
+	}
+	r, err := g.client.Get(base + path)
 	if err != nil {
 		return 0, "", err
 	}

@@ -51,7 +51,7 @@ func TestAnnouncesItsAddresses(t *testing.T) {
 	found := regexp.MustCompile(`(?m)^  (http://\S+)  +\S`).FindAllStringSubmatch(g.Stdout(), -1)
 	var paths []string
 	for _, m := range found {
-		path := strings.TrimPrefix(m[1], g.URL)
+		path := strings.TrimPrefix(strings.TrimPrefix(m[1], g.URL), g.Admin)
 		paths = append(paths, path)
 		if path == "/graphql" {
 			path += "?query=" + url.QueryEscape("{__typename}")
@@ -60,8 +60,26 @@ func TestAnnouncesItsAddresses(t *testing.T) {
 			t.Errorf("%s: status %d, %d bytes", m[1], status, len(body))
 		}
 	}
-	if want := "/ /app /graphql /healthz /readyz /metrics"; strings.Join(paths, " ") != want {
+	if want := "/ /app /graphql /healthz /readyz /metrics /schema.graphql /debug/pprof/"; strings.Join(paths, " ") != want {
 		t.Errorf("announced the paths %q, want %s", paths, want)
+	}
+}
+
+// Without an address for operators there is nothing of theirs.
+func TestWithoutAnAdminAddress(t *testing.T) {
+	t.Parallel()
+	c := kithtest.Launch(t, kithtest.Env("KITH_ADMIN_ADDR="), kithtest.Args("--addr=127.0.0.1:0"))
+	c.Until(t, "serve", func() bool { return strings.Contains(c.Stdout(), "no --admin-addr is set") })
+	base, _, _ := strings.Cut(c.Stdout()[strings.Index(c.Stdout(), "http://"):], "/ ")
+	for path, want := range map[string]int{"/healthz": 200, "/": 200, "/metrics": 404, "/readyz": 404, "/schema.graphql": 404, "/debug/pprof/": 404} {
+		answer, err := http.Get(base + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != want {
+			t.Errorf("%s: %d, want %d", path, answer.StatusCode, want)
+		}
 	}
 }
 

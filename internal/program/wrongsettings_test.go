@@ -260,12 +260,12 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"jwt-user-claim": {{value: ""}, {value: "exp"}, {value: "pwd"}},
 		"machine-id":     {{value: "5000", says: []string{"0 to 1023"}}, {value: "1024"}, {value: "7", with: []string{"--store=" + machineTaken(t, 7)}, says: []string{"leased"}}},
 		"trusted-proxy":  {{value: "foo", says: []string{`"foo"`}}, {value: "10.0.0.0/8,10.0.0.0/64"}},
-		"metrics-addr":   {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
+		"admin-addr":     {{value: "localhost"}, {value: "127.0.0.1:"}, {value: "http://localhost:8080"}},
 		"skip":           {{value: "nonsense", with: []string{"--store=mysql:x@tcp(" + closed + ")/kith", "--redundancy=binlog"}}},
 		"buckets":        {{value: "a"}, {value: "9-3"}, {value: "0-1024"}, {value: "-1"}},
 
-		"reconcile realtime metrics-addr": {{value: silent, says: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
-		"max-load":                        {{value: "1.5"}, {value: "0"}},
+		"reconcile realtime admin-addr": {{value: silent, says: []string{"taken"}}, {value: "127.0.0.1:99999"}, {value: "192.0.2.1:80"}},
+		"max-load":                      {{value: "1.5"}, {value: "0"}},
 	}
 }
 

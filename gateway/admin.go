@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Admin is what a process shows its operators, at an address of its own: nobody has to sign in there, and a
+// profile takes processor time.
+//
+//	/metrics       for Prometheus
+//	/healthz       200 as long as the process serves
+//	/readyz        200 when everything it depends on answers, else 503; JSON
+//	/schema.graphql   the schema as text
+//	/debug/pprof/  profiles
+type Admin struct {
+	// Metrics is what /metrics shows. Defaults to none: the page is not found.
+	Metrics prometheus.Gatherer
+
+	// Ready answers /readyz. Defaults to none: the page is not found.
+	Ready http.Handler
+
+	// Schema answers /schema.graphql. Defaults to none.
+	Schema http.Handler
+}
+
+// Admin is what a gateway shows. It is not ready once the context of [Serve] is done.
+func (c Config) Admin(serving context.Context) Admin {
+	a := Admin{Metrics: c.Gatherer, Ready: newReadiness(c.Store, c.Checks, func() bool { return serving.Err() != nil })}
+	if !c.HideSchema {
+		a.Schema = serveSchema(c.Schema)
+	}
+	return a
+}
+
+// Handler makes the pages.
+func (a Admin) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", serveHealth)
+	if a.Metrics != nil {
+		mux.Handle("GET /metrics", promhttp.HandlerFor(a.Metrics, promhttp.HandlerOpts{DisableCompression: true}))
+	}
+	if a.Ready != nil {
+		mux.Handle("GET /readyz", a.Ready)
+	}
+	if a.Schema != nil {
+		mux.Handle("GET /schema.graphql", a.Schema)
+	}
+	mux.HandleFunc("GET /debug/pprof/", inBounds(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/cmdline", http.NotFound) // it may hold passwords
+	mux.HandleFunc("GET /debug/pprof/profile", inBounds(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", inBounds(pprof.Trace))
+	return mux
+}
+
+const (
+	// mostAdmins is how many connections may be open: probes, Prometheus, and people.
+	mostAdmins = 200
+
+	// longestProfile is how many seconds a profile may take. The pages of pprof heed no timeout of the server.
+	longestProfile = 120
+)
+
+// inBounds refuses profiles that would take too long.
+func inBounds(page http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if text := r.FormValue("seconds"); text != "" {
+			if seconds, err := strconv.ParseFloat(text, 64); err != nil || !(seconds > 0 && seconds <= longestProfile) { // false of NaN
+				http.Error(w, fmt.Sprintf("seconds: it must be above 0 and at most %d", longestProfile), http.StatusBadRequest)
+				return
+			}
+		}
+		page(w, r)
+	}
+}
+
+// Serve shows the pages until the context is done, and closes the listener.
+func (a Admin) Serve(ctx context.Context, listener net.Listener) {
+	arriving := newArrivals(listener, mostAdmins, nil)
+	server := &http.Server{
+		Handler:           a.Handler(),
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeGrace, // profiles extend it by their own time
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         arriving.changed,
+		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
+	}
+	ended := context.AfterFunc(ctx, func() { server.Close() })
+	defer ended()
+	_ = server.Serve(arriving) // until it is closed
+}
