@@ -57,10 +57,10 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 			t.Errorf("%s: %s on %s", s.where, p.Redundancy, p.Store)
 		}
 		if len(s.args) > 0 { // the replicator
-			wantTarget(t, replicators, name, p.Replicate.MetricsAddr)
+			wantTarget(t, replicators, name, p.Replicate.AdminAddr)
 			continue
 		}
-		wantTarget(t, gateways, name, p.Serve.Addr)
+		wantTarget(t, gateways, name, p.Serve.AdminAddr)
 		if p.Serve.Replicate {
 			t.Errorf("%s replicates, and so does the replicator", name)
 		}

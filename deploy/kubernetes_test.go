@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -84,8 +85,8 @@ func TestManifestsStartWhatTheySay(t *testing.T) {
 	grace := fmt.Sprintf("%vs", pod(gateway).at("spec", "terminationGracePeriodSeconds"))
 	d, err := time.ParseDuration(grace)
 	stopsInTime(t, "gateway.yaml", p, d, err)
-	portsAgree(t, gateway, p.Serve.Addr)
-	portsAgree(t, replicator, inPod(all, "Deployment kith-replicator").parsed(t).Replicate.MetricsAddr)
+	portsAgree(t, gateway, p.Serve.AdminAddr, p.Serve.Addr)
+	portsAgree(t, replicator, inPod(all, "Deployment kith-replicator").parsed(t).Replicate.AdminAddr)
 	if got := all["HorizontalPodAutoscaler kith-gateway"].at("spec", "scaleTargetRef", "name"); got != gateway.at("metadata", "name") || gateway.at("spec", "replicas") != nil {
 		t.Errorf("the autoscaler scales %v, which has %v replicas of its own", got, gateway.at("spec", "replicas"))
 	}
@@ -94,23 +95,33 @@ func TestManifestsStartWhatTheySay(t *testing.T) {
 	}
 }
 
-// portsAgree compares the one port of a pod with where the program listens, and with who asks there.
-func portsAgree(t *testing.T, d document, address string) {
+// portsAgree compares the ports of a pod with where the program listens, and with who asks there: Prometheus
+// asks the address for operators, probes ask either.
+func portsAgree(t *testing.T, d document, admin string, others ...string) {
 	t.Helper()
-	_, want, err := net.SplitHostPort(address)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := container(d)
-	port := document(c.at("ports").([]any)[0].(map[string]any))
-	if fmt.Sprint(port.at("containerPort")) != want || pod(d).at("metadata", "annotations", "prometheus.io/port") != want {
-		t.Errorf("%v: listens on %s, has the ports %v and the annotations %v", d.at("metadata", "name"), address, port, pod(d).at("metadata", "annotations"))
+	named := map[any]string{}
+	for _, port := range c.at("ports").([]any) {
+		named[document(port.(map[string]any)).at("name")] = fmt.Sprint(document(port.(map[string]any)).at("containerPort"))
+	}
+	var listens []string
+	for _, address := range append(others, admin) {
+		_, port, err := net.SplitHostPort(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listens = append(listens, port)
+	}
+	scraped := pod(d).at("metadata", "annotations", "prometheus.io/port")
+	if has := slices.Sorted(maps.Values(named)); !slices.Equal(has, slices.Sorted(slices.Values(listens))) || scraped != listens[len(others)] {
+		t.Errorf("%v: listens on %s, has the ports %s and the annotations %v", d.at("metadata", "name"), listens, has, pod(d).at("metadata", "annotations"))
 	}
 	for _, probe := range []string{"startupProbe", "readinessProbe", "livenessProbe"} {
 		if c.at(probe) == nil && probe == "startupProbe" {
 			continue
 		}
-		if path := c.at(probe, "httpGet", "path"); c.at(probe, "httpGet", "port") != port.at("name") || path != "/healthz" && path != "/readyz" {
+		asked := named[c.at(probe, "httpGet", "port")]
+		if path := c.at(probe, "httpGet", "path"); asked == "" || path != "/healthz" && (path != "/readyz" || asked != scraped) {
 			t.Errorf("%v: %s asks %v", d.at("metadata", "name"), probe, c.at(probe, "httpGet"))
 		}
 	}

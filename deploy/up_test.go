@@ -35,7 +35,7 @@ func TestMakeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder, port := t.TempDir(), freePorts(t, 7)
+	folder, port := t.TempDir(), freePorts(t, 9)
 	times := 1
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		times = 2

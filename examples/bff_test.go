@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
 
@@ -31,8 +33,10 @@ func TestBFF(t *testing.T) {
 		fmt.Fprintf(w, `{"access_token": %q}`, backendToken(t, valid))
 	}))
 	t.Cleanup(provider.Close)
+	schema := filepath.Join(t.TempDir(), "schema.graphql")
+	write(t, schema, []byte(kithtest.Run(t, kithtest.Args("schema")).Stdout))
 	between := &between{}
-	url := started(t, exec.CommandContext(t.Context(), "node", "bff/main.mjs", between.serve(t, kith), provider.URL)).first("an address", func(h happening) bool {
+	url := started(t, exec.CommandContext(t.Context(), "node", "bff/main.mjs", between.serve(t, kith), schema, provider.URL)).first("an address", func(h happening) bool {
 		return strings.HasPrefix(h.What, "http://")
 	}).What
 

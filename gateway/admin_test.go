@@ -50,7 +50,7 @@ func TestOperatorsPagesEnd(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
-	go func() { defer close(ended); gateway.Config{}.Admin().Serve(ctx, listener) }()
+	go func() { defer close(ended); gateway.Config{}.Admin(ctx).Serve(ctx, listener) }()
 	answer, err := http.Get("http://" + listener.Addr().String() + "/healthz")
 	if err != nil {
 		t.Fatal(err)

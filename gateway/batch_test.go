@@ -83,7 +83,7 @@ func TestListsAreAnsweredInOrder(t *testing.T) {
 	if all[1].Data != nil || strings.Count(got.text, `"data"`) != 5 {
 		t.Errorf("what was not executed has data: %s", got.text)
 	}
-	metrics := s.get("/metrics").text
+	metrics := s.operators("/metrics").text
 	for _, want := range []string{
 		`requests_total{operation="mutation",outcome="ok"} 2`, `requests_total{operation="query",outcome="ok"} 2`, `requests_total{operation="query",outcome="partial"} 1`,
 		`requests_total{operation="unknown",outcome="refused"} 1`, `requests_total{operation="subscription",outcome="refused"} 1`,

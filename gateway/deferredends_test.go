@@ -94,7 +94,7 @@ func TestClientLeavesBetweenParts(t *testing.T) {
 	r := s.open(ctx, slow)
 	r.next()
 	eventually(t, "it is noted", func() bool { return l.working.Load() == 1 })
-	if got := s.get("/metrics").text; !strings.Contains(got, "kith_graphql_requests_in_flight 1") {
+	if got := s.operators("/metrics").text; !strings.Contains(got, "kith_graphql_requests_in_flight 1") {
 		t.Error("a request whose parts are executed is not in flight")
 	}
 	leave()
@@ -106,7 +106,7 @@ func TestClientLeavesBetweenParts(t *testing.T) {
 	if got := s.query(named, "Accept", byID); got.status != http.StatusOK { // its place among the requests is free
 		t.Errorf("the next request: %d %s", got.status, got.text)
 	}
-	metrics := s.get("/metrics").text
+	metrics := s.operators("/metrics").text
 	for _, want := range []string{
 		`kith_graphql_requests_total{operation="query",outcome="canceled"} 1`,
 		`kith_graphql_requests_total{operation="query",outcome="ok"} 1`,

@@ -58,7 +58,7 @@ func serve(t *testing.T, cfg gateway.Config) site {
 		server.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return site{t, server.URL, log, cfg.Admin().Handler()}
+	return site{t, server.URL, log, cfg.Admin(t.Context()).Handler()}
 }
 
 // operators asks for a page of theirs.

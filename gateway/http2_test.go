@@ -38,7 +38,7 @@ func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan
 	served := make(chan struct{})
 	go func() { ended <- gateway.Serve(ctx, cfg, listener, 5*time.Second); close(served) }()
 	t.Cleanup(func() { stop(); <-served; http.DefaultClient.CloseIdleConnections() })
-	return site{t, "http://" + listener.Addr().String(), log}, stop, ended
+	return site{t: t, url: "http://" + listener.Addr().String(), log: log}, stop, ended
 }
 
 // overHTTP2 is a client that begins with HTTP/2, on one connection.

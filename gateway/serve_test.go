@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -147,13 +148,24 @@ func TestStopDelay(t *testing.T) {
 		}
 		return response.StatusCode, response.Close, string(text)
 	}
-	if status, closes, body := get("/readyz"); status != http.StatusOK || closes {
+	if status, closes, body := get("/healthz"); status != http.StatusOK || closes {
 		t.Fatalf("before: %d %t %s", status, closes, body)
 	}
+	ready := func() (int, string) {
+		w := httptest.NewRecorder()
+		cfg.Admin(ctx).Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		return w.Code, w.Body.String()
+	}
+	if status, body := ready(); status != http.StatusOK {
+		t.Fatalf("before: %d %s", status, body)
+	}
 	stop()
-	eventually(t, "/readyz says no", func() bool {
-		status, _, body := get("/readyz")
-		return status == http.StatusServiceUnavailable && body == `{"ready":false,"stopping":true}`+"\n"
+	if status, body := ready(); status != http.StatusServiceUnavailable || body != `{"ready":false,"stopping":true}`+"\n" {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	eventually(t, "connections end", func() bool {
+		_, closes, _ := get("/healthz")
+		return closes
 	})
 	for path, want := range map[string]string{"/healthz": "ok\n", "/graphql?query=%7Bhello%7D": `{"data":{"hello":"answered"}}`} {
 		if status, closes, body := get(path); status != http.StatusOK || !closes || strings.TrimSpace(body) != strings.TrimSpace(want) {

@@ -111,16 +111,16 @@ prepare_mariadb 2
 export KITH_STORE="mysql:kith:$password@tcp(127.0.0.1:$((port + 4)))/kith_0;kith:$password@tcp(127.0.0.1:$((port + 5)))/kith_1"
 export KITH_REDIS=redis://127.0.0.1:$((port + 6))/0 KITH_LOG_FORMAT=json
 "$program" migrate >"$folder/migrate.log" 2>&1 || fail "$(tail -n 1 "$folder/migrate.log")"
-start replicator env KITH_METRICS_ADDR=127.0.0.1:$((port + 2)) "$program" replicate
+start replicator env KITH_ADMIN_ADDR=127.0.0.1:$((port + 2)) "$program" replicate
 gateway=(env KITH_JWT_SECRET="$jwt" KITH_REPLICATE=false KITH_STOP_DELAY=0s)
-start gateway-1 "${gateway[@]}" KITH_ADDR=127.0.0.1:"$port" "$program" serve
-start gateway-2 "${gateway[@]}" KITH_ADDR=127.0.0.1:$((port + 1)) "$program" serve
+start gateway-1 "${gateway[@]}" KITH_ADDR=127.0.0.1:"$port" KITH_ADMIN_ADDR=127.0.0.1:$((port + 7)) "$program" serve
+start gateway-2 "${gateway[@]}" KITH_ADDR=127.0.0.1:$((port + 1)) KITH_ADMIN_ADDR=127.0.0.1:$((port + 8)) "$program" serve
 
 if command -v prometheus >/dev/null; then
 	mkdir -p "$folder/prometheus"
 	cp -r deploy/prometheus/. "$folder/prometheus/"
 	sed -i 's/15s/2s/' "$folder/prometheus/prometheus.yaml"
-	echo "- targets: ['127.0.0.1:$port', '127.0.0.1:$((port + 1))']" >"$folder/prometheus/targets/gateways.yaml"
+	echo "- targets: ['127.0.0.1:$((port + 7))', '127.0.0.1:$((port + 8))']" >"$folder/prometheus/targets/gateways.yaml"
 	echo "- targets: ['127.0.0.1:$((port + 2))']" >"$folder/prometheus/targets/replicators.yaml"
 	start prometheus prometheus --config.file="$folder/prometheus/prometheus.yaml" --storage.tsdb.path="$folder/prometheus/data" \
 		--web.listen-address=127.0.0.1:$((port + 3)) --log.level=warn
@@ -135,7 +135,7 @@ ready() {
 	exec 8>&-
 	[[ $status == *" 200 "* ]]
 }
-for i in 0 1 2; do until_true "port $((port + i))" ready $((port + i)); done
+for i in 2 7 8; do until_true "port $((port + i))" ready $((port + i)); done
 
 cat <<EOF
 up: everything answers

@@ -8,8 +8,9 @@ import { ask, createSession } from "../session.mjs";
 // this where all of them find it.
 const sessions = new Map();
 
-// kith is such as https://kith.internal/graphql. signIn gets the backend's own token, which needs the scope act-as.
-export async function createBff(kith, signIn) {
+// kith is such as https://kith.internal/graphql, schema is what `kith schema` prints. signIn gets the backend's own
+// token, which needs the scope act-as.
+export async function createBff(kith, schema, signIn) {
   const backend = createSession(signIn, await signIn());
 
   // Every request to Kith passes here, those for entities and lists of ids as well.
@@ -38,7 +39,7 @@ export async function createBff(kith, signIn) {
 
   const gateway = createGatewayRuntime({
     proxy: { endpoint: kith },
-    schema: await (await fetch(new URL("/schema.graphql", kith))).text(),
+    schema,
     logging: false,
     plugins: () => [asUser],
   });

@@ -51,7 +51,7 @@ func (b *balancer) check(i int) {
 		b.ready[i].Store(nil)
 		return
 	}
-	response, err := (&http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}).Get(l.gateway.URL + "/readyz")
+	response, err := (&http.Client{Timeout: 2 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}).Get(l.gateway.Admin + "/readyz")
 	if err == nil {
 		response.Body.Close()
 	}
