@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"kith/accounts"
 	"kith/accounts/ids"
 	"kith/deployment"
+	"kith/examples"
 	"kith/gateway"
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
@@ -228,7 +228,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Checks:         p.checks(),
 		Metrics:        gateway.NewMetrics(p.registry),
 		Gatherer:       p.registry,
-		Web:            web.Handler(web.Config{DefaultHeaders: c.demoHeaders(p), Host: c.Addr, Demo: c.demoUsers(p), WithoutApp: !c.App}),
+		Web:            web.Handler(c.pages(p, schema.Schema().Description)),
 		Logger:         p.logger,
 		AccessLevel:    slog.LevelDebug,
 	}
@@ -308,18 +308,16 @@ func (p *parts) revoked(ctx context.Context, end func()) (callOff func()) {
 	return p.identity.Verifier.Watch(caller, end)
 }
 
-// demoHeaders signs every visitor of GraphiQL in as the first user of the demo graph.
-// Anybody who asks by a name of this machine can read them, so there are none without
-// --demo.
-func (c *ServeCmd) demoHeaders(p *parts) string {
-	token := c.demoToken(p)
-	if token == "" {
-		return ""
+// pages are the query page and the app. Without --demo there is nothing of the demo graph in them.
+func (c *ServeCmd) pages(p *parts, schema string) web.Config {
+	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.App}
+	if c.Demo {
+		pages.Examples = examples.All()
 	}
-	return fmt.Sprintf("{\n  \"Authorization\": \"Bearer %s\"\n}", token)
+	return pages
 }
 
-// demoUsers are those that a visitor of the app may be. A user who has a password, or has signed
+// demoUsers are those that a visitor of the pages may be. A user who has a password, or has signed
 // out everywhere, cannot be signed in so.
 func (c *ServeCmd) demoUsers(p *parts) web.Demo {
 	if !c.Demo || p.identity.Issuer == nil {

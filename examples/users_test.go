@@ -93,7 +93,13 @@ func signed(t *testing.T, claims jwt.MapClaims, valid time.Duration) string {
 // as runs a mutation of a user that must succeed; id is its variable.
 func (k kith) as(t *testing.T, who, mutation, id string) {
 	t.Helper()
-	body, err := json.Marshal(map[string]any{"query": mutation, "variables": map[string]string{"id": id}})
+	k.ask(t, who, mutation, map[string]string{"id": id})
+}
+
+// ask asks as somebody, who must be answered without errors.
+func (k kith) ask(t *testing.T, who, operation string, variables map[string]string) json.RawMessage {
+	t.Helper()
+	body, err := json.Marshal(map[string]any{"query": operation, "variables": variables})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +114,14 @@ func (k kith) as(t *testing.T, who, mutation, id string) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var answer struct{ Errors []any }
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || len(answer.Errors) > 0 {
-		t.Fatalf("%s of %s: %v, %v", mutation, who, answer.Errors, err)
+	var answer struct {
+		Data   json.RawMessage
+		Errors []any
 	}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || len(answer.Errors) > 0 {
+		t.Fatalf("%s of %s: %v, %v", operation, who, answer.Errors, err)
+	}
+	return answer.Data
 }
 
 func (k kith) handle(t *testing.T, id string) string { t.Helper(); return k.profile(t, id).Handle }

@@ -60,8 +60,8 @@ type Demo struct {
 	Token func(user int64) (token string, expires time.Time, err error)
 }
 
-// serveDemoToken signs in as the user whom the query names. As the page's default headers,
-// tokens are for those only who asked by a name that can lead nowhere else.
+// serveDemoToken signs in as the user whom the query names. Tokens are for those only who asked by a
+// name that can lead nowhere else. Every page asks here, with and without the app.
 func (h *handler) serveDemoToken(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	user, err := strconv.ParseInt(r.URL.Query().Get("user"), 10, 64)

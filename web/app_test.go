@@ -94,6 +94,10 @@ func TestDemoTokens(t *testing.T) {
 			t.Errorf("Cache-Control %q", got)
 		}
 	}
+	// GraphiQL asks here, too.
+	if w := ask(web.Handler(web.Config{Assets: builtApp(t), Demo: demo, WithoutApp: true}), http.MethodPost, "localhost", "?user=5"); w.Code != http.StatusOK {
+		t.Errorf("without the app: status %d", w.Code)
+	}
 	for _, c := range []struct {
 		handler             http.Handler
 		method, host, query string

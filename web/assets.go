@@ -14,12 +14,6 @@ var assetsFS embed.FS
 //go:embed page
 var pageFS embed.FS
 
-// Example is the query the page shows on first open. It is answered by the demo graph,
-// whose users have the ids 1, 2, 3 ….
-//
-//go:embed page/example.graphql
-var Example string
-
 // Assets returns the files embedded in this binary: the folder graphiql, or nothing
 // where GraphiQL had not been built.
 func Assets() fs.FS { return sub(assetsFS, "assets") }

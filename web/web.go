@@ -1,4 +1,4 @@
-// Package web serves the page at /: GraphiQL where it was built (make web), otherwise a
+// Package web serves the query page at /: GraphiQL where it was built (make web), otherwise a
 // plain query page of our own; and the app at /app. All work with no network but the gateway's: every
 // file is embedded, and the Content-Security-Policy allows no other origin.
 package web
@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -22,22 +23,24 @@ type Config struct {
 	// Endpoint is the path of the GraphQL endpoint. Defaults to "/graphql".
 	Endpoint string
 
-	// Example is the query shown on first open. Defaults to [Example].
-	Example string
+	// Greeting is what the query page shows on first open if there are no examples, as a comment: what
+	// the schema is about. Defaults to "".
+	Greeting string
 
-	// DefaultHeaders is what the page's header editor holds at first: a JSON object of
-	// header names and values, such as {"Authorization": "Bearer …"}. Everyone sees it who
-	// can open the page by a loopback name or by Host. By other names the page has none: a
-	// name that somebody else's DNS serves may lead here as well (DNS rebinding), and a page
-	// of theirs could read this one. Defaults to "": no headers.
-	DefaultHeaders string
+	// Examples are the operations that the query page shows on first open. GraphiQL has a tab for each.
+	// Defaults to none.
+	Examples []string
 
 	// Host is the address that is listened on, with or without the port. Defaults to none.
 	Host string
 
-	// Demo lets whoever opens the app by a loopback name or by Host be any user of the demo graph.
-	// Defaults to nobody.
+	// Demo lets whoever opens the pages by a loopback name or by Host be any user of the demo graph:
+	// a name that somebody else's DNS serves may lead here as well (DNS rebinding), and a page
+	// of theirs could then read tokens. Defaults to nobody.
 	Demo Demo
+
+	// WithoutGraphiQL leaves the query page out: / is 404. Defaults to false.
+	WithoutGraphiQL bool
 
 	// WithoutApp leaves the app out: its paths are 404. Defaults to false.
 	WithoutApp bool
@@ -49,9 +52,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Endpoint == "" {
 		c.Endpoint = "/graphql"
-	}
-	if c.Example == "" {
-		c.Example = Example
 	}
 	if c.Assets == nil {
 		c.Assets = Assets()
@@ -93,7 +93,7 @@ func Handler(cfg Config) http.Handler {
 }
 
 type handler struct {
-	page    page // without the default headers
+	page    page // without demo users
 	own     page // with them
 	app     page // without demo users
 	ownApp  page // with them
@@ -118,27 +118,61 @@ func newHandler(cfg Config) (*handler, error) {
 			return nil, err
 		}
 	}
+	if !cfg.WithoutGraphiQL {
+		if err := h.openGraphiQL(cfg, own); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// openGraphiQL makes the query page, and finds its files.
+func (h *handler) openGraphiQL(cfg Config, own *folder) (err error) {
 	name, data := "plain.html", pageData{Config: cfg, Page: own.prefix}
 	if HasGraphiQL(cfg.Assets) {
 		built, err := newFolder(sub(cfg.Assets, "graphiql"), queryFiles)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		h.folders = append(h.folders, built)
 		name, data.Built = "graphiql.html", built.prefix
 	}
 	if h.own, err = render(name, data); err != nil {
-		return nil, err
+		return err
 	}
-	data.DefaultHeaders = ""
+	data.Demo.Users = 0
 	h.page, err = render(name, data)
-	return h, err
+	return err
 }
 
 // pageData is what the templates see: the settings, and the URLs of the two folders.
 type pageData struct {
 	Config
 	Page, Built string
+}
+
+// First is what the editor holds at first.
+func (d pageData) First() string {
+	if len(d.Examples) > 0 {
+		return d.Examples[0]
+	}
+	return d.Welcome()
+}
+
+// Welcome is the greeting as a comment.
+func (d pageData) Welcome() string {
+	text := "Ctrl-Enter runs what is written below."
+	if d.Greeting != "" {
+		text = d.Greeting + "\n\n" + text
+	}
+	comment := "# " + strings.ReplaceAll(text, "\n", "\n# ") + "\n\n"
+	return strings.ReplaceAll(comment, "# \n", "#\n")
+}
+
+// Tabs are the examples as JSON, which HTML may hold in an attribute.
+func (d pageData) Tabs() (string, error) {
+	text, err := json.Marshal(append([]string{}, d.Examples...))
+	return string(text), err
 }
 
 func render(name string, data pageData) (page, error) {
@@ -172,7 +206,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch path := r.URL.Path; {
-	case path == "/":
+	case path == "/" && h.page.text != nil:
 		h.servePage(w, r, h.page, h.own)
 	case strings.HasPrefix(path, facePath):
 		serveFace(w, r)

@@ -55,7 +55,7 @@ func Announced(t testing.TB, c *Command) *Gateway {
 }
 
 // announced finds the two addresses that the program announces, once it has announced all.
-var announced = regexp.MustCompile(`(?ms)^  (http://\S+)/ .*^  (http://\S+)/debug/pprof/ `)
+var announced = regexp.MustCompile(`(?ms)^  (http://\S+)/graphql .*^  (http://\S+)/debug/pprof/ `)
 
 func (g *Gateway) failIfEnded(t testing.TB) {
 	t.Helper()

@@ -15,7 +15,7 @@ var floors = [][]string{
 	{"graphfile"},
 	{"accounts", "reconcile"},
 	{"identity", "loaders", "replication", "social"},
-	{"graph", "web"},
+	{"examples", "graph", "web"},
 	{"storage"},
 }
 

@@ -2,130 +2,134 @@ package program_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"kith/examples"
 	"kith/internal/kithtest"
 	"kith/web"
 	"kith/web/webtest"
 )
 
-// TestPageRunsItsExample opens the page that the program serves in a browser, runs the
-// example that it shows, and sees the demo graph.
-func TestPageRunsItsExample(t *testing.T) {
-	t.Parallel()
-	t.Run("graphiql", func(t *testing.T) {
-		if !web.HasGraphiQL(web.Assets()) {
-			webtest.Missing(t, "GraphiQL has not been built: make web")
-		}
-		t.Parallel()
-		drive(t, "graphiql")
-	})
-	t.Run("plain", func(t *testing.T) {
-		t.Parallel()
-		drive(t, "plain", kithtest.Without(t, graphiQLFiles(t)...))
-	})
-}
-
-// drive starts the program with the demo graph and compares what the page shows with
-// what the API says.
-func drive(t *testing.T, page string, options ...kithtest.Option) {
-	webtest.Chromium(t)
-	g := kithtest.Start(t, append(options, kithtest.Args("--demo"))...)
-	result := webtest.Drive(t, g.URL)
-	if result.Page != page {
-		t.Errorf("the page is %s, want %s", result.Page, page)
-	}
-	var shown struct{ Data any }
-	if err := json.Unmarshal(result.Answer, &shown); err != nil {
-		t.Fatal(err)
-	}
-	var said any
-	g.Query(t, web.Example, nil, &said)
-	if a, b := canonical(t, shown.Data), canonical(t, said); a != b {
-		t.Errorf("the page shows\n%s\nand the API says\n%s", a, b)
-	}
-}
-
-// TestSubscriptionRunsInGraphiQL: the page is signed in as user 1, over its WebSocket as well,
-// and shows who begins to follow user 1.
-func TestSubscriptionRunsInGraphiQL(t *testing.T) {
+// TestGraphiQLRunsItsTabs opens the page that the program serves in a browser, and runs the operation of each tab. Somebody
+// else subscribes before that, and is shown the follow.
+func TestGraphiQLRunsItsTabs(t *testing.T) {
 	t.Parallel()
 	if !web.HasGraphiQL(web.Assets()) {
 		webtest.Missing(t, "GraphiQL has not been built: make web")
 	}
 	webtest.Chromium(t)
 	g := kithtest.Start(t, kithtest.Args("--demo"))
-	var follower struct{ Register struct{ Token string } }
-	g.Query(t, `mutation { register(handle: "a_new_fan", name: "Follower", password: "correct horse battery") { token } }`, nil, &follower)
-	subscribed := regexp.MustCompile(`(?m)^kith_subscription_operations 1$`)
-	webtest.Subscribe(t, g.URL, `subscription { newFollowers { node { handle } } }`, func() {
-		g.Until(t, "subscribed", func() bool {
-			_, metrics := g.Get(t, "/metrics")
-			return subscribed.MatchString(metrics)
-		})
-		follow(t, g.URL, follower.Register.Token, "1")
-	}, "a_new_fan")
+	browser := webtest.Open(t, g.URL, 2*time.Minute)
+	other := browser.Tab("/")
+	other.Becomes(5)
+	other.Runs("NewFollowers")
+	g.Until(t, "subscribed", func() bool {
+		_, metrics := g.Get(t, "/metrics")
+		return regexp.MustCompile(`(?m)^kith_subscription_operations 1$`).MatchString(metrics)
+	})
+
+	tab := browser.Tab("/")
+	for i, operation := range examples.All() {
+		if name := examples.Names[i]; name != "subscription" {
+			tab.Runs(title.FindStringSubmatch(operation)[1])
+			tab.Answers(answer(t, name))
+		}
+	}
+	other.Answers(answer(t, "subscription"))
 }
 
-// follow makes the user whom a token signs in follow another.
-func follow(t *testing.T, gateway, token, user string) {
+// title finds the name of an operation.
+var title = regexp.MustCompile(`(?m)^(?:query|mutation|subscription) (\w+)`)
+
+// answer is the one that lies beside an operation.
+func answer(t *testing.T, name string) json.RawMessage {
 	t.Helper()
-	body := fmt.Sprintf(`{"query": "mutation { follow(userId: %s) { __typename } }"}`, user)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/graphql", strings.NewReader(body))
+	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "answers", name+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(request)
-	if err != nil {
+	var answer struct{ Data json.RawMessage }
+	if err := json.Unmarshal(text, &answer); err != nil {
 		t.Fatal(err)
 	}
-	defer answer.Body.Close()
-	if text, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(text), `"errors"`) {
-		t.Fatalf("follow: status %d, %s, %v", answer.StatusCode, text, err)
+	return answer.Data
+}
+
+// TestPlainPageRunsItsExample does so where GraphiQL has not been built.
+func TestPlainPageRunsItsExample(t *testing.T) {
+	t.Parallel()
+	webtest.Chromium(t)
+	g := kithtest.Start(t, kithtest.Without(t, graphiQLFiles(t)...), kithtest.Args("--demo"))
+	result := webtest.Drive(t, g.URL)
+	var shown, want struct{ Data any }
+	if err := json.Unmarshal(result.Answer, &shown); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(answer(t, examples.Names[0]), &want.Data); err != nil {
+		t.Fatal(err)
+	}
+	if result.Page != "plain" || !reflect.DeepEqual(shown, want) {
+		t.Errorf("the page is %s and shows\n%v\nnot\n%v", result.Page, shown, want)
 	}
 }
 
-// TestTokenIsForOwnNames asks the program for the page as a browser does that somebody else's
+// TestPagesWithoutDemo: without --demo there is no demo query, and nobody to be. Both pages can be left out.
+func TestPagesWithoutDemo(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t, kithtest.Args("--no-app"))
+	if status, page := g.Get(t, "/"); status != http.StatusOK || strings.Contains(page, "query Read") || !strings.Contains(page, "# A social graph") {
+		t.Errorf("status %d, %s", status, page)
+	}
+	if status, _ := g.Get(t, "/app"); status != http.StatusNotFound {
+		t.Errorf("the app answers %d", status)
+	}
+	if status := demoToken(t, g.URL, "127.0.0.1"); status != http.StatusForbidden {
+		t.Errorf("a demo token: status %d", status)
+	}
+	g = kithtest.Start(t, kithtest.Args("--no-graphiql"))
+	if status, _ := g.Get(t, "/"); status != http.StatusNotFound || strings.Contains(g.Stdout(), "GraphiQL") {
+		t.Errorf("GraphiQL answers %d; the program says\n%s", status, g.Stdout())
+	}
+}
+
+// TestTokenIsForOwnNames asks the program for a token as a browser does that somebody else's
 // DNS has led here.
 func TestTokenIsForOwnNames(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--demo"))
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
-	for host, own := range map[string]bool{"127.0.0.1" + port: true, "localhost" + port: true, "[::1]" + port: true, "evil.example" + port: false, "evil.example": false} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.URL+"/", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Host = host
-		answer, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := io.ReadAll(answer.Body)
-		answer.Body.Close()
-		if err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(page), "Bearer ey") != own {
-			t.Errorf("Host %s: status %d, error %v, a token %t", host, answer.StatusCode, err, !own)
+	for host, want := range map[string]int{
+		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,
+		"evil.example" + port: http.StatusForbidden, "evil.example": http.StatusForbidden,
+	} {
+		if status := demoToken(t, g.URL, host); status != want {
+			t.Errorf("Host %s: status %d", host, status)
 		}
 	}
 }
 
-func canonical(t *testing.T, value any) string {
+// demoToken asks for a token of user 1 by the name of a host.
+func demoToken(t *testing.T, gateway, host string) (status int) {
 	t.Helper()
-	text, err := json.Marshal(value)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/app/demo-token?user=1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(text)
+	request.Host = host
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode
 }
 
 // graphiQLFiles are the built files, by their paths from the root; a tree without Node has none.

@@ -8,6 +8,7 @@ import { createRoot } from 'react-dom/client';
 
 import 'graphiql/style.css';
 import '@graphiql/plugin-explorer/style.css';
+import { DemoUsers, identity } from './demo.jsx';
 import './main.css';
 
 globalThis.MonacoEnvironment = {
@@ -18,29 +19,45 @@ globalThis.MonacoEnvironment = {
 };
 
 const root = document.getElementById('graphiql');
-const { endpoint, query, headers } = root.dataset;
-const link = new URLSearchParams(location.search); // ?query=…&variables=… fills the page in
+const { endpoint, welcome, examples } = root.dataset;
 
-// Subscriptions go over a WebSocket of their own, which takes what is in the header editor (a
-// token) as the payload of its connection_init.
+// ?query=…&variables=… fills the first tab in.
+const link = new URLSearchParams(location.search);
+const linked = link.has('query') ? [{ query: link.get('query'), variables: link.get('variables') }] : [];
+const tabs = [...linked, ...JSON.parse(examples).map(query => ({ query }))];
+
+// Subscriptions go over a WebSocket of their own, which takes the headers (a token) as the payload of its
+// connection_init.
 const socket = new URL(endpoint, location.href);
 socket.protocol = socket.protocol.replace('http', 'ws');
+const ask = createGraphiQLFetcher({
+  url: endpoint,
+  subscriptionUrl: socket.href,
+  headers: { accept: 'multipart/mixed; incrementalSpec=v0.2, application/json' }, // what is deferred comes in parts
+});
+
+/** What is in the header editor counts more than the menu. */
+async function fetcher(params, options) {
+  const own = options?.headers ?? {};
+  const known = Object.keys(own).some(name => name.toLowerCase() === 'authorization');
+  return ask(params, { ...options, headers: { ...(known ? {} : await identity()), ...own } });
+}
 
 createRoot(root).render(
   <GraphiQL
-    fetcher={createGraphiQLFetcher({ url: endpoint, subscriptionUrl: socket.href })}
+    fetcher={fetcher}
     // A name of our own: another GraphiQL that once ran on this address keeps its tabs, and we ours.
     storage={createLocalStorage({ namespace: 'kith' })}
     plugins={[HISTORY_PLUGIN, explorerPlugin()]}
-    defaultQuery={query}
+    defaultQuery={welcome}
+    defaultTabs={tabs.length > 0 ? tabs : undefined}
     initialQuery={link.get('query') ?? undefined}
     initialVariables={link.get('variables') ?? undefined}
-    // Given headers (a token) hold for every load, since by default headers are not stored.
-    initialHeaders={headers || undefined}
-    defaultHeaders={headers || undefined}
     inputValueDeprecation
+    schemaDescription
   >
     <GraphiQL.Logo>
+      <DemoUsers />
       <span className="kith-logo">Kith</span>
     </GraphiQL.Logo>
   </GraphiQL>,

@@ -9,6 +9,21 @@ for (const name of ['query', 'variables']) {
   if (link.has(name)) $(name).value = link.get(name);
 }
 
+// With a demo graph there are examples, and whoever looks may be any of its users.
+for (const text of JSON.parse(form.dataset.examples)) {
+  $('example').add(new Option(/^(?:query|mutation|subscription) (\w+)/m.exec(text)[1], text));
+}
+$('example')?.addEventListener('change', event => ($('query').value = event.target.value));
+
+// identify signs in as the demo user who is chosen, unless the headers say who is asking.
+async function identify(headers) {
+  const user = $('user')?.value;
+  if (!user || headers.has('authorization')) return;
+  const answer = await fetch(`/app/demo-token?user=${user}`, { method: 'POST' });
+  if (!answer.ok) throw new Error(await answer.text());
+  headers.set('authorization', `Bearer ${(await answer.json()).token}`);
+}
+
 form.addEventListener('submit', event => {
   event.preventDefault();
   run();
@@ -25,13 +40,13 @@ async function run() {
   $('status').value = 'running …';
   const start = performance.now();
   try {
+    const headers = new Headers(json('headers'));
+    await identify(headers);
+    headers.set('content-type', 'application/json');
+    headers.set('accept', 'application/graphql-response+json, application/json;q=0.9');
     const response = await fetch(form.dataset.endpoint, {
       method: 'POST',
-      headers: {
-        ...json('headers'),
-        'content-type': 'application/json',
-        accept: 'application/graphql-response+json, application/json;q=0.9',
-      },
+      headers,
       body: JSON.stringify({ query: $('query').value, variables: json('variables') }),
     });
     const text = await response.text();

@@ -19,8 +19,7 @@ func (v visit) graphiql(rec *recorder) string {
 	v.until("the answer shows", `document.querySelector(".result-window .view-lines")?.innerText.includes('"data"')`)
 	v.workers(rec, "editor.worker.js", "graphql.worker.js", "json.worker.js")
 
-	// The window shows the first lines only; GraphiQL leaves its editor's models here.
-	return v.text(`__MONACO.editor.getModels().find(m => m.uri.path.endsWith("response.json")).getValue()`)
+	return v.text(editor("response.json"))
 }
 
 // plain runs the example in the page of our own.

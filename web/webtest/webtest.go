@@ -55,19 +55,6 @@ func Drive(t testing.TB, baseURL string) Result {
 	return res
 }
 
-// Subscribe opens GraphiQL at baseURL with a subscription, runs it, and calls happen, which
-// waits until it is taken and makes an event of it. The test fails, as [Drive] does, and where
-// the page does not come to show the text in an answer.
-func Subscribe(t testing.TB, baseURL, subscription string, happen func(), text string) {
-	t.Helper()
-	v, _, end := open(t, baseURL, "?query="+url.QueryEscape(subscription))
-	defer end()
-	v.until("the editor shows the subscription", `document.querySelector(".graphiql-query-editor .view-lines")?.innerText.includes("subscription")`)
-	v.do("press run", chromedp.Click(chromedp.CSS(`.graphiql-execute-button`)))
-	happen()
-	v.until("the event shows", fmt.Sprintf(`document.querySelector(".result-window .view-lines")?.innerText.includes(%q)`, text))
-}
-
 // open opens the page in a fresh browser. Whatever ends the visit, end reports the console's
 // complaints, which say why, and the requests that left the gateway's origin.
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {

@@ -1,0 +1,69 @@
+package examples_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/examples"
+)
+
+// Each operation has the answer beside it, one after another, as user 1 of the demo graph. That of the subscription is the
+// event that the follow causes; GraphiQL shows it in internal/program.
+func TestOperationsHaveTheirAnswers(t *testing.T) {
+	kith := start(t)
+	for i, operation := range examples.All() {
+		name := examples.Names[i]
+		if name == "subscription" {
+			continue
+		}
+		got := indented(t, kith.ask(t, "1", operation, nil))
+		file := filepath.Join("answers", name+".json")
+		if os.Getenv("KITH_TEST_ANSWERS") == "1" { // as they are now
+			write(t, file, got)
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("%s: the answer is now\n%s\nand was\n%s", name, got, want)
+		}
+	}
+}
+
+func TestAllOperationsAreNamed(t *testing.T) {
+	named := func(pattern string) (names []string) {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(file), filepath.Ext(file)))
+		}
+		return names
+	}
+	want := slices.Sorted(slices.Values(examples.Names))
+	if operations, answers := named("*.graphql"), named("answers/*.json"); !slices.Equal(operations, want) || !slices.Equal(answers, want) {
+		t.Errorf("there are the operations %v and the answers %v; the names are %v", operations, answers, want)
+	}
+	for i, operation := range examples.All() {
+		if !strings.HasPrefix(operation, "# ") {
+			t.Errorf("%s does not say what it shows", examples.Names[i])
+		}
+	}
+}
+
+// indented is an answer as the files have it.
+func indented(t *testing.T, data json.RawMessage) []byte {
+	t.Helper()
+	text, err := json.MarshalIndent(map[string]any{"data": data}, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(text, '\n')
+}
