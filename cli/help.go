@@ -27,8 +27,8 @@ var groups = kong.ExplicitGroups([]kong.Group{
 	{Key: "identity", Title: "Who may ask:"},
 })
 
-// examples are shown in the help of a command, by its path; "" is the program. A test parses each of them.
-var examples = map[string]string{
+// commandExamples are shown in the help of a command, by its path; "" is the program. A test parses each of them.
+var commandExamples = map[string]string{
 	"": `
 kith --demo                       # serve a demo graph, from data/kith.db
 kith import follows.csv           # or import a graph
@@ -95,7 +95,7 @@ kith schema --federation`,
 
 // addExamples puts them into the help of the commands.
 func addExamples(node *kong.Node, path string) {
-	if text, ok := examples[path]; ok {
+	if text, ok := commandExamples[path]; ok {
 		node.Detail = "Examples:\n" + strings.ReplaceAll(text, "\n", "\n    ")
 	}
 	for _, c := range node.Children {

@@ -119,8 +119,8 @@ func TestUrqlKnowsTypesWithoutIDs(t *testing.T) {
 	}
 }
 
-// Connections end with their tokens: the example connects again with a new one, asks for what it has missed, and is
-// told of followers as before.
+// Connections end with their tokens: the example has renewed its own, connects again with that, asks for what it has
+// missed, and is told of followers as before.
 func TestSubscriptions(t *testing.T) {
 	testenv.NPM(t, "subscriptions")
 	kith := start(t, "--token-ttl", "3s")
@@ -131,7 +131,7 @@ func TestSubscriptions(t *testing.T) {
 			e := run(t, "subscriptions/main.mjs", between.serve(t, kith), p.handle, transport, "")
 			e.until("connected")
 			kith.as(t, demo(400), follow, p.id)
-			kith.Until(t, "a second login", func() bool { return between.logins() >= 2 })
+			kith.Until(t, "a token of a renewed token", func() bool { return between.renewals() >= 2 })
 			missed := kith.handle(t, demo(400))
 			e.first("the list with "+missed, func(h happening) bool { return h.What == "connected" && slices.Contains(h.Handles, missed) })
 			e.untilFollower(p, 401)
@@ -406,6 +406,7 @@ type between struct {
 	mu               sync.Mutex
 	unauthenticated  int
 	signedIn         int
+	renewed          int
 	followers        int
 	wrote, broughtIt string
 }
@@ -413,6 +414,7 @@ type between struct {
 func (b *between) refused() int           { b.mu.Lock(); defer b.mu.Unlock(); return b.unauthenticated }
 func (b *between) askedForFollowers() int { b.mu.Lock(); defer b.mu.Unlock(); return b.followers }
 func (b *between) logins() int            { b.mu.Lock(); defer b.mu.Unlock(); return b.signedIn }
+func (b *between) renewals() int          { b.mu.Lock(); defer b.mu.Unlock(); return b.renewed }
 func (b *between) written() string        { b.mu.Lock(); defer b.mu.Unlock(); return b.wrote }
 func (b *between) brought() string        { b.mu.Lock(); defer b.mu.Unlock(); return b.broughtIt }
 
@@ -442,6 +444,8 @@ func (b *between) serve(t *testing.T, kith kith) string {
 			b.unauthenticated++
 		} else if followersQuery.MatchString(asked) {
 			b.followers++
+		} else if strings.Contains(asked, "renewToken") {
+			b.renewed++
 		}
 		if written := r.Header.Get("Kith-Consistency"); written != "" {
 			b.wrote = written

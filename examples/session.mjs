@@ -1,10 +1,27 @@
 // Who is signed in, and what they have written: what every client here needs, whatever its library.
 
 // signIn gets a new token: by the mutation login, as below, or from your identity provider by its refresh token.
-// token is what is kept from the last visit, if anything.
-export function createSession(signIn, token = null) {
+// token is what is kept from the last visit, if anything. extend gets a new token for one that is still valid: renewToken,
+// below, does so for those that Kith has issued.
+export function createSession(signIn, token = null, extend = null) {
   const written = [];
   let renewing = null;
+  let timer;
+
+  // A token is extended when half of its time is over. If that fails, it ends, and whoever is refused signs in.
+  function plan() {
+    clearTimeout(timer);
+    const left = extend && token ? expiry(token) - Date.now() : 0;
+    const old = token;
+    const renewed = (fresh) => token === old && use(fresh);
+    if (left > 0) timer = setTimeout(() => extend(old).then(renewed, () => {}), Math.min(left / 2, 2 ** 31 - 1));
+  }
+  function use(fresh) {
+    if (!fresh) return;
+    token = fresh;
+    plan();
+  }
+  plan();
   return {
     get token() {
       return token;
@@ -18,7 +35,7 @@ export function createSession(signIn, token = null) {
     // goes again with the present one.
     async renew(refused) {
       if (token !== refused) return;
-      renewing ??= signIn().then((fresh) => (token = fresh)).finally(() => (renewing = null));
+      renewing ??= signIn().then(use).finally(() => (renewing = null));
       await renewing;
     },
 
@@ -84,3 +101,11 @@ export async function login(url, handle, password) {
   if (!data?.login) throw new Error(errors[0].message);
   return data.login.token;
 }
+
+// renewToken answers null once Kith renews no more, --session-ttl after the password was given.
+export async function renewToken(url, token) {
+  const { data } = await post(url, { Authorization: `Bearer ${token}` }, { query: "mutation { renewToken { token } }" });
+  return data?.renewToken?.token ?? null;
+}
+
+const expiry = (token) => JSON.parse(atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"))).exp * 1000;

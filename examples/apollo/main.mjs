@@ -1,7 +1,7 @@
 // Runs client.mjs against Kith, and prints what it shows: node main.mjs URL HANDLE PASSWORD HANDLE-TO-FOLLOW.
 // KITH_TOKEN is a token of an earlier visit. It ends with its input.
 import WebSocket from "ws";
-import { createSession, login } from "../session.mjs";
+import { createSession, login, renewToken } from "../session.mjs";
 import { createClient, Followers, follow, Followings, followLive, Profile } from "./client.mjs";
 
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
@@ -9,7 +9,8 @@ globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
 const [url, handle, password, other] = process.argv.slice(2);
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
-const client = createClient(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn())));
+const extend = (token) => renewToken(url, token);
+const client = createClient(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn()), extend));
 
 // Both find out that the token has expired.
 const profile = { query: Profile, variables: { handle: other } };

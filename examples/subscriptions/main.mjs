@@ -1,7 +1,7 @@
 // Runs client.mjs against Kith, and prints the followers as they come: node main.mjs URL HANDLE PASSWORD ws|sse. It ends
 // with its input.
 import WebSocket from "ws";
-import { ask, createSession, login } from "../session.mjs";
+import { ask, createSession, login, renewToken } from "../session.mjs";
 import { watchSocket, watchStream } from "./client.mjs";
 
 globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
@@ -9,7 +9,8 @@ globalThis.WebSocket ??= WebSocket; // browsers and Node.js 22 have one
 const [url, handle, password, transport] = process.argv.slice(2);
 const say = (what, more) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
-const session = createSession(signIn, await signIn());
+const extend = (token) => renewToken(url, token);
+const session = createSession(signIn, await signIn(), extend);
 
 async function connected() {
   const { data } = await ask(url, session, { query: "query Followers { viewer { followers { nodes { handle } } } }" });

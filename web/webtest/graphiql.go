@@ -12,6 +12,7 @@ import (
 // Runs chooses one of GraphiQL's tabs by its title, and runs the operation that is in it.
 func (v *Tab) Runs(title string) {
 	v.Helper()
+	v.Until("the editor shows something", editor("operation.graphql")+` !== ""`) // before that, GraphiQL would show the first tab in every tab
 	v.Press(title)
 	v.Until("the editor shows "+title, fmt.Sprintf(`%s.includes(%q)`, editor("operation.graphql"), " "+title))
 	v.do("press run", chromedp.Click(chromedp.CSS(`.graphiql-execute-button`)))

@@ -4,18 +4,19 @@ import { Profiler, Suspense, type ReactNode } from "react";
 import { fetchQuery, RelayEnvironmentProvider } from "react-relay";
 import { create } from "react-test-renderer";
 import type { PageFollowersQuery } from "./__generated__/PageFollowersQuery.graphql";
-import { createSession, login } from "../../session.mjs";
+import { createSession, login, renewToken } from "../../session.mjs";
 import { createEnvironment } from "./environment";
 import { Follow, followers as followersQuery, Page } from "./Page";
 
 const [url, handle, password, other] = process.argv.slice(2);
 const say = (what: string, more = {}) => console.log(JSON.stringify({ what, ...more }));
 const signIn = () => login(url, handle, password);
+const extend = (token: string) => renewToken(url, token);
 
 async function main() {
   globalThis.WebSocket ??= (await import("ws")).WebSocket as never; // browsers and Node.js 22 have one
   const refetch = () => fetchQuery<PageFollowersQuery>(environment, followersQuery, {}).toPromise();
-  const environment = createEnvironment(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn())), refetch);
+  const environment = createEnvironment(url, createSession(signIn, process.env.KITH_TOKEN ?? (await signIn()), extend), refetch);
 
   // render calls back whenever something has changed.
   const render = (what: ReactNode, look: () => void) =>
