@@ -4,6 +4,7 @@
 import { explorerPlugin } from '@graphiql/plugin-explorer';
 import { createGraphiQLFetcher, createLocalStorage } from '@graphiql/toolkit';
 import { GraphiQL, HISTORY_PLUGIN } from 'graphiql';
+import { Kind, parse } from 'graphql';
 import { createRoot } from 'react-dom/client';
 
 import 'graphiql/style.css';
@@ -36,11 +37,23 @@ const ask = createGraphiQLFetcher({
   headers: { accept: 'multipart/mixed; incrementalSpec=v0.2, application/json' }, // what is deferred comes in parts
 });
 
+/** GraphiQL learns of an operation a moment after its tab was chosen. If the text has a single one, that is meant. */
+function operationOf(params, documentAST) {
+  try {
+    const document = parse(params.query);
+    const [operation, another] = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
+    return another ? [params, documentAST] : [{ ...params, operationName: operation.name?.value }, document];
+  } catch {
+    return [params, documentAST]; // Kith says what is wrong with it
+  }
+}
+
 /** What is in the header editor counts more than the menu. */
-async function fetcher(params, options) {
+async function fetcher(request, options) {
+  const [params, documentAST] = operationOf(request, options?.documentAST);
   const own = options?.headers ?? {};
   const known = Object.keys(own).some(name => name.toLowerCase() === 'authorization');
-  return ask(params, { ...options, headers: { ...(known ? {} : await identity()), ...own } });
+  return ask(params, { documentAST, headers: { ...(known ? {} : await identity()), ...own } });
 }
 
 createRoot(root).render(

@@ -17,7 +17,6 @@ func Picture(t testing.TB, baseURL, query, text, file string) {
 	defer end()
 	v.do("set the size", chromedp.EmulateViewport(1200, 720))
 	v.until("the editor shows the query", `document.querySelector(".graphiql-query-editor .view-lines")?.innerText.length > 20`)
-	v.do("hide the headers", chromedp.Click(chromedp.CSS(`.graphiql-toggle-editor-tools`)))
 	v.do("press run", chromedp.Click(chromedp.CSS(`.graphiql-execute-button`)))
 	v.until("the answer shows", fmt.Sprintf(`document.querySelector(".result-window .view-lines")?.innerText.includes(%q)`, text))
 	v.until("nothing is loading", `!document.querySelector(".graphiql-spinner")`)
