@@ -203,8 +203,8 @@ func TestDoctorOnSQLite(t *testing.T) {
 // What it reports in place of a start: wrong settings, several at once, each with its flag and variable.
 func TestDoctorChecksSettings(t *testing.T) {
 	t.Parallel()
-	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--redundancy=stream", "--max-following=-1", "--feed=push", "--only-trusted=on", "--token-ttl=0s")
-	for _, flag := range []string{"redundancy", "max-following", "feed", "only-trusted", "token-ttl"} {
+	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--redundancy=stream", "--feed=push", "--only-trusted=on", "--token-ttl=0s")
+	for _, flag := range []string{"redundancy", "feed", "only-trusted", "token-ttl"} {
 		expect(t, found, doctor.Fail, "settings", "--"+flag+" (KITH_", "correct the setting")
 	}
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000")

@@ -13,7 +13,7 @@ import (
 func TestExamples(t *testing.T) {
 	quoted, comment := regexp.MustCompile(`'[^']*'`), regexp.MustCompile(` +#.*`)
 	known := map[string]bool{"": true}
-	for path, text := range examples {
+	for path, text := range commandExamples {
 		for line := range strings.Lines(strings.TrimSpace(text)) {
 			line = strings.TrimSuffix(strings.TrimPrefix(comment.ReplaceAllString(strings.TrimSpace(line), ""), "source <("), ")")
 			if _, command, piped := strings.Cut(line, " | "); piped {
@@ -33,11 +33,11 @@ func TestExamples(t *testing.T) {
 	}
 	for _, node := range append(model(t).Model.Leaves(true), model(t).Model.Children...) {
 		known[node.Path()] = true
-		if _, ok := examples[node.Path()]; !ok && len(node.Flags)+len(node.Positional) > 0 && !strings.HasPrefix(node.Path(), "shards ") {
+		if _, ok := commandExamples[node.Path()]; !ok && len(node.Flags)+len(node.Positional) > 0 && !strings.HasPrefix(node.Path(), "shards ") {
 			t.Errorf("%s has no example", node.Path())
 		}
 	}
-	for path := range examples {
+	for path := range commandExamples {
 		if !known[path] {
 			t.Errorf("there is no command %q", path)
 		}

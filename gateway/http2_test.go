@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -236,6 +237,7 @@ func TestHostileStreams(t *testing.T) {
 				"big": func(context.Context, map[string]any) (any, error) { return strings.Repeat("kith ", 100_000), nil },
 			})}
 			s, _, _ := serveH2C(t, cfg)
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20)) // or garbage is measured
 			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer stop()
 			var attacking sync.WaitGroup

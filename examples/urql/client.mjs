@@ -9,7 +9,7 @@ import { isUnauthenticated, socketOptions } from "../session.mjs";
 // Objects without an id belong to the object that they were read from. (graphcache knows so of connections, edges and
 // pageInfo by their names.)
 const keyless = [
-  "Consistency", "FollowError", "FollowOutcome", "ListVisibility", "Media", "NewComment", "NewerPosts", "NewFavorite",
+  "Consistency", "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewComment", "NewerPosts", "NewFavorite",
   "ReconcileKind", "ReconcileStatus", "SuggestionExclusions",
 ];
 

@@ -13,6 +13,8 @@ var unexplained = map[string]string{
 	"sqlLeavePacking":     "it is run when packing is broken off",
 	"sqlHasMigrations":    "observers do not see it",
 	"sqlFirstMigration":   "observers do not see it",
+	"sqlNewestMigration":  "observers do not see it",
+	"sqlSizeOfDatabase":   "observers do not see it",
 	"sqlReadBuckets":      "its tables have few rows",
 	"sqlAddedShards":      "its table has few rows",
 	"sqlEpoch":            "its table has one row",

@@ -90,6 +90,9 @@ func (d *DB) addedBehind(ctx context.Context, given, laidOut int) (addresses []s
 	return addresses, err
 }
 
+// Served by a scan of kith_migrations, which has a row a migration.
+const sqlNewestMigration = `SELECT MAX(version_id) FROM kith_migrations`
+
 // examineTables compares the tables' version with that of this program.
 func (d *DB) examineTables(ctx context.Context, s *examined) {
 	p, err := d.migrator(s.shard)
@@ -100,7 +103,7 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 	sources := p.ListSources()
 	first, known := sources[0].Version, sources[len(sources)-1].Version
 	var version sql.NullInt64
-	err = s.shard.Read.QueryRowContext(ctx, `SELECT MAX(version_id) FROM kith_migrations`).Scan(&version)
+	err = s.shard.Read.QueryRowContext(ctx, sqlNewestMigration).Scan(&version)
 	switch have := version.Int64; {
 	case isMySQLError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table") || err == nil && have == 0:
 		s.OK("tables", s.of, "there are none yet: the first start makes them")

@@ -178,13 +178,16 @@ func (v *variables) durability() {
 // leastPacket is for statements that write or find a thousand rows with texts.
 const leastPacket = 4 << 20
 
+// Served by the server's own dictionary: it has a row a table.
+const sqlSizeOfDatabase = `SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()`
+
 // memory compares the buffer pool with what lies in the database.
 func (v *variables) memory(ctx context.Context, pool *sql.DB) {
 	if packet, _ := strconv.ParseUint(v.known["max_allowed_packet"], 10, 64); packet < leastPacket {
 		v.list.Fail("max_allowed_packet", v.of, humanize.IBytes(packet)+": statements of many rows are larger", "SET GLOBAL max_allowed_packet = 16777216; and set it in the server's configuration")
 	}
 	var bytes sql.NullFloat64
-	err := pool.QueryRowContext(ctx, `SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()`).Scan(&bytes)
+	err := pool.QueryRowContext(ctx, sqlSizeOfDatabase).Scan(&bytes)
 	if err != nil {
 		return // it is a hint only
 	}
