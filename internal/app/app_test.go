@@ -37,6 +37,7 @@ func open(t *testing.T, most time.Duration) site {
 func (s site) as(user int, path string) *webtest.Tab {
 	s.browser.Helper()
 	tab := s.browser.Tab("/app/")
+	tab.Looks(1440, 900, "light") // without motion, which takes most of the processor's time
 	tab.Run("sign in", fmt.Sprintf(`
 		const answer = await fetch("/app/demo-token?user=%[1]d", {method: "POST"});
 		localStorage.setItem("kith-session", JSON.stringify({...await answer.json(), userId: "%[1]d"}))`, user))
@@ -61,24 +62,40 @@ func count(list string) string {
 func TestApp(t *testing.T) {
 	t.Parallel()
 	s := open(t, 4*time.Minute)
-	of := func(t *testing.T) site { return site{s.Gateway, s.browser.For(t)} }
-	// First those that wait until their subscriptions are taken, of which the gateway says how many there are.
-	t.Run("two follow each other live", func(t *testing.T) { live(t, of(t)) })
-	t.Run("requests", func(t *testing.T) { requests(t, of(t)) })
-	for name, test := range map[string]func(*testing.T, site){
-		"register, follow many, post":  registers,
+	t.Run("two follow each other live", func(t *testing.T) { live(t, s.in(t)) })
+	s.each(t, map[string]func(*testing.T, site){
+		"register, follow many, post": registers,
+		"follows do not flicker":      follows,
+		"the picture":                 picture,
+	})
+}
+
+// TestAppFurther is the rest, which takes a browser some 20 s of two processors.
+func TestAppFurther(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 4*time.Minute)
+	t.Run("requests", func(t *testing.T) { requests(t, s.in(t)) })
+	s.each(t, map[string]func(*testing.T, site){
 		"be a demo user":               isSomebody,
 		"lists go on and are searched": lists,
-		"follows do not flicker":       follows,
 		"blocks, marks and privacy":    keepsOut,
 		"suggestions":                  suggestions,
 		"in common":                    common,
-		"the picture":                  picture,
 		"keyboard":                     keyboard,
-	} {
+	})
+}
+
+// in is the site in a test below.
+func (s site) in(t *testing.T) site { return site{s.Gateway, s.browser.For(t)} }
+
+// each runs tests side by side. Those that wait for the gateway's number of subscriptions come before.
+func (s site) each(t *testing.T, tests map[string]func(*testing.T, site)) {
+	t.Helper()
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			test(t, of(t))
+			test(t, s.in(t))
 		})
 	}
 }

@@ -53,7 +53,7 @@ func (v visit) pause(what string) {
 	select {
 	case <-v.ctx.Done():
 		v.Fatalf("%s: %v", what, v.ctx.Err())
-	case <-time.After(20 * time.Millisecond):
+	case <-time.After(40 * time.Millisecond):
 	}
 }
 

@@ -26,7 +26,7 @@ type Browser struct {
 // draws WebGL, without a graphics card.
 func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
 	t.Helper()
-	return start(t, baseURL, most, chromedp.Flag("use-angle", "swiftshader"), chromedp.Flag("enable-unsafe-swiftshader", true))
+	return start(t, baseURL, most)
 }
 
 // A Tab is a page that somebody new has opened: no tab knows what another has stored. What its console complains of, and

@@ -59,7 +59,7 @@ func Drive(t testing.TB, baseURL string) Result {
 // complaints, which say why, and the requests that left the gateway's origin.
 func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func()) {
 	t.Helper()
-	b := start(t, baseURL, limit, chromedp.DisableGPU)
+	b := start(t, baseURL, limit)
 	v, report := b.visit("/" + query)
 	return v, b.rec, func() {
 		report()
@@ -71,7 +71,7 @@ func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func
 
 // start starts a browser with an empty profile, for some time at most. What the browser asks for itself (updates, the
 // time, its maker's accounts) belongs to its default context: it is not recorded, and finds no host.
-func start(t testing.TB, baseURL string, most time.Duration, graphics ...chromedp.ExecAllocatorOption) *Browser {
+func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 	t.Helper()
 	base, err := url.Parse(baseURL)
 	if err != nil {
@@ -81,6 +81,8 @@ func start(t testing.TB, baseURL string, most time.Duration, graphics ...chromed
 		chromedp.ExecPath(Chromium(t)),
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, // root in a container has no user namespace for it
+		chromedp.DisableGPU,
+		chromedp.Flag("enable-unsafe-swiftshader", true), // draws WebGL all the same
 		chromedp.WindowSize(1440, 900),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -88,7 +90,6 @@ func start(t testing.TB, baseURL string, most time.Duration, graphics ...chromed
 		chromedp.Flag("disable-features", "AutofillServerCommunication,Translate"),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)
-	options = append(options, graphics...)
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	t.Cleanup(cancel)
 	ctx, stop := chromedp.NewExecAllocator(ctx, options...)
