@@ -13,11 +13,13 @@ const outdir = resolve(process.argv[2]);
 await import('./codegen.mjs');
 execFileSync(process.execPath, [join(here, 'node_modules/typescript/bin/tsc')], { cwd: here, stdio: 'inherit' });
 const modules = new Set();
+const noted = { name: 'modules', generateBundle: (_, files) => Object.values(files).forEach(file => file.moduleIds?.forEach(id => modules.add(id))) };
 const bundle = await build({
   root: here,
   logLevel: 'warn',
   build: { write: false },
-  plugins: [{ name: 'modules', generateBundle: (_, files) => Object.values(files).forEach(file => file.moduleIds?.forEach(id => modules.add(id))) }],
+  plugins: [noted],
+  worker: { plugins: () => [noted] }, // the worker is a bundle of its own
 });
 for (const file of bundle.output) write(join(outdir, file.fileName), file.code ?? file.source);
 write(join(outdir, 'THIRD_PARTY_LICENSES.txt'), licences('The app', modules));
