@@ -90,7 +90,7 @@ func (d *DB) addedBehind(ctx context.Context, given, laidOut int) (addresses []s
 	return addresses, err
 }
 
-// Served by a scan of kith_migrations, which has a row a migration.
+// Served by the primary key: the table has a row a migration.
 const sqlNewestMigration = `SELECT MAX(version_id) FROM kith_migrations`
 
 // examineTables compares the tables' version with that of this program.

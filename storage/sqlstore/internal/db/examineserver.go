@@ -178,7 +178,7 @@ func (v *variables) durability() {
 // leastPacket is for statements that write or find a thousand rows with texts.
 const leastPacket = 4 << 20
 
-// Served by the server's own dictionary: it has a row a table.
+// Served by the primary key of the data dictionary: it has a row a table.
 const sqlSizeOfDatabase = `SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()`
 
 // memory compares the buffer pool with what lies in the database.
