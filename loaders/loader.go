@@ -189,6 +189,8 @@ func (b *batch[K, V]) into(all *storage.Bundle) { *b.loader.kind(all, b.loader.s
 
 func (b *batch[K, V]) answered() bool { return b.Results != nil }
 
+func (b *batch[K, V]) size() int { return len(b.Keys) }
+
 func (b *batch[K, V]) end(err error) {
 	if b.Results == nil {
 		b.Fail(err)

@@ -53,13 +53,14 @@ type memory struct {
 	favoritedBy   lazy[storage.FavoritedByQuery, []storage.Edge]
 
 	ctx   context.Context // of the request
+	reads *storage.Reads  // of the request; nil: nobody asks
 	store storage.Bundler
 	lines [lines]atomic.Pointer[line]
 }
 
 // init makes the loaders of one request, whose context it is.
 func (l *memory) init(ctx context.Context, store storage.Bundler) {
-	l.ctx, l.store = ctx, store
+	l.ctx, l.store, l.reads = ctx, store, storage.ReadsOf(ctx)
 	l.Users.all, l.Users.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.User] { return &b.Users }
 	l.Handles.all, l.Handles.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[string, storage.UserID] { return &b.Handles }
 	l.Counts.all, l.Counts.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Counts] { return &b.Counts }

@@ -82,6 +82,7 @@ type Question interface {
 type task interface {
 	into(*storage.Bundle)
 	answered() bool // by the bundle
+	size() int      // how many keys
 	end(error)      // lets the waiting callers go on; the error is for a batch that is not answered
 }
 
@@ -109,10 +110,12 @@ func (l *memory) Dispatch(asked ...Question) {
 			t.into(&b)
 		}
 	}
-	if len(tasks) > 0 {
-		tasks = l.recall(&b, tasks)
-	}
 	if len(tasks) == 0 {
+		return
+	}
+	ctx, reads, end := l.reads.Begin(l.ctx, &b)
+	defer end()
+	if tasks = l.recall(&b, tasks, reads); len(tasks) == 0 {
 		return
 	}
 	err := errNotAnswered
@@ -124,12 +127,12 @@ func (l *memory) Dispatch(asked ...Question) {
 			t.end(err)
 		}
 	}()
-	l.store.Bundle(l.ctx, &b)
+	l.store.Bundle(ctx, &b)
 }
 
 // recall answers what is in memory, and returns the rest. If the memory panics, it counts as
 // empty: the read that follows reports why.
-func (l *memory) recall(b *storage.Bundle, tasks []task) (rest []task) {
+func (l *memory) recall(b *storage.Bundle, tasks []task, reads *storage.Reads) (rest []task) {
 	defer func() {
 		if recover() != nil {
 			rest = tasks
@@ -138,6 +141,7 @@ func (l *memory) recall(b *storage.Bundle, tasks []task) (rest []task) {
 	l.store.AtHand(b)
 	return slices.DeleteFunc(tasks, func(t task) bool {
 		if t.answered() {
+			reads.InMemory(t.size())
 			t.end(nil)
 			return true
 		}

@@ -68,6 +68,7 @@ func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result
 func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
 	shared := lookup[storage.UserID, *storage.Profile]{Keys: ids}
 	if r.l.store.AtHand(&storage.Bundle{Shared: &shared}); !shared.Open() {
+		r.l.reads.InMemory(len(ids))
 		return valuesOf(shared.Results)
 	}
 	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
@@ -103,6 +104,7 @@ func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.User
 	b := storage.Bundle{}
 	b.Sets[side] = &kept
 	if r.l.store.AtHand(&b); !kept.Open() { // what is in memory need not be remembered
+		r.l.reads.InMemory(len(owners))
 		return kept.Results
 	}
 	return fetch(r, r.l.setsOf(side), owners)

@@ -2,38 +2,220 @@ package storage
 
 import (
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
-// Reads are what engines of SQL have done for the lifetime of a context: how many statements they have run, and how
-// many rows these have returned. What several requests wait for counts for the one that asked first.
+// Reads are what is done for an operation, for the lifetime of a context: how many statements engines of SQL have run, how
+// many rows these have returned, and how many keys caches have answered. What several requests wait for counts for the one
+// that asked first.
 type Reads struct {
-	statements, rows atomic.Int64
+	statements, rows, memory, redis atomic.Int64
+
+	log    *readLog // nil: only the totals are wanted
+	bundle int      // of log.bundles, for which this counts; -1 if for none
+	whole  *Reads   // of the operation, if this counts for a bundle
+}
+
+// ReadLog is what was done for an operation, one by one, in the order in which it began or, for statements, ended.
+type ReadLog struct {
+	Bundles    []ReadBundle
+	Statements []ReadStatement
+	LeftOut    int // bundles and statements beyond what is kept
+}
+
+// ReadBundle is a bundle that was asked for.
+type ReadBundle struct {
+	Asked         []AskedKind
+	Began, Ended  time.Time // Ended is zero as long as it is being read
+	Memory, Redis int       // keys that were answered from the gateway's memory, and from Redis
+}
+
+// AskedKind is how many keys of a kind are asked for.
+type AskedKind struct {
+	Kind string // as in the look-ups of statements: "users", "edges.following"
+	Keys int
+}
+
+// ReadStatement is a statement that has ended. It has neither the text nor its arguments.
+type ReadStatement struct {
+	Lookup string // what it was for, such as "users" or "edges.following"
+	Shard  int
+	Keys   int // how many keys it asked for, or rows it wrote
+	Rows   int // that it returned; 0 of a write
+	Ended  time.Time
+	Took   time.Duration
+	Err    error
+	Bundle int // the index of its bundle; -1: it is of none
+}
+
+// Most bundles and statements of an operation that are kept. An operation of usual size has fewer than ten; a set answer can
+// have hundreds.
+const (
+	MaxReadBundles    = 128
+	MaxReadStatements = 256
+)
+
+type readLog struct {
+	mu sync.Mutex
+	ReadLog
 }
 
 type readsKey struct{}
 
 // CountReads has engines count what they do under a context.
 func CountReads(ctx context.Context) (context.Context, *Reads) {
-	r := &Reads{}
+	r := &Reads{bundle: -1}
 	return context.WithValue(ctx, readsKey{}, r), r
 }
 
-// ReadsOf returns what a context counts. If [CountReads] was not called, it returns nil, which counts nothing.
+// LogReads has engines and loaders note one by one what they do under a context, and count it as well.
+func LogReads(ctx context.Context) (context.Context, *Reads) {
+	r := &Reads{bundle: -1, log: new(readLog)}
+	return context.WithValue(ctx, readsKey{}, r), r
+}
+
+// ReadsOf returns what a context counts. If neither [CountReads] nor [LogReads] was called, it returns nil, which counts nothing.
 func ReadsOf(ctx context.Context) *Reads {
 	r, _ := ctx.Value(readsKey{}).(*Reads)
 	return r
 }
 
-// Note counts a statement and the rows that it has returned.
-func (r *Reads) Note(rows int) {
+// Note counts a statement that has just ended.
+func (r *Reads) Note(s ReadStatement) {
+	if r == nil {
+		return
+	}
+	whole := r.operation()
+	whole.statements.Add(1)
+	whole.rows.Add(int64(s.Rows))
+	if r.log == nil {
+		return
+	}
+	s.Ended, s.Bundle = time.Now(), r.bundle
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	if len(r.log.Statements) == MaxReadStatements {
+		r.log.LeftOut++
+		return
+	}
+	r.log.Statements = append(r.log.Statements, s)
+}
+
+// InMemory counts keys that the gateway's memory has answered.
+func (r *Reads) InMemory(keys int) {
 	if r != nil {
-		r.statements.Add(1)
-		r.rows.Add(int64(rows))
+		r.operation().memory.Add(int64(keys))
+		r.answered(func(b *ReadBundle) { b.Memory += keys })
+	}
+}
+
+// InRedis counts keys that Redis has answered.
+func (r *Reads) InRedis(keys int) {
+	if r != nil {
+		r.operation().redis.Add(int64(keys))
+		r.answered(func(b *ReadBundle) { b.Redis += keys })
+	}
+}
+
+// Begin notes a bundle that is about to be read under ctx, and returns the context to read it under and what to call
+// once it has been read. Unless [LogReads] was called, the context is the same.
+func (r *Reads) Begin(ctx context.Context, b *Bundle) (reading context.Context, of *Reads, end func()) {
+	if r == nil || r.log == nil {
+		return ctx, r, func() {}
+	}
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	if len(r.log.Bundles) == MaxReadBundles {
+		r.log.LeftOut++
+		return ctx, r, func() {}
+	}
+	of = &Reads{log: r.log, bundle: len(r.log.Bundles), whole: r.operation()}
+	r.log.Bundles = append(r.log.Bundles, ReadBundle{Asked: b.asked(), Began: time.Now()})
+	return context.WithValue(ctx, readsKey{}, of), of, func() {
+		of.answered(func(b *ReadBundle) { b.Ended = time.Now() })
 	}
 }
 
 // Totals are the statements and the rows so far.
 func (r *Reads) Totals() (statements, rows int64) {
-	return r.statements.Load(), r.rows.Load()
+	whole := r.operation()
+	return whole.statements.Load(), whole.rows.Load()
+}
+
+// Hits are the keys so far that were answered from the gateway's memory, and from Redis.
+func (r *Reads) Hits() (memory, redis int64) {
+	whole := r.operation()
+	return whole.memory.Load(), whole.redis.Load()
+}
+
+// Log is what was noted so far: a read that other requests wait for may go on after the operation. It is empty unless
+// [LogReads] was called.
+func (r *Reads) Log() ReadLog {
+	if r.log == nil {
+		return ReadLog{}
+	}
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	return ReadLog{slices.Clone(r.log.Bundles), slices.Clone(r.log.Statements), r.log.LeftOut}
+}
+
+// operation is what counts for the whole operation.
+func (r *Reads) operation() *Reads {
+	if r.whole != nil {
+		return r.whole
+	}
+	return r
+}
+
+func (r *Reads) answered(note func(*ReadBundle)) {
+	if r.bundle < 0 {
+		return
+	}
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	note(&r.log.Bundles[r.bundle])
+}
+
+// asked is what a bundle asks for.
+func (b *Bundle) asked() (kinds []AskedKind) {
+	note := func(kind string, keys int) {
+		if keys > 0 {
+			kinds = append(kinds, AskedKind{kind, keys})
+		}
+	}
+	note("users", b.Users.size())
+	note("handles", b.Handles.size())
+	note("counts", b.Counts.size())
+	for _, side := range AllSides {
+		note("edges."+side.String(), b.Edges[side].size())
+	}
+	for _, side := range Sides {
+		note("pages."+side.String(), b.Pages[side].size())
+		note("rows."+side.String(), b.Rows[side].size())
+		note("neighbours."+side.String(), b.Neighbours[side].size())
+		note("packed."+side.String(), b.Packed[side].size())
+		note("sets."+side.String(), b.Sets[side].size())
+	}
+	note("blocks", b.Blocks.size())
+	note("specials", b.Specials.size())
+	note("marks", b.Marks.size())
+	note("messages", b.Messages.size())
+	note("posts", b.Posts.size())
+	note("posts.pages", b.PostPages.size())
+	note("comments", b.Comments.size())
+	note("comments.pages", b.CommentPages.size())
+	note("pages.favorite", b.FavoritePages.size())
+	note("pages.favorite_inbox", b.FavoritedBy.size())
+	return kinds
+}
+
+// size is how many keys a look-up has.
+func (l *Lookup[K, V]) size() int {
+	if l == nil {
+		return 0
+	}
+	return len(l.Keys)
 }

@@ -134,6 +134,7 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 		waiting = append(waiting, awaited[V]{i, one})
 	}
 	c.metrics.hit(from.kind, len(ids)-len(waiting))
+	storage.ReadsOf(ctx).InMemory(len(ids) - len(waiting))
 	if len(missing) > 0 {
 		c.metrics.miss(from.kind, len(missing))
 		f.read(ctx, c, from, missing)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
 )
 
 // visit is a look-up that may use Redis, under one epoch.
@@ -119,6 +121,7 @@ func (l *lookUp[Q, V]) found(ctx context.Context, v *visit, i int, reply any) bo
 		outcome = "placeholder"
 	}
 	metrics.looked(l.kind.name(), outcome, 1)
+	storage.ReadsOf(ctx).InRedis(1)
 	l.answer(i, result)
 	return true
 }

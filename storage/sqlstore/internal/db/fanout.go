@@ -142,32 +142,37 @@ func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool queri
 	began := time.Now()
 	limited, cancel := withStatementTimeout(ctx, limit+d.Dialect.grace)
 	defer cancel()
-	err := scan(limited, pool, text, args, each)
+	rows, err := scan(limited, pool, text, args, each)
 	if err != nil {
 		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, d.Dialect.StorageError(limited, err))
 	}
-	d.cfg.OnStatement(ctx, Statement{what, shard, keys, time.Since(began), err, text, args})
+	d.observe(ctx, Statement{what, shard, keys, rows, time.Since(began), err, text, args})
 	return err
+}
+
+// observe reports a statement that has ended.
+func (d *DB) observe(ctx context.Context, s Statement) {
+	storage.ReadsOf(ctx).Note(storage.ReadStatement{Lookup: s.Lookup, Shard: s.Shard, Keys: s.Keys, Rows: s.Rows, Took: s.Took, Err: s.Err})
+	d.cfg.OnStatement(ctx, s)
 }
 
 type querier interface {
 	QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error)
 }
 
-func scan(ctx context.Context, pool querier, text string, args []any, each func(*sql.Rows) error) error {
-	read := 0
-	defer func() { storage.ReadsOf(ctx).Note(read) }()
+// scan calls each for every row that a SELECT returns, and counts them.
+func scan(ctx context.Context, pool querier, text string, args []any, each func(*sql.Rows) error) (read int, err error) {
 	rows, err := pool.QueryContext(ctx, text, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer rows.Close()
 	for ; rows.Next(); read++ {
 		if err := each(rows); err != nil {
-			return err
+			return read, err
 		}
 	}
-	return rows.Err()
+	return read, rows.Err()
 }
 
 // Arguments turns ids into what database/sql takes.

@@ -19,11 +19,12 @@ func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, e
 		return t.Read(len(owners), text, args, each)
 	}
 	began := time.Now()
-	err := scan(t.ctx, t.tx, text+" NOWAIT", args, each)
+	rows, err := scan(t.ctx, t.tx, text+" NOWAIT", args, each)
 	if !isMySQLError(err, 3572) { // a row is locked
-		t.observe(len(owners), began, err, text, args)
+		t.observe(len(owners), rows, began, err, text, args)
 		return err
 	}
+	storage.ReadsOf(t.ctx).Note(storage.ReadStatement{Lookup: t.what, Shard: t.Shard, Keys: len(owners), Took: time.Since(began), Err: err})
 	for _, owner := range owners {
 		if err := t.Read(1, one, []any{int64(owner)}, func(*sql.Rows) error { return nil }); err != nil {
 			return err

@@ -81,8 +81,7 @@ func (t *Tx) holdBuckets() error {
 	var epoch int64
 	began := time.Now()
 	err := t.tx.QueryRowContext(t.ctx, sqlEpoch).Scan(&epoch)
-	storage.ReadsOf(t.ctx).Note(1)
-	t.observe(1, began, err, sqlEpoch, nil)
+	t.observe(1, 1, began, err, sqlEpoch, nil)
 	if err == nil && epoch != t.assigned.Epoch(t.Shard) {
 		err = errEpoch
 	}

@@ -166,8 +166,8 @@ func pause(ctx context.Context, try int) bool {
 // Read runs a SELECT of the transaction.
 func (t *Tx) Read(keys int, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
-	err := scan(t.ctx, t.tx, text, args, each)
-	t.observe(keys, began, err, text, args)
+	rows, err := scan(t.ctx, t.tx, text, args, each)
+	t.observe(keys, rows, began, err, text, args)
 	return err
 }
 
@@ -175,8 +175,7 @@ func (t *Tx) Read(keys int, text string, args []any, each func(*sql.Rows) error)
 func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	began := time.Now()
 	result, err := t.tx.ExecContext(t.ctx, text, args...)
-	storage.ReadsOf(t.ctx).Note(0)
-	t.observe(keys, began, err, text, args)
+	t.observe(keys, 0, began, err, text, args)
 	if err != nil {
 		return 0, err
 	}
@@ -184,6 +183,6 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	return int(n), err
 }
 
-func (t *Tx) observe(keys int, began time.Time, err error, text string, args []any) {
-	t.DB.cfg.OnStatement(t.ctx, Statement{t.what, t.Shard, keys, time.Since(began), err, text, args})
+func (t *Tx) observe(keys, rows int, began time.Time, err error, text string, args []any) {
+	t.DB.observe(t.ctx, Statement{t.what, t.Shard, keys, rows, time.Since(began), err, text, args})
 }
