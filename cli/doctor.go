@@ -78,7 +78,8 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all
 	usable = err == nil
 	_, unread := c.trustedDocuments(ctx, nil)
 	wrong := 0
-	for _, err := range []error{err, c.check(), c.checkFeed(settings), c.Settings.Check(), unread} {
+	_, mistraced := c.tracing()
+	for _, err := range []error{err, c.check(), c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
 		if err != nil {
 			all.Fail("settings", "", err.Error(), mend)
 			wrong++

@@ -47,6 +47,8 @@ type ServeCmd struct {
 	ConsistencyWait time.Duration `group:"requests" default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	GCPercent       int           `group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
+	OTLPEndpoint    string        `group:"process" name:"otlp-endpoint" env:"KITH_OTLP_ENDPOINT" placeholder:"URL" help:"Send traces to this collector by OTLP over HTTP, such as http://localhost:4318. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none."`
+	TraceRatio      *float64      `group:"process" name:"trace-ratio" env:"KITH_TRACE_RATIO" placeholder:"RATIO" help:"Which part of the requests is traced, from 0 to 1, if their traceparent does not say. Default: what OTEL_TRACES_SAMPLER says, else 1."`
 	CacheBytes      uint64        `group:"process" default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
 	FeedMemory      uint64        `group:"feeds" default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
 	Feed            string        `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
@@ -75,6 +77,11 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	if err := errors.Join(c.check(), c.checkFeed(settings)); err != nil {
 		return err
 	}
+	spans, err := c.openTraces(ctx, settings, logger)
+	if err != nil {
+		return err
+	}
+	defer c.closeTraces(ctx, spans)()
 	c.tuneGC()
 	documents, err := c.trustedDocuments(ctx, nil)
 	if err != nil {
@@ -122,7 +129,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 			return Misset("store", fmt.Errorf("load the demo graph: %w", err))
 		}
 	}
-	g := &parts{store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
+	g := &parts{traces: spans, store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
 	defer g.close()
 	if err := c.open(ctx, settings, g); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"kith/deployment"
 	"kith/examples"
 	"kith/gateway"
+	"kith/gateway/traces"
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -52,6 +53,7 @@ type parts struct {
 	feeds       *social.Feeds
 	activity    *accounts.Activity
 	documents   *trusted.Documents
+	traces      *traces.Traces
 	registry    *prometheus.Registry
 	logger      *slog.Logger
 
@@ -227,6 +229,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Consistency:    p.tokens,
 		Checks:         p.checks(),
 		Metrics:        gateway.NewMetrics(p.registry),
+		Traces:         p.traces,
 		Gatherer:       p.registry,
 		Web:            web.Handler(c.pages(p, schema.Schema().Description)),
 		Logger:         p.logger,

@@ -34,6 +34,9 @@ func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handl
 					slog.String("name", apierr.Shortened(x.name, 100)),
 					slog.String("outcome", string(x.outcome)))
 			}
+			if id := x.span.TraceID(); id != "" {
+				attrs = append(attrs, slog.String("trace_id", id))
+			}
 			if x.parts > 0 {
 				attrs = append(attrs, slog.Int("parts", x.parts))
 			}

@@ -28,6 +28,7 @@ type batched struct {
 	op       *graphql.OperationContext
 	document *document
 	name     string
+	cost     uint64
 	errs     gqlerror.List // why it is not executed
 }
 
@@ -96,7 +97,7 @@ func (t transport) batch(parent context.Context, r *http.Request, raw received, 
 	ctx := withDeadline(parent, time.Now().Add(t.timeout))
 	defer ctx.end()
 	a.exchange.operation = operationBatch
-	operations, cost, busyAlready := t.createAll(ctx, all, &a.exchange.permit)
+	operations, cost, busyAlready := t.createAll(ctx, all, a.exchange)
 	if busyAlready || cost > costlyFrom && !a.exchange.permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return
@@ -125,14 +126,17 @@ func (t transport) batch(parent context.Context, r *http.Request, raw received, 
 }
 
 // createAll makes the operations of a batch and adds their costs up. It gives up if there is too much work already.
-func (t transport) createAll(ctx context.Context, all []*graphql.RawParams, permit *permit) (operations []batched, cost uint64, busy bool) {
+func (t transport) createAll(ctx context.Context, all []*graphql.RawParams, x *exchange) (operations []batched, cost uint64, busy bool) {
 	for _, params := range all {
-		if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !permit.work(ctx) {
+		if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !x.permit.work(ctx) {
 			return nil, 0, true
 		}
 		one := batched{name: params.OperationName}
 		var own uint64
+		planned := x.span.Planning()
 		one.op, one.document, own, one.errs = t.operations.create(ctx, params)
+		planned(wasKnown(one.op))
+		one.cost = own
 		if one.errs == nil {
 			one.name = one.op.Operation.Name
 			if one.op.Operation.Operation == ast.Subscription {
@@ -158,7 +162,9 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 				refused++
 			}
 		} else {
-			prepared := t.perRequest(countingReads(ctx, one.op))
+			span := x.span.Child()
+			describe(span, one.op, one.cost)
+			prepared := t.perRequest(countingReads(ctx, one.op, span))
 			if one.document != nil {
 				prepared = selections.With(prepared, &one.document.memo)
 			}
@@ -166,6 +172,8 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 			response = t.fitting(response, data)
 			data += len(response.Data)
 			how = outcomeOf(prepared, response)
+			span.Outcome(string(how), how.isFailure())
+			span.End()
 		}
 		done[i] = executed{name: one.name, outcome: how, took: time.Since(began), isTrusted: one.op != nil && t.operations.documents.trusted.Has(one.op.RawQuery)}
 		if one.op != nil && one.op.Operation != nil {

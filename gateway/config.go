@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/gateway/traces"
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
 	"kith/graph/limits"
@@ -104,6 +105,9 @@ type Config struct {
 
 	// Metrics counts requests. Defaults to none.
 	Metrics *Metrics
+
+	// Traces makes spans of operations. Defaults to none.
+	Traces *traces.Traces
 
 	// Gatherer is what /metrics shows, see [Config.Admin]. Defaults to none.
 	Gatherer prometheus.Gatherer

@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"kith/gateway/traces"
 	"kith/graph/limits"
 	"kith/storage"
 )
@@ -24,9 +25,12 @@ func asksCost(op *graphql.OperationContext) bool {
 	return asks
 }
 
-// countingReads is a context that counts what is read for an operation, if its request asks what it costs.
-func countingReads(ctx context.Context, op *graphql.OperationContext) context.Context {
-	if asksCost(op) {
+// countingReads is a context that counts what is read for an operation, if it is traced or its request asks what it costs.
+func countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
+	switch {
+	case span != nil:
+		return span.Reading(ctx)
+	case asksCost(op):
 		ctx, _ = storage.CountReads(ctx)
 	}
 	return ctx

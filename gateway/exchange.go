@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
+
+	"kith/gateway/traces"
 )
 
 // exchange is the state of one request and its answer. The handlers on
@@ -24,6 +26,8 @@ type exchange struct {
 	parts     int       // deferred fragments that were executed
 
 	batch []executed // the operations of a batch
+
+	span *traces.Span // nil: it is not traced
 
 	patience time.Duration // of the caller; 0: it waits at least as long as the gateway works
 

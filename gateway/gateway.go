@@ -60,7 +60,8 @@ func endpoint(cfg Config, open *connections) http.Handler {
 	var h http.Handler = newServer(cfg, origins, open)
 	h = cfg.Identify(h)
 	h = origins.handler(h)
-	return cfg.Metrics.counted(h)
+	h = cfg.Metrics.counted(h)
+	return traced(cfg.Traces, h)
 }
 
 // compressed compresses long answers, except for WebSockets, which take over the

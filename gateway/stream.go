@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/gateway/traces"
 	"kith/graph/apierr"
 	"kith/graph/limits"
 	"kith/graph/subscription"
@@ -29,6 +30,7 @@ type streams struct {
 	refusals    *refusals
 	limit       *limits.Extension
 	metrics     *Metrics
+	traces      *traces.Traces
 	logger      *slog.Logger
 }
 
@@ -44,6 +46,7 @@ func newStreams(cfg Config, open *connections, limit *limits.Extension) *streams
 		recover:       recoverFunc(cfg.Logger),
 		connections:   open,
 		metrics:       cfg.Metrics,
+		traces:        cfg.Traces,
 		logger:        cfg.Logger,
 	}
 }
@@ -113,7 +116,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 		ctx = graphql.WithFieldContext(ctx, &own) // or the paths of errors would lack the field
 	}
 	for {
-		e, response, how := s.next(ctx, on, responses, false)
+		e, response, how := s.next(ctx, on, responses, false, nil)
 		gone := response != nil && to.next(response) != nil
 		e.turn.sent()
 		switch {
@@ -148,13 +151,33 @@ func (s *streams) dispatch(ctx context.Context, exec graphql.GraphExecutor, op *
 
 // runOnce executes a query or a mutation.
 func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *slot, to sink) outcome {
+	span := s.spanOf(ctx, op)
 	responses, ctx := exec.DispatchOperation(ctx, op)
-	e, response, how := s.next(ctx, on, s.admitted(op, responses), true)
+	e, response, how := s.next(ctx, on, s.admitted(op, responses), true, span)
 	defer e.turn.sent()
+	span.Outcome(string(how), how.isFailure())
+	if x := exchangeOf(ctx); x.span == nil { // else the request ends it
+		span.End()
+	}
 	if ctx.Err() != nil || to.next(response) != nil {
 		return outcomeCanceled
 	}
 	return how
+}
+
+// spanOf is the span of a query or a mutation: that of its request, or on a WebSocket one of its own, which is a part of what
+// the handshake was a part of.
+func (s *streams) spanOf(ctx context.Context, op *graphql.OperationContext) *traces.Span {
+	x := exchangeOf(ctx)
+	if x.stream == nil || x.stream.transport != transportWebSocket {
+		return x.span
+	}
+	span := s.traces.Request(op.Headers)
+	if span != nil {
+		cost, _ := s.limit.Cost(op)
+		describe(span, op, cost)
+	}
+	return span
 }
 
 // admitted has a query or a mutation admitted as those of plain HTTP are, once it has its turn.
@@ -175,7 +198,7 @@ func (s *streams) admitted(op *graphql.OperationContext, responses graphql.Respo
 
 // next has the next answer made. Without one it is nil, except for an operation
 // that has exactly one. The event's turn is over when the answer has been sent.
-func (s *streams) next(ctx context.Context, on *slot, responses graphql.ResponseHandler, one bool) (*event, *graphql.Response, outcome) {
+func (s *streams) next(ctx context.Context, on *slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, outcome) {
 	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), on, s.timeout)
 	done := false
 	defer func() {
@@ -188,7 +211,7 @@ func (s *streams) next(ctx context.Context, on *slot, responses graphql.Response
 		e.start() // it has been asked for already
 		e.begin()
 	}
-	response := responses(s.perRequest(countingReads(e, graphql.GetOperationContext(ctx))))
+	response := responses(s.perRequest(countingReads(e, graphql.GetOperationContext(ctx), span)))
 	if response == nil && one {
 		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(e))}}
 	}

@@ -134,7 +134,9 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		return
 	}
 	byID := params.Query == ""
+	planned := a.exchange.span.Planning()
 	op, document, cost, errs := t.operations.create(ctx, params)
+	planned(wasKnown(op))
 	a.exchange.name = params.OperationName
 	if errs != nil && streaming {
 		permit.end()
@@ -148,7 +150,11 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 	a.exchange.operation = string(op.Operation.Operation)
 	a.exchange.name = op.Operation.Name
 	a.exchange.isTrusted = t.operations.documents.trusted.Has(op.RawQuery)
+	describe(a.exchange.span, op, cost)
 	live := op.Operation.Operation == ast.Subscription
+	if live {
+		a.exchange.span = nil
+	}
 	switch {
 	case live && !streaming && !acceptsStream(r):
 		a.refuse(http.StatusBadRequest, apierr.BadInput("subscriptions need a WebSocket, or the header Accept: %s", mediaStream))
@@ -162,7 +168,7 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		t.stream(r, exec, op, nil, a)
 		return
 	}
-	prepared := t.perRequest(countingReads(ctx, op))
+	prepared := t.perRequest(countingReads(ctx, op, a.exchange.span))
 	if cost > costlyFrom && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return

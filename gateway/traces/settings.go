@@ -1,0 +1,136 @@
+package traces
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// Settings are where spans go, and which are made.
+type Settings struct {
+	Endpoint string  // the address that spans are posted to; "": traces are off
+	Ratio    float64 // of the operations whose callers do not say whether they are sampled
+}
+
+// The variables of OpenTelemetry that Kith itself reads. Its library reads those of headers, certificates, compression,
+// time limits and of the queue.
+const (
+	varDisabled  = "OTEL_SDK_DISABLED"
+	varExporter  = "OTEL_TRACES_EXPORTER"
+	varEndpoint  = "OTEL_EXPORTER_OTLP_ENDPOINT"
+	varTraces    = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+	varSampler   = "OTEL_TRACES_SAMPLER"
+	varArgument  = "OTEL_TRACES_SAMPLER_ARG"
+	pathOfTraces = "/v1/traces"
+)
+
+// ErrEndpoint and ErrRatio are the errors of a setting that is not a variable of OpenTelemetry.
+var (
+	ErrEndpoint = errors.New("it has to be the address of a collector, such as http://localhost:4318")
+	ErrRatio    = errors.New("it has to be between 0 and 1")
+)
+
+// Read finds the settings: endpoint and ratio if they are set, else what the variables of OpenTelemetry say. A ratio below 0
+// is not set.
+func Read(endpoint string, ratio float64, env func(string) string) (Settings, error) {
+	s := Settings{Ratio: ratio}
+	switch {
+	case ratio > 1 || math.IsNaN(ratio):
+		return s, ErrRatio
+	case endpoint != "":
+		base, ok := address(endpoint)
+		if !ok {
+			return s, ErrEndpoint
+		}
+		s.Endpoint = base + pathOfTraces
+	case env(varDisabled) == "true", env(varExporter) == "none":
+		return s, nil
+	case env(varTraces) != "":
+		if _, ok := address(env(varTraces)); !ok {
+			return s, fmt.Errorf("%s: %w", varTraces, ErrEndpoint)
+		}
+		s.Endpoint = env(varTraces)
+	case env(varEndpoint) != "":
+		base, ok := address(env(varEndpoint))
+		if !ok {
+			return s, fmt.Errorf("%s: %w", varEndpoint, ErrEndpoint)
+		}
+		s.Endpoint = base + pathOfTraces
+	default:
+		return s, nil
+	}
+	if err := check(env); err != nil {
+		return s, err
+	}
+	if ratio < 0 {
+		var err error
+		if s.Ratio, err = ratioOf(env(varSampler), env(varArgument)); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// address is the address of a collector, without a slash at its end.
+func address(text string) (string, bool) {
+	u, err := url.Parse(text)
+	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
+	return strings.TrimRight(text, "/"), ok
+}
+
+// check refuses variables that the library would log and pass over.
+func check(env func(string) string) error {
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		if value := env(name); value != "" && value != "http/protobuf" {
+			return fmt.Errorf("%s: Kith speaks http/protobuf only, not %q", name, value)
+		}
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"} {
+		for pair := range strings.SplitSeq(env(name), ",") {
+			key, value, ok := strings.Cut(pair, "=")
+			if _, err := url.PathUnescape(value); strings.TrimSpace(pair) != "" && (!ok || strings.TrimSpace(key) == "" || err != nil) {
+				return fmt.Errorf("%s: it has to be name=value,name=value", name) // it may hold secrets
+			}
+		}
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "OTEL_EXPORTER_OTLP_TIMEOUT", "OTEL_BSP_SCHEDULE_DELAY", "OTEL_BSP_EXPORT_TIMEOUT", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"} {
+		if n, err := strconv.Atoi(env(name)); env(name) != "" && (err != nil || n <= 0) {
+			return fmt.Errorf("%s: it has to be a number greater than 0", name)
+		}
+	}
+	return nil
+}
+
+var samplers = []string{"", "always_on", "always_off", "traceidratio", "parentbased_always_on", "parentbased_always_off", "parentbased_traceidratio"}
+
+// ratioOf is the ratio that OTEL_TRACES_SAMPLER means. The decision of a caller counts in any case.
+func ratioOf(sampler, argument string) (float64, error) {
+	if !slices.Contains(samplers, sampler) {
+		return 0, fmt.Errorf("%s: %q is none of %s", varSampler, sampler, strings.Join(samplers[1:], ", "))
+	}
+	switch {
+	case strings.HasSuffix(sampler, "always_off"):
+		return 0, nil
+	case strings.HasSuffix(sampler, "traceidratio") && argument != "":
+		ratio, err := strconv.ParseFloat(argument, 64)
+		if err != nil || !(ratio >= 0 && ratio <= 1) {
+			return 0, fmt.Errorf("%s: %w", varArgument, ErrRatio)
+		}
+		return ratio, nil
+	}
+	return 1, nil
+}
+
+func (s Settings) sampler() sdk.Sampler { return sdk.TraceIDRatioBased(s.Ratio) }
+
+// FromEnvironment is [Read] with the variables of this process.
+func FromEnvironment(endpoint string, ratio float64) (Settings, error) {
+	return Read(endpoint, ratio, os.Getenv)
+}

@@ -1,0 +1,222 @@
+package traces
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"kith/storage"
+)
+
+// A Span is that of a request or of an operation of a list. All methods of nil do nothing: so are those that are not sampled.
+type Span struct {
+	traces *Traces
+	ctx    context.Context //nolint:containedctx // what the library makes children by
+	span   trace.Span
+	began  time.Time
+	reads  *storage.Reads
+}
+
+// Request begins the span of a request with such headers; nil if it is not sampled. Traceparent and tracestate say what it
+// is a part of, and whether it is sampled; baggage is not read.
+func (t *Traces) Request(h http.Header) *Span {
+	if t == nil {
+		return nil
+	}
+	parent := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(h))
+	return t.begin(parent, "request", trace.SpanKindServer)
+}
+
+func (t *Traces) begin(parent context.Context, name string, kind trace.SpanKind) *Span {
+	began := time.Now()
+	ctx, span := t.tracer.Start(parent, name, trace.WithTimestamp(began), trace.WithSpanKind(kind))
+	if !span.IsRecording() {
+		return nil
+	}
+	return &Span{traces: t, ctx: ctx, span: span, began: began}
+}
+
+// Child begins the span of one operation of a list.
+func (s *Span) Child() *Span {
+	if s == nil {
+		return nil
+	}
+	return s.traces.begin(s.ctx, "operation", trace.SpanKindInternal)
+}
+
+// TraceID is the id of the trace, 32 hexadecimal digits; "" of nil.
+func (s *Span) TraceID() string {
+	if s == nil {
+		return ""
+	}
+	return s.span.SpanContext().TraceID().String()
+}
+
+// Operation describes a GraphQL operation.
+type Operation struct {
+	Type string // query, mutation or subscription; the span's name
+	Name string // as the client says, short
+	Text string // of the document, of which only the hash is told
+	Cost uint64 // by the limit
+}
+
+// Operation says what is executed.
+func (s *Span) Operation(o Operation) {
+	if s == nil {
+		return
+	}
+	s.span.SetName(o.Type)
+	s.span.SetAttributes(attribute.String("graphql.operation.type", o.Type), attribute.Int64("kith.cost", int64(o.Cost)))
+	if o.Name != "" {
+		s.span.SetAttributes(attribute.String("graphql.operation.name", o.Name))
+	}
+	if o.Text != "" {
+		hash := sha256.Sum256([]byte(o.Text))
+		s.span.SetAttributes(attribute.String("graphql.document.hash", "sha256:"+hex.EncodeToString(hash[:])))
+	}
+}
+
+// Planning begins to parse, to check and to plan a document, and returns what to call at its end; known says that this had
+// been done before.
+func (s *Span) Planning() (end func(known bool)) {
+	if s == nil {
+		return func(bool) {}
+	}
+	began := time.Now()
+	return func(known bool) {
+		_, span := s.traces.tracer.Start(s.ctx, "plan", trace.WithTimestamp(began), trace.WithAttributes(attribute.Bool("kith.document.known", known)))
+		span.End()
+	}
+}
+
+// Reading has noted what is read under a context.
+func (s *Span) Reading(ctx context.Context) context.Context {
+	if s != nil {
+		ctx, s.reads = storage.LogReads(ctx)
+	}
+	return ctx
+}
+
+// Request describes the request over HTTP.
+type Request struct {
+	ID, Method, Path string
+	Status           int
+}
+
+// HTTP says how the operation was asked for and answered over HTTP.
+func (s *Span) HTTP(r Request) {
+	if s != nil {
+		s.span.SetAttributes(attribute.String("kith.request_id", r.ID), attribute.String("http.request.method", r.Method),
+			attribute.String("url.path", r.Path), attribute.Int("http.response.status_code", r.Status))
+	}
+}
+
+// Named names the span of what is no single operation.
+func (s *Span) Named(name string) {
+	if s != nil {
+		s.span.SetName(name)
+	}
+}
+
+// Outcome says how the operation ended, if that is known, and whether that is a failure.
+func (s *Span) Outcome(outcome string, failed bool) {
+	if s == nil || outcome == "" {
+		return
+	}
+	s.span.SetAttributes(attribute.String("kith.outcome", outcome))
+	if failed {
+		s.span.SetStatus(codes.Error, "")
+		s.span.SetAttributes(attribute.String("error.type", outcome))
+	}
+}
+
+// End ends the span, after the spans of what was read.
+func (s *Span) End() {
+	if s == nil {
+		return
+	}
+	if s.reads != nil {
+		s.told(s.reads)
+	}
+	s.span.End()
+}
+
+// told makes spans of what was read.
+func (s *Span) told(reads *storage.Reads) {
+	now := time.Now()
+	statements, rows := reads.Totals()
+	memory, redis := reads.Hits()
+	log := reads.Log()
+	s.span.SetAttributes(attribute.Int64("kith.statements", statements), attribute.Int64("kith.rows", rows),
+		attribute.Int64("kith.hits.memory", memory), attribute.Int64("kith.hits.redis", redis))
+	if log.LeftOut > 0 {
+		s.span.SetAttributes(attribute.Int("kith.spans.left_out", log.LeftOut))
+	}
+	of := make([][]storage.ReadStatement, len(log.Bundles))
+	for _, one := range log.Statements {
+		if one.Bundle < 0 {
+			s.statement(s.ctx, one)
+		} else {
+			of[one.Bundle] = append(of[one.Bundle], one)
+		}
+	}
+	for i, b := range log.Bundles {
+		s.lookUp(b, of[i], now)
+	}
+}
+
+// lookUp makes the span of look-ups that were asked for together. One that is still being read ends now.
+func (s *Span) lookUp(b storage.ReadBundle, statements []storage.ReadStatement, now time.Time) {
+	kinds, keys, all := make([]string, len(b.Asked)), make([]int, len(b.Asked)), 0
+	for i, a := range b.Asked {
+		kinds[i], keys[i] = a.Kind, a.Keys
+		all += a.Keys
+	}
+	var shards []int
+	rows := 0
+	for _, one := range statements {
+		rows += one.Rows
+		if at, found := slices.BinarySearch(shards, one.Shard); !found {
+			shards = slices.Insert(shards, at, one.Shard)
+		}
+	}
+	ctx, span := s.traces.tracer.Start(s.ctx, "look-up "+strings.Join(kinds, " "), trace.WithTimestamp(b.Began), trace.WithAttributes(
+		attribute.StringSlice("kith.lookup.kinds", kinds), attribute.IntSlice("kith.lookup.keys", keys), attribute.Int("kith.keys", all),
+		attribute.Int("kith.hits.memory", b.Memory), attribute.Int("kith.hits.redis", b.Redis),
+		attribute.IntSlice("kith.shards", shards), attribute.Int("kith.rows", rows)))
+	for _, one := range statements {
+		s.statement(ctx, one)
+	}
+	if b.Ended.IsZero() {
+		b.Ended = now
+	}
+	span.End(trace.WithTimestamp(b.Ended))
+}
+
+// statement makes the span of a statement. It has neither text nor arguments, and of an error only its class: all
+// of these can tell of users.
+func (s *Span) statement(parent context.Context, one storage.ReadStatement) {
+	_, span := s.traces.tracer.Start(parent, "sql "+one.Lookup, trace.WithTimestamp(one.Ended.Add(-one.Took)), trace.WithSpanKind(trace.SpanKindClient),
+		trace.WithAttributes(s.traces.database, attribute.String("db.query.summary", one.Lookup), attribute.String("db.namespace", "shard"+strconv.Itoa(one.Shard)),
+			attribute.Int("kith.shard", one.Shard), attribute.Int("kith.keys", one.Keys), attribute.Int("db.response.returned_rows", one.Rows)))
+	if one.Err != nil {
+		span.SetStatus(codes.Error, "")
+		class := "_OTHER"
+		if errors.Is(one.Err, storage.ErrUnavailable) {
+			class = "unavailable"
+		}
+		span.SetAttributes(attribute.String("error.type", class))
+	}
+	span.End(trace.WithTimestamp(one.Ended))
+}

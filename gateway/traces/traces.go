@@ -1,0 +1,95 @@
+// Package traces makes OpenTelemetry spans of operations, and sends them to a collector by OTLP over HTTP.
+//
+// An operation has one span of the kind server; below it are what it took to parse and plan it, each bundle of look-ups, and
+// below these their statements of SQL. Only the first is made while the operation runs. The others are made at its end from
+// what [kith/storage.Reads] has noted, so that the parts of the gateway below this one know nothing of spans, and an
+// operation that is not sampled costs next to nothing. docs/adr/0050 has the reasons.
+package traces
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config is where spans go.
+type Config struct {
+	Settings
+	Version  string // of the program
+	Database string // "mysql" or "sqlite"
+	Logger   *slog.Logger
+}
+
+// Traces makes and sends spans. Nil makes none.
+type Traces struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	database attribute.KeyValue
+}
+
+// Open begins to send spans; it returns nil if they are off. It connects to nothing: a collector may come later. What cannot be
+// sent is dropped, from a queue of [QueuedSpans].
+func Open(ctx context.Context, cfg Config) (*Traces, error) {
+	if cfg.Endpoint == "" {
+		return nil, nil
+	}
+	client, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(cfg.Endpoint))
+	if err != nil {
+		return nil, err
+	}
+	about, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", "kith"), attribute.String("service.version", cfg.Version)),
+		resource.WithFromEnv()) // the later counts: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
+	if err != nil {
+		return nil, err
+	}
+	sending := &reporting{SpanExporter: client, logger: cfg.Logger}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(sending.failed))
+	provider := sdk.NewTracerProvider(
+		sdk.WithBatcher(sending, sdk.WithMaxQueueSize(QueuedSpans)),
+		sdk.WithSampler(sdk.ParentBased(cfg.sampler())),
+		sdk.WithResource(about))
+	return &Traces{provider, provider.Tracer("kith"), attribute.String("db.system.name", cfg.Database)}, nil
+}
+
+// QueuedSpans is how many spans wait to be sent at most, some 4 MB; the next are dropped.
+const QueuedSpans = 4096
+
+// Close sends what is left, within the context's time.
+func (t *Traces) Close(ctx context.Context) {
+	if t != nil {
+		_ = t.provider.Shutdown(ctx) // failures are reported as they come
+	}
+}
+
+// reporting is an exporter that logs the first of several failures, and that it works again.
+type reporting struct {
+	sdk.SpanExporter
+	logger  *slog.Logger
+	failing atomic.Bool
+}
+
+// ExportSpans implements [sdk.SpanExporter].
+func (r *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	if err := r.SpanExporter.ExportSpans(ctx, spans); err != nil {
+		r.failed(err)
+	} else if r.failing.Swap(false) {
+		r.logger.Info("traces are sent again")
+	}
+	return nil // it is reported
+}
+
+func (r *reporting) failed(err error) {
+	if !r.failing.Swap(true) && !errors.Is(err, context.Canceled) {
+		r.logger.Warn("traces cannot be sent, and are dropped until they can", "error", err)
+	}
+}
