@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"kith/accounts"
 	"kith/bench"
 	"kith/gateway"
+	"kith/gateway/traces"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
@@ -52,6 +54,31 @@ func BenchmarkHandlerWarm(b *testing.B) {
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
 	b.Cleanup(cache.Close)
 	askAll(b, handlerOver(b, store, cache), graph)
+}
+
+// BenchmarkHandlerTraced is [BenchmarkHandlerWarm] with traces: of one request of a hundred, and of all. A collector takes them.
+func BenchmarkHandlerTraced(b *testing.B) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
+	b.Cleanup(collector.Close)
+	graph := bench.NewGraph(2_000, 42)
+	store := fill(b, memory.New(), graph)
+	for name, ratio := range map[string]float64{"ratio=0.01": .01, "ratio=1": 1} {
+		b.Run(name, func(b *testing.B) {
+			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
+			b.Cleanup(cache.Close)
+			settings, err := traces.Read(collector.URL, ratio, func(string) string { return "" })
+			if err != nil {
+				b.Fatal(err)
+			}
+			cfg := configOf(b, store, cache, nil)
+			cfg.Traces, err = traces.Open(b.Context(), traces.Config{Settings: settings, Logger: cfg.Logger})
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() { cfg.Traces.Close(context.WithoutCancel(b.Context())) })
+			askAll(b, gateway.New(cfg), graph)
+		})
+	}
 }
 
 // BenchmarkHandlerSQLite is [BenchmarkHandler] over a store of SQL.

@@ -126,6 +126,10 @@ func (r *Reads) Begin(ctx context.Context, b *Bundle) (reading context.Context, 
 	if r == nil || r.log == nil {
 		return ctx, r, func() {}
 	}
+	return r.begin(ctx, b) // apart, since the variables of its closure are on the heap from its first line
+}
+
+func (r *Reads) begin(ctx context.Context, b *Bundle) (reading context.Context, of *Reads, end func()) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	if len(r.log.Bundles) == MaxReadBundles {

@@ -1,0 +1,216 @@
+package program_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"kith/internal/kithtest"
+)
+
+// A receiver takes spans by OTLP over HTTP.
+type receiver struct {
+	*httptest.Server
+
+	mu       sync.Mutex
+	spans    []*otlp.Span
+	services []string // of each message
+	keys     []string
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (c *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	var message collector.ExportTraceServiceRequest
+	if err != nil || r.URL.Path != "/v1/traces" || r.Header.Get("Content-Type") != "application/x-protobuf" || proto.Unmarshal(body, &message) != nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.keys = append(c.keys, r.Header.Get("X-Key"))
+	for _, of := range message.ResourceSpans {
+		c.services = append(c.services, text(of.Resource.Attributes, "service.name"))
+		for _, scope := range of.ScopeSpans {
+			c.spans = append(c.spans, scope.Spans...)
+		}
+	}
+}
+
+// of are the spans of a trace, in the order of their ends.
+func (c *receiver) of(traceID string) (spans []*otlp.Span) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.spans {
+		if hex.EncodeToString(s.TraceId) == traceID {
+			spans = append(spans, s)
+		}
+	}
+	return spans
+}
+
+func attribute(all []*common.KeyValue, key string) *common.AnyValue {
+	for _, a := range all {
+		if a.Key == key {
+			return a.Value
+		}
+	}
+	return nil
+}
+
+func text(all []*common.KeyValue, key string) string { return attribute(all, key).GetStringValue() }
+func number(s *otlp.Span, key string) int64          { return attribute(s.Attributes, key).GetIntValue() }
+
+func numbers(s *otlp.Span, key string) (list []int64) {
+	for _, v := range attribute(s.Attributes, key).GetArrayValue().GetValues() {
+		list = append(list, v.GetIntValue())
+	}
+	return list
+}
+
+// traced asks a query as a part of a trace.
+func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled bool) {
+	t.Helper()
+	r, _ := http.NewRequest(http.MethodPost, g.URL+"/graphql", strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	flags := "00"
+	if sampled {
+		flags = "01"
+	}
+	r.Header.Set("Traceparent", "00-"+traceID+"-"+caller+"-"+flags)
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if got, _ := io.ReadAll(answer.Body); answer.StatusCode != http.StatusOK || strings.Contains(string(got), "errors") {
+		t.Fatalf("%d: %s", answer.StatusCode, got)
+	}
+}
+
+// caller is the span of who asks.
+const caller = "00f067aa0ba902b7"
+
+const tenUsers = `{"query":"query Ten { a: user(id: 1) { name } b: user(id: 2) { name } c: user(id: 3) { name } d: user(id: 4) { name } e: user(id: 5) { name }` +
+	` f: user(id: 6) { name } g: user(id: 7) { name } h: user(id: 8) { name } i: user(id: 9) { name } j: user(id: 10) { name } }"}`
+
+// TestTraces: a collector gets the spans of what was asked and sampled: one of the operation, a part of what its caller does, and
+// below it those of its look-ups and their statements, by shard.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 2)...), "--demo", "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
+		kithtest.Env("OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
+	id := func(n int) string { return fmt.Sprintf("%032x", n) }
+
+	traced(t, g, strings.ReplaceAll(tenUsers, "name", "name followerCount"), id(2), true)
+	traced(t, g, tenUsers, id(3), true)
+	traced(t, g, tenUsers, id(1), false)
+	g.Query(t, "{ __typename }", nil, new(any)) // of no trace, and by the ratio none is begun
+	if end := g.Interrupt(t); end.Code != 0 {   // which sends what is left
+		t.Fatalf("%+v", end)
+	}
+
+	if got := r.of(id(1)); len(got) > 0 {
+		t.Errorf("of a request that is not sampled: %v", got)
+	}
+	if n := len(r.of(id(2))) + len(r.of(id(3))); n != len(r.spans) {
+		t.Errorf("%d spans, %d of them of the two requests: %v", len(r.spans), n, r.spans)
+	}
+	if slices.Contains(r.keys, "") || r.keys[0] != "k 1" || r.services[0] != "social" {
+		t.Errorf("keys %q, services %q", r.keys, r.services)
+	}
+	for n, reads := range map[int]bool{2: true, 3: false} {
+		checkTree(t, r.of(id(n)), reads)
+		if got := strings.Count(g.Stderr(), "trace_id="+id(n)); got != 1 {
+			t.Errorf("trace %d is in %d lines of the log", n, got)
+		}
+	}
+}
+
+// checkTree checks the spans of tenUsers, whose look-up reads from both shards or is answered from memory.
+func checkTree(t *testing.T, spans []*otlp.Span, reads bool) {
+	t.Helper()
+	of := map[string][]*otlp.Span{} // by the first word of the name
+	for _, s := range spans {
+		word, _, _ := strings.Cut(s.Name, " ")
+		of[word] = append(of[word], s)
+	}
+	if len(of["query"]) != 1 || len(of["plan"]) != 1 || len(of["look-up"]) != 1 {
+		t.Fatalf("spans: %v", spans)
+	}
+	query, lookUp := of["query"][0], of["look-up"][0]
+	if hex.EncodeToString(query.ParentSpanId) != caller || query.Kind != otlp.Span_SPAN_KIND_SERVER || number(query, "http.response.status_code") != 200 ||
+		text(query.Attributes, "graphql.operation.name") != "Ten" || text(query.Attributes, "graphql.operation.type") != "query" ||
+		!strings.HasPrefix(text(query.Attributes, "graphql.document.hash"), "sha256:") || text(query.Attributes, "kith.outcome") != "ok" || number(query, "kith.cost") < 10 {
+		t.Errorf("the operation: %v", query)
+	}
+	for _, child := range []*otlp.Span{of["plan"][0], lookUp} {
+		if string(child.ParentSpanId) != string(query.SpanId) || child.StartTimeUnixNano < query.StartTimeUnixNano || child.EndTimeUnixNano > query.EndTimeUnixNano {
+			t.Errorf("a child of the operation %v: %v", query, child)
+		}
+	}
+	var rows int64
+	var shards []int64
+	for _, s := range of["sql"] {
+		if string(s.ParentSpanId) != string(lookUp.SpanId) || text(s.Attributes, "db.system.name") != "sqlite" || s.Kind != otlp.Span_SPAN_KIND_CLIENT {
+			t.Errorf("a statement: %v", s)
+		}
+		rows += number(s, "db.response.returned_rows")
+		shards = append(shards, number(s, "kith.shard"))
+	}
+	slices.Sort(shards)
+	wantRows, wantShards, wantHits := int64(0), []int64(nil), int64(0)
+	if reads {
+		wantRows, wantShards = 10, []int64{0, 1}
+	} else {
+		wantHits = 10
+	}
+	if rows != wantRows || !slices.Equal(shards, wantShards) || !slices.Equal(numbers(lookUp, "kith.shards"), wantShards) ||
+		number(lookUp, "kith.rows") != wantRows || number(query, "kith.rows") != wantRows || number(query, "kith.statements") != int64(len(shards)) ||
+		number(lookUp, "kith.hits.memory") != wantHits || number(query, "kith.hits.memory") != wantHits {
+		t.Errorf("%d rows of shards %v, want %d of %v, and %d hits: %v %v", rows, shards, wantRows, wantShards, wantHits, query, lookUp)
+	}
+}
+
+// TestCollectorIsDown: requests are answered, the log says once that traces cannot be sent, and the program ends.
+func TestCollectorIsDown(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]string{"closed": closedPort(t), "silent": silentPort(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--drain", "1s"), kithtest.Env(
+				"OTEL_EXPORTER_OTLP_ENDPOINT=http://"+address, "OTEL_BSP_SCHEDULE_DELAY=1", "OTEL_EXPORTER_OTLP_TIMEOUT=50"))
+			const says = "traces cannot be sent"
+			for range 20 {
+				g.Query(t, "{ __typename }", nil, new(any))
+			}
+			g.Until(t, "report the failure", func() bool { return strings.Contains(g.Stderr(), says) })
+			for range 20 {
+				g.Query(t, "{ __typename }", nil, new(any))
+			}
+			g.Signal(syscall.SIGTERM)
+			if end := g.Wait(t); end.Code != 0 || strings.Count(end.Stderr, says) != 1 {
+				t.Errorf("%+v", end)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package storage_test
+
+import (
+	"errors"
+	"testing"
+
+	"kith/storage"
+)
+
+func bundleOf(ids ...storage.UserID) *storage.Bundle {
+	b := &storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: ids}}
+	b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: []storage.Pair{{From: 1, To: 2}}}
+	return b
+}
+
+// TestReadsAreLogged: what is noted under the context of a bundle is of that bundle, and counts for the whole operation.
+func TestReadsAreLogged(t *testing.T) {
+	ctx, whole := storage.LogReads(t.Context())
+	storage.ReadsOf(ctx).Note(storage.ReadStatement{Lookup: "states", Rows: 1})
+	reading, of, end := storage.ReadsOf(ctx).Begin(ctx, bundleOf(7, 8))
+	of.InMemory(1)
+	storage.ReadsOf(reading).InRedis(2)
+	failed := errors.New("gone")
+	storage.ReadsOf(reading).Note(storage.ReadStatement{Lookup: "users", Shard: 3, Keys: 2, Rows: 4, Err: failed})
+	if log := whole.Log(); !log.Bundles[0].Ended.IsZero() {
+		t.Error("it has ended already")
+	}
+	end()
+
+	log := whole.Log()
+	if len(log.Bundles) != 1 || len(log.Statements) != 2 || log.LeftOut != 0 {
+		t.Fatalf("%+v", log)
+	}
+	if b := log.Bundles[0]; b.Memory != 1 || b.Redis != 2 || b.Ended.Before(b.Began) || len(b.Asked) != 2 ||
+		b.Asked[0] != (storage.AskedKind{Kind: "users", Keys: 2}) || b.Asked[1] != (storage.AskedKind{Kind: "edges.follower", Keys: 1}) {
+		t.Errorf("%+v", b)
+	}
+	if first, second := log.Statements[0], log.Statements[1]; first.Bundle != -1 || second.Bundle != 0 || second.Shard != 3 || second.Err != failed || second.Ended.IsZero() {
+		t.Errorf("%+v", log.Statements)
+	}
+	if statements, rows := whole.Totals(); statements != 2 || rows != 5 {
+		t.Errorf("%d statements, %d rows", statements, rows)
+	}
+	if memory, redis := whole.Hits(); memory != 1 || redis != 2 {
+		t.Errorf("%d and %d hits", memory, redis)
+	}
+}
+
+// TestLogOfReadsIsBounded: beyond its bounds reads are counted, and not kept.
+func TestLogOfReadsIsBounded(t *testing.T) {
+	ctx, whole := storage.LogReads(t.Context())
+	for range storage.MaxReadBundles + 1 {
+		_, _, end := storage.ReadsOf(ctx).Begin(ctx, bundleOf(1))
+		end()
+	}
+	for range storage.MaxReadStatements + 1 {
+		whole.Note(storage.ReadStatement{})
+	}
+	log := whole.Log()
+	statements, _ := whole.Totals()
+	if len(log.Bundles) != storage.MaxReadBundles || len(log.Statements) != storage.MaxReadStatements || log.LeftOut != 2 || statements != storage.MaxReadStatements+1 {
+		t.Errorf("%d bundles, %d statements, %d left out, %d counted", len(log.Bundles), len(log.Statements), log.LeftOut, statements)
+	}
+}
+
+// TestNobodyAsks: without a log nothing is kept, and nothing is allocated.
+func TestNobodyAsks(t *testing.T) {
+	counting, counted := storage.CountReads(t.Context())
+	b := bundleOf(1)
+	if n := testing.AllocsPerRun(100, func() {
+		for _, r := range []*storage.Reads{nil, counted} {
+			ctx, _, end := r.Begin(counting, b)
+			r.Note(storage.ReadStatement{Rows: 1})
+			r.InMemory(1)
+			r.InRedis(1)
+			if end(); ctx != counting {
+				t.Fatal("another context")
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if log := counted.Log(); log.Bundles != nil || log.Statements != nil {
+		t.Errorf("%+v", log)
+	}
+}
