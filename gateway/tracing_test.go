@@ -1,0 +1,96 @@
+package gateway_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"kith/gateway"
+	"kith/gateway/traces"
+)
+
+// TestSpansWhereverOneAsks: of each operation over plain HTTP, in a list, as a stream and on a WebSocket, and of no subscription.
+func TestSpansWhereverOneAsks(t *testing.T) {
+	var mu sync.Mutex
+	var spans []*otlp.Span
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		var message collector.ExportTraceServiceRequest
+		if body, err := io.ReadAll(r.Body); err != nil || proto.Unmarshal(body, &message) != nil {
+			t.Error("not OTLP")
+		}
+		for _, of := range message.ResourceSpans {
+			for _, scope := range of.ScopeSpans {
+				spans = append(spans, scope.Spans...)
+			}
+		}
+	}))
+	defer receiver.Close()
+	for name, c := range map[string]struct {
+		ask  func(site)
+		want []string // the names of spans behind those of their parents, sorted; ! is an error
+	}{
+		"a query":    {func(s site) { s.query("{ hello }") }, []string{"/query", "query/plan"}},
+		"a mutation": {func(s site) { s.query("mutation { touch }") }, []string{"/mutation", "mutation/plan"}},
+		"a failure":  {func(s site) { s.query(`{ fail(name: "unknown") }`) }, []string{"/query!", "query/plan"}},
+		"refused":    {func(s site) { s.query("{ nonsense }") }, []string{"/request", "request/plan"}},
+		"no GraphQL": {func(s site) { s.post("nonsense") }, []string{"/request"}},
+		"a list": {func(s site) { s.list([]string{operation("{ hello }"), operation("mutation { touch }")}) },
+			[]string{"/batch", "batch/mutation", "batch/plan", "batch/plan", "batch/query"}},
+		"a stream": {func(s site) { s.post(operation("{ hello }"), "Accept", "text/event-stream") }, []string{"/query", "query/plan"}},
+		"a WebSocket": {func(s site) {
+			c := s.joined()
+			c.subscribe("a", "{ hello }")
+			for range 2 { // the answer, and that it is complete
+				if _, err := c.read(); err != nil {
+					t.Error(err)
+				}
+			}
+		}, []string{"/query"}},
+		"health": {func(s site) { s.get("/healthz") }, nil},
+	} {
+		spans = nil
+		settings, err := traces.Read(receiver.URL, 1, func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracer, err := traces.Open(t.Context(), traces.Config{Settings: settings, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := serve(t, gateway.Config{BatchLimit: 2, Schema: newSchema(nil), Traces: tracer})
+		c.ask(s)
+		tracer.Close(context.Background())
+		mu.Lock()
+		if got := namesOf(spans); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		mu.Unlock()
+	}
+}
+
+func namesOf(spans []*otlp.Span) (names []string) {
+	of := map[string]string{}
+	for _, s := range spans {
+		of[string(s.SpanId)] = s.Name
+	}
+	for _, s := range spans {
+		name := of[string(s.ParentSpanId)] + "/" + s.Name
+		if s.Status.GetCode() == otlp.Status_STATUS_CODE_ERROR {
+			name += "!"
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
