@@ -49,8 +49,8 @@ func withCost(ctx context.Context, response *graphql.Response, limit *limits.Ext
 	}
 	cost := map[string]any{"estimated": estimated}
 	if !estimateOnly {
-		statements, rows := reads.Totals()
-		cost["actual"] = map[string]any{"statements": statements, "rows": rows}
+		totals := reads.Totals()
+		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
 	}
 	if response.Extensions == nil {
 		response.Extensions = map[string]any{}

@@ -12,7 +12,7 @@ import (
 // TestCostWhereverOneAsks: by header or extension, of one operation or a list, over plain HTTP, events and WebSockets.
 func TestCostWhereverOneAsks(t *testing.T) {
 	s := serve(t, gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
-		storage.ReadsOf(ctx).Note(storage.ReadStatement{Rows: 5})
+		storage.ReadsOf(ctx).Note(storage.Read{Rows: 5})
 		return "world", nil
 	}})})
 	const want = `"extensions":{"cost":{"actual":{"rows":5,"statements":1},"estimated":1}}`

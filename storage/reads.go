@@ -22,7 +22,7 @@ type Reads struct {
 // ReadLog is what was done for an operation, one by one, in the order in which it began or, for statements, ended.
 type ReadLog struct {
 	Bundles    []ReadBundle
-	Statements []ReadStatement
+	Statements []Read
 	LeftOut    int // bundles and statements beyond what is kept
 }
 
@@ -39,8 +39,8 @@ type AskedKind struct {
 	Keys int
 }
 
-// ReadStatement is a statement that has ended. It has neither the text nor its arguments.
-type ReadStatement struct {
+// A Read is a statement that has ended. It has neither the text nor its arguments.
+type Read struct {
 	Lookup string // what it was for, such as "users" or "edges.following"
 	Shard  int
 	Keys   int // how many keys it asked for, or rows it wrote
@@ -84,7 +84,7 @@ func ReadsOf(ctx context.Context) *Reads {
 }
 
 // Note counts a statement that has just ended.
-func (r *Reads) Note(s ReadStatement) {
+func (r *Reads) Note(s Read) {
 	if r == nil {
 		return
 	}
@@ -143,16 +143,16 @@ func (r *Reads) begin(ctx context.Context, b *Bundle) (reading context.Context, 
 	}
 }
 
-// Totals are the statements and the rows so far.
-func (r *Reads) Totals() (statements, rows int64) {
-	whole := r.operation()
-	return whole.statements.Load(), whole.rows.Load()
+// ReadTotals are what was counted so far.
+type ReadTotals struct {
+	Statements, Rows int64
+	Memory, Redis    int64 // keys that were answered from the gateway's memory, and from Redis
 }
 
-// Hits are the keys so far that were answered from the gateway's memory, and from Redis.
-func (r *Reads) Hits() (memory, redis int64) {
+// Totals are the counts so far.
+func (r *Reads) Totals() ReadTotals {
 	whole := r.operation()
-	return whole.memory.Load(), whole.redis.Load()
+	return ReadTotals{whole.statements.Load(), whole.rows.Load(), whole.memory.Load(), whole.redis.Load()}
 }
 
 // Log is what was noted so far: a read that other requests wait for may go on after the operation. It is empty unless

@@ -155,15 +155,14 @@ func (s *Span) End() {
 // told makes spans of what was read.
 func (s *Span) told(reads *storage.Reads) {
 	now := time.Now()
-	statements, rows := reads.Totals()
-	memory, redis := reads.Hits()
+	totals := reads.Totals()
 	log := reads.Log()
-	s.span.SetAttributes(attribute.Int64("kith.statements", statements), attribute.Int64("kith.rows", rows),
-		attribute.Int64("kith.hits.memory", memory), attribute.Int64("kith.hits.redis", redis))
+	s.span.SetAttributes(attribute.Int64("kith.statements", totals.Statements), attribute.Int64("kith.rows", totals.Rows),
+		attribute.Int64("kith.hits.memory", totals.Memory), attribute.Int64("kith.hits.redis", totals.Redis))
 	if log.LeftOut > 0 {
 		s.span.SetAttributes(attribute.Int("kith.spans.left_out", log.LeftOut))
 	}
-	of := make([][]storage.ReadStatement, len(log.Bundles))
+	of := make([][]storage.Read, len(log.Bundles))
 	for _, one := range log.Statements {
 		if one.Bundle < 0 {
 			s.statement(s.ctx, one)
@@ -177,7 +176,7 @@ func (s *Span) told(reads *storage.Reads) {
 }
 
 // lookUp makes the span of look-ups that were asked for together. One that is still being read ends now.
-func (s *Span) lookUp(b storage.ReadBundle, statements []storage.ReadStatement, now time.Time) {
+func (s *Span) lookUp(b storage.ReadBundle, statements []storage.Read, now time.Time) {
 	kinds, keys, all := make([]string, len(b.Asked)), make([]int, len(b.Asked)), 0
 	for i, a := range b.Asked {
 		kinds[i], keys[i] = a.Kind, a.Keys
@@ -206,7 +205,7 @@ func (s *Span) lookUp(b storage.ReadBundle, statements []storage.ReadStatement, 
 
 // statement makes the span of a statement. It has neither text nor arguments, and of an error only its class: all
 // of these can tell of users.
-func (s *Span) statement(parent context.Context, one storage.ReadStatement) {
+func (s *Span) statement(parent context.Context, one storage.Read) {
 	_, span := s.traces.tracer.Start(parent, "sql "+one.Lookup, trace.WithTimestamp(one.Ended.Add(-one.Took)), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(s.traces.database, attribute.String("db.query.summary", one.Lookup), attribute.String("db.namespace", "shard"+strconv.Itoa(one.Shard)),
 			attribute.Int("kith.shard", one.Shard), attribute.Int("kith.keys", one.Keys), attribute.Int("db.response.returned_rows", one.Rows)))

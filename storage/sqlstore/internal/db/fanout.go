@@ -152,7 +152,7 @@ func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool queri
 
 // observe reports a statement that has ended.
 func (d *DB) observe(ctx context.Context, s Statement) {
-	storage.ReadsOf(ctx).Note(storage.ReadStatement{Lookup: s.Lookup, Shard: s.Shard, Keys: s.Keys, Rows: s.Rows, Took: s.Took, Err: s.Err})
+	storage.ReadsOf(ctx).Note(storage.Read{Lookup: s.Lookup, Shard: s.Shard, Keys: s.Keys, Rows: s.Rows, Took: s.Took, Err: s.Err})
 	d.cfg.OnStatement(ctx, s)
 }
 

@@ -24,7 +24,7 @@ func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, e
 		t.observe(len(owners), rows, began, err, text, args)
 		return err
 	}
-	storage.ReadsOf(t.ctx).Note(storage.ReadStatement{Lookup: t.what, Shard: t.Shard, Keys: len(owners), Took: time.Since(began), Err: err})
+	storage.ReadsOf(t.ctx).Note(storage.Read{Lookup: t.what, Shard: t.Shard, Keys: len(owners), Took: time.Since(began), Err: err})
 	for _, owner := range owners {
 		if err := t.Read(1, one, []any{int64(owner)}, func(*sql.Rows) error { return nil }); err != nil {
 			return err
