@@ -3,6 +3,8 @@ package faults_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,8 +154,11 @@ func TestLongUpgrade(t *testing.T) {
 		n := d.serving(fmt.Sprint("gateway ", i))
 		d.gateways = append(d.gateways, n)
 		n.launch = func(t testing.TB) *life {
-			g := kithtest.Serve(t, before, kithtest.Args(append(d.settings(), "--jwt-secret", secret)...))
-			return &life{Command: g.Command, gateway: g}
+			c := kithtest.Launch(t, before, kithtest.Args(append([]string{"serve", "--addr", "127.0.0.1:0", "--jwt-secret", secret}, d.settings()...)...))
+			announced := regexp.MustCompile(`(?s)  (http://\S+)/healthz .*  (http://\S+)/readyz `) // 0.1.0 has both at one address
+			c.Until(t, "the last release serves", func() bool { return announced.MatchString(c.Stdout()) })
+			at := announced.FindStringSubmatch(c.Stdout())
+			return &life{Command: c, gateway: &kithtest.Gateway{Command: c, URL: at[1], Admin: at[2]}}
 		}
 		n.start(t)
 	}
@@ -188,8 +193,16 @@ func TestLongUpgrade(t *testing.T) {
 // buildOf is what a gateway says it was built from.
 func buildOf(t *testing.T, n *node) string {
 	t.Helper()
-	_, text := n.now.Load().gateway.Get(t, "/metrics")
-	return regexp.MustCompile(`(?m)^kith_build_info.*$`).FindString(text)
+	response, err := http.Get(n.now.Load().gateway.Admin + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?m)^kith_build_info.*$`).FindString(string(text))
 }
 
 // usersFile has users 1 … n.
