@@ -23,7 +23,7 @@ func checked(t *testing.T, program []string, schemas ...string) string {
 	if err := os.Symlink(shared, filepath.Join(at, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"package.json", "eslint.config.mjs", "diff.mjs", "accepted.json"} {
+	for _, name := range []string{"package.json", "eslint.config.mjs", "diff.mjs", "accepted.json", "tada.mjs", "tsconfig.json", "page.ts"} {
 		text, err := os.ReadFile(filepath.Join("check", name))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(at, name), text, 0o600)
@@ -64,6 +64,17 @@ func TestTheSchemaKeepsTheRules(t *testing.T) {
 		if found := checked(t, lint, broken); !strings.Contains(found, rule) {
 			t.Errorf("a type against %s is not found: %s", rule, found)
 		}
+	}
+}
+
+// TestTypesWithoutNull: by graphql-sock, gql.tada makes types of what has @semanticNonNull that are never null.
+func TestTypesWithoutNull(t *testing.T) {
+	_, text := published(t)
+	if found := checked(t, []string{"tada.mjs"}, text); found != "" {
+		t.Error(found)
+	}
+	if found := checked(t, []string{"tada.mjs", "--nullable"}, text); !strings.Contains(found, "is possibly 'null'") {
+		t.Errorf("without the directive the page compiles as well: %s", found)
 	}
 }
 

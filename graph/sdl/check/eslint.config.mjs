@@ -28,7 +28,7 @@ export default [
           suffixes: ["Payload", "Connection", "Edge"],
           types: [
             "PageInfo", "FollowOutcome", "FollowError", "SuggestionExclusions", "NewerPosts", "ListVisibility", "Media",
-            "NewComment", "NewFavorite", "Consistency", "ReconcileStatus", "ReconcileKind", "_Service",
+            "NewComment", "NewFavorite", "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "_Service",
           ],
         },
       }],
