@@ -68,7 +68,7 @@ func complete(ctx context.Context, root *kong.Node, args []string, out io.Writer
 	shell, words := args[0], args[1:]
 	if bench := child(root, words[0]); bench != nil && bench.Passthrough && len(words) > 1 {
 		if program, err := benchProgram(); err == nil {
-			command := exec.CommandContext(ctx, program, append([]string{completeCommand}, args...)...)
+			command := exec.CommandContext(ctx, program, append([]string{completeCommand}, args...)...) //nolint:gosec // the program beside this one, with the words that its user types
 			command.Stdout = out
 			_ = command.Run() // it may not have been built
 		}

@@ -75,7 +75,7 @@ func (c *ExportCmd) summarise(out io.Writer, r exporter.Report) error {
 	if c.JSON() {
 		report := exportReport{r.Rows, r.Bytes, r.Shards, r.Kept, r.Elapsed.Seconds(), r.RowsPerSecond(), map[graphfile.Kind]exportKind{}}
 		for kind, total := range r.Totals {
-			report.Totals[kind] = exportKind{int64(total.Rows), fmt.Sprintf("%016x", total.Mixed)}
+			report.Totals[kind] = exportKind{total.Rows, fmt.Sprintf("%016x", total.Mixed)}
 		}
 		return WriteJSON(out, report)
 	}

@@ -3,6 +3,11 @@
 // signIn gets a new token: by the mutation login, as below, or from your identity provider by its refresh token.
 // token is what is kept from the last visit, if anything. extend gets a new token for one that is still valid: renewToken,
 // below, does so for those that Kith has issued.
+/**
+ * @param {() => Promise<string>} signIn
+ * @param {string | null} token
+ * @param {((token: string) => Promise<string>) | null} extend
+ */
 export function createSession(signIn, token = null, extend = null) {
   const written = [];
   let renewing = null;

@@ -167,7 +167,7 @@ func (v *FollowingsUserByHandleUserFollowingsUserConnectionPageInfo) GetEndCurso
 // LoginLoginSessionPayload includes the requested fields of the GraphQL type SessionPayload.
 // The GraphQL type's documentation follows.
 //
-// A user who has just been signed in.
+// A user who has been signed in.
 type LoginLoginSessionPayload struct {
 	// Send it in the header `Authorization: Bearer …`.
 	Token string `json:"token"`
