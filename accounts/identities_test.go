@@ -95,7 +95,7 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 	}
 }
 
-// Whoever dies between the two writes of registering leaves an id, which the next try takes up.
+// A program killed between the two writes of a registration leaves an id, which the next try takes up.
 func TestRegisteringIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
@@ -199,7 +199,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	}
 }
 
-// Whoever has another way to sign in may unlink an identity; a backend may unlink any.
+// A user with another way to sign in may unlink an identity; a backend may unlink any.
 func TestUnlinkIdentity(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)

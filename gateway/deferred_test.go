@@ -99,7 +99,7 @@ func TestPartsInBothFormats(t *testing.T) {
 	}
 }
 
-// Whoever takes no parts gets all at once, with nothing left out and no sign of parts.
+// A client that takes no parts gets the whole answer at once, with no sign of parts.
 func TestWholeAnswers(t *testing.T) {
 	_, s := deferring(t, nil)
 	const want = `{"data":{"user":{"id":"1","handle":"u1"}}}`

@@ -196,7 +196,7 @@ func placesOf(rows []storage.Edge, place func(storage.Edge) storage.Place) []sto
 	return places
 }
 
-// favoritedByAt answers `favoritedBy` of a post. Whoever no longer exists has favorited nothing.
+// favoritedByAt answers `favoritedBy` of a post. A user that no longer exists has favorited nothing.
 func (r *Resolver) favoritedByAt(ctx context.Context, obj *model.Post) (*model.FavoritedByConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[placePage](request, f)

@@ -47,8 +47,8 @@ type commentsListed struct {
 
 func (p *postReads) any() bool { return len(p.nodes)+len(p.lists)+len(p.comments) > 0 }
 
-// addPosts adds what the fields of posts that have been read need. Who has written them is read in
-// the same level as they need it.
+// addPosts adds what the fields of posts that have been read need. Their authors are read in
+// the same level.
 func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selections.Object) {
 	for _, f := range fieldsOn(on) {
 		switch f.Ahead {

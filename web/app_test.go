@@ -116,7 +116,7 @@ func TestDemoTokens(t *testing.T) {
 			t.Errorf("%s %s %s: status %d, %s", c.method, c.host, c.query, w.Code, w.Body)
 		}
 	}
-	// Whoever comes by another name is told of no demo users.
+	// Under another host name no demo users are told.
 	r := httptest.NewRequest(http.MethodGet, "/app", nil)
 	r.Host = "evil.example"
 	w := httptest.NewRecorder()

@@ -1,4 +1,4 @@
-// Who is signed in, and what they have written.
+// The session of a user, and what it has written.
 package main
 
 import (

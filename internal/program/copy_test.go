@@ -9,7 +9,7 @@ import (
 	"kith/internal/kithtest"
 )
 
-// A store in two files becomes one on two servers while a gateway serves it. Who had signed in stays so, pages
+// A store in two files becomes one on two servers while a gateway serves it. Sessions stay valid, pages
 // go on where they were, and everything is there.
 func TestAStoreIsCopied(t *testing.T) {
 	t.Parallel()

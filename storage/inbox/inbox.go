@@ -1,13 +1,13 @@
 // Package inbox keeps in Redis, for each active user, which posts are in its home feed: the newest 800,
-// as candidates. Whoever reads a page leaves out what the viewer does not follow or must not see, and what is gone. So the
+// as candidates. A reader leaves out of a page what the viewer does not follow or must not see, and what is gone. So the
 // only thing that an inbox must not do is to lack a post. That is ensured as follows:
 //
 //   - Posts are copied in the order of time, by one gateway at a time, up to where no post may come
 //     any more ([recent.Posts.Through]). Only then [State.Done] rises. Readers take newer posts from memory.
 //   - An inbox is for certain followings: its head has their digest, and a reader with others does not use it.
 //     So a follow, an unfollow, and an author who becomes hot, end it.
-//   - Whose inboxes a post goes to stands in Redis as well: the fans of each author. Who builds an inbox adds its
-//     user to the fans of all these authors; then it reads up to where posts are being copied (Doing), and fills in all
+//   - The inboxes that a post goes to are in Redis as well: the fans of each author. The builder of an inbox adds its
+//     user to the fans of all its authors; then it reads up to where posts are being copied (Doing), and fills in all
 //     posts up to there by pull. All that are newer find the user among the fans. The replica `follower`, which may lag,
 //     is not asked.
 //   - A user is removed from the fans of an author only by the number of the build that has added it, when that build's

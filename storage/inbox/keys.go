@@ -48,8 +48,8 @@ func parsePost(member, time string) (p storage.PostAt, err error) {
 	return p, err
 }
 
-// digest is the sum of the followings, each spread over 64 bits: the same in any order. Whoever finds two lists of
-// followings with one digest spoils only the own feed.
+// digest is the sum of the followings, each spread over 64 bits: the same in any order. A user who finds two lists of
+// followings with one digest spoils only its own feed.
 func digest(followings []storage.UserID, except func(storage.UserID) bool) string {
 	var sum uint64
 	for _, id := range followings {

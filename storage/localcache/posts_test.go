@@ -106,7 +106,7 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	}
 }
 
-// Who asks after a change does not get a read that began before it.
+// A load after a change does not get the answer of a read that began before it.
 func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 	one := storage.PostID{Author: 1, Number: 7}
 	for what, changed := range map[string]storage.PostID{"the post": one, "its author": {Author: 1}} {

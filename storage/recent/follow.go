@@ -28,7 +28,7 @@ type Source interface {
 //   - The newest posts of each shard are read again and again. That finds a post whose event did not come,
 //     because its gateway was killed or because the gateways have no bus.
 //
-// A post that was deleted without its event stays. Whoever reads the posts of a page notices.
+// A post that was deleted without its event stays. Readers of the posts of a page notice.
 type Follower struct {
 	Posts  *Posts
 	Source Source

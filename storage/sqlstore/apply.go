@@ -187,7 +187,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		if _, err := w.Exec(len(missing), text, db.Arguments(slices.Sorted(maps.Keys(missing)))...); err != nil {
 			return err
 		}
-		// Whoever inserted such a row holds it until the end of its transaction: the
+		// A transaction that inserted such a row holds it until it ends: the
 		// insert above has waited for that, and this statement locks what it left.
 		text = db.Listed(sqlLockCounts, len(chunk))
 		if err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {

@@ -179,7 +179,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 // lockMark locks the counts of From and reads the mark as it is.
 func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
 	var old storage.EdgeMark
-	// Whoever has no counts follows nobody, and there is nothing to lock.
+	// A user without counts follows nobody, and there is nothing to lock.
 	if _, err := w.lockCountsOf(pair.From); err != nil {
 		return old, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Writes of posts lock the author's counts first, if they change them, and then the counts of the
-// post. Whoever holds the latter may write the post and its comments.
+// post. A transaction that holds the latter may write the post and its comments.
 const (
 	// Served by the primary key.
 	sqlLockPostCounts = `

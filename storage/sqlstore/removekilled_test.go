@@ -32,7 +32,7 @@ func TestRemover(t *testing.T) {
 	}
 }
 
-// A shard that has been added, and has given its buckets back, is removed while programs write. Whoever removes it
+// A shard that has been added, and has given its buckets back, is removed while programs write. The remover
 // dies by kill -9 before each step; the next one goes on. Its database is then gone, and another one becomes the shard
 // of that number: a program that has slept meanwhile finds it.
 func TestTheLastShardIsRemoved(t *testing.T) {
@@ -109,7 +109,7 @@ func removeTheLast(g *grower, others []string, drop func()) {
 	g.checkRows()
 }
 
-// addAnother makes another database shard 1, with half of the buckets. Who has slept finds it, and writes to it.
+// addAnother makes another database shard 1, with half of the buckets. A program that was stopped finds it, and writes to it.
 func (g *grower) addAnother(asleep *sqlstore.Store, address string) {
 	t, ctx := g.t, g.t.Context()
 	if to, err := g.mover.AddShard(ctx, address); err != nil || to != 1 {

@@ -199,7 +199,7 @@ func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 	}
 }
 
-// Whoever applied it the first time may have ended before it propagated what followed.
+// The program that applied it the first time may have ended before it propagated what followed.
 func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)

@@ -150,7 +150,7 @@ func (s requests) AfterADeclineThereIsAPause(t *testing.T) {
 	}
 	wantEqual(t, "after the pause", s.act(t, request, storage.Ask, 110).Row.Type, storage.Pending)
 
-	// Who has declined may ask at any time, and then the first one may accept.
+	// A user who has declined may ask at any time, and then the other one may accept.
 	s.act(t, request, storage.Decline, 111)
 	s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 112))
 	wantEqual(t, "when the other asks", s.act(t, request, storage.Ask, 113).Row.Type, storage.Accepted)
@@ -351,8 +351,8 @@ func (s requests) NobodyAsksNobody(t *testing.T) {
 	wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{request.From}), 1)
 }
 
-// Who is asked accepts while who asks takes it back, both more than once: one of them
-// has done it, once, and the other hears that there is nothing to do any more.
+// The asked user accepts while the asking one takes the request back, both more than once: one of them
+// has its way, once, and the other hears that there is nothing left to do.
 func (s requests) OneOfManyActsWins(t *testing.T) {
 	for range 12 {
 		request := s.asked(t, 1)

@@ -85,7 +85,7 @@ func (s states) TheVersionRisesWithAChange(t *testing.T) {
 	}
 }
 
-// Whoever has read a change finds the next one behind it, also when the clock went back.
+// A reader of changes finds the next change behind the last one it read, also when the clock went back.
 func (s states) TheTimeOfChangesRises(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	s.setState(t, user, storage.Deactivated, 1000, true)

@@ -121,7 +121,7 @@ func (d *DB) isFresh(ctx context.Context, n *Shard) error {
 	return err
 }
 
-// drop lets go of the shards from a number on. Who is about to read from them finds no rows there until their
+// drop lets go of the shards from a number on. A reader that still has one of them finds no rows there until its
 // connections are closed, which is later than any statement ends.
 func (d *DB) drop(from int) {
 	if from >= len(d.All()) {

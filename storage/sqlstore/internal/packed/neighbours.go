@@ -10,9 +10,9 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Who compares long lists once, and keeps none of them, needs the ids and nothing else: they
-// come out of the chunks without times, edges and blocks. Of a list that is not packed the
-// statement reads the counts only.
+// A comparison of long lists that keeps none of them needs the ids and nothing else: they
+// come out of the chunks without times, edges and blocks. If a list is not packed, the
+// statement reads only its counts.
 
 // Served by the primary keys. The cast keeps MariaDB from making decimals of numbers with a
 // sign and without.
