@@ -78,7 +78,7 @@ func TestAppsPolicy(t *testing.T) {
 func TestDemoTokens(t *testing.T) {
 	h := web.Handler(web.Config{Assets: builtApp(t), Host: "gateway.example", Demo: demo})
 	ask := func(h http.Handler, method, host, query string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(method, "/app/demo-token"+query, nil)
+		r := httptest.NewRequest(method, "/demo/token"+query, nil)
 		r.Host = host
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)

@@ -79,7 +79,7 @@ const queryFiles = "/graphiql/"
 
 // Handler serves the page at exactly "/" and its files below "/graphiql/", the app below "/app",
 // and faces below "/faces/"; any other path is 404. Methods other than GET and HEAD are 405, except
-// for POST where the app signs in as a demo user. Mount it at "/".
+// for POST at "/demo/token", where the pages sign in as a demo user. Mount it at "/".
 //
 // Built files are embedded gzipped and sent with Content-Encoding set, so a compressing
 // middleware has nothing left to do for them.

@@ -39,7 +39,7 @@ func (s site) as(user int, path string) *webtest.Tab {
 	tab := s.browser.Tab("/app/")
 	tab.Looks(1440, 900, "light") // without motion, which takes most of the processor's time
 	tab.Run("sign in", fmt.Sprintf(`
-		const answer = await fetch("/app/demo-token?user=%[1]d", {method: "POST"});
+		const answer = await fetch("/demo/token?user=%[1]d", {method: "POST"});
 		localStorage.setItem("kith-session", JSON.stringify({...await answer.json(), userId: "%[1]d"}))`, user))
 	tab.Go(s.browser, "/app"+path)
 	tab.Until("somebody is signed in", `document.querySelector(".me b")`)

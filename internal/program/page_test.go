@@ -119,7 +119,7 @@ func TestTokenIsForOwnNames(t *testing.T) {
 // demoToken asks for a token of user 1 by the name of a host.
 func demoToken(t *testing.T, gateway, host string) (status int) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/app/demo-token?user=1", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/demo/token?user=1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ export async function identity() {
   if (count === 0 || user === 0) return {};
   if (session?.user !== user || Date.parse(session.expiresAt) < Date.now() + 60_000) {
     const chosen = user;
-    const answer = await fetch(`/app/demo-token?user=${chosen}`, { method: 'POST' });
+    const answer = await fetch(`/demo/token?user=${chosen}`, { method: 'POST' });
     if (!answer.ok) throw new Error(await answer.text());
     session = { user: chosen, ...(await answer.json()) };
   }

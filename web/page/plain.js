@@ -19,7 +19,7 @@ $('example')?.addEventListener('change', event => ($('query').value = event.targ
 async function identify(headers) {
   const user = $('user')?.value;
   if (!user || headers.has('authorization')) return;
-  const answer = await fetch(`/app/demo-token?user=${user}`, { method: 'POST' });
+  const answer = await fetch(`/demo/token?user=${user}`, { method: 'POST' });
   if (!answer.ok) throw new Error(await answer.text());
   headers.set('authorization', `Bearer ${(await answer.json()).token}`);
 }

@@ -54,7 +54,7 @@ export const demoUsers = Number(demo);
 
 /** Signs in as a user of the demo graph. */
 export async function becomeDemoUser(userId: string) {
-  const response = await fetch(`/app/demo-token?user=${userId}`, { method: 'POST' });
+  const response = await fetch(`/demo/token?user=${userId}`, { method: 'POST' });
   if (!response.ok) throw new Error('this gateway signs nobody in as a demo user');
   const { token, expiresAt } = (await response.json()) as { token: string; expiresAt: string };
   signIn({ token, expiresAt, userId });
