@@ -3,13 +3,13 @@ import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent 
 import { useClient, useQuery, useSubscription } from 'urql';
 import { reconnected } from './client';
 import { Common } from './common';
-import { NewFollowersDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
+import { NewFollowersDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
 import { Face } from './people';
 import { Profile } from './profile';
 import { Requests } from './requests';
 import { Link, match, navigate, usePath } from './router';
-import { signOut, useSession } from './session';
+import { renewWhileUsed, signOut, useEnded, useSession } from './session';
 import { Settings } from './settings';
 import { Start, Suggestions } from './suggestions';
 import { Blocked, Marked } from './own';
@@ -34,7 +34,7 @@ export function App() {
 
 function SignedOut() {
   const path = usePath();
-  const profile = match('/u/:handle', path) ?? match('/u/:handle/:tab', path);
+  const profile = !useEnded() && (match('/u/:handle', path) ?? match('/u/:handle/:tab', path));
   return (
     <div className="frame signed-out">
       <main id="page">
@@ -55,7 +55,16 @@ function SignedOut() {
 }
 
 function SignedIn() {
+  const client = useClient();
   const [{ data }] = useQuery({ query: ViewerDocument, requestPolicy: 'cache-and-network' });
+  useEffect(
+    () =>
+      renewWhileUsed(async () => {
+        const { data, error } = await client.mutation(RenewTokenDocument, {}).toPromise();
+        return data?.renewToken ?? (error?.graphQLErrors[0]?.extensions.code === 'FORBIDDEN' ? 'refused' : undefined);
+      }),
+    [client],
+  );
   const path = usePath();
   const me = data?.viewer;
   const places: [string, IconName, string, number?][] = [
@@ -174,7 +183,8 @@ export function Mark() {
 function Live() {
   const session = useSession();
   const client = useClient();
-  const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'network-only' }).toPromise();
+  // Not around the cache: while a change is under way that shows already, an answer may be of before.
+  const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
   const [follower] = useSubscription({ query: NewFollowersDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });
   const one = follower.data?.newFollowers?.node;

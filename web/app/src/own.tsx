@@ -1,9 +1,8 @@
 // Lists that only the viewer sees: marked follows, and blocked users.
 import { useMutation } from 'urql';
-import { sentence } from './client';
 import { BlockedDocument, MarkedDocument, UnblockDocument } from './gql';
 import { PeopleList, Row, pageOf } from './people';
-import { Empty, PageTitle, tell } from './ui';
+import { Empty, PageTitle, report } from './ui';
 
 export function Marked() {
   return (
@@ -24,10 +23,6 @@ export function Marked() {
 
 export function Blocked() {
   const [, unblock] = useMutation(UnblockDocument);
-  const lift = async (userId: string, name: string) => {
-    const { error } = await unblock({ userId });
-    tell(error ? sentence(error) : `You have unblocked ${name}.`, error ? 'bad' : 'good');
-  };
   return (
     <>
       <PageTitle title="Blocked" />
@@ -43,7 +38,7 @@ export function Blocked() {
           <Row
             person={person}
             actions={
-              <button type="button" className="button" aria-label={`Unblock ${person.name}`} onClick={() => lift(person.id, person.name)}>
+              <button type="button" className="button" aria-label={`Unblock ${person.name}`} onClick={() => report(unblock({ userId: person.id }), `You have unblocked ${person.name}.`)}>
                 Unblock
               </button>
             }

@@ -1,11 +1,10 @@
 // People: faces, names, rows, the follow button, and lists that go on as one scrolls.
 import { memo, useEffect, useState, type ReactNode } from 'react';
 import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from 'urql';
-import { sentence } from './client';
 import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
 import { Link } from './router';
 import { useSession } from './session';
-import { Failure, Sentinel, Skeleton, present, tell } from './ui';
+import { Failure, Sentinel, Skeleton, present, report, sentence } from './ui';
 
 /** A picture of this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
 export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
@@ -21,10 +20,6 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
   if (!session || !relation || session.userId === person.id) return null;
   const { following, followedBy } = relation;
   const text = following ? (followedBy ? 'Friends' : 'Following') : followedBy ? 'Follow back' : 'Follow';
-  const change = async () => {
-    const { error } = await (following ? unfollow : follow)({ userId: person.id });
-    if (error) tell(sentence(error), 'bad');
-  };
   return (
     <button
       type="button"
@@ -32,7 +27,7 @@ export function FollowButton({ person, wide }: { person: PersonFragment; wide?: 
       aria-label={`${text}: ${person.name}`}
       title={following ? `Unfollow ${person.name}` : undefined}
       data-following={following}
-      onClick={change}
+      onClick={() => report((following ? unfollow : follow)({ userId: person.id }))}
     >
       {text}
     </button>

@@ -4,14 +4,13 @@ import { useEffect, useMemo, useRef, useState, type RefObject } from 'react';
 import Sigma from 'sigma';
 import type { Settings } from 'sigma/settings';
 import { useClient, useQuery, type CombinedError } from 'urql';
-import { sentence } from './client';
 import { CardDocument } from './gql';
 import type { LayoutStep, LayoutTask } from './layout.worker';
 import { circleOf, followsAmong, mostPeople, relationOf, type Neighbourhood, type Relation, type Someone } from './neighbourhood';
 import { Face, FollowButton } from './people';
 import { Link, navigate } from './router';
 import { useSession } from './session';
-import { Failure, PageTitle, short } from './ui';
+import { Failure, PageTitle, sentence, short } from './ui';
 
 const legend: [Relation, string][] = [
   ['self', 'You'],

@@ -1,34 +1,22 @@
-import { useMutation } from 'urql';
-import { sentence } from './client';
-import { DeletePostDocument, FavoriteDocument, UnfavoriteDocument, type PostCardFragment } from './gql';
-import { Face } from './people';
+// Posts, with the comments below them.
+import { useRef, useState, type FormEvent } from 'react';
+import { useMutation, type CombinedError } from 'urql';
+import * as gql from './gql';
+import { Endless, Face } from './people';
 import { Link } from './router';
 import { useSession } from './session';
-import { Age, Icon, short, tell } from './ui';
+import { Age, Icon, present, report, sentence, short, tell } from './ui';
 
-export function PostCard({ post }: { post: PostCardFragment }) {
+export function PostCard({ post }: { post: gql.PostCardFragment }) {
   const session = useSession();
-  const [, favorite] = useMutation(FavoriteDocument);
-  const [, unfavorite] = useMutation(UnfavoriteDocument);
-  const [, remove] = useMutation(DeletePostDocument);
+  const [open, setOpen] = useState(false);
+  const [, favorite] = useMutation(gql.FavoriteDocument);
+  const [, unfavorite] = useMutation(gql.UnfavoriteDocument);
+  const [, remove] = useMutation(gql.DeletePostDocument);
   const { author } = post;
-  const like = async () => {
-    const { error } = await (post.viewerHasFavorited ? unfavorite : favorite)({ postId: post.id });
-    if (error) tell(sentence(error), 'bad');
-  };
   return (
     <article className="post" aria-label={author ? `Post of ${author.name}` : 'Post'}>
-      {author && (
-        <header>
-          <Link to={`/u/${author.handle}`} className="who">
-            <Face of={author} size={36} />
-            <b>{author.name}</b>
-          </Link>
-          <small className="quiet">
-            <Age at={post.createdAt} />
-          </small>
-        </header>
-      )}
+      <Author of={post} size={36} />
       <p className="text">{post.text}</p>
       <footer>
         <button
@@ -37,17 +25,113 @@ export function PostCard({ post }: { post: PostCardFragment }) {
           aria-pressed={!!post.viewerHasFavorited}
           aria-label={`Favorite, ${post.favoriteCount}`}
           disabled={!session}
-          onClick={like}
+          onClick={() => report((post.viewerHasFavorited ? unfavorite : favorite)({ postId: post.id }))}
         >
           <Icon name="heart" />
           {short(post.favoriteCount)}
         </button>
+        <button type="button" className="button plain talk" aria-expanded={open} aria-label={`Comments, ${post.commentCount}`} onClick={() => setOpen(!open)}>
+          <Icon name="comment" />
+          {short(post.commentCount)}
+        </button>
         {author && author.id === session?.userId && (
-          <button type="button" className="button plain" aria-label="Delete this post" onClick={() => remove({ id: post.id })}>
+          <button type="button" className="button plain" aria-label="Delete this post" onClick={() => report(remove({ id: post.id }))}>
             <Icon name="trash" />
           </button>
         )}
       </footer>
+      {open && <Comments post={post} />}
     </article>
   );
 }
+
+/** Who has written something, and when. */
+function Author({ of: { author, createdAt }, size }: { of: Pick<gql.PostCardFragment, 'author' | 'createdAt'>; size: number }) {
+  return (
+    <header>
+      {author && (
+        <Link to={`/u/${author.handle}`} className="who">
+          <Face of={author} size={size} />
+          <b>{author.name}</b>
+        </Link>
+      )}
+      <small className="quiet">
+        <Age at={createdAt} />
+      </small>
+    </header>
+  );
+}
+
+function Comments({ post }: { post: gql.PostCardFragment }) {
+  const session = useSession();
+  const [, add] = useMutation(gql.AddCommentDocument);
+  return (
+    <section className="comments" aria-label="Comments">
+      {session && <Composer label="New comment" prompt="Say something about it" button="Comment" longest={500} send={(text, clientKey) => add({ postId: post.id, text, clientKey })} />}
+      <Endless
+        document={gql.CommentsDocument}
+        variables={{ id: post.id }}
+        pick={({ node }) => (node && 'comments' in node && node.comments ? { items: present(node.comments.nodes), pageInfo: node.comments.pageInfo } : null)}
+        id={comment => comment.id}
+        row={comment => <Comment comment={comment} mayDelete={!!session && [comment.author?.id, post.author?.id].includes(session.userId)} />}
+        label="comments"
+        closed={<p className="quiet">This post is gone.</p>}
+        empty={<p className="quiet">Nobody has said anything about it yet.</p>}
+      />
+    </section>
+  );
+}
+
+function Comment({ comment, mayDelete }: { comment: gql.CommentFragment; mayDelete: boolean }) {
+  const [, remove] = useMutation(gql.DeleteCommentDocument);
+  return (
+    <div className="comment">
+      <Author of={comment} size={28} />
+      <p className="text">{comment.text}</p>
+      {mayDelete && (
+        <button type="button" className="button plain" aria-label={`Delete the comment of ${comment.author?.name ?? 'somebody'}`} onClick={() => report(remove({ id: comment.id }))}>
+          <Icon name="trash" />
+        </button>
+      )}
+    </div>
+  );
+}
+
+type ComposerProps = {
+  label: string;
+  prompt: string;
+  button: string;
+  /** Characters. */
+  longest: number;
+  send: (text: string, clientKey: string) => Promise<{ error?: CombinedError }>;
+  sent?: string;
+};
+
+/** Writes a post, or a comment. */
+export function Composer({ label, prompt, button, longest, send, sent }: ComposerProps) {
+  const [text, setText] = useState('');
+  // The same key until the text has been taken: sent twice, it is published once.
+  const clientKey = useRef(newKey());
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const { error } = await send(text.trim(), clientKey.current);
+    if (error) return tell(sentence(error), 'bad');
+    clientKey.current = newKey();
+    setText('');
+    if (sent) tell(sent);
+  };
+  return (
+    <form className="composer card" onSubmit={submit} aria-label={label}>
+      <label>
+        <span className="visually-hidden">{prompt}</span>
+        <textarea rows={2} maxLength={longest} placeholder={prompt} value={text} onChange={event => setText(event.target.value)} />
+      </label>
+      <button className="button primary" disabled={text.trim() === ''}>
+        {button}
+      </button>
+    </form>
+  );
+}
+
+// crypto.randomUUID is for pages only that are safe from others on the way.
+const newKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), part => part.toString(36)).join('-');

@@ -1,13 +1,12 @@
 // Somebody's profile: counts, lists, and all that the viewer can do.
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, useSubscription } from 'urql';
-import { sentence } from './client';
 import * as gql from './gql';
 import { Endless, Face, Faces, FollowButton, PeopleList, pageOf } from './people';
 import { PostCard } from './posts';
 import { Link } from './router';
 import { becomeDemoUser, demoUsers, useSession } from './session';
-import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, present, short, tell } from './ui';
+import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, short, tell } from './ui';
 
 type Person = NonNullable<gql.ProfileQuery['userByHandle']>;
 
@@ -36,6 +35,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
             ['following', 'Following', user.followingCount],
             ['followers', 'Followers', user.followerCount],
             ['friends', 'Friends', user.friendCount],
+            ['favorites', 'Favorites', user.favoriteCount],
           ] as const
         ).map(([to, name, count]) => (
           <Link key={to} to={`/u/${handle}${to === 'posts' ? '' : `/${to}`}`} aria-current={tab === to ? 'page' : undefined} data-count={count}>
@@ -51,6 +51,7 @@ export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: strin
 function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }) {
   const { handle, name } = user;
   const closed = <Empty icon="people" title={`${name} keeps this list private.`} />;
+  const hidden = <Empty icon="home" title="Nothing to see here." />;
   switch (tab) {
     case 'following':
       return (
@@ -108,8 +109,25 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           id={post => post.id}
           row={post => <PostCard post={post} />}
           label="posts"
-          closed={<Empty icon="home" title="Nothing to see here." />}
+          closed={hidden}
           empty={<Empty icon="home" title={isOwn ? 'You have posted nothing yet.' : `${name} has posted nothing yet.`} />}
+        />
+      );
+    case 'favorites':
+      return (
+        <Endless
+          document={gql.FavoritesDocument}
+          variables={{ handle }}
+          pick={data => {
+            const posts = data.userByHandle?.favorites;
+            return posts ? { items: present(posts.nodes), pageInfo: posts.pageInfo } : null;
+          }}
+          id={post => post.id}
+          keep={isOwn ? post => post.viewerHasFavorited !== false : undefined}
+          row={post => <PostCard post={post} />}
+          label="favorites"
+          closed={hidden}
+          empty={<Empty icon="heart" title={isOwn ? 'You have no favorites yet.' : `${name} has no favorites yet.`} />}
         />
       );
   }
@@ -175,7 +193,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   if (standing.blocking) {
     return (
       <div className="head-actions">
-        <button type="button" className="button" onClick={async () => report(await unblock({ userId: user.id }), `You have unblocked ${user.name}.`)}>
+        <button type="button" className="button" onClick={() => report(unblock({ userId: user.id }), `You have unblocked ${user.name}.`)}>
           Unblock
         </button>
       </div>
@@ -213,11 +231,6 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   );
 }
 
-function report({ error }: { error?: Parameters<typeof sentence>[0] }, good: string) {
-  tell(error ? sentence(error) : good, error ? 'bad' : 'good');
-  return !error;
-}
-
 /** Where the two stand with requests to be friends. */
 function Friendship({ user, standing, ask }: { user: Person; standing: Standing; ask: () => void }) {
   const [, accept] = useMutation(gql.AcceptFriendDocument);
@@ -228,10 +241,10 @@ function Friendship({ user, standing, ask }: { user: Person; standing: Standing;
   if (standing.receivedRequest?.state === 'PENDING') {
     return (
       <>
-        <button type="button" className="button primary" onClick={async () => report(await accept({ userId }), `${user.name} and you are friends now.`)}>
+        <button type="button" className="button primary" onClick={() => report(accept({ userId }), `${user.name} and you are friends now.`)}>
           Accept request
         </button>
-        <button type="button" className="button" onClick={async () => report(await decline({ userId }), 'Request declined.')}>
+        <button type="button" className="button" onClick={() => report(decline({ userId }), 'Request declined.')}>
           Decline
         </button>
       </>
@@ -239,7 +252,7 @@ function Friendship({ user, standing, ask }: { user: Person; standing: Standing;
   }
   if (standing.sentRequest?.state === 'PENDING') {
     return (
-      <button type="button" className="button" onClick={async () => report(await cancel({ userId }), 'Request withdrawn.')}>
+      <button type="button" className="button" onClick={() => report(cancel({ userId }), 'Request withdrawn.')}>
         Withdraw request
       </button>
     );
@@ -258,7 +271,7 @@ function AskDialog({ user, close }: DialogProps) {
   const send = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const message = String(new FormData(event.currentTarget).get('message')).trim();
-    if (report(await ask({ userId: user.id, message: message || null }), `${user.name} has your request.`)) close();
+    if (await report(ask({ userId: user.id, message: message || null }), `${user.name} has your request.`)) close();
   };
   return (
     <Dialog title={`Ask ${user.name} to be friends`} close={close}>
@@ -275,11 +288,11 @@ function AskDialog({ user, close }: DialogProps) {
 
 function MarkDialog({ user, standing, close }: DialogProps & { standing: Standing }) {
   const [, mark] = useMutation(gql.SetFollowMarkDocument);
-  const send = async (event: FormEvent<HTMLFormElement>) => {
+  const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    const change = { userId: user.id, special: form.get('special') === 'on', remark: String(form.get('remark')).trim() };
-    if (report(await mark(change), 'Noted. Only you see it.')) close();
+    close();
+    void report(mark({ userId: user.id, special: form.get('special') === 'on', remark: String(form.get('remark')).trim() }), 'Noted. Only you see it.');
   };
   return (
     <Dialog title={`Mark ${user.name}`} close={close}>
@@ -300,27 +313,19 @@ function MarkDialog({ user, standing, close }: DialogProps & { standing: Standin
 function BlockDialog({ user, standing, close }: DialogProps & { standing: Standing }) {
   const [, block] = useMutation(gql.BlockDocument);
   const [, remove] = useMutation(gql.RemoveFollowerDocument);
+  const make = (change: typeof block | typeof remove, good: string) => () => {
+    close();
+    void report(change({ userId: user.id }), good);
+  };
   return (
     <Dialog title={`Block ${user.name}?`} close={close}>
       <p>Neither of you can follow the other, and neither sees the other in lists, searches and suggestions. Follows between you end.</p>
       <div className="bar">
-        <button
-          type="button"
-          className="button danger"
-          onClick={async () => {
-            if (report(await block({ userId: user.id }), `You have blocked ${user.name}.`)) close();
-          }}
-        >
+        <button type="button" className="button danger" onClick={make(block, `You have blocked ${user.name}.`)}>
           Block
         </button>
         {standing.followedBy && (
-          <button
-            type="button"
-            className="button"
-            onClick={async () => {
-              if (report(await remove({ userId: user.id }), `${user.name} does not follow you any more.`)) close();
-            }}
-          >
+          <button type="button" className="button" onClick={make(remove, `${user.name} does not follow you any more.`)}>
             Only remove as a follower
           </button>
         )}

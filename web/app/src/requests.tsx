@@ -1,10 +1,9 @@
 // Requests to be friends: those that wait for the viewer, and those that the viewer has sent.
 import { useState } from 'react';
 import { useMutation } from 'urql';
-import { sentence } from './client';
 import { AcceptFriendDocument, CancelFriendRequestDocument, DeclineFriendDocument, RequestsDocument, type FriendRequestDirection, type RequestFragment } from './gql';
 import { Endless, Row } from './people';
-import { Age, Empty, PageTitle, present, tell } from './ui';
+import { Age, Empty, PageTitle, present, report } from './ui';
 
 export function Requests() {
   const [direction, setDirection] = useState<FriendRequestDirection>('RECEIVED');
@@ -43,10 +42,7 @@ function RequestRow({ request, received }: { request: RequestFragment; received:
   const [, cancel] = useMutation(CancelFriendRequestDocument);
   const person = received ? request.from : request.to;
   if (!person) return null;
-  const answer = (change: typeof accept | typeof decline | typeof cancel, good: string) => async () => {
-    const { error } = await change({ userId: person.id });
-    tell(error ? sentence(error) : good, error ? 'bad' : 'good');
-  };
+  const answer = (change: typeof accept | typeof decline | typeof cancel, good: string) => () => report(change({ userId: person.id }), good);
   return (
     <Row
       person={person}

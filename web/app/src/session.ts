@@ -1,31 +1,39 @@
 // Who is signed in, in this browser. All tabs share it.
 import { useSyncExternalStore } from 'react';
 
-export type Session = { token: string; expiresAt: string; userId: string };
+/** renewAt is when to ask for another token, in milliseconds as Date.now() has them. */
+export type Session = { token: string; renewAt: number; userId: string };
 
 const key = 'kith-session';
 const listeners = new Set<() => void>();
 let current = read();
+let ended = false;
 
 function read(): Session | null {
   try {
-    const kept = JSON.parse(localStorage.getItem(key) ?? 'null') as Session | null;
-    return kept && Date.parse(kept.expiresAt) > Date.now() ? kept : null;
+    return JSON.parse(localStorage.getItem(key) ?? 'null') as Session | null;
   } catch {
     return null;
   }
 }
 
-function set(next: Session | null) {
-  if (next?.token === current?.token) return;
+function set(next: Session | null, end = false) {
   current = next;
+  ended = end;
   for (const listener of listeners) listener();
 }
 
-export function signIn(session: Session) {
+function keep(session: Session) {
   localStorage.setItem(key, JSON.stringify(session));
   set(session);
 }
+
+type Token = { token: string; expiresAt: string };
+
+/** What is kept of a token: it is renewed when half of its time is over, but never more than once a second. */
+const renewable = ({ token, expiresAt }: Token) => ({ token, renewAt: Date.now() + Math.max(1_000, (Date.parse(expiresAt) - Date.now()) / 2) });
+
+export const signIn = (userId: string, token: Token) => keep({ userId, ...renewable(token) });
 
 export function signOut() {
   localStorage.removeItem(key);
@@ -36,14 +44,59 @@ addEventListener('storage', event => {
   if (event.key === key) set(read());
 });
 
-export const useSession = () =>
-  useSyncExternalStore(
-    listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => current,
-  );
+function subscribe(listener: () => void) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+export const useSession = () => useSyncExternalStore(subscribe, () => current);
+
+/** Whether the gateway has refused the last token. Then somebody signs in again, and goes on where the page is. */
+export const useEnded = () => useSyncExternalStore(subscribe, () => ended);
+
+/** The token of a user; none once somebody else is signed in. */
+export const tokenOf = (userId: string | undefined) => (current?.userId === userId ? current?.token : undefined);
+
+/** What to do when the gateway refuses a token: take that of another tab, which is returned, or end the session. */
+export function refused(token: string): string | undefined {
+  const kept = read();
+  if (kept && kept.token !== token) {
+    set(kept);
+    return tokenOf(kept.userId);
+  }
+  localStorage.removeItem(key);
+  set(null, true);
+}
+
+/** What a gateway says to the wish for another token: the token, that it gives none, or nothing. */
+export type Renewal = Token | 'refused' | undefined;
+
+// What somebody does who uses the app.
+const uses = ['pointerdown', 'keydown', 'wheel', 'focus'] as const;
+
+/** Asks for another token in time, while somebody uses the app. One tab asks at a time, and the others take what it got. */
+export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
+  const due = () => !!current && Date.now() >= current.renewAt;
+  const renew = async () => {
+    set(read());
+    const before = current;
+    if (!before || !due()) return;
+    const answer = await ask();
+    if (read()?.token !== before.token) return; // signed out meanwhile
+    if (answer === 'refused') keep({ ...before, renewAt: Number.MAX_SAFE_INTEGER });
+    else if (answer) keep({ ...before, ...renewable(answer) });
+  };
+  let asking = false;
+  const used = async () => {
+    if (asking || !due()) return;
+    asking = true;
+    // Browsers have locks only where a page is safe from others on the way. Two tokens are no harm: both are valid.
+    await (navigator.locks ? navigator.locks.request(key, renew) : renew());
+    asking = false;
+  };
+  for (const use of uses) addEventListener(use, used, { passive: true });
+  return () => uses.forEach(use => removeEventListener(use, used));
+}
 
 /** What the gateway says to the app: data attributes of #app, since the page may hold no script. */
 const { endpoint = '/graphql', demo = '0' } = document.getElementById('app')?.dataset ?? {};
@@ -56,6 +109,5 @@ export const demoUsers = Number(demo);
 export async function becomeDemoUser(userId: string) {
   const response = await fetch(`/demo/token?user=${userId}`, { method: 'POST' });
   if (!response.ok) throw new Error('this gateway signs nobody in as a demo user');
-  const { token, expiresAt } = (await response.json()) as { token: string; expiresAt: string };
-  signIn({ token, expiresAt, userId });
+  signIn(userId, (await response.json()) as Token);
 }

@@ -1,12 +1,11 @@
 // The viewer's own profile, and who sees what of it.
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery } from 'urql';
-import { sentence } from './client';
 import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type Visibility } from './gql';
 import { Face } from './people';
 import { Link, navigate } from './router';
 import { signOut } from './session';
-import { PageTitle, Skeleton, tell } from './ui';
+import { PageTitle, Skeleton, report } from './ui';
 
 const audiences: [Visibility, string][] = [
   ['EVERYONE', 'Everybody'],
@@ -22,25 +21,24 @@ export function Settings() {
   const me = data?.viewer;
   if (!me) return <Skeleton />;
 
-  const saved = ({ error }: { error?: Parameters<typeof sentence>[0] }) => tell(error ? sentence(error) : 'Saved.', error ? 'bad' : 'good');
-  const save = async (event: FormEvent<HTMLFormElement>) => {
+  const save = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    saved(await update({ name: String(form.get('name')), bio: String(form.get('bio')), avatarUrl: face }));
+    void report(update({ name: String(form.get('name')), bio: String(form.get('bio')), avatarUrl: face }), 'Saved.');
   };
-  const saveSight = async (event: FormEvent<HTMLFormElement>) => {
+  const saveSight = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    saved(
-      await update({
+    void report(
+      update({
         listVisibility: { followings: form.get('followings') as Visibility, followers: form.get('followers') as Visibility },
         discoverable: form.get('discoverable') === 'on',
       }),
+      'Saved.',
     );
   };
   const leave = async () => {
-    const { error } = await end({});
-    if (error) return tell(sentence(error), 'bad');
+    if (!(await report(end({})))) return;
     signOut();
     navigate('/');
   };

@@ -1,11 +1,10 @@
 // Whom one may like to follow, and why; and the first page after registering, which follows many at once.
 import { useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
-import { sentence } from './client';
 import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, type SuggestionsQuery } from './gql';
 import { Endless, Face, Faces, FollowButton, Row } from './people';
 import { Link, navigate } from './router';
-import { Empty, Failure, Icon, PageTitle, Skeleton, present, tell } from './ui';
+import { Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
 
 type Edges = NonNullable<NonNullable<SuggestionsQuery['viewer']>['followSuggestions']>['edges'];
 type Suggestion = NonNullable<NonNullable<Edges>[number]>;
@@ -36,9 +35,7 @@ function useDismissed() {
   const [, send] = useMutation(DismissSuggestionDocument);
   const dismiss = async (id: string) => {
     setDismissed(new Set([...dismissed, id]));
-    const { error } = await send({ userId: id });
-    if (!error) return;
-    tell(sentence(error), 'bad');
+    if (await report(send({ userId: id }))) return;
     setDismissed(new Set([...dismissed].filter(one => one !== id)));
   };
   return { dismissed, dismiss };

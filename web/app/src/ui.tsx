@@ -1,5 +1,6 @@
 // What all pages are made of: messages, placeholders, dialogs.
 import { Component, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
+import type { CombinedError } from 'urql';
 
 /** Icons are drawn here, a stroke each, in the colour of the text. */
 const icons = {
@@ -12,6 +13,7 @@ const icons = {
   search: 'M10.5 17a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13ZM15.5 15.5 20.5 20.5',
   heart: 'M12 20S4 15 4 9.3C4 6.8 5.9 5 8.1 5c1.7 0 3.1 1 3.9 2.5C12.8 6 14.2 5 15.9 5 18.1 5 20 6.8 20 9.3 20 15 12 20 12 20Z',
   close: 'M6 6l12 12M18 6 6 18',
+  comment: 'M4 5h16v11.5h-9L6.5 20v-3.5H4Z',
   check: 'm5 12.5 4.5 4.5L19 7.5',
   leave: 'M14 4H5v16h9M10 12h11M17.5 8.5 21 12l-3.5 3.5',
   trash: 'M5 7h14M10 7V4.5h4V7M7 7l.8 12.5h8.4L17 7',
@@ -120,6 +122,22 @@ export function tell(text: string, kind: Note['kind'] = 'good') {
   const id = ++lastNote;
   setNotes([...notes.slice(-2), { id, text, kind }]);
   setTimeout(() => setNotes(notes.filter(note => note.id !== id)), 6_000);
+}
+
+/** Says what a change has come to: a sentence, if there is one for what went well. Answers whether it did. */
+export async function report(change: Promise<{ error?: CombinedError }>, good?: string) {
+  const { error } = await change;
+  if (error) tell(sentence(error), 'bad');
+  else if (good) tell(good);
+  return !error;
+}
+
+/** A sentence for people about what went wrong. */
+export function sentence(error: CombinedError | undefined): string {
+  if (!error) return '';
+  const first = error.graphQLErrors[0];
+  if (first) return first.message.charAt(0).toUpperCase() + first.message.slice(1) + '.';
+  return 'The gateway cannot be reached.';
 }
 
 export function Notes() {

@@ -2,15 +2,15 @@
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, type CombinedError } from 'urql';
 import { Mark } from './app';
-import { sentence } from './client';
 import { DemoUsersDocument, LoginDocument, RegisterDocument } from './gql';
 import { Face } from './people';
 import { navigate } from './router';
-import { becomeDemoUser, demoUsers, signIn } from './session';
-import { PageTitle, Skeleton, present, short, tell } from './ui';
+import { becomeDemoUser, demoUsers, signIn, useEnded } from './session';
+import { PageTitle, Skeleton, present, sentence, short, tell } from './ui';
 
 export function Welcome() {
   const [registers, setRegisters] = useState(false);
+  const ended = useEnded();
   return (
     <div className="welcome">
       <div className="hero">
@@ -19,6 +19,11 @@ export function Welcome() {
         <p className="lead">Who follows whom, whom you have in common, and whom you may like to meet.</p>
       </div>
       <section className="card">
+        {ended && (
+          <p className="problem" role="alert">
+            Your session has ended. Sign in again, and you are back where you were.
+          </p>
+        )}
         <div className="tabs" role="group" aria-label="Sign in or register">
           <button type="button" aria-pressed={!registers} onClick={() => setRegisters(false)}>
             Sign in
@@ -36,18 +41,18 @@ export function Welcome() {
 
 type SessionPayload = { token: string; expiresAt: string; user: { id: string } | null } | null | undefined;
 
-/** Runs a form's mutation, and signs in with what it answers. */
+/** Runs a form's mutation, and signs in with what it answers. The page stays, unless there is a next one. */
 function useForm() {
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
-  const submit = async (run: () => Promise<{ error?: CombinedError; session: SessionPayload }>, next: string) => {
+  const submit = async (run: () => Promise<{ error?: CombinedError; session: SessionPayload }>, next?: string) => {
     setBusy(true);
     setProblem('');
     const { error, session } = await run();
     setBusy(false);
     if (error || !session?.user) return setProblem(sentence(error) || 'That did not work.');
-    navigate(next, { replace: true });
-    signIn({ token: session.token, expiresAt: session.expiresAt, userId: session.user.id });
+    if (next) navigate(next, { replace: true });
+    signIn(session.user.id, session);
   };
   return { problem, busy, submit };
 }
@@ -61,7 +66,7 @@ function LoginForm() {
     void submit(async () => {
       const { data, error } = await login({ handle: String(form.get('handle')).trim(), password: String(form.get('password')) });
       return { error, session: data?.login };
-    }, '/');
+    });
   };
   return (
     <form onSubmit={send} aria-label="Sign in">
@@ -133,7 +138,6 @@ function DemoUsers() {
   const become = async (id: string) => {
     try {
       await becomeDemoUser(id);
-      navigate('/', { replace: true });
     } catch (problem) {
       tell(problem instanceof Error ? problem.message : String(problem), 'bad');
     }

@@ -1,0 +1,173 @@
+// What the cache knows of Kith: what a change will most likely come to, which shows at once, and what its
+// answer changes besides.
+import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
+import { CommentCountFragmentDoc, ViewerDocument, type FriendRequestState } from './gql';
+
+// Types that have no id belong to the object that they were read with.
+const parts = [
+  'UserConnection', 'UserEdge', 'PageInfo', 'ListVisibility', 'SuggestionConnection', 'SuggestionEdge', 'SuggestionExclusions',
+  'FriendRequestConnection', 'FriendRequestEdge', 'UserSearchConnection', 'UserSearchEdge', 'PostConnection', 'PostEdge',
+  'FeedConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
+];
+
+/** forget lets the cache read some fields of an object anew. Pages that show them ask at once. */
+function forget(cache: Cache, entity: Entity, ...names: string[]) {
+  for (const field of cache.inspectFields(entity)) {
+    if (names.includes(field.fieldName)) cache.invalidate(entity, field.fieldName, field.arguments as Variables);
+  }
+}
+
+/** relist changes which objects are on the pages of a list that have been read. */
+function relist(cache: Cache, entity: Entity, list: string, change: (keys: string[], isFirst: boolean) => string[]) {
+  for (const field of cache.inspectFields(entity)) {
+    if (field.fieldName !== list) continue;
+    const page = cache.resolve(entity, field.fieldKey) as string | null;
+    const keys = page && (cache.resolve(page, 'nodes') as string[] | null);
+    if (keys) cache.link(page, 'nodes', change(keys, !field.arguments?.after));
+  }
+}
+
+const without = (key: string) => (keys: string[]) => keys.filter(one => one !== key);
+const withFirst = (key: string) => (keys: string[], isFirst: boolean) => (isFirst && !keys.includes(key) ? [key, ...keys] : keys);
+
+// The lists of a user that nobody sees any more who is in a block with it.
+const closedByBlocks = ['followings', 'followers', 'friends', 'followersYouKnow', 'posts', 'favorites'];
+
+/** later is for what is read anew: when the change has been made, not while it shows already. */
+const later =
+  (update: UpdateResolver): UpdateResolver =>
+  (result, args, cache, info) => {
+    if (!info.optimistic) update(result, args, cache, info);
+  };
+
+export function cacheOptions(viewerId: string | undefined): Partial<CacheExchangeOpts> {
+  const viewer = { __typename: 'User', id: viewerId ?? '' };
+  const becomes =
+    (change: Change) =>
+    ({ userId }: Variables, cache: Cache) =>
+      changed(cache, viewer.id, String(userId), change);
+  const requestsChanged = later((_, __, cache) => forget(cache, viewer, 'friendRequests'));
+  // One waits less. The gateway counts again when it has been answered.
+  const answered: UpdateResolver = (result, args, cache, info) => {
+    if (!info.optimistic) return requestsChanged(result, args, cache, info);
+    cache.updateQuery({ query: ViewerDocument }, data => {
+      const received = data?.viewer?.received;
+      return received ? { ...data, viewer: { ...data.viewer!, received: { ...received, totalCount: Math.max(0, received.totalCount - 1) } } } : data;
+    });
+  };
+  const comments = (cache: Cache, postId: string, by: number, change: (keys: string[], isFirst: boolean) => string[]) => {
+    const post = { __typename: 'Post', id: postId };
+    relist(cache, post, 'comments', change);
+    const count = cache.resolve(post, 'commentCount');
+    if (by && typeof count === 'number') cache.writeFragment(CommentCountFragmentDoc, { ...post, commentCount: count + by });
+  };
+  return {
+    keys: Object.fromEntries(parts.map(name => [name, () => null])),
+    optimistic: {
+      follow: becomes({ following: true }),
+      unfollow: becomes({ following: false }),
+      removeFollower: becomes({ followedBy: false }),
+      block: becomes({ following: false, followedBy: false, blocking: true, special: null, remark: null }),
+      unblock: becomes({ blocking: false }),
+      setFollowMark: ({ userId, ...mark }, cache) => changed(cache, viewer.id, String(userId), mark),
+      acceptFriend: becomes({ following: true, followedBy: true, received: 'ACCEPTED' }),
+      declineFriend: becomes({ received: 'DECLINED' }),
+      cancelFriendRequest: becomes({ sent: 'CANCELLED' }),
+      favorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), true),
+      unfavorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), false),
+      deletePost: (_, cache) => ({ __typename: 'DeletePostPayload', changed: true, viewer: { ...viewer, ...plus(cache, viewer, 'postCount', -1) } }),
+      deleteComment: () => ({ __typename: 'DeleteCommentPayload', changed: true }),
+    },
+    updates: {
+      Mutation: {
+        block: later((_, { userId }, cache) => {
+          forget(cache, { __typename: 'User', id: String(userId) }, ...closedByBlocks);
+          forget(cache, viewer, 'followings', 'followers', 'friends', 'friendRequests', 'blockedUsers');
+        }),
+        unblock: later((_, { userId }, cache) => forget(cache, { __typename: 'User', id: String(userId) }, ...closedByBlocks)),
+        acceptFriend: answered,
+        declineFriend: answered,
+        cancelFriendRequest: requestsChanged,
+        requestFriend: requestsChanged,
+        favorite: later((_, __, cache) => forget(cache, viewer, 'favorites')),
+        // Posts and comments have no tokens of consistency: another gateway may not know yet what has been written.
+        publishPost: ({ publishPost }: { publishPost?: { post: { id: string } | null } | null }, _, cache) => {
+          if (publishPost?.post) relist(cache, viewer, 'posts', withFirst(`Post:${publishPost.post.id}`));
+        },
+        deletePost: ({ deletePost }: { deletePost?: unknown }, { id }, cache) => {
+          if (deletePost) for (const list of ['posts', 'feed', 'favorites']) relist(cache, viewer, list, without(`Post:${id}`));
+        },
+        addComment: ({ addComment }: { addComment?: { comment: { id: string; postId: string } | null } | null }, _, cache) => {
+          const comment = addComment?.comment;
+          if (comment) comments(cache, comment.postId, 0, withFirst(`Comment:${comment.id}`));
+        },
+        deleteComment: ({ deleteComment }: { deleteComment?: { changed: boolean } | null }, { id }, cache) => {
+          const postId = cache.resolve({ __typename: 'Comment', id: String(id) }, 'postId');
+          if (deleteComment && postId) comments(cache, String(postId), deleteComment.changed ? -1 : 0, without(`Comment:${id}`));
+        },
+        followMany: (_, __, cache) => forget(cache, viewer, 'feed', 'followSuggestions'),
+      },
+      Subscription: {
+        newFollowers: (_, __, cache) => forget(cache, viewer, 'followers', 'followerCount', 'friendCount'),
+        friendRequestChanged: requestsChanged,
+      },
+    },
+  };
+}
+
+/** plus is a number of an object, raised by so much. Nothing where it is not known, or not shown. */
+function plus(cache: Cache, entity: Entity, field: string, by: number) {
+  const value = cache.resolve(entity, field);
+  return typeof value === 'number' ? { [field]: Math.max(0, value + by) } : {};
+}
+
+type Change = {
+  following?: boolean;
+  followedBy?: boolean;
+  blocking?: boolean;
+  special?: boolean | null;
+  remark?: string | null;
+  sent?: FriendRequestState;
+  received?: FriendRequestState;
+};
+
+/** changed is the answer that a change of the relationship will most likely have, with the counts of both. */
+function changed(cache: Cache, viewerId: string, userId: string, { sent, received, ...change }: Change) {
+  const rel = { __typename: 'Relationship', id: `rel_${viewerId}_${userId}` };
+  const was = { following: cache.resolve(rel, 'following') === true, followedBy: cache.resolve(rel, 'followedBy') === true };
+  const { following, followedBy } = { ...was, ...change };
+  const out = Number(following) - Number(was.following);
+  const back = Number(followedBy) - Number(was.followedBy);
+  const friends = Number(following && followedBy) - Number(was.following && was.followedBy);
+  const counted = (id: string, followings: number, followers: number) => {
+    const user = { __typename: 'User', id };
+    return { ...user, ...plus(cache, user, 'followingCount', followings), ...plus(cache, user, 'followerCount', followers), ...plus(cache, user, 'friendCount', friends) };
+  };
+  const request = (from: string, to: string, state: FriendRequestState | undefined) => state && { __typename: 'FriendRequest', id: `req_${from}_${to}`, state };
+  return {
+    __typename: 'RelationshipPayload',
+    changed: true,
+    viewer: counted(viewerId, out, back),
+    user: counted(userId, back, out),
+    relationship: {
+      ...rel,
+      ...change,
+      following,
+      followedBy,
+      status: following ? (followedBy ? 'MUTUAL' : 'FOLLOWING') : followedBy ? 'FOLLOWED_BY' : 'NONE',
+      sentRequest: request(viewerId, userId, sent),
+      receivedRequest: request(userId, viewerId, received),
+    },
+  };
+}
+
+function favorited(cache: Cache, viewer: Entity & object, id: string, viewerHasFavorited: boolean) {
+  const post = { __typename: 'Post', id };
+  const by = viewerHasFavorited ? 1 : -1;
+  return {
+    __typename: 'FavoritePayload',
+    changed: true,
+    viewer: { ...viewer, ...plus(cache, viewer, 'favoriteCount', by) },
+    post: { ...post, viewerHasFavorited, ...plus(cache, post, 'favoriteCount', by) },
+  };
+}
