@@ -21,6 +21,7 @@ import (
 	"kith/graph/limits"
 	"kith/storage"
 	"kith/storage/sqlstore"
+	"kith/web"
 )
 
 // trustedInStore is the value of --trusted-documents for manifests in the store.
@@ -242,7 +243,15 @@ func (c *ServeCmd) trustedDocuments(ctx context.Context, store *sqlstore.Store) 
 	return c.load(ctx, trusted.Folder(c.Trusted))
 }
 
+// load reads the documents of a source, and those of the app, if it is served.
 func (c *ServeCmd) load(ctx context.Context, source trusted.Source) (*trusted.Documents, error) {
+	if c.App {
+		app, err := web.Documents(web.Assets())
+		if err != nil {
+			return nil, err
+		}
+		source = trusted.All{source, trusted.Manifest(app)}
+	}
 	documents, err := trusted.Load(ctx, source, documentSchema(), c.limits())
 	if err != nil {
 		return nil, Misset("trusted-documents", err)

@@ -1,6 +1,9 @@
 package web
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 )
@@ -22,6 +25,25 @@ const appPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-
 func HasApp(assets fs.FS) bool {
 	_, err := fs.Stat(assets, "app/main.js.gz")
 	return err == nil
+}
+
+// Documents are the texts of all operations that the built app sends, by their hashes; none if it has not been built.
+func Documents(assets fs.FS) (map[string]string, error) {
+	zipped, err := fs.ReadFile(assets, "app/documents.json.gz")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var documents map[string]string
+	if err == nil {
+		var text []byte
+		if text, err = gunzip(zipped); err == nil {
+			err = json.Unmarshal(text, &documents)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the app's documents: %w", err)
+	}
+	return documents, nil
 }
 
 // isApp reports whether a path is the app's.

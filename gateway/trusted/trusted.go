@@ -47,8 +47,40 @@ type Source interface {
 	Each(ctx context.Context, f func(Manifest) error) error
 }
 
-// A Manifest is texts of documents by their ids.
+// A Manifest is texts of documents by their ids. As a [Source] it never changes.
 type Manifest map[string]string
+
+// Stamp implements [Source].
+func (m Manifest) Stamp(context.Context) (string, error) { return "", nil }
+
+// Each implements [Source].
+func (m Manifest) Each(_ context.Context, f func(Manifest) error) error { return f(m) }
+
+// All is several sources in one.
+type All []Source
+
+// Stamp implements [Source].
+func (a All) Stamp(ctx context.Context) (string, error) {
+	var stamps strings.Builder
+	for _, source := range a {
+		stamp, err := source.Stamp(ctx)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&stamps, "%q", stamp)
+	}
+	return stamps.String(), nil
+}
+
+// Each implements [Source].
+func (a All) Each(ctx context.Context, f func(Manifest) error) error {
+	for _, source := range a {
+		if err := source.Each(ctx, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Documents are documents by their ids. Nil has none. They are safe for concurrent use.
 type Documents struct {

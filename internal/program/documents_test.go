@@ -39,7 +39,7 @@ func TestDocumentsInTheStore(t *testing.T) {
 			const first, second = "query One { users(ids: []) { id } }", "query Two { viewer { id } }"
 			one := file("one.json", fmt.Sprintf(`{"1": %q, "2": %q}`, first, second))
 			two := file("two.graphql", second)
-			g := kithtest.Start(t, kithtest.Args("--trusted-documents=store", "--only-trusted=on"), store)
+			g := kithtest.Start(t, kithtest.Args("--trusted-documents=store", "--only-trusted=on", "--no-app"), store)
 			answers := func(id string) bool {
 				t.Helper()
 				status, text := g.Get(t, "/graphql?documentId="+id)

@@ -1,6 +1,7 @@
 // Writes src/gql.ts: the types of the app's operations, and the operations themselves, from
 // src/*.graphql and Kith's schema. The file is not committed: an operation that the schema does
-// not answer fails the build.
+// not answer fails the build. texts are what the app sends of them: the cache asks for __typename
+// everywhere, and the client prints what comes of it.
 import { codegen } from '@graphql-codegen/core';
 import * as documents from '@graphql-codegen/typed-document-node';
 import * as operations from '@graphql-codegen/typescript-operations';
@@ -8,6 +9,8 @@ import { buildSchema, parse } from 'graphql';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { formatDocument, stringifyDocument } from 'urql';
+import { transformWithOxc } from 'vite';
 
 const here = dirname(fileURLToPath(import.meta.url));
 
@@ -38,3 +41,9 @@ const text = await codegen({
   pluginMap: { operations, documents },
 });
 writeFileSync(join(here, 'src/gql.ts'), text);
+
+const { code } = await transformWithOxc(text, 'gql.ts');
+const generated = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+export const texts = Object.entries(generated)
+  .filter(([name]) => name.endsWith('Document'))
+  .map(([, document]) => stringifyDocument(formatDocument(document)));

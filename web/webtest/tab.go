@@ -41,6 +41,17 @@ func (b *Browser) Tab(path string) *Tab {
 	return &Tab{v}
 }
 
+// Forgives makes lines of the console with a text no failure of the test.
+func (v *Tab) Forgives(text string) { *v.forgiven = append(*v.forgiven, text) }
+
+// Beside opens a path in another tab of the same person: both share what pages store.
+func (v *Tab) Beside(b *Browser, path string) *Tab {
+	v.Helper()
+	other, end := b.visitIn(v.ctx, path)
+	b.Cleanup(end)
+	return &Tab{other}
+}
+
 // Go opens another path in the tab.
 func (v *Tab) Go(b *Browser, path string) {
 	v.Helper()
@@ -55,7 +66,7 @@ func (v *Tab) Until(what, condition string) {
 	v.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, patience)
 	defer cancel()
-	visit{v.TB, ctx}.until(what, condition)
+	visit{v.TB, ctx, nil}.until(what, condition)
 }
 
 // Sees waits until the page shows a text.

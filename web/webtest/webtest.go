@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -105,20 +106,27 @@ func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 // visit opens a tab whose every request goes through the recorder, those of its workers included. It
 // has a browser context of its own, which carries the proxy, and the storage of somebody new.
 func (b *Browser) visit(path string) (v visit, end func()) {
-	t := b.TB
-	t.Helper()
-	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
+	return b.visitIn(b.ctx, path, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
 		p.ProxyServer = b.rec.proxy.URL
 		p.ProxyBypassList = "<-loopback>" // loopback goes through it as well
 	}))
+}
+
+// visitIn opens a tab of a browser, or beside another tab, whose storage it shares.
+func (b *Browser) visitIn(ctx context.Context, path string, options ...chromedp.ContextOption) (v visit, end func()) {
+	t := b.TB
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(ctx, options...)
 	t.Cleanup(cancel)
 	complaints := listen(t, ctx)
-	v = visit{TB: t, ctx: ctx}
+	v = visit{TB: t, ctx: ctx, forgiven: new([]string)}
 	v.do("open "+path, chromedp.Navigate(b.rec.origin+path))
 	return v, func() {
 		v.screenshot()
 		for _, c := range complaints() {
-			t.Errorf("console: %s", c)
+			if !slices.ContainsFunc(*v.forgiven, func(part string) bool { return strings.Contains(c, part) }) {
+				t.Errorf("console: %s", c)
+			}
 		}
 		for _, u := range b.rec.foreign() {
 			t.Errorf("request left the gateway's origin: %s", u)
@@ -198,7 +206,8 @@ func check(answer json.RawMessage) error {
 // visit is the browser's tab, and the test that looks at it.
 type visit struct {
 	testing.TB
-	ctx context.Context
+	ctx      context.Context
+	forgiven *[]string // complaints with one of these are none
 }
 
 // do takes the steps; what names them in the failure.

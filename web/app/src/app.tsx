@@ -71,7 +71,7 @@ function SignedIn() {
     ['/', 'home', 'Home'],
     ['/suggestions', 'people', 'Discover'],
     ['/picture', 'picture', 'Picture'],
-    ['/requests', 'inbox', 'Requests', me?.received?.totalCount],
+    ['/requests', 'inbox', 'Requests', me?.friendRequests?.totalCount],
     ['/marked', 'mark', 'Marked'],
     ['/settings', 'settings', 'Settings'],
   ];

@@ -51,8 +51,8 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   const answered: UpdateResolver = (result, args, cache, info) => {
     if (!info.optimistic) return requestsChanged(result, args, cache, info);
     cache.updateQuery({ query: ViewerDocument }, data => {
-      const received = data?.viewer?.received;
-      return received ? { ...data, viewer: { ...data.viewer!, received: { ...received, totalCount: Math.max(0, received.totalCount - 1) } } } : data;
+      const waiting = data?.viewer?.friendRequests;
+      return waiting ? { ...data, viewer: { ...data.viewer!, friendRequests: { ...waiting, totalCount: Math.max(0, waiting.totalCount - 1) } } } : data;
     });
   };
   const comments = (cache: Cache, postId: string, by: number, change: (keys: string[], isFirst: boolean) => string[]) => {

@@ -111,7 +111,7 @@ const inTurn: Exchange = ({ client, forward }) => {
     waiting.set(user, rest);
     if (rest === 0 && missed.delete(user)) void client.query(StandingDocument, { id: user }, { requestPolicy: 'network-only' }).toPromise();
   };
-  const waits = (op: Operation) => op.kind === 'mutation' && 'userId' in (op.variables as object);
+  const waits = (op: Operation) => op.kind === 'mutation' && 'userId' in ((op.variables as object | undefined) ?? {});
   return operations => {
     const shared = share(operations);
     const now = pipe(shared, filter(op => !waits(op)));

@@ -40,8 +40,13 @@ export function signOut() {
   set(null);
 }
 
+/** Takes over what another tab has made of the session. */
+function take(kept = read()) {
+  set(kept, !kept);
+}
+
 addEventListener('storage', event => {
-  if (event.key === key) set(read());
+  if (event.key === key) take();
 });
 
 function subscribe(listener: () => void) {
@@ -51,7 +56,7 @@ function subscribe(listener: () => void) {
 
 export const useSession = () => useSyncExternalStore(subscribe, () => current);
 
-/** Whether the gateway has refused the last token. Then somebody signs in again, and goes on where the page is. */
+/** Whether a session has ended on this page. Then somebody signs in again, and goes on where one was. */
 export const useEnded = () => useSyncExternalStore(subscribe, () => ended);
 
 /** The token of a user; none once somebody else is signed in. */
@@ -60,12 +65,9 @@ export const tokenOf = (userId: string | undefined) => (current?.userId === user
 /** What to do when the gateway refuses a token: take that of another tab, which is returned, or end the session. */
 export function refused(token: string): string | undefined {
   const kept = read();
-  if (kept && kept.token !== token) {
-    set(kept);
-    return tokenOf(kept.userId);
-  }
-  localStorage.removeItem(key);
-  set(null, true);
+  if (kept?.token === token) localStorage.removeItem(key);
+  take(kept?.token === token ? null : kept);
+  return current?.token;
 }
 
 /** What a gateway says to the wish for another token: the token, that it gives none, or nothing. */
@@ -78,7 +80,7 @@ const uses = ['pointerdown', 'keydown', 'wheel', 'focus'] as const;
 export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
   const due = () => !!current && Date.now() >= current.renewAt;
   const renew = async () => {
-    set(read());
+    take();
     const before = current;
     if (!before || !due()) return;
     const answer = await ask();

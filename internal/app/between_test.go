@@ -1,0 +1,439 @@
+package app_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+	"kith/web/webtest"
+)
+
+// between is a proxy in front of two gateways: one gets all mutations, the other everything else, so that a page never reads
+// where it has written. It keeps requests and answers back as tests want.
+type between struct {
+	*httptest.Server
+	writes, reads http.Handler
+
+	mu   sync.Mutex
+	kept []*kept
+}
+
+// kept is one request, the next that has all the parts.
+type kept struct {
+	parts  []string
+	before bool   // it waits before a gateway gets it, not behind it
+	answer string // what it is answered instead, by no gateway
+	came   chan struct{}
+	goes   chan struct{}
+}
+
+func newBetween(t *testing.T, writes, reads *kithtest.Gateway) *between {
+	t.Helper()
+	to := func(g *kithtest.Gateway) http.Handler {
+		target, err := url.Parse(g.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host // as load balancers do: sockets are for pages of the same host
+		}}
+	}
+	b := &between{writes: to(writes), reads: to(reads)}
+	b.Server = httptest.NewServer(b)
+	t.Cleanup(b.Close)
+	return b
+}
+
+func (b *between) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		b.reads.ServeHTTP(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the browser is gone
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	gateway := b.reads
+	if bytes.Contains(body, []byte(`"query":"mutation`)) {
+		gateway = b.writes
+	}
+	switch k := b.take(string(body)); {
+	case k == nil:
+		gateway.ServeHTTP(w, r)
+	case k.answer != "":
+		k.wait(r)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, k.answer) // the browser may be gone
+	case k.before:
+		k.wait(r)
+		gateway.ServeHTTP(w, r)
+	default:
+		answer := httptest.NewRecorder()
+		gateway.ServeHTTP(answer, r)
+		k.wait(r)
+		for name, values := range answer.Header() {
+			w.Header()[name] = values
+		}
+		w.WriteHeader(answer.Code)
+		_, _ = answer.Body.WriteTo(w)
+	}
+}
+
+func (b *between) take(body string) *kept {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+next:
+	for i, k := range b.kept {
+		for _, part := range k.parts {
+			if !strings.Contains(body, part) {
+				continue next
+			}
+		}
+		b.kept = append(b.kept[:i:i], b.kept[i+1:]...)
+		return k
+	}
+	return nil
+}
+
+func (b *between) keep(k *kept) *kept {
+	k.came, k.goes = make(chan struct{}), make(chan struct{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.kept = append(b.kept, k)
+	return k
+}
+
+// keepRequest keeps the next request back that has all the parts, keepAnswer its answer.
+func (b *between) keepRequest(parts ...string) *kept {
+	return b.keep(&kept{parts: parts, before: true})
+}
+func (b *between) keepAnswer(parts ...string) *kept { return b.keep(&kept{parts: parts}) }
+
+// refuse answers the next one itself, with an error, when it is let go.
+func (b *between) refuse(field, message string, parts ...string) *kept {
+	answer := fmt.Sprintf(`{"data":{%q:null},"errors":[{"message":%q,"path":[%q],"extensions":{"code":"UNAVAILABLE"}}]}`, field, message, field)
+	return b.keep(&kept{parts: parts, answer: answer})
+}
+
+func (k *kept) wait(r *http.Request) {
+	close(k.came)
+	select {
+	case <-k.goes:
+	case <-r.Context().Done():
+	}
+}
+
+// arrives waits until the request, or its answer, is kept.
+func (k *kept) arrives(t *testing.T) {
+	t.Helper()
+	select {
+	case <-k.came:
+	case <-time.After(time.Minute):
+		t.Fatalf("nothing came with %q", k.parts)
+	}
+}
+
+func (k *kept) letGo() { close(k.goes) }
+
+// openTwo is open with two gateways on one store, in the mode in which followers lag most.
+func openTwo(t *testing.T, most time.Duration) (site, *between) {
+	t.Helper()
+	needsApp(t)
+	servers := testenv.SharedMariaDB(t, 2)
+	args := []string{
+		"--demo", "--store", "mysql:" + servers[0].CreateDatabase(t, "app") + ";" + servers[1].CreateDatabase(t, "app"),
+		"--redundancy", "stream", "--redis", testenv.Redis(t).URL(), "--jwt-secret", strings.Repeat("app", 20),
+	}
+	writes := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"))
+	reads := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"))
+	knowsTheApp(t, writes)
+	knowsTheApp(t, reads)
+	b := newBetween(t, writes, reads)
+	return site{reads, webtest.Open(t, b.URL, most)}, b
+}
+
+// does changes something between a demo user and another one.
+func (s site) does(t *testing.T, user int, change string, other int) {
+	t.Helper()
+	s.mutate(t, user, "mutation($id: ID!) { "+change+"(userId: $id) { changed } }", map[string]any{"id": other}, nil)
+}
+
+// mutate sends a mutation of a demo user, and puts its data where data points to.
+func (s site) mutate(t *testing.T, user int, mutation string, variables map[string]any, data any) {
+	t.Helper()
+	question, err := json.Marshal(map[string]any{"query": mutation, "variables": variables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var token struct{ Token string }
+	post(t, fmt.Sprintf("%s/demo/token?user=%d", s.URL, user), "", nil, &token)
+	answer := struct{ Data, Errors any }{Data: data}
+	if post(t, s.URL+"/graphql", token.Token, question, &answer); answer.Errors != nil {
+		t.Fatalf("%s: %v", mutation, answer.Errors)
+	}
+}
+
+func post(t *testing.T, at, token string, body []byte, answer any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	w, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Body.Close()
+	if err := json.NewDecoder(w.Body).Decode(answer); err != nil {
+		t.Fatalf("%s: %d, %v", at, w.StatusCode, err)
+	}
+}
+
+// notes begins to record what an expression says, whenever the page changes.
+func notes(tab *webtest.Tab, expression string) {
+	tab.Helper()
+	tab.Run("note what it says", `
+		const heard = window.said = [];
+		const note = () => { const now = String(`+expression+`); if (heard.at(-1) !== now) heard.push(now); };
+		note();
+		window.noting?.disconnect();
+		window.noting = new MutationObserver(note);
+		noting.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})`)
+}
+
+// says ends what notes has begun on a page: it has said this, in this order.
+func says(t *testing.T, tab *webtest.Tab, want string) {
+	t.Helper()
+	if said := tab.Text(`said.join(" ")`); said != want {
+		t.Errorf("the page said %q, want %q", said, want)
+	}
+}
+
+// TestChangesShowAtOnce answers late, and elsewhere: what one does shows at once, and never shows as before again, unless it is refused.
+func TestChangesShowAtOnce(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s, b := openTwo(t, 4*time.Minute)
+	for name, test := range map[string]func(*testing.T, site, *between){
+		"requests to one":    requestsToOne,
+		"requests to others": requestsToOthers,
+		"blocks and marks":   blocksAndMarks,
+		"follows":            func(t *testing.T, s site, _ *between) { follows(t, s) },
+		"comments":           comments,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, s.in(t), b)
+		})
+	}
+}
+
+func requestsToOne(t *testing.T, s site, b *between) {
+	const me, one, two, three, fan = 410, 510, 511, 512, 513
+	for _, from := range []int{one, two, three} {
+		s.does(t, from, "requestFriend", me)
+	}
+	row := func(user int) (name, there string) {
+		handle, name := s.handle(t, user)
+		return name, fmt.Sprintf(`!!document.querySelector(".row[data-user=%s]")`, handle)
+	}
+	_, fanName := row(fan)
+	firstName, first := row(one)
+	secondName, second := row(two)
+	thirdName, third := row(three)
+	count := `document.querySelector(".count")?.textContent`
+	tab := s.as(me, "/requests")
+	tab.Until("three wait", first+" && "+second+" && "+third+` && `+count+` === "3"`)
+	around := func() { // what is read meanwhile
+		tab.Press("From you")
+		tab.Sees("You wait for nobody.")
+		tab.Press("To you")
+		tab.Until("the list is back", third)
+	}
+
+	// The gateway has accepted, and its answer is late.
+	notes(tab, first+` + "," + `+count)
+	k := b.keepAnswer("mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, one))
+	tab.Press("Accept " + firstName)
+	tab.Until("it shows at once", `!`+first+` && `+count+` === "2"`)
+	k.arrives(t)
+	s.does(t, fan, "follow", me)
+	tab.Sees(fanName + " follows you now.")
+	k.letGo()
+	tab.Sees(firstName + " and you are friends now.")
+	around()
+	says(t, tab, "true,3 false,2")
+
+	// The gateway has not been asked yet.
+	notes(tab, second+` + "," + `+count)
+	k = b.keepRequest("mutation DeclineFriend", fmt.Sprintf(`"userId":"%d"`, two))
+	tab.Press("Decline " + secondName)
+	tab.Until("it shows at once", `!`+second+` && `+count+` === "1"`)
+	k.arrives(t)
+	s.does(t, fan, "unfollow", me)
+	s.does(t, fan, "follow", me)
+	tab.Sees(fanName + " follows you now.")
+	k.letGo()
+	tab.Sees("Request declined.")
+	around()
+	says(t, tab, "true,2 false,1")
+
+	notes(tab, third+` + "," + `+count)
+	k = b.refuse("acceptFriend", "the shard does not answer", "mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, three))
+	tab.Press("Accept " + thirdName)
+	tab.Until("it shows at once", `!`+third+` && !`+count)
+	k.arrives(t)
+	k.letGo()
+	tab.Sees("The shard does not answer.")
+	tab.Until("it waits again", third+` && `+count+` === "1"`)
+	says(t, tab, "true,1 false,undefined true,1")
+}
+
+func requestsToOthers(t *testing.T, s site, b *between) {
+	handle, name := s.handle(t, 520)
+	tab := s.as(420, "/u/"+handle)
+	tab.Press("Ask to be friends")
+	tab.Press("Send request")
+	tab.Sees(name + " has your request.")
+	tab.Until("it can be withdrawn", `document.body.innerText.includes("Withdraw request")`)
+	asked := `document.querySelector(".head-actions").innerText.includes("Withdraw request")`
+	notes(tab, asked)
+	k := b.refuse("cancelFriendRequest", "too many requests at once", "mutation CancelFriendRequest", `"userId":"520"`)
+	tab.Press("Withdraw request")
+	tab.Until("it shows at once", "!"+asked)
+	k.arrives(t)
+	k.letGo()
+	tab.Sees("Too many requests at once.")
+	tab.Until("it waits again", asked)
+	k = b.keepRequest("mutation CancelFriendRequest", `"userId":"520"`)
+	tab.Press("Withdraw request")
+	k.arrives(t)
+	tab.Run("see the followers", `document.querySelector(".tabs a[href$='/followers']").click()`)
+	k.letGo()
+	tab.Sees("Request withdrawn.")
+	says(t, tab, "true false true false")
+}
+
+func blocksAndMarks(t *testing.T, s site, b *between) {
+	handle, name := s.handle(t, 530)
+	s.does(t, 430, "follow", 530)
+	tab := s.as(430, "/u/"+handle)
+	tab.Until("the profile", `document.querySelector(".head-actions .follow")?.dataset.following === "true"`)
+	remark := `document.querySelector(".mark-line")?.textContent.trim()`
+	notes(tab, remark)
+	k := b.keepAnswer("mutation SetFollowMark", `"userId":"530"`)
+	tab.Press("Mark")
+	tab.Type("dialog input[name=remark]", "knows-trains")
+	tab.Run("special", `document.querySelector("dialog input[type=checkbox]").click()`)
+	tab.Press("Save")
+	tab.Until("it shows at once", remark+` === "knows-trains"`)
+	k.arrives(t)
+	k.letGo()
+	tab.Sees("Noted. Only you see it.")
+	says(t, tab, "undefined knows-trains")
+
+	buttons := `document.querySelector(".head-actions").innerText.includes("Unblock")`
+	followers := count("followers")
+	before := tab.Text("String(" + followers + ")")
+	block := func() {
+		tab.Press("Block")
+		tab.Until("the dialog", `document.querySelector("dialog[open] .danger")`)
+		tab.Run("block", `document.querySelector("dialog[open] .danger").click()`)
+	}
+	notes(tab, buttons)
+	k = b.refuse("block", "the shard does not answer", "mutation Block", `"userId":"530"`)
+	block()
+	tab.Until("it shows at once", buttons+" && "+followers+" === "+before+" - 1")
+	k.arrives(t)
+	k.letGo()
+	tab.Sees("The shard does not answer.")
+	tab.Until("it is as before", "!"+buttons+" && "+followers+" === "+before)
+	k = b.keepRequest("mutation Block", `"userId":"530"`)
+	block()
+	k.arrives(t)
+	tab.Run("see the followers", `document.querySelector(".tabs a[href$='/followers']").click()`)
+	k.letGo()
+	tab.Sees("You have blocked " + name + ".")
+	tab.Sees("keeps this list private")
+	says(t, tab, "false true false true")
+
+	tab.Go(s.browser, "/app/blocked")
+	row := fmt.Sprintf(`!!document.querySelector(".row[data-user=%s]")`, handle)
+	tab.Until("the block is listed", row)
+	notes(tab, row)
+	k = b.keepAnswer("mutation Unblock", `"userId":"530"`)
+	tab.Press("Unblock " + name)
+	tab.Until("it shows at once", "!"+row)
+	k.arrives(t)
+	k.letGo()
+	tab.Sees("You have unblocked " + name + ".")
+	tab.Sees("You block nobody.")
+	says(t, tab, "true false")
+}
+
+// comments has two pages of them below a post, writes and deletes some, and favors the post.
+func comments(t *testing.T, s site, b *between) {
+	handle, name := s.handle(t, 440)
+	_, other := s.handle(t, 441)
+	var published struct {
+		PublishPost struct{ Post struct{ ID string } }
+	}
+	s.mutate(t, 440, `mutation { publishPost(text: "On rainy days", clientKey: "rain") { post { id } } }`, nil, &published)
+	id := published.PublishPost.Post.ID
+	for i := range 25 {
+		s.mutate(t, 441, `mutation($id: ID!, $text: String!) { addComment(postId: $id, text: $text, clientKey: $text) { added } }`,
+			map[string]any{"id": id, "text": fmt.Sprintf("n%d", i)}, nil)
+	}
+	tab := s.as(440, "/u/"+handle)
+	post := `document.querySelector("article[aria-label='Post of ` + name + `']")`
+	texts := `[...document.querySelectorAll(".comment .text")].map(e => e.textContent)`
+	talk := `Number(` + post + `.querySelector(".talk").textContent)`
+	tab.Until("the post", post+"?.innerText.includes('On rainy days') && "+talk+" === 25")
+	tab.Press("Comments, 25")
+	tab.Until("all as one scrolls", `(scrollTo(0, 1e9), `+texts+`.length === 25)`)
+
+	notes(tab, texts+`.includes("One-likes-rain")`)
+	tab.Type(".comments textarea", "One-likes-rain")
+	tab.Press("Comment")
+	tab.Until("it is the first", texts+`[0] === "One-likes-rain" && `+talk+` === 26 && `+post+`.querySelector("textarea").value === ""`)
+	k := b.refuse("deleteComment", "the shard does not answer", "mutation DeleteComment")
+	tab.Press("Delete the comment of " + name)
+	tab.Until("it is gone at once", `!`+texts+`.includes("One-likes-rain") && `+talk+` === 25`)
+	k.arrives(t)
+	k.letGo()
+	tab.Sees("The shard does not answer.")
+	tab.Until("it is back", texts+`[0] === "One-likes-rain" && `+talk+` === 26`)
+	tab.Press("Delete the comment of " + name)
+	tab.Until("it is gone", `!`+texts+`.includes("One-likes-rain")`)
+	tab.Press("Delete the comment of " + other) // its author may
+	tab.Until("so is another", texts+`.length === 24 && !`+texts+`.includes("n24") && `+talk+` === 24`)
+	says(t, tab, "false true false true false")
+
+	tab.Press("Favorite, 0")
+	tab.Press("1 Favorites")
+	tab.Until("it is a favorite", post+`?.innerText.includes("On rainy days")`)
+	tab.Press("Delete this post")
+	tab.Sees("You have no favorites yet.")
+	s.Until(t, "have deleted both comments and the post", func() bool {
+		var left struct{ Node any }
+		s.Query(t, `query($id: ID!) { node(id: $id) { id } }`, map[string]any{"id": id}, &left)
+		return left.Node == nil
+	})
+}

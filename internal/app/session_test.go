@@ -1,0 +1,75 @@
+package app_test
+
+import (
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/web/webtest"
+)
+
+// due makes it time to renew the token, in all tabs.
+const due = `
+	const kept = JSON.parse(localStorage.getItem("kith-session"));
+	localStorage.setItem("kith-session", JSON.stringify({...kept, renewAt: 0}));
+	dispatchEvent(new StorageEvent("storage", {key: "kith-session"}))`
+
+// TestSessionsAreRenewed has two tabs of one person, who uses both. The token is renewed, by one of them, until the session has lasted
+// as long as it may: then there is the sign-in page, which leads back.
+func TestSessionsAreRenewed(t *testing.T) {
+	testenv.Clients(t)
+	t.Parallel()
+	s := open(t, 2*time.Minute, "--token-ttl", "20s", "--session-ttl", "20s")
+	a := s.as(1, "/settings")
+	a.Until("the page", `document.querySelector("form[aria-label=Privacy]")`)
+	b := a.Beside(s.browser, "/app/u/mateo_silva")
+	b.Until("the same person is signed in", `document.querySelector(".head-actions .follow")`)
+
+	// Whoever asks first is kept back, so that both want to at the same time.
+	const hold = `
+		const send = window.fetch;
+		window.asked = 0;
+		window.fetch = async (...all) => {
+			if (!all[1]?.body?.includes("renewToken")) return send(...all);
+			window.asked++;
+			await new Promise(go => window.go = go);
+			return send(...all);
+		}`
+	const press = `dispatchEvent(new KeyboardEvent("keydown", {key: "Shift"}))`
+	token := func() string { return a.Text(`JSON.parse(localStorage.getItem("kith-session"))?.token ?? ""`) }
+	first := token()
+	a.Run("hold it back", hold)
+	b.Run("hold it back", hold)
+	s.Until(t, "reach the next second, in which a token is another one", func() bool {
+		return a.Text(`String(JSON.parse(atob(JSON.parse(localStorage.getItem("kith-session")).token.split(".")[1])).iat < Math.floor(Date.now() / 1000))`) == "true"
+	})
+	a.Run("time to renew", due)
+	a.Run("a is used", press)
+	a.Until("a asks", "window.go")
+	b.Until("b knows that it is time", `JSON.parse(localStorage.getItem("kith-session")).renewAt === 0`)
+	b.Run("b is used", press)
+	b.Run("b is used again", press)
+	a.Run("let it go", "window.go()")
+	a.Until("it is renewed", `JSON.parse(localStorage.getItem("kith-session")).renewAt > 0`)
+	b.Run("b had its turn", `await navigator.locks.request("kith-session", () => {})`)
+	if asked := a.Text("`${window.asked}`") + b.Text("` and ${window.asked}`"); asked != "1 and 0" {
+		t.Errorf("they asked %s times", asked)
+	}
+	if second := token(); second == first || second == "" {
+		t.Errorf("the token was %q, and is %q", first, second)
+	}
+	if a.Text(`document.querySelector("form[aria-label=Privacy]") ? "" : "gone"`) != "" {
+		t.Error("the page has changed")
+	}
+
+	for _, tab := range []*webtest.Tab{a, b} {
+		tab.Forgives("401 (Unauthorized)")
+	}
+
+	// A session of 20 s ends. Nobody has to click: the gateway closes the socket.
+	a.Sees("Your session has ended. Sign in again, and you are back where you were.")
+	b.Sees("Your session has ended.")
+	a.Run("be Maya again", `document.querySelector("button[data-user=maya_okafor]").click()`)
+	a.Until("back where one was", `location.pathname === "/app/settings" && document.querySelector("form[aria-label=Privacy]")`)
+	b.Until("so is the other tab", `document.querySelector(".me b") && location.pathname === "/app/u/mateo_silva" && document.querySelector(".head-actions .follow")`)
+}
