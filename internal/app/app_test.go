@@ -378,7 +378,7 @@ func picture(t *testing.T, s site) {
 	var answer struct{ User struct{ FollowingCount int } }
 	s.Query(t, `{ user(id: 1) { followingCount } }`, nil, &answer)
 	tab := s.as(1, "/picture")
-	tab.Until("everybody is in the picture", fmt.Sprintf(`document.querySelector(".canvas").dataset.nodes === "%d"`, answer.User.FollowingCount+1))
+	tab.Until("everybody is in the picture", fmt.Sprintf(`document.querySelector(".canvas")?.dataset.nodes === "%d"`, answer.User.FollowingCount+1))
 	tab.Until("it is drawn", `document.querySelectorAll(".canvas canvas").length >= 5`)
 	tab.Until("it has colours", `document.querySelector(".canvas").dataset.colours > 2`)
 	tab.Press("Mateo Silva")

@@ -45,10 +45,13 @@ func newBetween(t *testing.T, writes, reads *kithtest.Gateway) *between {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			r.Out.Host = r.In.Host // as load balancers do: sockets are for pages of the same host
-		}}
+		return &httputil.ReverseProxy{
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				r.Out.Host = r.In.Host // as load balancers do: sockets are for pages of the same host
+			},
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // pages leave while they ask
+		}
 	}
 	b := &between{writes: to(writes), reads: to(reads)}
 	b.Server = httptest.NewServer(b)
@@ -206,22 +209,22 @@ func post(t *testing.T, at, token string, body []byte, answer any) {
 	}
 }
 
-// notes begins to record what an expression says, whenever the page changes.
-func notes(tab *webtest.Tab, expression string) {
+// notes begins to record what each of the expressions says, whenever the page changes.
+func notes(tab *webtest.Tab, expressions ...string) {
 	tab.Helper()
 	tab.Run("note what it says", `
-		const heard = window.said = [];
-		const note = () => { const now = String(`+expression+`); if (heard.at(-1) !== now) heard.push(now); };
+		const heard = window.said = Array.from({length: `+fmt.Sprint(len(expressions))+`}, () => []);
+		const note = () => [`+strings.Join(expressions, ", ")+`].forEach((now, i) => heard[i].at(-1) === String(now) || heard[i].push(String(now)));
 		note();
 		window.noting?.disconnect();
 		window.noting = new MutationObserver(note);
 		noting.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})`)
 }
 
-// says ends what notes has begun on a page: it has said this, in this order.
-func says(t *testing.T, tab *webtest.Tab, want string) {
+// says compares what each of them has said since.
+func says(t *testing.T, tab *webtest.Tab, want ...string) {
 	t.Helper()
-	if said := tab.Text(`said.join(" ")`); said != want {
+	if said := tab.Text(`said.map(one => one.join(" ")).join(", ")`); said != strings.Join(want, ", ") {
 		t.Errorf("the page said %q, want %q", said, want)
 	}
 }
@@ -254,7 +257,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 		handle, name := s.handle(t, user)
 		return name, fmt.Sprintf(`!!document.querySelector(".row[data-user=%s]")`, handle)
 	}
-	_, fanName := row(fan)
+	fanName, _ := row(fan)
 	firstName, first := row(one)
 	secondName, second := row(two)
 	thirdName, third := row(three)
@@ -269,7 +272,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	}
 
 	// The gateway has accepted, and its answer is late.
-	notes(tab, first+` + "," + `+count)
+	notes(tab, first, count)
 	k := b.keepAnswer("mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, one))
 	tab.Press("Accept " + firstName)
 	tab.Until("it shows at once", `!`+first+` && `+count+` === "2"`)
@@ -279,10 +282,10 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	k.letGo()
 	tab.Sees(firstName + " and you are friends now.")
 	around()
-	says(t, tab, "true,3 false,2")
+	says(t, tab, "true false", "3 2")
 
 	// The gateway has not been asked yet.
-	notes(tab, second+` + "," + `+count)
+	notes(tab, second, count)
 	k = b.keepRequest("mutation DeclineFriend", fmt.Sprintf(`"userId":"%d"`, two))
 	tab.Press("Decline " + secondName)
 	tab.Until("it shows at once", `!`+second+` && `+count+` === "1"`)
@@ -293,9 +296,9 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	k.letGo()
 	tab.Sees("Request declined.")
 	around()
-	says(t, tab, "true,2 false,1")
+	says(t, tab, "true false", "2 1")
 
-	notes(tab, third+` + "," + `+count)
+	notes(tab, third, count)
 	k = b.refuse("acceptFriend", "the shard does not answer", "mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, three))
 	tab.Press("Accept " + thirdName)
 	tab.Until("it shows at once", `!`+third+` && !`+count)
@@ -303,7 +306,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	k.letGo()
 	tab.Sees("The shard does not answer.")
 	tab.Until("it waits again", third+` && `+count+` === "1"`)
-	says(t, tab, "true,1 false,undefined true,1")
+	says(t, tab, "true false true", "1 undefined 1")
 }
 
 func requestsToOthers(t *testing.T, s site, b *between) {

@@ -21,6 +21,7 @@ var pages = []struct {
 	{1, "/suggestions", `document.querySelectorAll(".row[data-user]").length > 5`},
 	{1, "/u/mateo_silva", `document.querySelector(".post") && document.querySelector(".known")`},
 	{1, "/u/mateo_silva/followers", `document.querySelectorAll(".row[data-user]").length > 5`},
+	{1, "/u/mateo_silva/favorites", `document.querySelector(".post, .empty")`},
 	{1, "/common/maya_okafor/mateo_silva", `document.querySelectorAll(".row[data-user]").length > 2`},
 	{1, "/requests", `document.querySelector(".empty")`},
 	{1, "/marked", `document.querySelector(".empty")`},
@@ -80,6 +81,20 @@ func TestDialogsAreAccessible(t *testing.T) {
 	tab.Until("people are found", `document.querySelectorAll("[role=option]").length > 1`)
 	for _, violation := range tab.Axe(axe) {
 		t.Errorf("search: %s", violation)
+	}
+	tab.Go(s.browser, "/app/u/mateo_silva")
+	tab.Until("the posts", `document.querySelector(".post .talk")`)
+	tab.Run("open comments", `document.querySelector(".post .talk").click()`)
+	tab.Type(".comments textarea", "How true")
+	tab.Press("Comment")
+	tab.Until("there is one", `document.querySelector(".comment")`)
+	for _, width := range []int64{390, 1440} {
+		for _, scheme := range []string{"light", "dark"} {
+			tab.Looks(width, 900, scheme)
+			for _, violation := range tab.Axe(axe) {
+				t.Errorf("comments, %d pixels, %s: %s", width, scheme, violation)
+			}
+		}
 	}
 }
 
