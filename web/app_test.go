@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
@@ -61,6 +63,35 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 	}
 	if w := get(t, web.Handler(web.Config{Assets: fstest.MapFS{}}), "/app/settings"); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "make web") {
 		t.Errorf("not built: status %d, %s", w.Code, w.Body)
+	}
+}
+
+// The operations of the app are for the gateway, and not served.
+func TestDocuments(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	if _, err := io.WriteString(z, `{"1a": "{ viewer { id } }"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	assets := builtApp(t)
+	if documents, err := web.Documents(assets); err != nil || documents != nil {
+		t.Errorf("none: %v, %v", documents, err)
+	}
+	assets["app/documents.json.gz"] = &fstest.MapFile{Data: zipped.Bytes()}
+	if documents, err := web.Documents(assets); err != nil || len(documents) != 1 || documents["1a"] != "{ viewer { id } }" {
+		t.Errorf("one: %v, %v", documents, err)
+	}
+	h := web.Handler(web.Config{Assets: assets})
+	main := links(get(t, h, "/app").Body.String())[2]
+	if w := get(t, h, strings.Replace(main, "main.js", "documents.json", 1)); w.Code != http.StatusNotFound {
+		t.Errorf("they are served: %d", w.Code)
+	}
+	assets["app/documents.json.gz"] = &fstest.MapFile{Data: []byte("no gzip")}
+	if _, err := web.Documents(assets); err == nil {
+		t.Error("damaged ones are none")
 	}
 }
 
