@@ -204,9 +204,7 @@ func (c *Cache) MaxBytes() uint64 { return c.entries.GetMaximum() }
 
 // Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
-	for i := range c.stripes {
-		c.stripes[i].Lock()
-	}
+	c.lockAll()
 	c.generation.Add(1)
 	c.profiles.leaveAll()
 	c.blocks.leaveAll()
@@ -214,10 +212,20 @@ func (c *Cache) Forget() {
 	c.lists[storage.Inverse].leaveAll()
 	c.posts.leaveAll()
 	c.entries.InvalidateAll()
+	c.unlockAll()
+	c.metrics.forgotten.Inc()
+}
+
+func (c *Cache) lockAll() {
+	for i := range c.stripes {
+		c.stripes[i].Lock()
+	}
+}
+
+func (c *Cache) unlockAll() {
 	for i := range c.stripes {
 		c.stripes[i].Unlock()
 	}
-	c.metrics.forgotten.Inc()
 }
 
 // get returns the entry of a key if it is of type E.

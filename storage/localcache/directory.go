@@ -48,7 +48,7 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 	}
 }
 
-// number makes a directory of all users, and forgets the sets of the previous one.
+// number makes a directory of all users, and forgets the lists that the previous one numbers.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
 	dir := idset.NewDirectory()
 	scans := make([]*idScan, users.Shards())
@@ -81,8 +81,23 @@ func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error 
 	}
 	dir.Learn(batch)
 	c.directory.Store(dir)
-	c.Forget()
+	c.forgetLists()
 	return nil
+}
+
+// forgetLists forgets the lists that are kept or being read, as an old directory numbers them. All else stays: the directory is
+// there some time after the start, and later on it is renewed, when much has been read.
+func (c *Cache) forgetLists() {
+	c.lockAll()
+	defer c.unlockAll()
+	for side := range c.lists {
+		c.lists[side].abandonAll()
+	}
+	for k, e := range c.entries.All() {
+		if _, isList := e.(*list); isList {
+			c.entries.Invalidate(k)
+		}
+	}
 }
 
 // idScan yields the ids of one shard, ascending.

@@ -46,3 +46,36 @@ func TestADirectoryIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// A new directory has the lists forgotten that the old one numbers, also those that are being read, and nothing else.
+func TestANewDirectoryForgetsLists(t *testing.T) {
+	store := memory.New()
+	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+	c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
+	defer c.Close()
+	c.Users(t.Context(), []storage.UserID{1})
+	c.Pages(t.Context(), storage.Forward, []storage.PageQuery{{Owner: 1, Limit: 3}})
+	listOf := func(id storage.UserID) key { return key{kind: forwardKind, id: id} }
+	if _, kept := get[*list](c, listOf(1)); !kept {
+		t.Fatal("the list is not kept")
+	}
+	user, _ := c.profiles.begin(c, profileKey(2))
+	following, _ := c.lists[storage.Forward].begin(c, listOf(2))
+	if err := c.number(t.Context(), brokenLister{store, nil}, 2); err != nil {
+		t.Fatal(err)
+	}
+	c.profiles.end(c, profileKey(2), user, storage.Result[storage.Profile]{Found: true}, func(r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
+		return c.keepProfile(profileKey(2), r, nil)
+	})
+	c.lists[storage.Forward].end(c, listOf(2), following, storage.Result[*list]{Value: c.makeList(storage.Forward, storage.List{}, 0), Found: true}, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
+		return c.keepList(listOf(2), r, late)
+	})
+	for id := range storage.UserID(2) {
+		if _, kept := get[*profile](c, profileKey(id+1)); !kept {
+			t.Errorf("user %d is forgotten", id+1)
+		}
+		if _, kept := get[*list](c, listOf(id+1)); kept {
+			t.Errorf("the list of %d is still there", id+1)
+		}
+	}
+}

@@ -77,6 +77,16 @@ func (f *fills[Q, V]) abandon(k key) {
 	})
 }
 
+// abandonAll abandons all reads. The caller holds all stripes.
+func (f *fills[Q, V]) abandonAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.open {
+		one.missed = true
+	}
+	f.open = nil
+}
+
 // end publishes the result of a read. keep puts it into the cache, unless it may have missed
 // something; the stripe is held meanwhile, so that no change comes in between.
 func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
