@@ -8,11 +8,14 @@ import (
 	"time"
 )
 
-// Reads are what is done for an operation, for the lifetime of a context: how many statements engines of SQL have run, how
-// many rows these have returned, and how many keys caches have answered. What several requests wait for counts for the one
-// that asked first.
+// Reads are what is done for an operation, for the lifetime of a context: how many statements engines of SQL have run, on
+// which shards, how many rows these have returned, and how many keys caches have answered. What several requests wait for
+// counts for the one that asked first.
 type Reads struct {
 	statements, rows, memory, redis atomic.Int64
+
+	mu     sync.Mutex
+	shards []int // of the statements, ascending, each once
 
 	log    *readLog // nil: only the totals are wanted
 	bundle int      // of log.bundles, for which this counts; -1 if for none
@@ -44,7 +47,7 @@ type Read struct {
 	Lookup string // what it was for, such as "users" or "edges.following"
 	Shard  int
 	Keys   int // how many keys it asked for, or rows it wrote
-	Rows   int // that it returned; 0 of a write
+	Rows   int // that it returned, so 0 of a write
 	Ended  time.Time
 	Took   time.Duration
 	Err    error
@@ -65,16 +68,29 @@ type readLog struct {
 
 type readsKey struct{}
 
+// counted is a context with its counts: one allocation, as every request may have one.
+type counted struct {
+	context.Context
+	reads Reads
+}
+
+func (c *counted) Value(key any) any {
+	if key == (readsKey{}) {
+		return &c.reads
+	}
+	return c.Context.Value(key)
+}
+
 // CountReads has engines count what they do under a context.
 func CountReads(ctx context.Context) (context.Context, *Reads) {
-	r := &Reads{bundle: -1}
-	return context.WithValue(ctx, readsKey{}, r), r
+	c := &counted{Context: ctx, reads: Reads{bundle: -1}}
+	return c, &c.reads
 }
 
 // LogReads has engines and loaders note one by one what they do under a context, and count it as well.
 func LogReads(ctx context.Context) (context.Context, *Reads) {
-	r := &Reads{bundle: -1, log: new(readLog)}
-	return context.WithValue(ctx, readsKey{}, r), r
+	c := &counted{Context: ctx, reads: Reads{bundle: -1, log: new(readLog)}}
+	return c, &c.reads
 }
 
 // ReadsOf returns what a context counts. If neither [CountReads] nor [LogReads] was called, it returns nil, which counts nothing.
@@ -91,6 +107,7 @@ func (r *Reads) Note(s Read) {
 	whole := r.operation()
 	whole.statements.Add(1)
 	whole.rows.Add(int64(s.Rows))
+	whole.on(s.Shard)
 	if r.log == nil {
 		return
 	}
@@ -102,6 +119,15 @@ func (r *Reads) Note(s Read) {
 		return
 	}
 	r.log.Statements = append(r.log.Statements, s)
+}
+
+// on notes a shard.
+func (r *Reads) on(shard int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at, found := slices.BinarySearch(r.shards, shard); !found {
+		r.shards = slices.Insert(r.shards, at, shard)
+	}
 }
 
 // InMemory counts keys that the gateway's memory has answered.
@@ -147,12 +173,15 @@ func (r *Reads) begin(ctx context.Context, b *Bundle) (reading context.Context, 
 type ReadTotals struct {
 	Statements, Rows int64
 	Memory, Redis    int64 // keys that were answered from the gateway's memory, and from Redis
+	Shards           []int // on which statements ran, ascending, each once
 }
 
 // Totals are the counts so far.
 func (r *Reads) Totals() ReadTotals {
 	whole := r.operation()
-	return ReadTotals{whole.statements.Load(), whole.rows.Load(), whole.memory.Load(), whole.redis.Load()}
+	whole.mu.Lock()
+	defer whole.mu.Unlock()
+	return ReadTotals{whole.statements.Load(), whole.rows.Load(), whole.memory.Load(), whole.redis.Load(), slices.Clone(whole.shards)}
 }
 
 // Log is what was noted so far: a read that other requests wait for may go on after the operation. It is empty unless

@@ -1,7 +1,9 @@
 package storage_test
 
 import (
+	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"kith/storage"
@@ -38,7 +40,9 @@ func TestReadsAreLogged(t *testing.T) {
 	if first, second := log.Statements[0], log.Statements[1]; first.Bundle != -1 || second.Bundle != 0 || second.Shard != 3 || second.Err != failed || second.Ended.IsZero() {
 		t.Errorf("%+v", log.Statements)
 	}
-	if totals := whole.Totals(); totals != (storage.ReadTotals{Statements: 2, Rows: 5, Memory: 1, Redis: 2}) {
+	storage.ReadsOf(ctx).Note(storage.Read{Lookup: "states", Shard: 3})
+	storage.ReadsOf(ctx).Note(storage.Read{Lookup: "states", Shard: 1})
+	if totals := whole.Totals(); !reflect.DeepEqual(totals, storage.ReadTotals{Statements: 4, Rows: 5, Memory: 1, Redis: 2, Shards: []int{0, 1, 3}}) {
 		t.Errorf("%+v", totals)
 	}
 }
@@ -76,6 +80,15 @@ func TestNobodyAsks(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	type other struct{}
+	below := context.WithValue(counting, other{}, 1)
+	var within context.Context
+	if n := testing.AllocsPerRun(100, func() { within, _ = storage.CountReads(below) }); n != 1 {
+		t.Errorf("%v allocations for a context that counts", n)
+	}
+	if within.Value(other{}) != 1 || storage.ReadsOf(within) == counted {
+		t.Error("the context hides what is below it, or not what it counts itself")
 	}
 	if log := counted.Log(); log.Bundles != nil || log.Statements != nil {
 		t.Errorf("%+v", log)

@@ -29,7 +29,7 @@ type Statement struct {
 	Lookup string // what it was for, such as "users" or "edges.following"
 	Shard  int
 	Keys   int // how many keys it asked for, or rows it wrote
-	Rows   int // that it returned; 0 of a write
+	Rows   int // that it returned, so 0 of a write
 	Took   time.Duration
 	Err    error
 
