@@ -164,7 +164,7 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 		} else {
 			span := x.span.Child()
 			describe(span, one.op, one.cost)
-			prepared := t.perRequest(countingReads(ctx, one.op, span))
+			prepared := t.perRequest(t.streams.slow.countingReads(ctx, one.op, span))
 			if one.document != nil {
 				prepared = selections.With(prepared, &one.document.memo)
 			}

@@ -131,7 +131,7 @@ func (r decoder) parameter(name string) (string, error) {
 }
 
 // extensions reads those that mean something: the consistency token, which is no token unless it
-// is a text, and the persisted query. The others are passed over. As values they would take some
+// is a text, what is true of cost and plan, and the persisted query. The others are passed over. As values they would take some
 // fifty times the memory of their text, for as long as the operation runs.
 func (r decoder) extensions() (map[string]any, error) {
 	e := map[string]any{}
@@ -139,7 +139,7 @@ func (r decoder) extensions() (map[string]any, error) {
 		switch {
 		case name == extensionConsistency && r.PeekKind() == '"':
 			e[name], err = r.string()
-		case name == extensionCost && r.PeekKind() == 't':
+		case (name == extensionCost || name == extensionPlan) && r.PeekKind() == 't':
 			e[name], err = r.value()
 		case name == extensionPersisted:
 			var text string

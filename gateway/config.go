@@ -115,6 +115,12 @@ type Config struct {
 	// Web serves every other path. Defaults to none: they are not found.
 	Web http.Handler
 
+	// SlowOperation is how long the execution of an operation may take until a line of the log tells of it. Defaults to 0: none does.
+	SlowOperation time.Duration
+
+	// MayPlan reports whether who asks may have the plan of a request in its answer. Defaults to nobody.
+	MayPlan func(context.Context) bool
+
 	// Logger takes the access log and the causes of masked errors. Defaults to
 	// [slog.Default].
 	Logger *slog.Logger
@@ -137,9 +143,23 @@ const (
 	maxPersistedLength = 32 << 10
 )
 
+// refuses says why an operation as a whole is refused; nil if it is not.
+func (c Config) refuses(ctx context.Context, op *graphql.OperationContext) error {
+	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
+		return nil
+	}
+	if asksPlan(op) && !c.MayPlan(ctx) {
+		return errNoPlan
+	}
+	return c.MayAsk(ctx, op.Operation)
+}
+
 func (c Config) withDefaults() Config {
 	if c.MayAsk == nil {
 		c.MayAsk = func(context.Context, *ast.OperationDefinition) error { return nil }
+	}
+	if c.MayPlan == nil {
+		c.MayPlan = func(context.Context) bool { return false }
 	}
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }

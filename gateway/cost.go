@@ -17,20 +17,25 @@ const (
 )
 
 // asksCost reports whether a request asks what it costs.
-func asksCost(op *graphql.OperationContext) bool {
-	if len(op.Headers[headerCost]) > 0 {
-		return op.Headers.Get(headerCost) == "1"
+func asksCost(op *graphql.OperationContext) bool { return asks(op, headerCost, extensionCost) }
+
+// asks reports whether a request asks for something by a header, or by an extension that is true. The header counts.
+func asks(op *graphql.OperationContext, header, extension string) bool {
+	if len(op.Headers[header]) > 0 {
+		return op.Headers.Get(header) == "1"
 	}
-	asks, _ := op.Extensions[extensionCost].(bool)
+	asks, _ := op.Extensions[extension].(bool)
 	return asks
 }
 
-// countingReads is a context that counts what is read for an operation, if it is traced or its request asks what it costs.
-func countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
+// countingReads is a context that notes what is read for an operation, as far as anybody wants to know.
+func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
 	switch {
 	case span != nil:
 		return span.Reading(ctx)
-	case asksCost(op):
+	case asksPlan(op):
+		ctx, _ = storage.LogReads(ctx)
+	case l.from > 0 || asksCost(op):
 		ctx, _ = storage.CountReads(ctx)
 	}
 	return ctx

@@ -53,7 +53,7 @@ func (t transport) defers(r *http.Request, document *document, op *graphql.Opera
 		return nil
 	}
 	format := formatOf(r)
-	if format == nil || t.mayAsk(r.Context(), op.Operation) != nil {
+	if format == nil || t.refuses(r.Context(), op) != nil {
 		return nil
 	}
 	split := document.deferred.Split(t.queries.schema.Schema(), op.Operation, op.Variables)

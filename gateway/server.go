@@ -3,11 +3,11 @@ package gateway
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
 	"github.com/99designs/gqlgen/graphql/handler/extension"
-	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
@@ -35,7 +35,8 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 		limit.Charge(readToken(cfg.Consistency))
 	}
 
-	once := queries{cfg.Schema, presenter(cfg.Logger), recoverFunc(cfg.Logger), aroundAnswers(cfg, limit)}
+	slow := slowLog{cfg.SlowOperation, limit, cfg.Logger}
+	once := queries{cfg.Schema, presenter(cfg.Logger), recoverFunc(cfg.Logger), aroundAnswers(cfg, limit, slow)}
 	exec := executor.New(cfg.Schema)
 	exec.SetQueryCache(documents)
 	exec.SetParserTokenLimit(limit.Tokens())
@@ -51,7 +52,7 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	exec.AroundResponses(once.around)
 	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 
-	streams := newStreams(cfg, open, limit)
+	streams := newStreams(cfg, open, limit, slow)
 	return &server{
 		exec:    exec,
 		sockets: webSockets{streams: streams, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},
@@ -69,23 +70,32 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
 // closure for each middleware.
-func aroundAnswers(cfg Config, costs *limits.Extension) graphql.ResponseMiddleware {
+func aroundAnswers(cfg Config, costs *limits.Extension, slow slowLog) graphql.ResponseMiddleware {
 	limit := direct.Limit(cfg.MaxAnswer)
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
-		if op := graphql.GetOperationContext(ctx).Operation; op != nil && op.Operation != ast.Subscription {
-			if err := cfg.MayAsk(ctx, op); err != nil {
-				return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
-			}
+		op := graphql.GetOperationContext(ctx)
+		if err := cfg.refuses(ctx, op); err != nil {
+			return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
 		}
 		ctx = limit.With(ctx)
+		var began time.Time
+		if slow.from > 0 {
+			began = time.Now()
+		}
 		var response *graphql.Response
 		if cfg.Consistency == nil {
 			response = next(ctx)
 		} else {
 			response = readYourWrites(ctx, cfg.Consistency, next)
 		}
-		if asksCost(graphql.GetOperationContext(ctx)) {
+		if asksCost(op) {
 			response = withCost(ctx, response, costs, cfg.HideSchema)
+		}
+		if asksPlan(op) {
+			response = withPlan(ctx, response)
+		}
+		if slow.from > 0 {
+			slow.note(ctx, began, response)
 		}
 		return bounded(response, cfg.MaxAnswer)
 	}

@@ -29,16 +29,18 @@ type streams struct {
 	admission   *admission
 	refusals    *refusals
 	limit       *limits.Extension
+	slow        slowLog
 	metrics     *Metrics
 	traces      *traces.Traces
 	logger      *slog.Logger
 }
 
-func newStreams(cfg Config, open *connections, limit *limits.Extension) *streams {
+func newStreams(cfg Config, open *connections, limit *limits.Extension, slow slowLog) *streams {
 	return &streams{
 		admission:     newAdmission(cfg),
 		refusals:      newRefusals(),
 		limit:         limit,
+		slow:          slow,
 		Subscriptions: cfg.Subscriptions,
 		perRequest:    cfg.PerRequest,
 		timeout:       cfg.RequestTimeout,
@@ -211,7 +213,7 @@ func (s *streams) next(ctx context.Context, on *slot, responses graphql.Response
 		e.start() // it has been asked for already
 		e.begin()
 	}
-	response := responses(s.perRequest(countingReads(e, graphql.GetOperationContext(ctx), span)))
+	response := responses(s.perRequest(s.slow.countingReads(e, graphql.GetOperationContext(ctx), span)))
 	if response == nil && one {
 		response = &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(e))}}
 	}

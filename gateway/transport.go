@@ -23,7 +23,7 @@ import (
 type transport struct {
 	perRequest func(context.Context) context.Context
 	perPart    func(context.Context) context.Context
-	mayAsk     func(context.Context, *ast.OperationDefinition) error
+	refuses    func(context.Context, *graphql.OperationContext) error
 	admission  *admission
 	timeout    time.Duration
 	streams    *streams
@@ -41,7 +41,7 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 	return transport{
 		perRequest: cfg.PerRequest,
 		perPart:    cfg.PerPart,
-		mayAsk:     cfg.MayAsk,
+		refuses:    cfg.refuses,
 		admission:  streams.admission,
 		timeout:    cfg.RequestTimeout,
 		streams:    streams,
@@ -168,7 +168,7 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		t.stream(r, exec, op, nil, a)
 		return
 	}
-	prepared := t.perRequest(countingReads(ctx, op, a.exchange.span))
+	prepared := t.perRequest(t.streams.slow.countingReads(ctx, op, a.exchange.span))
 	if cost > costlyFrom && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return

@@ -1,0 +1,163 @@
+package gateway_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/gateway"
+	"kith/storage"
+)
+
+// reads is a resolver that reads from two shards: a look-up, half of which is in memory, and so many statements of none.
+func reads(statements int) resolver {
+	return func(ctx context.Context, _ map[string]any) (any, error) {
+		time.Sleep(2 * time.Millisecond) // longer than the tests' limit
+		r := storage.ReadsOf(ctx)
+		_, of, end := r.Begin(ctx, &storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: make([]storage.UserID, 20)}})
+		of.InMemory(10)
+		of.Note(storage.Read{Lookup: "users", Shard: 3, Keys: 10, Rows: 9, Took: 1500 * time.Microsecond})
+		end()
+		for range statements {
+			r.Note(storage.Read{Lookup: "states", Shard: 2, Keys: 1, Rows: 1, Err: errors.New("gone")})
+		}
+		return "world", nil
+	}
+}
+
+func readingFrom(statements int) gateway.Config {
+	return gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": reads(statements), "touch": reads(statements)})}
+}
+
+// slowLines are the lines of the log about slow operations of a request.
+func (s site) slowLines(id string) (lines []string) {
+	for line := range strings.Lines(s.log.String()) {
+		if strings.Contains(line, "request_id="+id) && strings.Contains(line, `msg="slow operation"`) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// TestSlowOperationsAreLogged: a line tells of each operation that takes long, over every transport.
+func TestSlowOperationsAreLogged(t *testing.T) {
+	cfg := readingFrom(1)
+	cfg.SlowOperation = time.Millisecond
+	s := serve(t, cfg)
+	const text = "query Mine { hello }"
+	s.query(text, "X-Request-Id", "named")
+	s.query("{ hello }", "X-Request-Id", "nameless")
+	s.query("mutation { touch }", "X-Request-Id", "mutation")
+	s.query("query "+strings.Repeat("N", 1000)+" { hello }", "X-Request-Id", "longName")
+	s.post(operation(text), "Accept", "text/event-stream", "X-Request-Id", "stream")
+	s.list([]string{operation(text), operation("{ hello }")}, "X-Request-Id", "list")
+	s.query("{ nonsense }", "X-Request-Id", "refused")
+	for id, lines := range map[string][][]string{
+		"named":    {{"operation=query", "name=Mine", "sha256=40a847778d6640513770d6c76bdbec21d92650f77547187c9b28a82278745d1f"}},
+		"nameless": {{"operation=query", "sha256="}},
+		"mutation": {{"operation=mutation"}},
+		"longName": {{"name=" + strings.Repeat("N", 100) + "… "}},
+		"stream":   {{"name=Mine"}},
+		"list":     {{"name=Mine"}, {"operation=query sha256="}},
+		"refused":  {},
+	} {
+		got := s.slowLines(id)
+		if len(got) != len(lines) {
+			t.Errorf("%s: %q", id, got)
+			continue
+		}
+		for i, line := range got {
+			for _, want := range append(lines[i], "level=WARN", " took_ms=", " cost=1 ", " statements=2 ", " rows=10 ", ` shards="[2 3]" `, " errors=0") {
+				if !strings.Contains(line, want) {
+					t.Errorf("%s: no %s in %s", id, want, line)
+				}
+			}
+		}
+	}
+}
+
+// TestQuickOperationsAreNotLogged: nor is any, unless it is asked for.
+func TestQuickOperationsAreNotLogged(t *testing.T) {
+	for name, from := range map[string]time.Duration{"off": 0, "quick": time.Hour} {
+		cfg := readingFrom(1)
+		cfg.SlowOperation = from
+		s := serve(t, cfg)
+		if s.query("{ hello }", "X-Request-Id", "a"); len(s.slowLines("a")) != 0 {
+			t.Errorf("%s: %s", name, s.log)
+		}
+	}
+}
+
+type plan struct {
+	LookUps []struct {
+		Keys              map[string]int
+		InMemory, InRedis int
+		Ms                *float64
+		Statements        []planned
+	}
+	Statements []planned
+	LeftOut    int
+	Shards     []int
+}
+
+type planned struct {
+	For               string
+	Shard, Keys, Rows int
+	Ms                float64
+	Failed            bool
+}
+
+// TestPlans: an answer lists what was read for it, up to a bound, if an admin asks by header or extension.
+func TestPlans(t *testing.T) {
+	cfg := readingFrom(storage.MaxReadStatements + 3)
+	cfg.MayPlan = func(context.Context) bool { return true }
+	s := serve(t, cfg)
+	for name, answer := range map[string]reply{
+		"by header":    s.query("{ hello }", "Kith-Plan", "1"),
+		"by extension": s.post(`{"query":"mutation { touch }","extensions":{"plan":true}}`),
+	} {
+		text, err := json.Marshal(answer.Extras["plan"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got plan
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if len(got.LookUps) != 1 || len(got.LookUps[0].Statements) != 1 || len(got.Statements) != storage.MaxReadStatements-1 || got.LeftOut != 4 || len(got.Shards) != 2 {
+			t.Fatalf("%s: %.300s", name, text)
+		}
+		if one := got.LookUps[0]; one.Keys["users"] != 20 || one.InMemory != 10 || one.InRedis != 0 || one.Ms == nil ||
+			one.Statements[0] != (planned{For: "users", Shard: 3, Keys: 10, Rows: 9, Ms: 1.5}) {
+			t.Errorf("%s: %+v", name, one)
+		}
+		if one := got.Statements[0]; one != (planned{For: "states", Shard: 2, Keys: 1, Rows: 1, Failed: true}) {
+			t.Errorf("%s: %+v", name, one)
+		}
+	}
+	for name, got := range map[string]reply{"nobody asks": s.query("{ hello }"), "another value": s.query("{ hello }", "Kith-Plan", "yes")} {
+		if got.Extras["plan"] != nil || got.Data["hello"] != "world" {
+			t.Errorf("%s: %s", name, got.text)
+		}
+	}
+}
+
+// TestPlansAreForAdmins: whoever else asks is refused, before anything is executed.
+func TestPlansAreForAdmins(t *testing.T) {
+	touched := false
+	s := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"touch": func(context.Context, map[string]any) (any, error) {
+		touched = true
+		return "", nil
+	}})})
+	for name, got := range map[string]reply{
+		"by header":    s.query("mutation { touch }", "Kith-Plan", "1"),
+		"by extension": s.post(`{"query":"mutation { touch }","extensions":{"plan":true}}`),
+	} {
+		if got.code(t) != "FORBIDDEN" || got.Extras["plan"] != nil || touched {
+			t.Errorf("%s: %s, touched: %t", name, got.text, touched)
+		}
+	}
+}
