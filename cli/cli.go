@@ -105,7 +105,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		}
 	}
 	if name != "serve" && name != "doctor" && !strings.HasPrefix(name, "bench ") {
-		store, err := settings.OpenStore(ctx, nil)
+		store, err := settings.OpenStore(ctx, nil, nil)
 		if err != nil {
 			return err
 		}

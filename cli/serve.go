@@ -49,6 +49,8 @@ type ServeCmd struct {
 	GCPercent       int           `group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	OTLPEndpoint    string        `group:"process" name:"otlp-endpoint" env:"KITH_OTLP_ENDPOINT" placeholder:"URL" help:"Send traces to this collector by OTLP over HTTP, such as http://localhost:4318. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none."`
 	TraceRatio      *float64      `group:"process" name:"trace-ratio" env:"KITH_TRACE_RATIO" placeholder:"RATIO" help:"Which part of the requests is traced, from 0 to 1, if their traceparent does not say. Default: what OTEL_TRACES_SAMPLER says, else 1."`
+	SlowOperation   time.Duration `group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"How long the execution of an operation may take until a line of the log tells of it; 0 is no such log. Default: ${default}."`
+	SQLComments     bool          `group:"process" name:"sql-comments" env:"KITH_SQL_COMMENTS" help:"Begin each statement that runs for a request with a comment that has the request's id. Such statements are not prepared, and take longer."`
 	CacheBytes      uint64        `group:"process" default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
 	FeedMemory      uint64        `group:"feeds" default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
 	Feed            string        `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
@@ -105,7 +107,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 
 	registry := newRegistry()
 	statements := sqlstore.NewMetrics(registry)
-	store, err := settings.OpenStore(ctx, statements.Observe)
+	store, err := settings.OpenStore(ctx, statements.Observe, c.requestID())
 	if err != nil {
 		return err
 	}
@@ -181,6 +183,9 @@ func (c *ServeCmd) check() error {
 	if c.GCPercent <= 0 {
 		return Misset("gc-percent", positive)
 	}
+	if c.SlowOperation < 0 {
+		return Misset("slow-operation", errors.New("it must not be negative"))
+	}
 	if c.MaxFollowing < 0 {
 		return Misset("max-following", errors.New("it must not be negative"))
 	}
@@ -214,6 +219,14 @@ func (c *ServeCmd) check() error {
 		return Misset("cors-header", errors.New("it needs --cors-origin"))
 	}
 	return nil
+}
+
+// requestID finds the id for comments in statements; nil for none.
+func (c *ServeCmd) requestID() func(context.Context) string {
+	if !c.SQLComments {
+		return nil
+	}
+	return gateway.RequestID
 }
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }

@@ -78,14 +78,17 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// OpenStore opens the store, which the caller closes. observe may be nil. If the servers have no
-// binlog, the mode that was left open becomes sync.
-func (s *Settings) OpenStore(ctx context.Context, observe func(context.Context, sqlstore.Statement)) (*sqlstore.Store, error) {
+// OpenStore opens the store, which the caller closes. observe and requestID may be nil. If the
+// servers have no binlog, the mode that was left open becomes sync.
+func (s *Settings) OpenStore(
+	ctx context.Context, observe func(context.Context, sqlstore.Statement), requestID func(context.Context) string,
+) (*sqlstore.Store, error) {
 	store, err := sqlstore.Open(ctx, sqlstore.Config{
 		Location:         s.Store,
 		StatementTimeout: s.StatementTimeout,
 		MaxConns:         s.ShardConns,
 		OnStatement:      observe,
+		RequestID:        requestID,
 		RequestTTL:       s.FriendRequestTTL,
 	})
 	if err != nil {

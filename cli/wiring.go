@@ -230,6 +230,8 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Checks:         p.checks(),
 		Metrics:        gateway.NewMetrics(p.registry),
 		Traces:         p.traces,
+		SlowOperation:  c.SlowOperation,
+		MayPlan:        isAdmin,
 		Gatherer:       p.registry,
 		Web:            web.Handler(c.pages(p, schema.Schema().Description)),
 		Logger:         p.logger,
@@ -278,6 +280,12 @@ func mayAsk(ctx context.Context, op *ast.OperationDefinition) error {
 		}
 	}
 	return nil
+}
+
+// isAdmin reports whether a token with the scope admin was sent.
+func isAdmin(ctx context.Context) bool {
+	caller, _ := identity.Caller(ctx)
+	return caller.Has(identity.ScopeAdmin)
 }
 
 // expires is when the viewer's connection ends: with the token.

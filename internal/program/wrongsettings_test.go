@@ -103,7 +103,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "trace-ratio", "from", "to", "shard"}
+var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "slow-operation", "trace-ratio", "from", "to", "shard"}
 
 // wrongOfKind are values that no setting of this kind takes.
 func wrongOfKind(flag *kong.Flag) []wrong {
@@ -217,6 +217,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		},
 		"trace-ratio":     {{value: "1.01", says: []string{"between 0 and 1"}}},
 		"drain":           {{value: "-1s", says: notNegative}},
+		"slow-operation":  {{value: "-1s", says: notNegative}},
 		"batch-limit":     {{value: "-1", says: notNegative}, {value: "101", says: []string{"at most 100"}}},
 		"max-following":   {{value: "-1", says: notNegative}},
 		"login-limit":     {{value: "-1", says: notNegative}},

@@ -39,6 +39,11 @@ type Config struct {
 	// OnStatement, when set, is called with every statement of a look-up or a write.
 	// It is called by many goroutines at once.
 	OnStatement func(context.Context, Statement)
+
+	// RequestID, when set, is the id of the request that a statement runs for, "" for none. The statement then begins with
+	// a comment that has the id, and is not prepared. Ids other than 1 to 64 letters, digits, dots, hyphens and underscores
+	// are left out.
+	RequestID func(context.Context) string
 }
 
 // A Statement is one SQL statement that a store has run.
@@ -83,6 +88,7 @@ var (
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	d, err := db.Open(ctx, db.Config{
 		Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns, OnStatement: cfg.OnStatement,
+		RequestID: cfg.RequestID,
 	})
 	if err != nil {
 		return nil, err

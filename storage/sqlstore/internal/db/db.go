@@ -22,6 +22,7 @@ type Config struct {
 	StatementTimeout time.Duration
 	MaxConns         int
 	OnStatement      func(context.Context, Statement)
+	RequestID        func(context.Context) string // for a comment in each statement; nil: there is none
 }
 
 // A Statement is one SQL statement that a store has run.

@@ -142,7 +142,7 @@ func (d *DB) timed(ctx context.Context, what string, shard, keys int, pool queri
 	began := time.Now()
 	limited, cancel := withStatementTimeout(ctx, limit+d.Dialect.grace)
 	defer cancel()
-	rows, err := scan(limited, pool, text, args, each)
+	rows, err := scan(limited, pool, d.commented(ctx, text), args, each)
 	if err != nil {
 		err = fmt.Errorf("read %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, d.Dialect.StorageError(limited, err))
 	}

@@ -19,7 +19,7 @@ func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, e
 		return t.Read(len(owners), text, args, each)
 	}
 	began := time.Now()
-	rows, err := scan(t.ctx, t.tx, text+" NOWAIT", args, each)
+	rows, err := scan(t.ctx, t.tx, t.DB.commented(t.ctx, text)+" NOWAIT", args, each)
 	if !isMySQLError(err, 3572) { // a row is locked
 		t.observe(len(owners), rows, began, err, text, args)
 		return err

@@ -80,7 +80,7 @@ func (t *Tx) holdBuckets() error {
 	}
 	var epoch int64
 	began := time.Now()
-	err := t.tx.QueryRowContext(t.ctx, sqlEpoch).Scan(&epoch)
+	err := t.tx.QueryRowContext(t.ctx, t.DB.commented(t.ctx, sqlEpoch)).Scan(&epoch)
 	t.observe(1, 1, began, err, sqlEpoch, nil)
 	if err == nil && epoch != t.assigned.Epoch(t.Shard) {
 		err = errEpoch

@@ -166,7 +166,7 @@ func pause(ctx context.Context, try int) bool {
 // Read runs a SELECT of the transaction.
 func (t *Tx) Read(keys int, text string, args []any, each func(*sql.Rows) error) error {
 	began := time.Now()
-	rows, err := scan(t.ctx, t.tx, text, args, each)
+	rows, err := scan(t.ctx, t.tx, t.DB.commented(t.ctx, text), args, each)
 	t.observe(keys, rows, began, err, text, args)
 	return err
 }
@@ -174,7 +174,7 @@ func (t *Tx) Read(keys int, text string, args []any, each func(*sql.Rows) error)
 // Exec runs a statement that writes and returns how many rows it changed.
 func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	began := time.Now()
-	result, err := t.tx.ExecContext(t.ctx, text, args...)
+	result, err := t.tx.ExecContext(t.ctx, t.DB.commented(t.ctx, text), args...)
 	t.observe(keys, 0, began, err, text, args)
 	if err != nil {
 		return 0, err

@@ -11,11 +11,15 @@ import (
 	"container/list"
 	"context"
 	"database/sql/driver"
+	"strings"
 )
 
 // Longest is how many arguments a statement may have to be kept: larger ones are mostly of
 // many sizes, and repeated seldom.
 const Longest = 256
+
+// Once begins statements that come only once, because of what their comment says.
+const Once = "/* "
 
 const (
 	// most is how many statements a connection keeps. MySQL allows 16,382 in all, for
@@ -108,7 +112,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.order.MoveToFront(at)
 		return at.Value.(*kept).statement
 	}
-	if args == 0 || args > Longest || c.no >= refusals {
+	if args == 0 || args > Longest || c.no >= refusals || strings.HasPrefix(text, Once) {
 		return nil
 	}
 	if !c.once[text] {
