@@ -22,7 +22,8 @@ func Args(args ...string) Option {
 	return func(c *exec.Cmd) { c.Args = append(c.Args, args...) }
 }
 
-// Env adds variables, NAME=value. The program sees no others but PATH, HOME and KITH_ADMIN_ADDR.
+// Env adds variables, NAME=value. The program sees no others but PATH, HOME, KITH_ADMIN_ADDR and KITH_SLOW_OPERATION, which is
+// off: on a busy machine the log would have lines of operations that a test finds nothing wrong with.
 func Env(variables ...string) Option {
 	return func(c *exec.Cmd) { c.Env = append(c.Env, variables...) }
 }
@@ -61,7 +62,7 @@ func Launch(t testing.TB, options ...Option) *Command {
 	t.Helper()
 	cmd := exec.Command(Binary(t))
 	cmd.Dir = t.TempDir()
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "KITH_ADMIN_ADDR=127.0.0.1:0"}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "KITH_ADMIN_ADDR=127.0.0.1:0", "KITH_SLOW_OPERATION=0"}
 	for _, o := range options {
 		o(cmd)
 	}

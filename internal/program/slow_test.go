@@ -1,0 +1,99 @@
+package program_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"kith/internal/kithtest"
+)
+
+// slowLine is a line of the log about a slow operation, in JSON.
+type slowLine struct {
+	Level, Msg, Operation, Name, SHA256 string
+	RequestID                           string  `json:"request_id"`
+	Took                                float64 `json:"took_ms"`
+	Cost, Statements, Rows              int
+	Shards                              []int
+	Errors                              *int
+}
+
+// slowLineOf waits for the line about the operation of a request.
+func slowLineOf(t *testing.T, g *kithtest.Gateway, id string) (line slowLine) {
+	t.Helper()
+	g.Until(t, "log the slow operation "+id, func() bool {
+		for text := range strings.Lines(g.Stderr()) {
+			line = slowLine{}
+			if json.Unmarshal([]byte(text), &line) == nil && line.RequestID == id && line.Msg == "slow operation" {
+				return true
+			}
+		}
+		return false
+	})
+	return line
+}
+
+// TestASlowOperationIsFound: while its statement runs, the server shows for which request; once it has ended, the log tells what it
+// took, and an admin who repeats it sees what was read.
+func TestASlowOperationIsFound(t *testing.T) {
+	t.Parallel()
+	secret := strings.Repeat("secret ", 6)
+	shards := newMariaDB(t, 2)
+	g := kithtest.Start(t, kithtest.Args("--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret, "--cache-bytes", "0",
+		"--statement-timeout", "60s", "--request-timeout", "60s", "--sql-comments", "--slow-operation", "1ms", "--log-format", "json"))
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"scope": "admin", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	create := "mutation {"
+	for id := range 10 {
+		create += fmt.Sprintf(` u%d: createUser(id: %d, handle: \"user%d\", name: \"U\") { user { id } }`, id, id+1, id)
+	}
+	wholeAnswer(t, g, `{"query":"`+create+` }"}`, "Authorization", "Bearer "+token)
+
+	for sent, c := range map[string]struct{ shown, id string }{
+		"slow-1":               {"slow-1", "slow-1"},
+		"*/ DROP TABLE users;": {"________________", ""}, // one of the gateway's own
+	} {
+		db := shards[0].open(t)
+		db.SetMaxOpenConns(1) // LOCK TABLES is of a connection
+		if _, err := db.Exec("LOCK TABLES users WRITE"); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan string)
+		go func() {
+			_, answer, err := send(g, tenUsers, "X-Request-Id", sent)
+			ended <- fmt.Sprint(answer, err)
+		}()
+		g.Until(t, "the statement of "+sent, func() bool {
+			return shards[0].text(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '/* request="+c.shown+" */ %SELECT%'") == "1"
+		})
+		if _, err := db.Exec("UNLOCK TABLES"); err != nil {
+			t.Fatal(err)
+		}
+		if answer := <-ended; strings.Count(answer, `"name":"U"`) != 10 {
+			t.Error(answer)
+		}
+		if c.id == "" {
+			continue
+		}
+		line := slowLineOf(t, g, c.id)
+		if line.Level != "WARN" || line.Operation != "query" || line.Name != "Ten" || len(line.SHA256) != 64 || line.Took < 1 || line.Cost < 10 ||
+			line.Statements != 2 || line.Rows != 10 || !slices.Equal(line.Shards, []int{0, 1}) || line.Errors == nil || *line.Errors != 0 {
+			t.Errorf("%+v", line)
+		}
+	}
+
+	plan := wholeAnswer(t, g, tenUsers, "Authorization", "Bearer "+token, "Kith-Plan", "1")
+	if !strings.Contains(plan, `"shards":[0,1]`) || strings.Count(plan, `"for":"users"`) != 2 || !strings.Contains(plan, `"keys":{"users":10}`) {
+		t.Error(plan)
+	}
+	if _, refused, err := send(g, tenUsers, "Kith-Plan", "1"); err != nil || !strings.Contains(refused, "FORBIDDEN") || strings.Contains(refused, `"for"`) {
+		t.Errorf("%s, %v", refused, err)
+	}
+}
