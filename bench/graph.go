@@ -30,10 +30,14 @@ type Graph struct {
 	Seed    uint64 // another seed is another graph of the same kind
 	Spread  bool   // ids as Sonyflake makes them, not 1 … Users
 	Degrees Degrees
+	Draw    Draw // whom the questions are about; the graph is the same
 
 	once    sync.Once // for the two below
 	popular []float64 // the cumulated weights of all users but the celebrities
 	ranked  []int     // the most popular of these, as indexes of popular
+
+	onceDegrees sync.Once // for the one below
+	degrees     []float64 // the cumulated followings of all users
 }
 
 // Degrees say how followings are distributed over users.
@@ -160,10 +164,6 @@ const near = 0.45
 
 // followings draws whom the n-th user follows, as numbers in no order.
 func (g *Graph) followings(n int) []int {
-	const (
-		spreadOfDegrees = 0.9  // sigma of a log-normal distribution
-		atMost          = 3000 // followings beside the celebrities
-	)
 	r := g.random(purposeEdges, n)
 	list := make([]int, 0, 2*g.Degree)
 	seen := make(map[int]bool, 2*g.Degree)
@@ -173,21 +173,9 @@ func (g *Graph) followings(n int) []int {
 			list = append(list, peer)
 		}
 	}
-	var degree int
-	if g.Degrees == PublishedDegrees {
-		degree = min(publishedDegree(r.Float64()), g.Users/2)
-	} else {
-		fame := 0.0
-		for c := 1; c <= Celebrities; c++ {
-			share := shareOfFollowers(c)
-			fame += share
-			if r.Float64() < share {
-				add(c)
-			}
-		}
-		mean := max(1, float64(g.Degree)-fame)
-		degree = int(math.Exp(r.NormFloat64()*spreadOfDegrees + math.Log(mean) - spreadOfDegrees*spreadOfDegrees/2))
-		degree = min(max(degree, 1), atMost, g.Users/2)
+	celebrities, degree := g.degree(r)
+	for _, c := range celebrities {
+		add(c)
 	}
 	wanted := len(list) + degree
 	for try := 0; len(list) < wanted && try < 8*degree; try++ {
@@ -199,6 +187,29 @@ func (g *Graph) followings(n int) []int {
 	}
 	r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	return list
+}
+
+// degree draws the celebrities whom a user follows, and how many others. It is what is drawn first
+// of a user's followings.
+func (g *Graph) degree(r *rand.Rand) (celebrities []int, others int) {
+	const (
+		spreadOfDegrees = 0.9  // sigma of a log-normal distribution
+		atMost          = 3000 // followings beside the celebrities
+	)
+	if g.Degrees == PublishedDegrees {
+		return nil, min(publishedDegree(r.Float64()), g.Users/2)
+	}
+	fame := 0.0
+	for c := 1; c <= Celebrities; c++ {
+		share := shareOfFollowers(c)
+		fame += share
+		if r.Float64() < share {
+			celebrities = append(celebrities, c)
+		}
+	}
+	mean := max(1, float64(g.Degree)-fame)
+	others = int(math.Exp(r.NormFloat64()*spreadOfDegrees + math.Log(mean) - spreadOfDegrees*spreadOfDegrees/2))
+	return celebrities, min(max(others, 1), atMost, g.Users/2)
 }
 
 // shareOfFollowers is the part of all users who follow the c-th celebrity: from 64 %

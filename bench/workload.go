@@ -194,19 +194,19 @@ func appendID(to []byte, id storage.UserID) []byte {
 }
 
 func drawUser(g *Graph, r *rand.Rand) Arguments {
-	return Arguments{ID: g.ID(g.anyone(r))}
+	return Arguments{ID: g.ID(g.someone(r))}
 }
 
 // drawPair draws two users, every other time from one community.
 func drawPair(g *Graph, r *rand.Rand) Arguments {
-	a := g.anyone(r)
+	a := g.someone(r)
 	near := r.IntN(2) == 0
 	b := a
 	for b == a {
 		if near {
 			b = g.neighbour(a, r)
 		} else {
-			b = g.anyone(r)
+			b = g.someone(r)
 		}
 	}
 	return Arguments{ID: g.ID(a), With: g.ID(b)}
@@ -227,7 +227,7 @@ func drawCelebrities(g *Graph, r *rand.Rand) Arguments {
 // drawRelations draws a user and 50 others, half of them from its community.
 func drawRelations(g *Graph, r *rand.Rand) Arguments {
 	const others = 50
-	user := g.anyone(r)
+	user := g.someone(r)
 	list := make([]int, 0, others)
 	for len(list) < others {
 		other := g.anyone(r)

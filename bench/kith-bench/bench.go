@@ -32,7 +32,8 @@ type BenchCmd struct {
 // graphFlags say which graph is meant: the same for writing it and for asking
 // about it.
 type graphFlags struct {
-	Users     int    `default:"50000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
+	Users     int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
+	Follows   int    `default:"50" placeholder:"N" help:"How many users each follows on average, from 4 to 500. Default: ${default}."`
 	Seed      uint64 `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
 	Sonyflake bool   `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
 }
@@ -41,7 +42,11 @@ func (f graphFlags) graph() (*bench.Graph, error) {
 	if f.Users < bench.Community {
 		return nil, fmt.Errorf("--users: %d is less than one community, %d", f.Users, bench.Community)
 	}
+	if f.Follows < bench.Celebrities || f.Follows > 2*bench.Community {
+		return nil, fmt.Errorf("--follows: %d is not between %d and %d", f.Follows, bench.Celebrities, 2*bench.Community)
+	}
 	g := bench.NewGraph(f.Users, f.Seed)
+	g.Degree = f.Follows
 	g.Spread = f.Sonyflake
 	return g, nil
 }
@@ -91,6 +96,7 @@ type BenchRunCmd struct {
 	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
 	Duration    time.Duration `default:"10s" help:"How long each question is asked. Default: ${default}."`
 	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, or in proportion to their followers or followings. Default: ${default}."`
 	Questions   []string      `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
 	cli.Output
 }
@@ -125,6 +131,10 @@ func (c *BenchRunCmd) load() (bench.Load, []*bench.Question, error) {
 	if err != nil {
 		return bench.Load{}, nil, err
 	}
+	if err := c.Draw.Validate(); err != nil {
+		return bench.Load{}, nil, fmt.Errorf("--draw: %w", err)
+	}
+	g.Draw = c.Draw
 	if c.Connections < 1 || c.Duration <= 0 || c.Warmup < 0 {
 		return bench.Load{}, nil, errors.New("--connections and --duration must be greater than 0, --warmup not less")
 	}

@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+)
+
+// Draw says which users the questions are about. Those about the famous are about the famous
+// always.
+type Draw string
+
+const (
+	// DrawUsers draws all users alike. It is what "" means, too.
+	DrawUsers Draw = "users"
+	// DrawFollowers draws users as often as they have followers: people as they are met in feeds.
+	DrawFollowers Draw = "followers"
+	// DrawFollowings draws users as often as they have followings: the busiest, whose answers take
+	// the longest.
+	DrawFollowings Draw = "followings"
+)
+
+// Validate returns an error for a name that is none of these.
+func (d Draw) Validate() error {
+	switch d {
+	case "", DrawUsers, DrawFollowers, DrawFollowings:
+		return nil
+	}
+	return fmt.Errorf("%q is none of users, followers, followings", string(d))
+}
+
+// someone draws a user to ask about.
+func (g *Graph) someone(r *rand.Rand) int {
+	switch g.Draw {
+	case DrawFollowers:
+		return g.followed(r)
+	case DrawFollowings:
+		g.onceDegrees.Do(g.addDegrees)
+		at, _ := slices.BinarySearch(g.degrees, r.Float64()*g.degrees[len(g.degrees)-1])
+		return 1 + at
+	}
+	return g.anyone(r)
+}
+
+// followed draws a user as a follow of this graph does: a celebrity, a neighbour of anybody, or a
+// popular user.
+func (g *Graph) followed(r *rand.Rand) int {
+	if g.Degrees == LogNormal {
+		f := r.Float64() * float64(g.Degree)
+		for c := 1; c <= Celebrities; c++ {
+			if f -= shareOfFollowers(c); f < 0 {
+				return c
+			}
+		}
+	}
+	if r.Float64() < near {
+		return g.anyone(r)
+	}
+	return g.pickPopular(r)
+}
+
+// addDegrees adds up how many each user follows.
+func (g *Graph) addDegrees() {
+	g.degrees = make([]float64, g.Users)
+	sum := 0.0
+	for n := 1; n <= g.Users; n++ {
+		celebrities, others := g.degree(g.random(purposeEdges, n))
+		sum += float64(len(celebrities) + others)
+		g.degrees[n-1] = sum
+	}
+}

@@ -1,0 +1,41 @@
+package bench
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// Users are drawn as often as they have followers, or followings, in proportion: their average is
+// then that of the squares, beyond the average of all. A wrong name is an error.
+func TestUsersAreDrawnByTheirLists(t *testing.T) {
+	g := NewGraph(3000, 42)
+	var counts [2][]float64 // by user: followers, followings
+	counts[0], counts[1] = make([]float64, g.Users+1), make([]float64, g.Users+1)
+	for n := 1; n <= g.Users; n++ {
+		for _, peer := range g.followings(n) {
+			counts[0][peer]++
+			counts[1][n]++
+		}
+	}
+	for i, draw := range []Draw{DrawFollowers, DrawFollowings} {
+		g.Draw = draw
+		sum, squares := 0.0, 0.0
+		for _, c := range counts[i] {
+			sum, squares = sum+c, squares+c*c
+		}
+		const draws = 20_000
+		drawn, r := 0.0, rand.New(rand.NewPCG(1, 2))
+		for range draws {
+			drawn += counts[i][g.someone(r)]
+		}
+		if got, want := drawn/draws, squares/sum; got < 0.8*want || got > 1.2*want {
+			t.Errorf("drawn by %s, users have %.0f on average, want %.0f; all have %.0f", draw, got, want, sum/float64(g.Users))
+		}
+		if err := draw.Validate(); err != nil {
+			t.Error(err)
+		}
+	}
+	if Draw("friends").Validate() == nil {
+		t.Error("friends are drawn")
+	}
+}
