@@ -39,6 +39,8 @@ type memory struct {
 	packed     [4]lazy[storage.UserID, []storage.UserID]
 	sets       [2]lazy[storage.UserID, storage.Set]
 
+	recommenders lazy[storage.UserID, storage.Recommender]
+
 	blocks   lazy[storage.UserID, []storage.UserID]
 	marks    lazy[storage.Pair, storage.EdgeMark]
 	specials lazy[storage.UserID, []storage.UserID]
@@ -116,6 +118,12 @@ func (l *memory) packedOf(side storage.Side) *Loader[storage.UserID, []storage.U
 
 func (l *memory) setsOf(side storage.Side) *Loader[storage.UserID, storage.Set] {
 	return l.sets[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, storage.Set] { return &b.Sets[side] })
+}
+
+func (l *memory) recommendersOf() *Loader[storage.UserID, storage.Recommender] {
+	return l.recommenders.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Recommender] {
+		return &b.Recommenders
+	})
 }
 
 // Blocks lists who is in a block with a user.

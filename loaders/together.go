@@ -110,6 +110,17 @@ func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.User
 	return fetch(r, r.l.setsOf(side), owners)
 }
 
+// Recommenders returns users as suggestions need them. Those whom the store does not keep so are not
+// Found: their profiles and lists are to be read.
+func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	kept := lookup[storage.UserID, storage.Recommender]{Keys: ids}
+	if r.l.store.AtHand(&storage.Bundle{Recommenders: &kept}); !kept.Open() {
+		r.l.reads.InMemory(len(ids))
+		return kept.Results
+	}
+	return fetch(r, r.l.recommendersOf(), ids)
+}
+
 // PackedNeighbours implements [storage.PackedReader].
 func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return fetch(r, r.l.packedOf(side), owners)

@@ -42,6 +42,24 @@ func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []stora
 	return lists
 }
 
+// Recommenders likewise has some users with their followings.
+func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	users := make([]storage.Result[storage.Recommender], len(ids))
+	profiles, err := p.Profiles(ctx, ids)
+	lists := p.Neighbours(ctx, storage.Forward, ids)
+	for i := range ids {
+		if err != nil || lists[i].Err != nil || p.random.Float64() >= p.share {
+			continue
+		}
+		dir := p.dirs[p.random.IntN(len(p.dirs))]
+		users[i] = storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
+			Visibility: profiles[i].User.FollowingsVisibility, Following: profiles[i].Counts.Following,
+			Followings: string(idset.CompactOf(dir, lists[i].Value)), Directory: dir,
+		}}
+	}
+	return users
+}
+
 // positionsOf reads a list, newest first.
 func positionsOf(ctx context.Context, store Reader, l List) []storage.Position {
 	edges := store.Pages(ctx, l.Side, []storage.PageQuery{{Owner: l.Owner, Limit: 1 << 30}})[0].Value

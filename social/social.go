@@ -32,6 +32,9 @@ type Reader interface {
 	// Sets returns lists that the store keeps as sets: each is a *[idset.List]. The others are
 	// not Found; reading their rows reports errors.
 	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set]
+	// Recommenders returns users as suggestions need them, as far as the store keeps them so. The
+	// others are not Found; Profiles and Sets have them.
+	Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender]
 }
 
 // Graph answers questions about the edges of a store.

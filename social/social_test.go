@@ -80,6 +80,10 @@ func (onRows) Sets(_ context.Context, _ storage.Side, owners []storage.UserID) [
 	return make([]storage.Result[storage.Set], len(owners))
 }
 
+func (onRows) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	return make([]storage.Result[storage.Recommender], len(ids))
+}
+
 // readBy is a graph that reads by another reader.
 func readBy(g *Graph, r Reader) *Graph {
 	other := *g

@@ -7,12 +7,12 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // pool is the followings that one page of suggestions asks.
 type pool struct {
-	recommenders []storage.UserID // ascending: those whose lists are open
-	degrees      []int64          // how many each of them follows
+	recommenders []recommender    // ascending: those whose lists are open
 	followings   []storage.UserID // those read, newest first
 	empty        bool             // there are none
 	whole        bool             // all followings have been read
@@ -71,21 +71,31 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	if fits > 0 {
 		p.end = storage.PositionOf(storage.Forward, edges[fits-1])
 	}
-	return p, g.admit(ctx, user, &p, ids[:fits], users)
+	return p, g.admit(ctx, user, &p, users)
+}
+
+// recommender is a following of whom suggestions may come.
+type recommender struct {
+	id         storage.UserID
+	visibility storage.Visibility // of its followings
+	degree     int64              // how many they are, by its counts
+
+	kept      idset.Compact    // them, if the store keeps them so
+	directory *idset.Directory // of kept; nil: they are to be read
 }
 
 // fitting returns the first users whose lists together fit the budget, and at
 // least one. It reads a few users at a time, because most of the others would be read in vain.
-func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
+func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]recommender, error) {
 	rows := int64(len(ids))
-	users := make([]*storage.Profile, 0, len(ids))
+	users := make([]recommender, 0, len(ids))
 	for n := g.sizes.firstPool; len(users) < len(ids); n *= 4 {
-		more, err := g.store.Profiles(ctx, ids[len(users):min(len(users)+n, len(ids))])
+		more, err := g.recommenders(ctx, ids[len(users):min(len(users)+n, len(ids))])
 		if err != nil {
 			return nil, err
 		}
 		for _, u := range more {
-			if rows += u.Counts.Following; rows > int64(g.budget) && len(users) > 0 {
+			if rows += u.degree; rows > int64(g.budget) && len(users) > 0 {
 				return users, nil
 			}
 			users = append(users, u)
@@ -94,39 +104,59 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]*storage.P
 	return users, nil
 }
 
+// recommenders returns users as far as the store keeps them so, and the others by their profiles.
+func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recommender, error) {
+	users := make([]recommender, len(ids))
+	var others []storage.UserID
+	var of []int
+	for i, r := range g.store.Recommenders(ctx, ids) {
+		if !r.Found { // errors are those of the reads that follow
+			others, of = append(others, ids[i]), append(of, i)
+			continue
+		}
+		dir, _ := r.Value.Directory.(*idset.Directory)
+		users[i] = recommender{ids[i], r.Value.Visibility, r.Value.Following, idset.Compact(r.Value.Followings), dir}
+	}
+	if len(others) == 0 {
+		return users, nil
+	}
+	profiles, err := g.store.Profiles(ctx, others)
+	if err != nil {
+		return nil, err
+	}
+	for k, p := range profiles {
+		users[of[k]] = recommender{id: others[k], visibility: p.User.FollowingsVisibility, degree: p.Counts.Following}
+	}
+	return users, nil
+}
+
 // admit makes recommenders of the users whose lists are open to the audience. If user is the
 // viewer, the viewer follows all of them.
-func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, ids []storage.UserID, users []*storage.Profile) (err error) {
+func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, users []recommender) (err error) {
 	follows := func(storage.UserID) bool { return true }
 	if g.audience == nil || g.audience.Viewer != user {
-		if follows, err = g.viewerFollows(ctx, ids, users); err != nil {
+		if follows, err = g.viewerFollows(ctx, users); err != nil {
 			return err
 		}
 	}
-	type recommender struct {
-		id     storage.UserID
-		degree int64
-	}
-	admitted := make([]recommender, 0, len(ids))
-	for i, id := range ids {
-		if !g.audience.Hides(id) && g.audience.Opens(List{storage.Forward, id}, users[i].User, follows(id)) {
-			admitted = append(admitted, recommender{id, users[i].Counts.Following})
-		}
-	}
-	slices.SortFunc(admitted, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
-	p.recommenders, p.degrees = make([]storage.UserID, len(admitted)), make([]int64, len(admitted))
-	for i, s := range admitted {
-		p.recommenders[i], p.degrees[i] = s.id, s.degree
-	}
+	p.recommenders = slices.DeleteFunc(users, func(r recommender) bool {
+		return g.audience.Hides(r.id) || !g.audience.Opens(List{storage.Forward, r.id}, r.owner(), follows(r.id))
+	})
+	slices.SortFunc(p.recommenders, func(a, b recommender) int { return cmp.Compare(a.id, b.id) })
 	return nil
 }
 
+// owner is what the rules of visibility ask of the recommender.
+func (r recommender) owner() storage.User {
+	return storage.User{FollowingsVisibility: r.visibility}
+}
+
 // viewerFollows reports which owners the viewer follows, among those whose visibility depends on it.
-func (g *Graph) viewerFollows(ctx context.Context, ids []storage.UserID, users []*storage.Profile) (func(storage.UserID) bool, error) {
+func (g *Graph) viewerFollows(ctx context.Context, users []recommender) (func(storage.UserID) bool, error) {
 	var pairs []storage.Pair
-	for i, id := range ids {
-		if g.audience.NeedsFollow(List{storage.Forward, id}, users[i].User) {
-			pairs = append(pairs, storage.Pair{From: g.audience.Viewer, To: id})
+	for _, r := range users {
+		if g.audience.NeedsFollow(List{storage.Forward, r.id}, r.owner()) {
+			pairs = append(pairs, storage.Pair{From: g.audience.Viewer, To: r.id})
 		}
 	}
 	followed := make(map[storage.UserID]bool, len(pairs))
@@ -146,7 +176,7 @@ func (p *pool) weights(order SuggestionOrder) []int64 {
 		weights[i] = 1
 		if order == ByAdamicAdar {
 			// A degree that is behind the list must not make a weight infinite.
-			degree := float64(max(1, p.degrees[i]))
+			degree := float64(max(1, p.recommenders[i].degree))
 			weights[i] = int64(math.Round(float64(order.Unit()) / math.Log(1+degree)))
 		}
 	}

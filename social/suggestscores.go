@@ -10,9 +10,9 @@ import (
 // scores is how the followings of a pool rate candidates. The pool does not depend on what is in
 // memory, so that a mark stands for the same position.
 type scores struct {
-	recommenders []storage.UserID // ascending
-	topK         idset.TopK       // of their lists
-	asked        int              // for how many the topK was held
+	recommenders []recommender // ascending
+	topK         idset.TopK    // of their lists
+	asked        int           // for how many the topK was held
 	top          ranking
 	out          Exclusions
 }
@@ -38,19 +38,39 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 	return v, nil
 }
 
-// listsOf reads the followings of some users.
-func (g *Graph) listsOf(ctx context.Context, users []storage.UserID) ([]*idset.Set, error) {
-	lists := make([]part, len(users))
-	parts := make([]*part, len(users))
-	for i, id := range users {
-		lists[i].List = List{storage.Forward, id}
+// listsOf returns the followings of some users: those that came with them, and the others as they
+// are kept or read.
+func (g *Graph) listsOf(ctx context.Context, users []recommender) ([]*idset.Set, error) {
+	var dir *idset.Directory
+	kept := make([]idset.Compact, 0, len(users))
+	at := make([]int, 0, len(users))
+	lists := make([]part, 0, len(users))
+	for i, u := range users {
+		if dir == nil {
+			dir = u.directory
+		}
+		if dir != nil && u.directory == dir { // another one, if it has just been renewed
+			kept, at = append(kept, u.kept), append(at, i)
+		} else {
+			lists = append(lists, part{List: List{storage.Forward, u.id}})
+		}
+	}
+	parts := make([]*part, len(lists))
+	for i := range lists {
 		parts[i] = &lists[i]
 	}
 	g.recall(ctx, parts)
 	g.read(ctx, parts)
 	sets := make([]*idset.Set, len(users))
-	for i, p := range parts {
-		if p.err != nil {
+	for k, s := range idset.Expand(dir, kept) {
+		sets[at[k]] = s
+	}
+	for i := range sets {
+		if sets[i] != nil {
+			continue
+		}
+		p := parts[0]
+		if parts = parts[1:]; p.err != nil {
 			return nil, p.err
 		}
 		sets[i] = p.set
@@ -88,7 +108,7 @@ func (v *scores) via(suggestions []Suggestion, via int) {
 	for i, holders := range idset.Holders(v.topK.Sets, ids, via) {
 		start := len(all)
 		for _, k := range holders {
-			all = append(all, v.recommenders[k])
+			all = append(all, v.recommenders[k].id)
 		}
 		if len(holders) > 0 {
 			suggestions[i].Via = all[start:len(all):len(all)]

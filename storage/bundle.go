@@ -24,6 +24,10 @@ type Bundle struct {
 	// Sets are lists in the form in which a cache keeps them for set algebra. A list that the cache
 	// does not keep is not Found, and without a cache none is: its rows are read instead.
 	Sets [4]*Lookup[UserID, Set]
+	// Recommenders are users as suggestions need them, which only a cache keeps: those whom it does
+	// not keep are not Found. Visibility and count are read by Users and Counts instead, lists as
+	// Sets or Neighbours.
+	Recommenders *Lookup[UserID, Recommender]
 	// Shared are users with their counts, which callers must not change. Only AtHand answers them.
 	Shared *Lookup[UserID, *Profile]
 
@@ -43,6 +47,16 @@ type Bundle struct {
 
 // Set is a list as a set: a *[kith/storage/idset.List].
 type Set interface{ Len() int }
+
+// Recommender is what suggestions need of a user: whom it follows, and to whom that is open.
+type Recommender struct {
+	Visibility Visibility // of its followings
+	Following  int64      // how many they are, by its counts
+
+	// Followings is a [kith/storage/idset.Compact] of Directory, a *[kith/storage/idset.Directory].
+	Followings string
+	Directory  Set
+}
 
 // Lookup holds keys of one kind and, once it is answered, a Result for each, at its index. It
 // follows the contract of the method of [Reader] with its name.
@@ -73,7 +87,7 @@ func (l *Lookup[K, V]) Fail(err error) {
 	}
 }
 
-// Apart answers every open look-up of a bundle except Shared, concurrently. It finds no sets. If
+// Apart answers every open look-up of a bundle except Shared, concurrently. It finds no sets and no recommenders. If
 // both users and counts are asked for, Profiles reads them together; the method of its name reads
 // each other kind.
 func (b *Bundle) Apart(ctx context.Context, r Reader) {
@@ -96,6 +110,9 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 		if l := b.Sets[side]; l.Open() {
 			l.Results = make([]Result[Set], len(l.Keys))
 		}
+	}
+	if l := b.Recommenders; l.Open() {
+		l.Results = make([]Result[Recommender], len(l.Keys))
 	}
 	read(&all, ctx, r, b.Blocks, Reader.Blocks)
 	read(&all, ctx, r, b.Specials, Reader.Specials)

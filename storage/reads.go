@@ -232,6 +232,7 @@ func (b *Bundle) asked() (kinds []AskedKind) {
 		note("packed."+side.String(), b.Packed[side].size())
 		note("sets."+side.String(), b.Sets[side].size())
 	}
+	note("recommenders", b.Recommenders.size())
 	note("blocks", b.Blocks.size())
 	note("specials", b.Specials.size())
 	note("marks", b.Marks.size())

@@ -31,6 +31,7 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
 		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
+	c.recommendersAtHand(b.Recommenders)
 	atHand(c, profileKind, profileKey, b.Shared, func(p *profile) storage.Result[*storage.Profile] {
 		return storage.Result[*storage.Profile]{Value: &p.Profile, Found: p.Exists || p.Counted}
 	})
@@ -50,6 +51,10 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 			reading.Go(func() { c.sets(ctx, side, l) })
 			others.Sets[side] = nil
 		}
+	}
+	if l := b.Recommenders; l.Open() {
+		reading.Go(func() { l.Results = c.fetchRecommenders(ctx, l.Keys) })
+		others.Recommenders = nil
 	}
 	others.Apart(ctx, c)
 }

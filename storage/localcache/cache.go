@@ -17,6 +17,7 @@ package localcache
 import (
 	"context"
 	"hash/maphash"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -46,6 +47,11 @@ type Cache struct {
 	directory  atomic.Pointer[idset.Directory]
 	stripes    [64]stripe
 	seed       maphash.Seed
+
+	bytes        int64 // that may be kept
+	compact      compactLists
+	compactBytes atomic.Int64 // of compact, as far as entries leaves room for it
+	recommenders fills[storage.UserID, storage.Recommender]
 
 	profiles fills[storage.UserID, storage.Profile]
 	blocks   fills[storage.UserID, []storage.UserID]
@@ -98,6 +104,8 @@ func New(cfg Config) *Cache {
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(c.now()) }),
 	})
 	c.directory.Store(idset.NewDirectory())
+	c.bytes = int64(min(cfg.Bytes, math.MaxInt64))
+	c.compact.most = c.bytes / compactShare
 	c.metrics.cache = c
 	c.mode.Store(uint32(On))
 	return c
@@ -134,12 +142,13 @@ const (
 	blocksKind
 	forwardKind
 	inverseKind
+	recommenderKind
 	postKind
 	kinds
 )
 
 func (k kind) String() string {
-	return [...]string{"user", "blocks", "following", "follower", "post"}[k]
+	return [...]string{"user", "blocks", "following", "follower", "recommender", "post"}[k]
 }
 
 // listKind is the kind of lists of a side, which must be Forward or Inverse.
@@ -200,7 +209,7 @@ func (c *Cache) Switch(to Mode) {
 func (c *Cache) Mode() Mode { return Mode(c.mode.Load()) }
 
 // MaxBytes is how much may be kept.
-func (c *Cache) MaxBytes() uint64 { return c.entries.GetMaximum() }
+func (c *Cache) MaxBytes() uint64 { return uint64(c.bytes) }
 
 // Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
@@ -211,7 +220,10 @@ func (c *Cache) Forget() {
 	c.lists[storage.Forward].leaveAll()
 	c.lists[storage.Inverse].leaveAll()
 	c.posts.leaveAll()
+	c.recommenders.leaveAll()
 	c.entries.InvalidateAll()
+	c.compact.clear()
+	c.makeRoom()
 	c.unlockAll()
 	c.metrics.forgotten.Inc()
 }

@@ -93,6 +93,9 @@ func (c *Cache) forgetLists() {
 	for side := range c.lists {
 		c.lists[side].abandonAll()
 	}
+	c.recommenders.abandonAll()
+	c.compact.clear()
+	c.makeRoom()
 	for k, e := range c.entries.All() {
 		if _, isList := e.(*list); isList {
 			c.entries.Invalidate(k)

@@ -29,12 +29,14 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 		}
 		c.forgetBlocks(owner, r.Edge)
 		if r.Side <= storage.Inverse {
+			c.forgetRecommender(r.Side, r.Edge)
 			c.change(r.Side, r.Edge, true)
 			c.reported.add(r)
 		}
 	}
 	for _, id := range users {
 		c.recount(id, counts)
+		c.forget(recommenderKey(id))
 	}
 }
 
@@ -113,6 +115,10 @@ func (c *Cache) forget(k key) {
 		c.lists[storage.Forward].abandon(k)
 	case inverseKind:
 		c.lists[storage.Inverse].abandon(k)
+	case recommenderKind:
+		c.recommenders.abandon(k)
+		c.compact.remove(k.id)
+		return
 	case postKind:
 		c.posts.abandon(k)
 	}
@@ -192,12 +198,14 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 					continue // the writer has reported it
 				}
 				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
+				c.forgetRecommender(side, e.Edge)
 				if !c.change(side, e.Edge, false) {
 					doubtful[side] = append(doubtful[side], e.Edge)
 				}
 			}
 		case events.UserChanged, events.CountsChanged, events.StateChanged:
 			c.forget(key{kind: profileKind, id: e.User})
+			c.forget(recommenderKey(e.User))
 		case events.Corrected:
 			for k := range postKind {
 				c.forget(key{kind: k, id: e.User})
@@ -252,6 +260,7 @@ func (c *Cache) Expect(rows []storage.Row) {
 		}
 		c.forget(key{kind: profileKind, id: owner})
 		c.forget(key{kind: blocksKind, id: owner})
+		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}
 		known, there := c.entries.GetEntryQuietly(k)
 		if !there {

@@ -1,0 +1,80 @@
+package idset
+
+import (
+	"encoding/binary"
+
+	"kith/storage"
+)
+
+// Compact is a set of a directory in as few bytes as is practical: how many users it has, and the
+// distances of their numbers, each in one to five bytes. Two bytes are usual for a list of some
+// tens among a million users. A Compact can be expanded, nothing else; it is for sets that are kept
+// by the hundred thousand and read whole.
+type Compact string
+
+// CompactOf returns ascending ids, each once, as a set of a directory. It numbers users whom the
+// directory does not know. O(n).
+func CompactOf(dir *Directory, ids []storage.UserID) Compact {
+	ordinals := Build(dir, ids).ordinals()
+	bytes := make([]byte, 0, 2+2*len(ordinals))
+	bytes = binary.AppendUvarint(bytes, uint64(len(ordinals)))
+	before := ordinal(0)
+	for _, o := range ordinals {
+		bytes = binary.AppendUvarint(bytes, uint64(o-before))
+		before = o
+	}
+	return Compact(bytes)
+}
+
+// Len is how many users are in the set. O(1).
+func (c Compact) Len() int {
+	n, _ := c.uvarint(0)
+	return int(n)
+}
+
+// uvarint reads the number at a place, and returns the place behind it.
+func (c Compact) uvarint(at int) (n uint32, next int) {
+	b := c[at]
+	at++
+	n = uint32(b & 0x7f)
+	for shift := 7; b >= 0x80; shift += 7 {
+		b = c[at]
+		at++
+		n |= uint32(b&0x7f) << shift
+	}
+	return n, at
+}
+
+// Expand returns sets of one directory, whose compact form is given. They share their memory: 4
+// bytes a user. O(their lengths together).
+func Expand(dir *Directory, lists []Compact) []*Set {
+	users := 0
+	for _, c := range lists {
+		users += c.Len()
+	}
+	room := make([]ordinal, users)
+	made, sets := make([]Set, len(lists)), make([]*Set, len(lists))
+	for i, c := range lists {
+		n, at := c.uvarint(0)
+		few := room[:n:n]
+		room = room[n:]
+		o := uint32(0)
+		for k := range few {
+			var distance uint32
+			if b := c[at]; b < 0x80 {
+				distance, at = uint32(b), at+1
+			} else {
+				distance, at = c.uvarint(at)
+			}
+			o += distance
+			few[k] = ordinal(o)
+		}
+		if len(few) <= maxFew {
+			made[i] = Set{dir: dir, n: len(few), few: few}
+		} else {
+			made[i] = *ofOrdinals(dir, few)
+		}
+		sets[i] = &made[i]
+	}
+	return sets
+}
