@@ -1,10 +1,12 @@
 package localcache_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,6 +15,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/idset"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 )
@@ -38,6 +41,12 @@ func (s *slow) Lists(ctx context.Context, side storage.Side, q []storage.ListQue
 func (s *slow) Blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
 	r := s.Store.Blocks(ctx, ids)
 	s.held("blocks")
+	return r
+}
+
+func (s *slow) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	r := s.Store.Neighbours(ctx, side, owners)
+	s.held("neighbours")
 	return r
 }
 
@@ -149,7 +158,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 // ask asks everything that a cache keeps of a user.
 func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	ids := []storage.UserID{id}
-	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids)}
+	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids), recommender(ctx, r, id)}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		answers = append(answers,
 			r.Pages(ctx, side, []storage.PageQuery{{Owner: id, Limit: 100}}),
@@ -167,6 +176,28 @@ func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 		answers = append(answers, edges)
 	}
 	return answers
+}
+
+// recommender is a user as suggestions need it, from a store that keeps it so or from its rows.
+func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
+	type plain struct {
+		visibility storage.Visibility
+		following  int64
+		followings []storage.UserID
+		err        error
+	}
+	asked := storage.Lookup[storage.UserID, storage.Recommender]{Keys: []storage.UserID{id}}
+	b := &storage.Bundle{Recommenders: &asked}
+	if r.AtHand(b); asked.Open() {
+		r.Bundle(ctx, b)
+	}
+	if kept := asked.Results[0]; kept.Found {
+		dir := kept.Value.Directory.(*idset.Directory)
+		sets := idset.Expand(dir, []idset.Compact{idset.Compact(kept.Value.Followings)})
+		return plain{kept.Value.Visibility, kept.Value.Following, slices.Clone(sets[0].IDs()), nil}
+	}
+	profile, list := r.Profiles(ctx, []storage.UserID{id})[0], r.Neighbours(ctx, storage.Forward, []storage.UserID{id})[0]
+	return plain{profile.Value.User.FollowingsVisibility, profile.Value.Counts.Following, append([]storage.UserID{}, list.Value...), cmp.Or(profile.Err, list.Err)}
 }
 
 // An event of a time of which the cache knows no tombstones any more is compared with the table: it may be about

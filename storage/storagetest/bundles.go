@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	"kith/storage"
@@ -246,8 +247,10 @@ func (k kind) keys() reflect.Value    { return k.lookup.Elem().FieldByName("Keys
 func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Results") }
 
 // isOptional reports whether a kind is one that a store answers only as far as it has what they ask for: packed
-// lists, sets and shared profiles.
-func (k kind) isOptional() bool { return k.name == "Packed" || k.name == "Sets" || k.name == "Shared" }
+// lists, sets, recommenders and shared profiles.
+func (k kind) isOptional() bool {
+	return slices.Contains([]string{"Packed", "Sets", "Recommenders", "Shared"}, k.name)
+}
 
 // kindsOf lists the look-ups of a bundle, those by side one by one.
 func kindsOf(b *storage.Bundle) (kinds []kind) {
