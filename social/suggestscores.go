@@ -19,15 +19,13 @@ type scores struct {
 
 // scoresOf counts scores: of lists in memory, and of others as they are read.
 func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*scores, error) {
-	sets, err := g.listsOf(ctx, p.recommenders)
-	if err != nil {
-		return nil, err
-	}
 	v := &scores{recommenders: p.recommenders, topK: idset.TopK{
-		Sets:   sets,
 		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed},
 		Behind: idset.Candidate{ID: q.From.ID, Score: q.From.Score},
 	}}
+	if err := g.addLists(ctx, v); err != nil {
+		return nil, err
+	}
 	if g.audience.hidesAny() {
 		v.topK.Hides = g.audience.Hides
 	}
@@ -38,21 +36,21 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 	return v, nil
 }
 
-// listsOf returns the followings of some users: those that came with them, and the others as they
-// are kept or read.
-func (g *Graph) listsOf(ctx context.Context, users []recommender) ([]*idset.Set, error) {
-	var dir *idset.Directory
-	kept := make([]idset.Compact, 0, len(users))
-	at := make([]int, 0, len(users))
-	lists := make([]part, 0, len(users))
-	for i, u := range users {
-		if dir == nil {
-			dir = u.directory
+// addLists adds the followings of the recommenders: those that came with them, and the others as
+// they are kept or read.
+func (g *Graph) addLists(ctx context.Context, v *scores) error {
+	k := &v.topK
+	k.Sets, k.Compact = make([]*idset.Set, len(v.recommenders)), make([]idset.Compact, len(v.recommenders))
+	lists := make([]part, 0, len(v.recommenders))
+	var of []int
+	for i, u := range v.recommenders {
+		if k.Directory == nil {
+			k.Directory = u.directory
 		}
-		if dir != nil && u.directory == dir { // another one, if it has just been renewed
-			kept, at = append(kept, u.kept), append(at, i)
+		if k.Directory != nil && u.directory == k.Directory { // another one, if it has just been renewed
+			k.Compact[i] = u.kept
 		} else {
-			lists = append(lists, part{List: List{storage.Forward, u.id}})
+			lists, of = append(lists, part{List: List{storage.Forward, u.id}}), append(of, i)
 		}
 	}
 	parts := make([]*part, len(lists))
@@ -61,21 +59,13 @@ func (g *Graph) listsOf(ctx context.Context, users []recommender) ([]*idset.Set,
 	}
 	g.recall(ctx, parts)
 	g.read(ctx, parts)
-	sets := make([]*idset.Set, len(users))
-	for k, s := range idset.Expand(dir, kept) {
-		sets[at[k]] = s
-	}
-	for i := range sets {
-		if sets[i] != nil {
-			continue
+	for i, p := range parts {
+		if p.err != nil {
+			return p.err
 		}
-		p := parts[0]
-		if parts = parts[1:]; p.err != nil {
-			return nil, p.err
-		}
-		sets[i] = p.set
+		k.Sets[of[i]] = p.set
 	}
-	return sets, nil
+	return nil
 }
 
 // count counts, and keeps the best n.
@@ -100,12 +90,15 @@ func (v *scores) best(n int) (top ranking, all bool) {
 
 // via adds to each suggestion some of the followings that follow it: at most the number in via.
 func (v *scores) via(suggestions []Suggestion, via int) {
+	if via == 0 {
+		return
+	}
 	ids := make([]storage.UserID, len(suggestions))
 	for i, s := range suggestions {
 		ids[i] = s.ID
 	}
 	all := make([]storage.UserID, 0, len(ids)*via)
-	for i, holders := range idset.Holders(v.topK.Sets, ids, via) {
+	for i, holders := range idset.Holders(v.topK.Expanded(), ids, via) {
 		start := len(all)
 		for _, k := range holders {
 			all = append(all, v.recommenders[k].id)

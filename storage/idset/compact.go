@@ -78,3 +78,44 @@ func Expand(dir *Directory, lists []Compact) []*Set {
 	}
 	return sets
 }
+
+// compactReader reads the users of a compact set, in order.
+type compactReader struct {
+	rest Compact // what has not been read
+	next ordinal // the first of the users who are left
+	left int
+}
+
+func (c Compact) reader() compactReader {
+	n, at := c.uvarint(0)
+	r := compactReader{left: int(n)}
+	if n > 0 {
+		var first uint32
+		first, at = c.uvarint(at)
+		r.next = ordinal(first)
+	}
+	r.rest = c[at:]
+	return r
+}
+
+// add adds the users of a page, if the set has any, and moves on to the next page.
+func (r *compactReader) add(page uint32, b *pageCounts, weight int64) {
+	end := ordinal(page<<pageBits | (pageSlots - 1))
+	o, at, left, rest := r.next, 0, r.left, r.rest
+	for o <= end {
+		b.addOne(o.slot(), weight)
+		if left--; left == 0 {
+			break
+		}
+		var distance uint32
+		if d := rest[at]; d < 0x80 { // spares a call
+			distance, at = uint32(d), at+1
+		} else if e := rest[at+1]; e < 0x80 {
+			distance, at = uint32(d&0x7f)|uint32(e)<<7, at+2
+		} else {
+			distance, at = rest.uvarint(at)
+		}
+		o += ordinal(distance)
+	}
+	r.next, r.left, r.rest = o, left, rest[at:]
+}

@@ -14,6 +14,10 @@ func (s *Set) Directory() *Directory { return s.dir }
 // set that exists by now, so leaving it out makes no difference; and asking about users does not
 // number them.
 func (d *Directory) Known(ids []storage.UserID) *Set {
+	if !slices.IsSorted(ids) { // else each search begins at the first user
+		ids = slices.Clone(ids)
+		slices.Sort(ids)
+	}
 	f := finder{view: d.view.Load()}
 	ordinals := make([]ordinal, 0, len(ids))
 	for _, id := range ids {

@@ -42,25 +42,11 @@ func (b *pageCounts) score(slot uint16) int64 {
 }
 
 // countPages counts for each user how many of some sets it is in, and passes the counts to show
-// page by page. weights are the weights of the sets, positive; nil stands for 1 each. O(the sets'
-// lengths together, and the pages they are spread over).
-//
-// The sets are of one directory; others are converted first.
-func countPages(sets []*Set, weights []int64, show func(b *pageCounts, page uint32)) {
-	if len(sets) == 0 {
-		return
-	}
-	dir := sets[0].dir
-	iterators := make([]iterator, len(sets))
-	for i, s := range sets {
-		s = s.In(dir)
-		iterators[i] = iterator{few: s.few, chunks: s.chunks, weight: 1}
-		if weights != nil {
-			iterators[i].weight = weights[i]
-		}
-	}
+// page by page. The sets are of one directory; each has a positive weight, 1 unless they are
+// weighted. O(the sets' lengths together, and the pages they are spread over).
+func countPages(dir *Directory, iterators []iterator, weighted bool, show func(b *pageCounts, page uint32)) {
 	b := pageCountsPool.Get().(*pageCounts)
-	b.view, b.weighted = dir.view.Load(), weights != nil // by now it has all of the sets' users
+	b.view, b.weighted = dir.view.Load(), weighted // by now it has all of the sets' users
 	for {
 		page, any := nextPage(iterators)
 		if !any {
@@ -81,10 +67,11 @@ func countPages(sets []*Set, weights []int64, show func(b *pageCounts, page uint
 
 // iterator reads a set page by page.
 type iterator struct {
-	few    []ordinal
-	chunks []*chunk
-	weight int64
-	slots  []uint16
+	few     []ordinal
+	chunks  []*chunk
+	compact compactReader
+	weight  int64
+	slots   []uint16
 }
 
 // nextPage returns the lowest of the iterators' current pages.
@@ -97,6 +84,8 @@ func nextPage(iterators []iterator) (page uint32, any bool) {
 			at = r.few[0].page()
 		case len(r.chunks) > 0:
 			at = r.chunks[0].page
+		case r.compact.left > 0:
+			at = r.compact.next.page()
 		default:
 			continue
 		}
@@ -116,6 +105,10 @@ func (r *iterator) add(page uint32, b *pageCounts) {
 			b.addOne(r.few[i].slot(), r.weight)
 		}
 		r.few = r.few[i:]
+		return
+	}
+	if r.compact.left > 0 {
+		r.compact.add(page, b, r.weight)
 		return
 	}
 	if len(r.chunks) == 0 || r.chunks[0].page != page {

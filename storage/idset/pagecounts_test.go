@@ -13,7 +13,11 @@ import (
 
 // allCandidates are the counts of each user who is in any of the sets, in no order.
 func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
-	countPages(sets, weights, func(b *pageCounts, page uint32) {
+	if len(sets) == 0 {
+		return nil
+	}
+	dir := sets[0].dir
+	countPages(dir, TopK{Sets: sets, Weights: weights}.iterators(dir), weights != nil, func(b *pageCounts, page uint32) {
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
 			counts = append(counts, Candidate{users[slot], int(b.counts[slot]), b.score(slot)})

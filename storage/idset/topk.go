@@ -9,7 +9,12 @@ import (
 // TopK finds the users who are in most of some sets: suggestions of whom to follow, from the lists
 // of one's followings.
 type TopK struct {
-	Sets    []*Set
+	Sets []*Set
+	// Compact are more sets, in compact form, and Directory is theirs: Compact[i] is counted where
+	// Sets[i] is nil. nil: there are none.
+	Compact   []Compact
+	Directory *Directory
+
 	Weights []int64 // the weight of each set, positive; nil stands for 1 each
 
 	// Except are users to leave out, in any order.
@@ -30,7 +35,11 @@ type TopK struct {
 func (p TopK) Best() (best []Candidate, excluded []int) {
 	excluded = make([]int, len(p.Except))
 	top := topHeap{most: p.Most, behind: p.Behind, hides: p.Hides}
-	if dir := directoryOf(p.Sets); dir != nil {
+	dir := p.Directory
+	if dir == nil {
+		dir = directoryOf(p.Sets)
+	}
+	if dir != nil {
 		p.countNumbered(dir, &top, excluded)
 	} else {
 		p.countPlain(&top, excluded)
@@ -40,13 +49,13 @@ func (p TopK) Best() (best []Candidate, excluded []int) {
 }
 
 func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
-	sets := numbered(p.Sets, dir)
+	iterators := p.iterators(dir)
 	except := make([]iterator, len(p.Except))
 	for i, ids := range p.Except {
 		e := dir.Known(ids) // by now all users of the sets have numbers
 		except[i] = iterator{few: e.few, chunks: e.chunks}
 	}
-	countPages(sets, p.Weights, func(b *pageCounts, page uint32) {
+	countPages(dir, iterators, p.Weights != nil, func(b *pageCounts, page uint32) {
 		for i := range except {
 			excluded[i] += except[i].exclude(page, b)
 		}
@@ -58,6 +67,45 @@ func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
 			}
 		}
 	})
+}
+
+// Expanded returns all of the sets, those in compact form as [Expand] does. O(their lengths).
+func (p TopK) Expanded() []*Set {
+	if p.Directory == nil {
+		return p.Sets
+	}
+	var lists []Compact
+	for i, s := range p.Sets {
+		if s == nil {
+			lists = append(lists, p.Compact[i])
+		}
+	}
+	expanded, all := Expand(p.Directory, lists), slices.Clone(p.Sets)
+	for i, s := range all {
+		if s == nil {
+			all[i], expanded = expanded[0], expanded[1:]
+		}
+	}
+	return all
+}
+
+// iterators begin at the first users of the sets.
+func (p TopK) iterators(dir *Directory) []iterator {
+	iterators := make([]iterator, len(p.Sets))
+	for i, s := range p.Sets {
+		r := &iterators[i]
+		if s != nil {
+			s = s.In(dir)
+			r.few, r.chunks = s.few, s.chunks
+		} else {
+			r.compact = p.Compact[i].reader()
+		}
+		r.weight = 1
+		if p.Weights != nil {
+			r.weight = p.Weights[i]
+		}
+	}
+	return iterators
 }
 
 // exclude removes the counts of those users of a page who are in the set, and returns how many had

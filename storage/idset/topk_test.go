@@ -21,12 +21,16 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
 		isPlain := drawPlain(t)
+		isCompact := rapid.Bool().Draw(t, "some are compact")
 		p := TopK{Weights: make([]int64, len(lists))}
 		want := map[storage.UserID]Candidate{}
 		for i := range lists {
 			lists[i] = drawSome(t, c, random, "share")
 			p.Weights[i] = int64(rapid.IntRange(1, 3).Draw(t, "weight"))
-			p.Sets = append(p.Sets, setOf(d, lists[i], isPlain()))
+			p.Sets, p.Compact = append(p.Sets, setOf(d, lists[i], isPlain())), append(p.Compact, "")
+			if isCompact && rapid.Bool().Draw(t, "compact") {
+				p.Sets[i], p.Compact[i], p.Directory = nil, CompactOf(d, lists[i]), d
+			}
 			for _, id := range lists[i] {
 				want[id] = Candidate{id, want[id].Count + 1, want[id].Score + p.Weights[i]}
 			}
@@ -71,7 +75,7 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 		random.Shuffle(len(asked), func(i, j int) { asked[i], asked[j] = asked[j], asked[i] })
 		asked = append(asked, math.MaxInt64-1) // most likely unknown
 		most := rapid.IntRange(0, 3).Draw(t, "holders")
-		for asking, got := range Holders(p.Sets, asked, most) {
+		for asking, got := range Holders(p.Expanded(), asked, most) {
 			var holders []int
 			for i, list := range lists {
 				if slices.Contains(list, asked[asking]) && len(holders) < most {
