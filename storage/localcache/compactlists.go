@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"kith/storage"
+	"kith/storage/idset"
 )
 
 // compactLists keeps entries of users, far smaller than those of the cache, whose own overhead
@@ -15,9 +16,11 @@ type compactLists struct {
 	parts [64]compactPart
 }
 
-// compactPart holds the users of one residue.
+// compactPart holds some of the users. Its lists are all of one directory: when another one comes,
+// it drops those of the one before.
 type compactPart struct {
 	mu      sync.RWMutex
+	dir     *idset.Directory
 	entries map[storage.UserID]datedEntry
 }
 
@@ -33,25 +36,27 @@ const compactOverhead = 56
 func (e datedEntry) size() int64 { return int64(len(e.compactEntry)) + compactOverhead }
 
 func (l *compactLists) part(id storage.UserID) *compactPart {
-	// Ids made by time end with the machine's number.
-	return &l.parts[uint64(id)*0x9e3779b97f4a7c15>>58]
+	return &l.parts[uint64(id)*0x9e3779b97f4a7c15>>58] // ids made by time end alike, with the machine
 }
 
-func (l *compactLists) get(id storage.UserID, now int64) (compactEntry, bool) {
+// get returns an entry that is younger than its lifetime, and the directory of its list.
+func (l *compactLists) get(id storage.UserID, now int64) (compactEntry, *idset.Directory, bool) {
 	p := l.part(id)
 	p.mu.RLock()
 	e, ok := p.entries[id]
+	dir := p.dir
 	p.mu.RUnlock()
-	return e.compactEntry, ok && e.until > now
+	return e.compactEntry, dir, ok && e.until > now
 }
 
-func (l *compactLists) put(id storage.UserID, e compactEntry, until int64) {
+func (l *compactLists) put(id storage.UserID, e compactEntry, dir *idset.Directory, until int64) {
 	p := l.part(id)
 	next := datedEntry{e, until}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.entries == nil {
-		p.entries = map[storage.UserID]datedEntry{}
+	if p.dir != dir {
+		l.empty(p)
+		p.dir, p.entries = dir, map[storage.UserID]datedEntry{}
 	}
 	if before, there := p.entries[id]; there {
 		l.bytes.Add(-before.size())
@@ -94,10 +99,15 @@ func (l *compactLists) clear() {
 	for i := range l.parts {
 		p := &l.parts[i]
 		p.mu.Lock()
-		for _, e := range p.entries {
-			l.bytes.Add(-e.size())
-		}
-		p.entries = nil
+		l.empty(p)
 		p.mu.Unlock()
 	}
+}
+
+// empty drops the entries of a part, which the caller has locked.
+func (l *compactLists) empty(p *compactPart) {
+	for _, e := range p.entries {
+		l.bytes.Add(-e.size())
+	}
+	p.dir, p.entries = nil, nil
 }

@@ -49,9 +49,9 @@ func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Rec
 		return
 	}
 	results := make([]storage.Result[storage.Recommender], len(l.Keys))
-	dir, now := c.directory.Load(), c.now().Unix()
+	now := c.now().Unix()
 	for i, id := range l.Keys {
-		e, ok := c.compact.get(id, now)
+		e, dir, ok := c.compact.get(id, now)
 		if !ok {
 			return
 		}
@@ -66,9 +66,9 @@ func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Rec
 func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
 	dir, now := c.directory.Load(), c.now().Unix()
 	known := func(k key) (r storage.Result[storage.Recommender], ok bool) {
-		e, ok := c.compact.get(k.id, now)
+		e, of, ok := c.compact.get(k.id, now)
 		if ok {
-			r = e.recommender(dir)
+			r = e.recommender(of)
 		}
 		return r, ok
 	}
@@ -77,7 +77,7 @@ func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []s
 	}
 	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
 		if r.Found && c.directory.Load() == dir {
-			c.compact.put(k.id, compactOf(r.Value), c.lives(keepLong).until.Unix())
+			c.compact.put(k.id, compactOf(r.Value), dir, c.lives(keepLong).until.Unix())
 			c.makeRoom()
 		}
 		return r
