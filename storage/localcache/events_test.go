@@ -102,8 +102,8 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 				from, to := storage.UserID(1+draw(people)), storage.UserID(1+draw(people))
 				switch at++; draw(9) {
 				case 0:
-					name := fmt.Sprint("name ", at)
-					if _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at); err != nil {
+					name, whoSees := fmt.Sprint("name ", at), storage.Visibility(draw(3))
+					if _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
 						t.Error(err)
 					}
 					pending = append(pending, events.User(from))
