@@ -81,6 +81,21 @@ func BenchmarkHandlerTraced(b *testing.B) {
 	}
 }
 
+// BenchmarkHandlerSlowLog is [BenchmarkHandlerWarm] without the log of slow operations and with it, while none is slow.
+func BenchmarkHandlerSlowLog(b *testing.B) {
+	graph := bench.NewGraph(2_000, 42)
+	store := fill(b, memory.New(), graph)
+	for name, from := range map[string]time.Duration{"off": 0, "on": time.Minute} {
+		b.Run(name, func(b *testing.B) {
+			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
+			b.Cleanup(cache.Close)
+			cfg := configOf(b, store, cache, nil)
+			cfg.SlowOperation = from
+			askAll(b, gateway.New(cfg), graph)
+		})
+	}
+}
+
 // BenchmarkHandlerSQLite is [BenchmarkHandler] over a store of SQL.
 func BenchmarkHandlerSQLite(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)

@@ -16,7 +16,7 @@ import (
 // Scopes that mean something to Kith. A token may have others.
 const (
 	ScopeActAs = "act-as" // may ask on behalf of any user, by the header Kith-Viewer
-	ScopeAdmin = "admin"  // may make users with an id of its choice
+	ScopeAdmin = "admin"  // may make users with an id of its choice, and ask for plans
 )
 
 // Viewer is the content of a valid token.
