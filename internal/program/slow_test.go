@@ -73,6 +73,7 @@ func TestASlowOperationIsFound(t *testing.T) {
 		g.Until(t, "the statement of "+sent, func() bool {
 			return shards[0].text(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '/* request="+c.shown+" */ %SELECT%'") == "1"
 		})
+		time.Sleep(2 * time.Millisecond) // longer than --slow-operation, which the server's answer alone need not be
 		if _, err := db.Exec("UNLOCK TABLES"); err != nil {
 			t.Fatal(err)
 		}
