@@ -129,7 +129,7 @@ func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []
 func TestInboxesGiveTheSamePages(t *testing.T) {
 	url := testenv.Redis(t).URL()
 	tries, fromInbox := 0, 0
-	properties.Check(t, 10, func(r *rapid.T) {
+	drawn := func(r *rapid.T) {
 		const people, readers = 8, 4
 		tries++
 		store := memory.New()
@@ -252,11 +252,15 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 		for _, g := range gateways {
 			fromInbox += g.count("kith_feed_inbox_pages_total")
 		}
-	})
-	t.Logf("inboxes were used %d times", fromInbox)
-	if fromInbox < 10 { // some 300, unless the machine is so busy that Redis does not answer in time
-		t.Errorf("inboxes were used %d times", fromInbox)
 	}
+	// Some 300 pages come from inboxes, unless the machine is so busy that Redis does not answer in time.
+	for range 10 {
+		if properties.Check(t, 10, drawn); fromInbox >= 10 {
+			t.Logf("inboxes were used %d times in %d cases", fromInbox, tries)
+			return
+		}
+	}
+	t.Errorf("inboxes were used %d times in %d cases", fromInbox, tries)
 }
 
 // dies begins to copy, and does not get to the end: the context ends after some answers of Redis.
