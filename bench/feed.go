@@ -195,6 +195,8 @@ func (s *feedPages) next(body []byte) ([]byte, string, bool) {
 	return append(body, '}'), s.tokens[s.reader], true
 }
 
+func (s *feedPages) kind() string { return "" }
+
 func (s *feedPages) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
 	if err != nil || !thorough {

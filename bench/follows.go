@@ -45,6 +45,8 @@ func (s *follows) next(body []byte) ([]byte, string, bool) {
 	return follow.AppendBody(body, Arguments{ID: s.graph.ID(to)}), token, true
 }
 
+func (s *follows) kind() string { return "" }
+
 func (s *follows) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
 	if err != nil || !thorough {

@@ -27,3 +27,17 @@ func (l Latencies) Percentile(p float64) time.Duration {
 	}
 	return l[min(max(rank, 1), len(l))-1]
 }
+
+// Beyond is how many answers took longer.
+func (l Latencies) Beyond(time time.Duration) int {
+	at, _ := slices.BinarySearch(l, time+1)
+	return len(l) - at
+}
+
+// Total is what all answers took together.
+func (l Latencies) Total() (total time.Duration) {
+	for _, one := range l {
+		total += one
+	}
+	return total
+}

@@ -48,6 +48,9 @@ type stream interface {
 	// judge reports what is wrong with the response to the latest request; thorough, it
 	// decodes the response.
 	judge(status int, response []byte, thorough bool) error
+
+	// kind names the latest request among requests of several kinds; "" if there is only one.
+	kind() string
 }
 
 // Result is how one workload was answered.
@@ -58,6 +61,7 @@ type Result struct {
 	Error    error         // the first of them
 	Elapsed  time.Duration // that the counted ones took together
 	Latencies
+	Kinds map[string]Latencies // of a workload with requests of several kinds
 
 	Usage
 }
@@ -69,7 +73,8 @@ func (r Result) PerSecond() float64 {
 
 // Merge puts the results of several rounds of one workload together.
 func Merge(rounds []Result) Result {
-	var samples [][]time.Duration
+	samples := map[string][]time.Duration{}
+	var together [][]time.Duration
 	all := Result{}
 	for i, r := range rounds {
 		if i == 0 {
@@ -77,7 +82,8 @@ func Merge(rounds []Result) Result {
 		} else {
 			all.Usage = all.Usage.plus(r.Usage)
 		}
-		samples = append(samples, r.Latencies)
+		addKinds(samples, r.Kinds)
+		together = append(together, r.Latencies)
 		all.Requests += r.Requests
 		all.Errors += r.Errors
 		all.Elapsed += r.Elapsed
@@ -85,8 +91,27 @@ func Merge(rounds []Result) Result {
 			all.Error = r.Error
 		}
 	}
-	all.Latencies = newLatencies(samples...)
+	all.Latencies, all.Kinds = newLatencies(together...), latenciesOf(samples)
 	return all
+}
+
+// addKinds adds samples to those of their kinds.
+func addKinds[S ~[]time.Duration](to map[string][]time.Duration, samples map[string]S) {
+	for kind, some := range samples {
+		to[kind] = append(to[kind], some...)
+	}
+}
+
+// latenciesOf sorts samples; nil if all are of one kind.
+func latenciesOf(samples map[string][]time.Duration) map[string]Latencies {
+	kinds := make(map[string]Latencies, len(samples))
+	for kind, some := range samples {
+		if kind == "" {
+			return nil
+		}
+		kinds[kind] = newLatencies(some)
+	}
+	return kinds
 }
 
 // Run asks for as long as the load says. Its error means that nothing could be
@@ -109,7 +134,7 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 		if err := c.dial(ctx); err != nil {
 			return Result{}, err
 		}
-		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c}
+		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c, samples: map[string][]time.Duration{}}
 	}
 
 	begin := time.Now().Add(l.Warmup)
@@ -145,18 +170,22 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 
 func collect(what Workload, workers []*worker, elapsed time.Duration, usage Usage) (Result, error) {
 	result := Result{Question: what.title(), Elapsed: elapsed, Usage: usage}
-	var samples [][]time.Duration
+	var together [][]time.Duration
+	kinds := map[string][]time.Duration{}
 	for _, w := range workers {
 		if w.broken != nil {
 			return Result{}, w.broken
 		}
-		samples = append(samples, w.samples)
+		for _, some := range w.samples {
+			together = append(together, some)
+		}
+		addKinds(kinds, w.samples)
 		result.Errors += w.errors
 		if result.Error == nil {
 			result.Error = w.err
 		}
 	}
-	result.Latencies = newLatencies(samples...)
+	result.Latencies, result.Kinds = newLatencies(together...), latenciesOf(kinds)
 	result.Requests = len(result.Latencies) + result.Errors
 	if result.Requests == 0 {
 		return Result{}, fmt.Errorf("%s: no answer within %s", what.title(), elapsed)
@@ -171,7 +200,8 @@ type worker struct {
 	client *client
 
 	asked   int
-	samples []time.Duration
+	samples map[string][]time.Duration // by kind
+	good    int                        // how many samples there are
 	errors  int
 	err     error // the first wrong answer
 	broken  error // the server is gone
@@ -194,7 +224,7 @@ func (w *worker) run(ctx context.Context, begin, end time.Time) {
 		}
 		sent := time.Now()
 		if !sent.Before(end) {
-			if len(w.samples)+w.errors > 0 {
+			if w.good+w.errors > 0 {
 				return
 			}
 			w.late = true
@@ -214,7 +244,9 @@ func (w *worker) run(ctx context.Context, begin, end time.Time) {
 
 func (w *worker) note(took time.Duration, err error) {
 	if err == nil {
-		w.samples = append(w.samples, took)
+		kind := w.stream.kind()
+		w.samples[kind] = append(w.samples[kind], took)
+		w.good++
 		return
 	}
 	w.errors++

@@ -122,6 +122,17 @@ var mixedQueries = [operations]string{
 	getLinks:   `query GetLinks($id: ID!, $to: [ID!]!) { relationships(from: [$id], to: $to) { id following followedBy } }`,
 }
 
+// operationNames are what the operations are called, in the order of [operation].
+var operationNames = [operations]string{
+	getList: "followings", getNode: "user", addLink: "follow", updateLink: "setFollowMark", updateNode: "updateProfile",
+	countLinks: "followingCount", deleteLink: "unfollow", addNode: "createUser", deleteNode: "deleteAccount", getLinks: "relationships",
+}
+
+// MixKinds are the kinds of the mix's requests, the most frequent first.
+func MixKinds() []string { return operationNames[:] }
+
+func (s *mixed) kind() string { return operationNames[s.asked.op] }
+
 func (s *mixed) next(body []byte) ([]byte, string, bool) {
 	s.asked = s.draw()
 	token, err := s.token()

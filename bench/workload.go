@@ -155,6 +155,8 @@ func (s *questions) next(body []byte) ([]byte, string, bool) {
 // OfFamous reports whether the question is about few users only.
 func (q *Question) OfFamous() bool { return q.Name == "q5c" || q.Name == "q5t" }
 
+func (s *questions) kind() string { return "" }
+
 func (s *questions) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
 	if err == nil && thorough {

@@ -99,6 +99,19 @@ type Figures struct {
 	DatabaseCPU *float64 `json:"databaseCpuMicros"` // MariaDB's and Redis's; SQLite is in the gateway
 	Statements  *float64 `json:"statements"`
 	Allocated   *float64 `json:"allocatedBytes"`
+
+	// Kinds are the requests of a load of several kinds, in the order of the load.
+	Kinds []Kind `json:"kinds,omitempty"`
+}
+
+// Kind is the requests of one kind.
+type Kind struct {
+	Name  string  `json:"name"`
+	Share float64 `json:"share"` // of all good answers
+	P50   float64 `json:"p50Ms"`
+	P99   float64 `json:"p99Ms"`
+	Slow  float64 `json:"slow"` // their share of the hundredth of all good answers that took longest
+	Time  float64 `json:"time"` // their share of the time that all good answers took together
 }
 
 // FiguresOf makes figures of a result.
@@ -112,7 +125,7 @@ func FiguresOf(r bench.Result) Figures {
 	}
 	const micros = 1e6
 	f := Figures{
-		PerSecond: r.PerSecond(), P50: millis(r, 50), P99: millis(r, 99), Max: millis(r, 100),
+		PerSecond: r.PerSecond(), P50: millis(r.Latencies, 50), P99: millis(r.Latencies, 99), Max: millis(r.Latencies, 100),
 		Requests: r.Requests, Errors: r.Errors,
 		GatewayCPU: each(r.Gateway, micros), DatabaseCPU: each(r.Databases, micros),
 		Statements: each(r.Statements, 1), Allocated: each(r.Allocated, 1),
@@ -120,11 +133,26 @@ func FiguresOf(r bench.Result) Figures {
 	if r.Error != nil {
 		f.Error = r.Error.Error()
 	}
+	f.Kinds = kindsOf(r)
 	return f
 }
 
-func millis(r bench.Result, percent float64) float64 {
-	return r.Percentile(percent).Seconds() * 1e3
+func kindsOf(r bench.Result) (kinds []Kind) {
+	longest := r.Percentile(99)
+	slow, time := r.Beyond(longest), r.Total()
+	for _, name := range bench.MixKinds() {
+		if l := r.Kinds[name]; len(l) > 0 {
+			kinds = append(kinds, Kind{
+				Name: name, Share: float64(len(l)) / float64(len(r.Latencies)), P50: millis(l, 50), P99: millis(l, 99),
+				Slow: float64(l.Beyond(longest)) / float64(max(slow, 1)), Time: l.Total().Seconds() / time.Seconds(),
+			})
+		}
+	}
+	return kinds
+}
+
+func millis(l bench.Latencies, percent float64) float64 {
+	return l.Percentile(percent).Seconds() * 1e3
 }
 
 // Find returns a cell, nil where it was not measured.

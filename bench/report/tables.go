@@ -30,6 +30,7 @@ func (r *Report) WriteTables(w io.Writer) {
 			if size.has(engine) {
 				size.writeRates(w, engine)
 				size.writeCosts(w, engine)
+				size.writeKinds(w, engine)
 			}
 		}
 	}
@@ -141,6 +142,31 @@ func (s *Size) writeCosts(w io.Writer, engine string) {
 		}
 	}
 }
+
+// writeKinds has a line for each kind of request of a load of several: how long it takes, and how much
+// of the tail and of the time it makes.
+func (s *Size) writeKinds(w io.Writer, engine string) {
+	headed := false
+	for _, state := range []string{Baseline, Cold, Warm} {
+		for _, q := range s.Questions() {
+			c := s.Find(engine, state, q)
+			if c == nil || len(c.Kinds) == 0 {
+				continue
+			}
+			if !headed {
+				fmt.Fprintf(w, "\nThe requests of the mixed load on %s:\n\n", title[engine])
+				fmt.Fprintln(w, "| | | of all requests | p50 / p99 ms | of the slowest 1 % | of the time |")
+				fmt.Fprintln(w, "|---|---|---:|---:|---:|---:|")
+				headed = true
+			}
+			for _, k := range c.Kinds {
+				writeRow(w, []string{state, k.Name, percent(k.Share), number(k.P50, 2) + " / " + number(k.P99, 2), percent(k.Slow), percent(k.Time)})
+			}
+		}
+	}
+}
+
+func percent(share float64) string { return number(100*share, 1) + " %" }
 
 func (c *Cell) costs() []string {
 	return []string{cost(c.GatewayCPU, 1, 0), cost(c.DatabaseCPU, 1, 0), cost(c.Statements, 1, 2), cost(c.Allocated, 1e-3, 1)}
