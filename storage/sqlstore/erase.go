@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -65,11 +66,12 @@ func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storag
 }
 
 const (
-	// Served by the primary key.
-	sqlHandleOf = `
-SELECT handle
-FROM users
-WHERE user_id = ?`
+	// Served by the primary keys.
+	sqlStateAndHandle = `
+SELECT user_states.state, COALESCE(users.handle, '')
+FROM user_states
+LEFT JOIN users ON users.user_id = user_states.user_id
+WHERE user_states.user_id = ?`
 
 	// Served by the primary key.
 	sqlReleaseHandle = `
@@ -87,8 +89,8 @@ DELETE FROM user_counts
 WHERE user_id = ?`
 )
 
-// erasedRow is how to pick some rows of a user, and how to be rid of them. What is kept packed does
-// not move with its bucket, and has no kind.
+// erasedRow is how to pick some rows of a user, with the number of the part in front, and how to be rid
+// of them. What is kept packed does not move with its bucket, and has no kind.
 type erasedRow struct {
 	pick, remove string
 	kind         db.RowKind
@@ -99,21 +101,21 @@ type erasedRow struct {
 var erasedRows = []erasedRow{
 	// Served by the primary key or idx_special.
 	{`
-SELECT to_user_id
+SELECT 0, to_user_id
 FROM edge_marks
 WHERE from_user_id = ? LIMIT ?`, `
 DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id IN (?)`, db.MarkRow},
 	// Served by the primary key or idx_dismissed_at.
 	{`
-SELECT dismissed_id
+SELECT 1, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? LIMIT ?`, `
 DELETE FROM suggestion_dismissals
 WHERE user_id = ? AND dismissed_id IN (?)`, db.Dismissals},
 	// Served by the primary key or idx_friend_request_list.
 	{`
-SELECT to_user_id
+SELECT 2, to_user_id
 FROM friend_request
 WHERE from_user_id = ? AND message <> '' LIMIT ?`, `
 UPDATE friend_request
@@ -121,68 +123,68 @@ SET message = ''
 WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	// Served by the primary key, idx_post_list or idx_post_key.
 	{`
-SELECT post_id
+SELECT 3, post_id
 FROM post
 WHERE author_id = ? LIMIT ?`, `
 DELETE FROM post
 WHERE author_id = ? AND post_id IN (?)`, db.PostRows},
 	// Served by the primary key.
 	{`
-SELECT post_id
+SELECT 4, post_id
 FROM post_counts
 WHERE author_id = ? LIMIT ?`, `
 DELETE FROM post_counts
 WHERE author_id = ? AND post_id IN (?)`, db.PostRows},
-	// Behind the posts: nobody adds a comment any more. Served by the primary key or idx_comment_list.
+	// Served by the primary key or idx_comment_list.
 	{`
-SELECT comment_id
+SELECT 5, comment_id
 FROM comment
 WHERE author_id = ? LIMIT ?`, `
 DELETE FROM comment
 WHERE author_id = ? AND comment_id IN (?)`, db.CommentRow},
 	// Served by the primary key.
 	{`
-SELECT side
+SELECT 6, side
 FROM packed_list
 WHERE owner = ? LIMIT ?`, `
 DELETE FROM packed_list
 WHERE owner = ? AND side IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
-SELECT first_peer
+SELECT 7, first_peer
 FROM packed_chunk
 WHERE owner = ? AND side = 0 LIMIT ?`, `
 DELETE FROM packed_chunk
 WHERE owner = ? AND side = 0 AND first_peer IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
-SELECT first_peer
+SELECT 8, first_peer
 FROM packed_chunk
 WHERE owner = ? AND side = 1 LIMIT ?`, `
 DELETE FROM packed_chunk
 WHERE owner = ? AND side = 1 AND first_peer IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
-SELECT peer
+SELECT 9, peer
 FROM packed_change
 WHERE owner = ? AND side = 0 LIMIT ?`, `
 DELETE FROM packed_change
 WHERE owner = ? AND side = 0 AND peer IN (?)`, db.UserRows},
 	// Served by the primary key.
 	{`
-SELECT peer
+SELECT 10, peer
 FROM packed_change
 WHERE owner = ? AND side = 1 LIMIT ?`, `
 DELETE FROM packed_change
 WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
 }
 
-// erasedAtOnce is how many rows one step removes: locks of a few milliseconds.
+// erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.
 const erasedAtOnce = 500
 
 // Erase implements [storage.StateStore]. First the handle and the identities go, which lie on other
-// shards, then what may be many rows, in small steps, and last the user, in one
-// transaction with the new state: a crash before it leaves a user to be erased again.
+// shards, then what may be many rows, in small steps, and with the last of them the user and its state:
+// a crash before it leaves a user to be erased again.
 //
 // What comes late brings nothing back that could be seen. The tombstones of the user's
 // edges stay, so that older events lose against them. Events of pairs without a row may
@@ -190,13 +192,14 @@ const erasedAtOnce = 500
 // and the state stays for ever, by which every gateway hides the user, even where an
 // import makes one of this id again.
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
-	switch r := s.StatesOf(ctx, []storage.UserID{user})[0]; {
-	case r.Err != nil || r.Value == storage.Deleted:
-		return r.Err
-	case r.Value != storage.Deleting: // from there nothing leads back
-		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, r.Value)
+	state, handle, err := s.stateAndHandle(ctx, user)
+	switch {
+	case err != nil || state == storage.Deleted:
+		return err
+	case state != storage.Deleting: // from there nothing leads back
+		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, state)
 	}
-	if err := s.releaseHandle(ctx, user); err != nil {
+	if err := s.releaseHandle(ctx, user, handle); err != nil {
 		return err
 	}
 	if err := s.eraseIdentities(ctx, user); err != nil {
@@ -205,28 +208,31 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	if err := s.eraseComments(ctx, user); err != nil {
 		return err
 	}
-	for i := range erasedRows {
-		for more := true; more; {
-			err := s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) (err error) {
-				more, err = w.eraseSome(i, user)
-				return err
-			})
-			if err != nil {
-				return err
-			}
+	for more := true; more; {
+		err := s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) (err error) {
+			more, err = w.erase(user, at)
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) error { return w.eraseUser(user, at) })
+	return nil
 }
 
-// releaseHandle frees the handle of a user, unless it is another's by now.
-func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
-	handle := ""
-	err := s.db.Query(ctx, "users.handle", s.shards.Of(user), 1, sqlHandleOf, []any{int64(user)}, func(rows *sql.Rows) error {
-		return rows.Scan(&handle)
+// stateAndHandle reads both of a user. Whoever has no state is active.
+func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state storage.UserState, handle string, err error) {
+	err = s.db.Query(ctx, "states.handle", s.shards.Of(user), 1, sqlStateAndHandle, []any{int64(user)}, func(rows *sql.Rows) error {
+		return rows.Scan(&state, &handle)
 	})
-	if err != nil || handle == "" {
-		return err
+	return state, handle, err
+}
+
+// releaseHandle frees the handle of a user, unless it is another's by now. Whoever has been removed
+// already has none.
+func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle string) error {
+	if handle == "" {
+		return nil
 	}
 	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
 		w.touchHandle(handle)
@@ -235,9 +241,11 @@ func (s *Store) releaseHandle(ctx context.Context, user storage.UserID) error {
 	})
 }
 
-// eraseSome takes a step and reports whether there may be another.
-func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
-	if _, err := w.lockCountsOf(user); err != nil {
+// erase takes a step: it removes rows of every part, and if there are no more, the user. It reports whether
+// another step is needed.
+func (w *writer) erase(user storage.UserID, at storage.Micros) (more bool, err error) {
+	old, err := w.lockState(user)
+	if err != nil || old.State == storage.Deleted {
 		return false, err
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // before the first part goes
@@ -245,44 +253,65 @@ func (w *writer) eraseSome(i int, user storage.UserID) (more bool, err error) {
 			return false, err
 		}
 	}
-	args := []any{int64(user)}
-	err = w.Read(erasedAtOnce, erasedRows[i].pick, []any{int64(user), erasedAtOnce}, func(rows *sql.Rows) error {
-		var id int64
-		err := rows.Scan(&id)
-		args = append(args, id)
-		switch kind := erasedRows[i].kind; kind {
-		case db.UserRows, db.Dismissals:
-			w.Touch(db.MovedRow{Kind: kind, Owner: user})
-		default:
-			w.Touch(db.MovedRow{Kind: kind, Owner: user, Peer: storage.UserID(id)})
+	// Others may have commented until the posts were gone, so it looks again after it has removed some.
+	for {
+		picked, err := w.pickErased(user)
+		if err != nil {
+			return false, err
 		}
-		return err
-	})
-	n := len(args) - 1
-	if err != nil || n == 0 {
-		return false, err
-	}
-	_, err = w.Exec(n, db.Listed(erasedRows[i].remove, n), args...)
-	return n == erasedAtOnce, err
-}
-
-// eraseUser removes the user and what has been added beside it since the steps.
-func (w *writer) eraseUser(user storage.UserID, at storage.Micros) error {
-	old, err := w.lockState(user)
-	if err != nil || old.State == storage.Deleted {
-		return err
-	}
-	for i := range erasedRows {
-		for more := true; more; {
-			if more, err = w.eraseSome(i, user); err != nil {
-				return err
-			}
+		if len(picked) == 0 {
+			break
+		}
+		full, err := w.removeErased(user, picked)
+		if err != nil || full {
+			return full, err
 		}
 	}
 	for _, text := range []string{sqlRemoveUser, sqlRemoveCounts} {
 		if _, err := w.Exec(1, text, int64(user)); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return w.writeState(old, storage.Deleted, at)
+	return false, w.writeState(old, storage.Deleted, at)
+}
+
+// pickErased reads some rows of each part, by the number of the part.
+func (w *writer) pickErased(user storage.UserID) (map[int][]any, error) {
+	selects := make([]string, len(erasedRows))
+	args := make([]any, 0, 2*len(erasedRows))
+	for i, part := range erasedRows {
+		selects[i] = fmt.Sprintf(w.store.sql.Limited, part.pick)
+		args = append(args, int64(user), erasedAtOnce)
+	}
+	picked := map[int][]any{}
+	err := w.Read(erasedAtOnce, strings.Join(selects, "\nUNION ALL\n"), args, func(rows *sql.Rows) error {
+		var part int
+		var id int64
+		err := rows.Scan(&part, &id)
+		picked[part] = append(picked[part], id)
+		return err
+	})
+	return picked, err
+}
+
+// removeErased removes what has been picked, and reports whether there may be more of a part.
+func (w *writer) removeErased(user storage.UserID, picked map[int][]any) (full bool, err error) {
+	for i, part := range erasedRows {
+		ids := picked[i]
+		if len(ids) == 0 {
+			continue
+		}
+		for _, id := range ids {
+			row := db.MovedRow{Kind: part.kind, Owner: user}
+			if part.kind != db.UserRows && part.kind != db.Dismissals {
+				row.Peer = storage.UserID(id.(int64))
+			}
+			w.Touch(row)
+		}
+		if _, err := w.Exec(len(ids), db.Listed(part.remove, len(ids)), append([]any{int64(user)}, ids...)...); err != nil {
+			return false, err
+		}
+		full = full || len(ids) == erasedAtOnce
+	}
+	return full, nil
 }

@@ -316,7 +316,7 @@ func runSideWrites(t *testing.T, s *Store) {
 	if err := s.eraseIdentities(ctx, 950); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.releaseHandle(ctx, 950); err != nil { // of one who is there when it is explained
+	if err := s.releaseHandle(ctx, 950, "user_950"); err != nil { // of one who is there when it is explained
 		t.Fatal(err)
 	}
 }
