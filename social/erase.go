@@ -56,6 +56,9 @@ func (t *Relations) endSide(ctx context.Context, side storage.Side, user storage
 		if ctx.Err() != nil {
 			return found, ctx.Err()
 		}
+		if len(rows) < q.Limit {
+			return found, failed
+		}
 	}
 }
 
@@ -70,8 +73,12 @@ func (t *Relations) end(ctx context.Context, side storage.Side, rows []storage.E
 		ends[i] = row.Pair().Edge(storage.None, max(at, row.UpdateTime+1))
 	}
 	truth := side.Truth()
+	replica := map[storage.Edge]bool{} // tombstones that are there already
 	if side == truth {
 		ends, failed = t.overwrite(ctx, truth.Replica(), ends)
+		for _, e := range ends {
+			replica[e] = true
+		}
 	}
 	ends, err := t.overwrite(ctx, truth, ends)
 	if err != nil {
@@ -79,7 +86,7 @@ func (t *Relations) end(ctx context.Context, side storage.Side, rows []storage.E
 	}
 	written := make([]storage.Written, len(ends))
 	for i, e := range ends {
-		written[i] = storage.Written{Row: storage.Row{Side: truth, Edge: e}}
+		written[i] = storage.Written{Row: storage.Row{Side: truth, Edge: e}, Inverse: replica[e]}
 	}
 	if _, stale := t.settle(ctx, written); stale && failed == nil {
 		failed = fmt.Errorf("%w: not all tombstones are on their other side", storage.ErrUnavailable)

@@ -69,12 +69,13 @@ const (
 INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
 VALUES (?, ?, ?, ?, ?, ?)`
 
-	// Every transaction that writes holds this lock, so that the buckets do not change below it.
+	// Every transaction that writes holds this lock, so that the buckets do not change below it. The id is
+	// an argument, which is always 1, because only statements with arguments are kept prepared.
 	// Served by the primary key.
 	sqlEpoch = `
 SELECT epoch
 FROM kith_epoch
-WHERE id = 1 /*! LOCK IN SHARE MODE */`
+WHERE id = ? /*! LOCK IN SHARE MODE */`
 )
 
 // isServed reports whether the shard's rows of the buckets are the ones to read.

@@ -80,8 +80,8 @@ func (t *Tx) holdBuckets() error {
 	}
 	var epoch int64
 	began := time.Now()
-	err := t.tx.QueryRowContext(t.ctx, t.DB.commented(t.ctx, sqlEpoch)).Scan(&epoch)
-	t.observe(1, 1, began, err, sqlEpoch, nil)
+	err := t.tx.QueryRowContext(t.ctx, t.DB.commented(t.ctx, sqlEpoch), 1).Scan(&epoch)
+	t.observe(1, 1, began, err, sqlEpoch, []any{1})
 	if err == nil && epoch != t.assigned.Epoch(t.Shard) {
 		err = errEpoch
 	}

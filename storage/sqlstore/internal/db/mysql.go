@@ -132,12 +132,14 @@ type mysqlFlavor struct {
 	dialect   *Dialect
 	isolation string
 	limits    func(time.Duration) map[string]string // of the time of statements
+	implicit  bool                                  // transactions begin with their first statement
 }
 
 var (
 	mariaDB = mysqlFlavor{
 		dialect:   mysqlDialect,
 		isolation: "tx_isolation",
+		implicit:  true,
 		limits: func(d time.Duration) map[string]string {
 			return map[string]string{"max_statement_time": strconv.FormatFloat(d.Seconds(), 'f', 3, 64)}
 		},
@@ -145,6 +147,7 @@ var (
 	oracleMySQL = mysqlFlavor{
 		dialect:   mysqlDialect,
 		isolation: "transaction_isolation",
+		implicit:  true,
 		limits:    oracleLimits,
 	}
 	tiDB = mysqlFlavor{
@@ -212,7 +215,7 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(prepared.Connector(connector))
+	db := sql.OpenDB(prepared.Connector(connector, f.implicit))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

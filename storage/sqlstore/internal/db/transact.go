@@ -52,7 +52,8 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 			_ = d.Refresh(ctx) // of this shard, if any; else it is tried again
 			continue
 		}
-		if !errors.Is(err, ErrAgain) && !d.Dialect.retryable(err) {
+		// A connection that had been lost before may show only at the first statement: nothing was sent.
+		if !errors.Is(err, ErrAgain) && !errors.Is(err, driver.ErrBadConn) && !d.Dialect.retryable(err) {
 			break
 		}
 	}

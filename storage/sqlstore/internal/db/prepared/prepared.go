@@ -31,10 +31,16 @@ const (
 	refusals = 8
 )
 
-// Connector opens connections that keep statements.
-func Connector(inner driver.Connector) driver.Connector { return connector{inner} }
+// Connector opens connections that keep statements. If implicit is set, their transactions begin with
+// their first statement, see [implicitTx].
+func Connector(inner driver.Connector, implicit bool) driver.Connector {
+	return connector{inner, implicit}
+}
 
-type connector struct{ driver.Connector }
+type connector struct {
+	driver.Connector
+	implicit bool
+}
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	inner, err := c.Connector.Connect(ctx)
@@ -45,7 +51,10 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if !ok {
 		return inner, nil
 	}
-	return &conn{connection: whole, kept: map[string]*list.Element{}, order: list.New(), once: map[string]bool{}}, nil
+	return &conn{
+		connection: whole, kept: map[string]*list.Element{}, order: list.New(), once: map[string]bool{},
+		transactions: transactions{implicit: c.implicit},
+	}, nil
 }
 
 // connection is what the drivers' connections can do.
@@ -75,6 +84,8 @@ type conn struct {
 	order *list.List               // the one used last in front
 	once  map[string]bool          // texts that came once
 	no    int                      // how often the server has refused to prepare
+
+	transactions
 }
 
 type kept struct {
@@ -92,6 +103,9 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 
 // QueryContext implements [driver.QueryerContext].
 func (c *conn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.commitsBySelf(ctx); err != nil {
+		return nil, err
+	}
 	if s := c.prepared(ctx, text, len(args)); s != nil {
 		return s.QueryContext(ctx, args)
 	}
@@ -100,6 +114,9 @@ func (c *conn) QueryContext(ctx context.Context, text string, args []driver.Name
 
 // ExecContext implements [driver.ExecerContext].
 func (c *conn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.commitsBySelf(ctx); err != nil {
+		return nil, err
+	}
 	if s := c.prepared(ctx, text, len(args)); s != nil {
 		return s.ExecContext(ctx, args)
 	}

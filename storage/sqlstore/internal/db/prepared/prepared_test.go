@@ -32,7 +32,7 @@ func one(t *testing.T, most int) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := sql.OpenDB(prepared.Connector(inner))
+	db := sql.OpenDB(prepared.Connector(inner, true))
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	return db
@@ -137,6 +137,71 @@ func TestErrorsAndTheEndOfAContextComeThrough(t *testing.T) {
 	cancel()
 	if _, err := db.QueryContext(ctx, "SELECT word FROM t WHERE n = ?", 1); err == nil {
 		t.Error("a context that has ended: no error")
+	}
+	if got := word(t, db, 1); got != "one" {
+		t.Errorf("afterwards: %s", got)
+	}
+}
+
+// A transaction takes no round trip of its own to begin, and what is not in one commits by itself.
+func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
+	testenv.NotOn(t, "it counts no statements", "tidb")
+	db := one(t, 100)
+	begun := status(t, db, "Com_begin")
+	change := func(end func(*sql.Tx) error, word string) {
+		t.Helper()
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", word, 1); err != nil {
+			t.Fatal(err)
+		}
+		if err := end(tx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		end  func(*sql.Tx) error
+		word string
+		want string
+	}{{(*sql.Tx).Commit, "a", "a"}, {(*sql.Tx).Rollback, "b", "a"}, {(*sql.Tx).Commit, "c", "c"}} {
+		change(c.end, c.word)
+		if got := word(t, db, 1); got != c.want {
+			t.Errorf("after %q: %q, want %q", c.word, got, c.want)
+		}
+	}
+	if _, err := db.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "alone", 2); err != nil {
+		t.Fatal(err)
+	}
+	change((*sql.Tx).Rollback, "d") // and nothing else
+	if got := word(t, db, 2); got != "alone" {
+		t.Errorf("a statement outside of a transaction was rolled back: %q", got)
+	}
+	if n := status(t, db, "Com_begin"); n != begun {
+		t.Errorf("%d transactions were begun by a statement of their own", n-begun)
+	}
+}
+
+// A connection whose transaction could not be ended is not used again.
+func TestWhatCannotBeEndedIsNotContinued(t *testing.T) {
+	db := one(t, 100)
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var id int
+	if err := tx.QueryRowContext(t.Context(), "SELECT CONNECTION_ID()").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), "UPDATE t SET word = ? WHERE n = ?", "lost", 1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), fmt.Sprintf("KILL CONNECTION %d", id)); err == nil {
+		t.Log("the connection outlived its end for one statement")
+	}
+	if err := tx.Commit(); err == nil {
+		t.Error("a transaction whose connection is gone was committed")
 	}
 	if got := word(t, db, 1); got != "one" {
 		t.Errorf("afterwards: %s", got)
