@@ -61,7 +61,7 @@ func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
 // with the returned context is committed. The caller calls end with what the write has done, and
 // with its errors.
 func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.Context, end func(Write, ...error)) {
-	left := &counted{}
+	left := &counted{of: users}
 	ctx = storage.OnPosts(storage.OnCounted(ctx, left.add), left.addPosts)
 	if s.log == nil {
 		return ctx, func(w Write, _ ...error) { s.wrote(ctx, w, left) }
@@ -109,6 +109,7 @@ func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
 // counted collects the counts that the transactions of a write have left, and the posts that they
 // have changed.
 type counted struct {
+	of    []storage.UserID // whose counts the write changes: it may share a transaction with others'; none stands for all
 	mu    sync.Mutex
 	left  map[storage.UserID]storage.UserChange
 	posts []storage.PostID
@@ -133,6 +134,9 @@ func (c *counted) add(changes []storage.UserChange) {
 		c.left = make(map[storage.UserID]storage.UserChange, len(changes))
 	}
 	for _, one := range changes {
+		if len(c.of) > 0 && !slices.Contains(c.of, one.User) {
+			continue
+		}
 		if before, again := c.left[one.User]; again {
 			one = one.And(before)
 		}

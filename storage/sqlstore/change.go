@@ -18,7 +18,7 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 		return results
 	}
 	err := s.db.Rerouted(ctx, func() error {
-		if s.joins(from, changes, o) {
+		if joins(from, changes) {
 			results[0] = s.changeOne(ctx, from, changes[0], o)
 			return results[0].Err
 		}

@@ -37,16 +37,15 @@ func (s *Store) HoldWrites(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Waiting is how many changes, and how many edges to be applied, wait for others towards
-// the same account.
+// Waiting is how many changes on the first shard, and how many edges to be applied to an account, wait for others.
 func (s *Store) Waiting(owner storage.UserID) (changes, applies int) {
-	changes, _ = s.changes.Waiting(groupKey{owner: owner})
+	changes, _ = s.changes.Waiting(changeKey{inverse: true})
 	applies, _ = s.applies.Waiting(groupKey{owner, storage.Inverse, storage.IfNewer})
 	return changes, applies
 }
 
-// Serving reports that a change towards an account is being written.
-func (s *Store) Serving(owner storage.UserID) bool {
-	_, serving := s.changes.Waiting(groupKey{owner: owner})
+// Serving is how many transactions write changes on the first shard.
+func (s *Store) Serving() int {
+	_, serving := s.changes.Waiting(changeKey{inverse: true})
 	return serving
 }

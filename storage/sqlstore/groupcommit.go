@@ -6,9 +6,10 @@ import (
 
 	"kith/storage"
 	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
 )
 
-// groupKey is an account whose row many writes want, and what they want to write there.
+// groupKey is an account to whose row many edges are applied, and how.
 type groupKey struct {
 	owner storage.UserID
 	side  storage.Side
@@ -25,7 +26,7 @@ type oneEdge struct {
 // applyOne applies an edge, together with others of its owner that come at the same time.
 func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (storage.Applied, error) {
 	job := &oneEdge{edge: e}
-	err := s.applies.Do(ctx, groupKey{side.Owner(e.Pair()), side, rule}, job, func(ctx context.Context, jobs []*oneEdge) {
+	err := s.applies.Do(ctx, db.Slots[groupKey]{Key: groupKey{side.Owner(e.Pair()), side, rule}}, job, func(ctx context.Context, jobs []*oneEdge) {
 		edges := make([]storage.Edge, len(jobs))
 		for i, j := range jobs {
 			edges[i] = j.edge
@@ -55,18 +56,29 @@ type edgeTowards struct {
 	result  storage.Result[storage.Changed]
 }
 
-// joins reports whether a change also writes to a row of another user on the same shard,
-// which others may be waiting for.
-func (s *Store) joins(from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) bool {
-	return o.Inverse && len(changes) == 1 && changes[0].To != from && s.shards.Of(from) == s.shards.Of(changes[0].To)
+// changeKey is where changes may share a transaction.
+type changeKey struct {
+	shard   int
+	inverse bool // they also write the rows of other users on the shard
 }
 
-// changeOne changes an edge, together with those of others towards the same account that
-// come at the same time.
+// joins reports whether a change may share a transaction with others'.
+func joins(from storage.UserID, changes []storage.EdgeChange) bool {
+	return len(changes) == 1 && changes[0].To != from
+}
+
+// changeOne changes an edge, together with the changes of others on the shard that come while all its
+// connections for writes are in use, or while one of the two users is being written to.
 func (s *Store) changeOne(ctx context.Context, from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
 	job := &edgeTowards{from: from, change: change, options: o}
 	shard := s.shards.Of(from)
-	err := s.changes.Do(ctx, groupKey{owner: change.To}, job, func(ctx context.Context, jobs []*edgeTowards) {
+	at := db.Slots[changeKey]{
+		Key: changeKey{shard, o.Inverse}, AtOnce: s.db.Shard(shard).Write.Stats().MaxOpenConnections, Accounts: []storage.UserID{from},
+	}
+	if o.Inverse && s.shards.Of(change.To) == shard {
+		at.Accounts = append(at.Accounts, change.To)
+	}
+	err := s.changes.Do(ctx, at, job, func(ctx context.Context, jobs []*edgeTowards) {
 		err := s.transactOn(ctx, "change", shard, func(w *writer) error { return w.changeTogether(jobs) })
 		if err == nil {
 			return
@@ -94,14 +106,18 @@ func (w *writer) changeTogether(jobs []*edgeTowards) error {
 	}
 	c := &edgeChange{change: change{writer: w}, options: jobs[0].options}
 	changes := make([]storage.EdgeChange, len(jobs))
-	owners := make([]storage.UserID, 0, len(jobs)+1)
+	owners := make([]storage.UserID, 0, 2*len(jobs))
 	var keys []storage.Pair
 	for i, j := range jobs {
 		changes[i] = j.change
 		owners = append(owners, j.from)
-		keys = append(keys, storage.Pair{From: j.from, To: j.change.To}, storage.Pair{From: j.change.To, To: j.from})
+		keys = append(keys, storage.Pair{From: j.from, To: j.change.To})
+		if c.writesOther(j.change.To) {
+			owners = append(owners, j.change.To)
+			keys = append(keys, storage.Pair{From: j.change.To, To: j.from})
+		}
 	}
-	counts, err := c.lockAll(append(owners, jobs[0].change.To))
+	counts, err := c.lockAll(owners)
 	if err != nil {
 		return err
 	}

@@ -238,7 +238,7 @@ func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 		waits := func(n int) func() bool {
 			return func() bool { changes, _ := store.Waiting(viral); return changes == n }
 		}
-		soon(t, "the first one is served", func() bool { return store.Serving(viral) })
+		soon(t, "the first one is served", func() bool { return store.Serving() == 1 })
 		go func() { left <- changeEdge(ctx, store, 3, viral, storage.Following, 0).Err }()
 		soon(t, "the second one waits", waits(1))
 		leave()

@@ -60,7 +60,7 @@ type Store struct {
 	requestTTL time.Duration
 
 	applies db.GroupCommit[groupKey, *oneEdge]
-	changes db.GroupCommit[groupKey, *edgeTowards]
+	changes db.GroupCommit[changeKey, *edgeTowards]
 
 	packed *packed.Lists
 }

@@ -2,24 +2,29 @@ package db
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
 	"kith/storage"
 )
 
+// A transaction of a small write is mostly what it takes to begin, to lock and to commit. Where more
+// writers come than there are connections for, those that would wait for a connection wait here, and those
+// that wait are written together, in one transaction with one statement of each kind (group commit). A
+// write that finds a connection free is not delayed.
+//
 // An account that goes viral gets many new followers at the same time. Each of them needs the lock
 // of its counts, so they go one after another whatever happens; but each that waits for the
-// lock holds one of the few connections for writes, and when all are held, everybody's
-// writes wait for the one account. So they wait here, before they take a connection, and
-// those that have come while one is being written are written together, in one transaction
-// with one lock (group commit). A lone write is not delayed.
+// lock would hold one of the few connections for writes, and when all are held, everybody's
+// writes wait for the one account. So of those that write to the same account only one transaction is
+// under way, and the others wait here, too.
 
-// GroupCommit lets calls with the same key be served one after another, and those that
-// wait as a group.
+// GroupCommit lets a bounded number of calls with the same key be served at a time, and those that
+// wait as groups.
 type GroupCommit[K comparable, J any] struct {
 	mu     sync.Mutex
-	queues map[K][]*waiting[J] // there is one of each key that is being served
+	queues map[K]*queue[J] // there is one of each key that is being served
 }
 
 const (
@@ -30,36 +35,71 @@ const (
 	groupTime = time.Minute
 )
 
-// waiting is a call that waits for others with its key.
+// Slots are where the calls with a key may run.
+type Slots[K comparable] struct {
+	Key K
+	// AtOnce is how many groups may be served at a time, at least one.
+	AtOnce int
+	// Accounts are those that the call writes to. No two groups that are served at a time write to the same.
+	Accounts []storage.UserID
+}
+
+// queue is who waits for a key.
+type queue[J any] struct {
+	atOnce  int
+	serving int
+	busy    map[storage.UserID]bool // the accounts that are being written to
+	waiting []*waiting[J]
+}
+
+func (q *queue[J]) isFree(accounts []storage.UserID) bool {
+	return !slices.ContainsFunc(accounts, func(id storage.UserID) bool { return q.busy[id] })
+}
+
+func (q *queue[J]) begin(accounts []storage.UserID) {
+	for _, id := range accounts {
+		q.busy[id] = true
+	}
+}
+
+// waiting is a call that waits for others.
 type waiting[J any] struct {
-	ctx   context.Context
-	job   J
-	taken bool
-	done  chan struct{}
+	ctx      context.Context
+	job      J
+	accounts []storage.UserID
+	taken    bool
+	done     chan struct{}
 }
 
 // Do runs a job, alone at once or with others later. It returns the end of the context if
 // that comes before the job's group has begun; nothing has been done then. What becomes of
 // the job is in the job. A group's context is not that of any of its callers.
-func (t *GroupCommit[K, J]) Do(ctx context.Context, key K, job J, run func(context.Context, []J)) error {
+func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func(context.Context, []J)) error {
 	t.mu.Lock()
-	if _, busy := t.queues[key]; busy {
+	if !t.admits(at) {
 		t.mu.Unlock()
 		storage.Committing(ctx) // the group's context does not know of it
 		t.mu.Lock()
 	}
-	if _, busy := t.queues[key]; !busy {
-		if t.queues == nil {
-			t.queues = make(map[K][]*waiting[J])
+	if t.admits(at) {
+		q := t.queues[at.Key]
+		if q == nil {
+			q = &queue[J]{atOnce: max(1, at.AtOnce), busy: map[storage.UserID]bool{}}
+			if t.queues == nil {
+				t.queues = make(map[K]*queue[J])
+			}
+			t.queues[at.Key] = q
 		}
-		t.queues[key] = nil
+		q.serving++
+		q.begin(at.Accounts)
 		t.mu.Unlock()
-		defer t.release(key, run)
+		defer t.release(at.Key, at.Accounts, run)
 		run(ctx, []J{job})
 		return nil
 	}
-	w := &waiting[J]{ctx: ctx, job: job, done: make(chan struct{})}
-	t.queues[key] = append(t.queues[key], w)
+	w := &waiting[J]{ctx: ctx, job: job, accounts: at.Accounts, done: make(chan struct{})}
+	q := t.queues[at.Key]
+	q.waiting = append(q.waiting, w)
 	t.mu.Unlock()
 	select {
 	case <-w.done:
@@ -77,34 +117,58 @@ func (t *GroupCommit[K, J]) Do(ctx context.Context, key K, job J, run func(conte
 	return nil
 }
 
-// release lets those go on who have come meanwhile.
-func (t *GroupCommit[K, J]) release(key K, run func(context.Context, []J)) {
-	if group := t.next(key); len(group) > 0 {
+// admits reports whether a call can run at once. The caller holds the lock.
+func (t *GroupCommit[K, J]) admits(at Slots[K]) bool {
+	q := t.queues[at.Key]
+	return q == nil || q.serving < q.atOnce && q.isFree(at.Accounts)
+}
+
+// release lets those go on who have come while accounts were written to.
+func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(context.Context, []J)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.queues[key]
+	q.serving--
+	for _, id := range accounts {
+		delete(q.busy, id)
+	}
+	for q.serving < q.atOnce {
+		group := q.next()
+		if len(group) == 0 {
+			break
+		}
+		q.serving++
+		var accounts []storage.UserID
+		for _, w := range group {
+			accounts = append(accounts, w.accounts...)
+		}
+		q.begin(accounts)
 		go func() {
-			for ; len(group) > 0; group = t.next(key) {
-				t.serve(group, run)
-			}
+			defer t.release(key, accounts, run)
+			t.serve(group, run)
 		}()
+	}
+	if q.serving == 0 { // then nobody waits either
+		delete(t.queues, key)
 	}
 }
 
-// next takes the next group; when there is none, nobody waits for the key any more.
-func (t *GroupCommit[K, J]) next(key K) (group []*waiting[J]) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	queue := t.queues[key]
-	for len(queue) > 0 && len(group) < groupSize {
-		if w := queue[0]; !w.taken {
-			w.taken = true
+// next takes the next group. Whoever it leaves waits for an account, or the group is full.
+func (q *queue[J]) next() (group []*waiting[J]) {
+	var left []*waiting[J]
+	for _, w := range q.waiting {
+		switch {
+		case w.taken: // it has been given up
+		case len(group) < groupSize && q.isFree(w.accounts):
 			group = append(group, w)
+		default:
+			left = append(left, w)
 		}
-		queue = queue[1:]
 	}
-	if len(group) == 0 {
-		delete(t.queues, key)
-	} else {
-		t.queues[key] = queue
+	for _, w := range group {
+		w.taken = true
 	}
+	q.waiting = left
 	return group
 }
 
@@ -125,10 +189,12 @@ func (t *GroupCommit[K, J]) serve(group []*waiting[J], run func(context.Context,
 	}
 }
 
-// Waiting is how many calls wait for a key, and whether one with it is being served.
-func (t *GroupCommit[K, J]) Waiting(key K) (n int, serving bool) {
+// Waiting is how many calls wait for a key, and how many groups with it are being served.
+func (t *GroupCommit[K, J]) Waiting(key K) (waiting, serving int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	queue, serving := t.queues[key]
-	return len(queue), serving
+	if q := t.queues[key]; q != nil {
+		return len(q.waiting), q.serving
+	}
+	return 0, 0
 }
