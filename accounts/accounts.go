@@ -278,16 +278,16 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 var errWrongPassword = apierr.Forbidden("the current password is wrong")
 
 // UpdateProfile changes texts of a user.
-func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) error {
+func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) (storage.User, error) {
 	change, err := CheckProfile(change)
 	if err != nil {
-		return err
+		return storage.User{}, err
 	}
-	_, err = a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
+	user, err := a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
 	if err != nil && !errors.Is(err, storage.ErrUserUnknown) {
 		err = fmt.Errorf("update the profile of user %s: %w", id, err)
 	}
-	return err
+	return user, err
 }
 
 // Create makes a user with a given id and no password. Making it again changes

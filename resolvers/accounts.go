@@ -8,6 +8,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/model"
 	"kith/identity"
+	"kith/loaders"
 	"kith/storage"
 )
 
@@ -74,9 +75,11 @@ func (r *Resolver) updateProfileAt(ctx context.Context, change storage.ProfileCh
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Accounts.UpdateProfile(ctx, viewer, change); err != nil {
+	user, err := r.Accounts.UpdateProfile(ctx, viewer, change)
+	if err != nil {
 		return nil, viewerGone(err)
 	}
+	loaders.For(ctx).Users.Prime(viewer, user)
 	return profilePayload(ctx, viewer), nil
 }
 

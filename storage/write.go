@@ -50,6 +50,22 @@ type ProfileChange struct {
 	Undiscoverable                            *bool
 }
 
+// Apply changes a user accordingly, except UpdatedAt.
+func (c ProfileChange) Apply(to *User) {
+	set(&to.Name, c.Name)
+	set(&to.Bio, c.Bio)
+	set(&to.AvatarURL, c.AvatarURL)
+	set(&to.FollowingsVisibility, c.FollowingsVisibility)
+	set(&to.FollowersVisibility, c.FollowersVisibility)
+	set(&to.Undiscoverable, c.Undiscoverable)
+}
+
+func set[V any](to, value *V) {
+	if value != nil {
+		*to = *value
+	}
+}
+
 // EdgeChanger writes what users do, as opposed to what has happened elsewhere (see [EdgeWriter]).
 type EdgeChanger interface {
 	// ChangeEdges sets the types of edges that leave one user, on the Forward side, in one short

@@ -76,12 +76,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 // UpdateProfile implements [storage.AccountStore].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	return s.update(ctx, id, at, func(user *storage.User) error {
-		set(&user.Name, change.Name)
-		set(&user.Bio, change.Bio)
-		set(&user.AvatarURL, change.AvatarURL)
-		set(&user.FollowingsVisibility, change.FollowingsVisibility)
-		set(&user.FollowersVisibility, change.FollowersVisibility)
-		set(&user.Undiscoverable, change.Undiscoverable)
+		change.Apply(user)
 		s.raiseVersion(id)
 		s.activeOn(id, at)
 		return nil
@@ -105,11 +100,4 @@ func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros
 	}
 	s.users[id] = user
 	return user, nil
-}
-
-// set changes a value if there is a new one.
-func set[T any](value, to *T) {
-	if to != nil {
-		*value = *to
-	}
 }

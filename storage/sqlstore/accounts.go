@@ -45,6 +45,15 @@ SET version = version + 1, packed_version = packed_version + 1,
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 
+	// Locks the counts of a user, and reads the user as it is behind the wait. Served by the primary keys.
+	sqlLockUser = `
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable,
+  users.handle, users.name, users.bio, users.avatar_url
+FROM user_counts
+JOIN users ON users.user_id = user_counts.user_id
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
+
 	// Served by the primary key.
 	sqlSetPasswordHash = `
 UPDATE users
@@ -221,35 +230,41 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 // UpdateProfile implements [storage.AccountStore].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	var user storage.User
-	err := s.transact(ctx, "profile", s.ownerOf(id), func(w *writer) error {
-		if err := w.lockUser(id); err != nil {
+	err := s.transact(ctx, "profile", s.ownerOf(id), func(w *writer) (err error) {
+		if user, err = w.lockProfile(id); err != nil {
 			return err
 		}
+		change.Apply(&user)
+		user.UpdatedAt = at
 		text, args := profileStatement(id, change, at)
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
 		}
 		w.leaves(id, judge.Diff{}, true)
 		day := int64(storage.DayOf(at))
-		if _, err := w.Exec(1, sqlCountProfileChange, day, day, int64(id)); err != nil {
-			return err
-		}
-		found, row := false, newUserRow(1+userNumbers)
-		err := w.Read(1, sqlUsers, []any{int64(id)}, func(rows *sql.Rows) error {
-			found = true
-			row.Scan(rows)
-			user = row.user(id, 1)
-			return row.Err
-		})
-		if err == nil && !found {
-			err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
-		}
+		_, err = w.Exec(1, sqlCountProfileChange, day, day, int64(id))
 		return err
 	})
 	if err != nil {
 		return storage.User{}, err
 	}
 	return user, nil
+}
+
+// lockProfile locks the counts of a user and reads the user.
+func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
+	found, row := false, newUserRow(lockedNumbers+userNumbers)
+	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) error {
+		found = true
+		row.Scan(rows)
+		w.noteLocked(id, row.lockedCounts(), row.At(lockedNumbers-1))
+		user = row.user(id, lockedNumbers)
+		return row.Err
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
+	}
+	return user, err
 }
 
 func profileStatement(id storage.UserID, change storage.ProfileChange, at storage.Micros) (string, []any) {

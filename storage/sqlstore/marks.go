@@ -87,6 +87,16 @@ FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
 
+	// Locks the counts of a user, and reads its follow of another and the mark, see sqlLockFollows. Served by
+	// the primary keys.
+	sqlLockMark = `
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, COALESCE(m.special, 0), COALESCE(m.remark, '')
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
+LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
+
 	// Served by the primary key or idx_special: both begin with the user.
 	sqlRemoveMark = `
 DELETE FROM edge_marks
@@ -177,18 +187,20 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 }
 
 // lockMark locks the counts of From and reads the mark as it is.
-func (w *writer) lockMark(pair storage.Pair) (storage.EdgeMark, error) {
-	var old storage.EdgeMark
-	// A user without counts follows nobody, and there is nothing to lock.
-	if _, err := w.lockCountsOf(pair.From); err != nil {
-		return old, err
-	}
+func (w *writer) lockMark(pair storage.Pair) (old storage.EdgeMark, err error) {
 	follows := false
-	err := w.Read(1, sqlMarkOfFollow, []any{int64(pair.From), int64(pair.To)}, func(rows *sql.Rows) error {
-		follows = true
-		return rows.Scan(&old.Special, &old.Remark)
+	args := []any{int64(pair.To), int64(pair.To), int64(pair.From)}
+	err = w.readLocked([]storage.UserID{pair.From}, sqlLockMark, args, func(rows *sql.Rows) error {
+		var kind sql.NullInt64
+		var n storage.Counts
+		var flags int64
+		err := rows.Scan(&pair.From, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags,
+			&kind, &old.Special, &old.Remark)
+		w.noteLocked(pair.From, n, flags)
+		follows = storage.EdgeType(kind.Int64) == storage.Following
+		return err
 	})
-	if err == nil && !follows {
+	if err == nil && !follows { // a user without counts follows nobody
 		err = fmt.Errorf("%w: %s → %s", storage.ErrNotFollowing, pair.From, pair.To)
 	}
 	return old, err

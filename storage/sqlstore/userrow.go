@@ -46,3 +46,14 @@ func (r *userRow) counts(from int) storage.Counts {
 		Favorites: r.At(from + 5), Favorited: r.At(from + 6),
 	}
 }
+
+// lockedNumbers are how many numbers a statement that locks counts reads of them: the user's id, the counts
+// and the flags of what is packed.
+const lockedNumbers = 9
+
+// lockedCounts are the counts as such a statement reads them, at the beginning of the row.
+func (r *userRow) lockedCounts() storage.Counts {
+	return storage.Counts{
+		Following: r.At(1), Follower: r.At(2), Friend: r.At(3), Posts: r.At(4), Favorites: r.At(5), Favorited: r.At(6), Version: r.At(7),
+	}
+}
