@@ -34,3 +34,18 @@ func TestPercentile(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTookLonger(t *testing.T) {
+	l := newLatencies([]time.Duration{3, 1}, []time.Duration{2, 2, 9})
+	for than, want := range map[time.Duration]int{0: 5, 1: 4, 2: 2, 8: 1, 9: 0} {
+		if got := l.Beyond(than); got != want {
+			t.Errorf("%d took longer than %d, want %d", got, than, want)
+		}
+	}
+	if got := l.Total(); got != 17 {
+		t.Errorf("together they took %d, want 17", got)
+	}
+	if n := Latencies(nil).Beyond(0); n != 0 {
+		t.Errorf("%d of none took longer", n)
+	}
+}

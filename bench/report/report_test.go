@@ -33,6 +33,7 @@ func standard() *Report {
 	mixed := cell(MariaDB, Baseline, "mixed", 5000, 100)
 	mixed.Errors, mixed.Error = 2, "no"
 	mixed.GatewayCPU, mixed.Statements, mixed.Allocated = nil, nil, nil
+	mixed.Kinds = []Kind{{"user", 0.9, 1, 2, 0.25, 0.6}, {"deleteAccount", 0.1, 30.5, 60, 0.75, 0.4}}
 	q1 := cell(MariaDBRedis, Warm, "q1", 20_000, 40)
 	q1.DatabaseCPU = figure(3.4)
 	return &Report{

@@ -1,0 +1,96 @@
+package db_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// groups is a group commit whose groups end when they are told to.
+type groups struct {
+	db.GroupCommit[string, storage.UserID]
+	running chan []storage.UserID // each group as it begins
+	end     chan struct{}
+	calls   sync.WaitGroup
+}
+
+// do has a user write to itself and to others.
+func (g *groups) do(t *testing.T, user storage.UserID, others ...storage.UserID) {
+	t.Helper()
+	g.calls.Go(func() {
+		at := db.Slots[string]{Key: "shard", AtOnce: 2, Accounts: append(others, user)}
+		err := g.Do(context.Background(), at, user, func(_ context.Context, jobs []storage.UserID) {
+			g.running <- slices.Sorted(slices.Values(jobs))
+			<-g.end
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// waits returns once so many calls wait.
+func (g *groups) waits(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
+		waiting, _ := g.Waiting("shard")
+		if waiting == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d wait, want %d", waiting, n)
+		}
+	}
+}
+
+func (g *groups) wantGroup(t *testing.T, want ...storage.UserID) {
+	t.Helper()
+	if got := <-g.running; !slices.Equal(got, want) {
+		t.Errorf("users %v share a transaction, want %v", got, want)
+	}
+}
+
+func TestStrangersShareATransactionIfNoneIsFree(t *testing.T) {
+	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g.do(t, 1)
+	g.wantGroup(t, 1)
+	g.do(t, 2)
+	g.wantGroup(t, 2)
+	for i, user := range []storage.UserID{3, 4, 5} {
+		g.do(t, user)
+		g.waits(t, i + 1)
+	}
+	g.end <- struct{}{}
+	g.wantGroup(t, 3, 4, 5)
+	close(g.end)
+	g.calls.Wait()
+	if waiting, serving := g.Waiting("shard"); waiting+serving != 0 {
+		t.Errorf("%d wait and %d are served at the end", waiting, serving)
+	}
+}
+
+func TestAnAccountIsWrittenToByOneTransactionAtATime(t *testing.T) {
+	const famous = 9
+	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
+	g.do(t, 1, famous)
+	g.wantGroup(t, 1)
+	g.do(t, 2, famous) // it waits, although there is room for another
+	g.waits(t, 1)
+	g.do(t, 3) // a stranger does not
+	g.wantGroup(t, 3)
+	g.do(t, 4)
+	g.waits(t, 2)
+	g.do(t, 5, famous)
+	g.waits(t, 3)
+	g.end <- struct{}{} // either of the two that run
+	if got := <-g.running; !slices.Equal(got, []storage.UserID{4}) && !slices.Equal(got, []storage.UserID{2, 4, 5}) {
+		t.Errorf("users %v share a transaction: some of those of the famous one, while another is under way", got)
+	}
+	close(g.end)
+	g.calls.Wait()
+}
