@@ -63,7 +63,7 @@ func TestStrangersShareATransactionIfNoneIsFree(t *testing.T) {
 	g.wantGroup(t, 2)
 	for i, user := range []storage.UserID{3, 4, 5} {
 		g.do(t, user)
-		g.waits(t, i + 1)
+		g.waits(t, i+1)
 	}
 	g.end <- struct{}{}
 	g.wantGroup(t, 3, 4, 5)
