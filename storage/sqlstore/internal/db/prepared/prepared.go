@@ -11,6 +11,7 @@ import (
 	"container/list"
 	"context"
 	"database/sql/driver"
+	"errors"
 	"strings"
 )
 
@@ -164,10 +165,14 @@ func (c *conn) drop(at *list.Element) {
 	_ = k.Close() // the connection reports its end by itself
 }
 
-// Close implements [driver.Conn]. The server forgets the statements with the connection.
+// Close implements [driver.Conn]. A connection that is gone is closed.
 func (c *conn) Close() error {
 	for c.order.Len() > 0 {
 		c.drop(c.order.Back())
 	}
-	return c.connection.Close()
+	err := c.connection.Close()
+	if errors.Is(err, driver.ErrBadConn) {
+		return nil // the end of the first statement may have shown it
+	}
+	return err
 }
