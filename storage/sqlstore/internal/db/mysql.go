@@ -215,7 +215,7 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(prepared.Connector(connector, f.implicit))
+	db := sql.OpenDB(prepared.Connector(connector, prepared.Database{Server: true, Implicit: f.implicit}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -164,7 +164,7 @@ func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	db := sql.OpenDB(prepared.Connector(prepared.Location(named.Driver(), u.String()), false))
+	db := sql.OpenDB(prepared.Connector(prepared.Location(named.Driver(), u.String()), prepared.Database{}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -11,7 +11,6 @@ import (
 	"container/list"
 	"context"
 	"database/sql/driver"
-	"errors"
 	"strings"
 )
 
@@ -32,15 +31,23 @@ const (
 	refusals = 8
 )
 
-// Connector opens connections that keep statements. If implicit is set, their transactions begin with
-// their first statement, see [implicitTx].
-func Connector(inner driver.Connector, implicit bool) driver.Connector {
-	return connector{inner, implicit}
+// Database is what connections lead to.
+type Database struct {
+	// Server: it forgets a connection's statements with the connection.
+	Server bool
+	// Implicit: with autocommit off, a transaction begins with its first statement, so connections begin
+	// theirs like that.
+	Implicit bool
+}
+
+// Connector opens connections that keep statements.
+func Connector(inner driver.Connector, of Database) driver.Connector {
+	return connector{inner, of}
 }
 
 type connector struct {
 	driver.Connector
-	implicit bool
+	of Database
 }
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
@@ -54,7 +61,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	return &conn{
 		connection: whole, kept: map[string]*list.Element{}, order: list.New(), once: map[string]bool{},
-		transactions: transactions{implicit: c.implicit},
+		of: c.of,
 	}, nil
 }
 
@@ -86,6 +93,7 @@ type conn struct {
 	once  map[string]bool          // texts that came once
 	no    int                      // how often the server has refused to prepare
 
+	of Database
 	transactions
 }
 
@@ -165,14 +173,10 @@ func (c *conn) drop(at *list.Element) {
 	_ = k.Close() // the connection reports its end by itself
 }
 
-// Close implements [driver.Conn]. A connection that is gone is closed.
+// Close implements [driver.Conn].
 func (c *conn) Close() error {
-	for c.order.Len() > 0 {
+	for !c.of.Server && c.order.Len() > 0 {
 		c.drop(c.order.Back())
 	}
-	err := c.connection.Close()
-	if errors.Is(err, driver.ErrBadConn) {
-		return nil // the end of the first statement may have shown it
-	}
-	return err
+	return c.connection.Close()
 }

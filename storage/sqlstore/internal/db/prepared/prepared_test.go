@@ -32,7 +32,7 @@ func one(t *testing.T, most int) *sql.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := sql.OpenDB(prepared.Connector(inner, true))
+	db := sql.OpenDB(prepared.Connector(inner, prepared.Database{Server: true, Implicit: true}))
 	db.SetMaxOpenConns(1)
 	t.Cleanup(func() { db.Close() })
 	return db

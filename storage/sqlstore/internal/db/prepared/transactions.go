@@ -11,15 +11,14 @@ import (
 // trip for each. So a connection turns autocommit off for its first transaction, and turns it on again for
 // the next statement outside of one: connections for writes have hardly any of these.
 type transactions struct {
-	implicit bool // is it to be done so
-	off      bool // autocommit
-	open     bool // a transaction is under way
-	broken   bool // a transaction could not be ended: the next must not become a part of it
+	off    bool // autocommit
+	open   bool // a transaction is under way
+	broken bool // a transaction could not be ended: the next must not become a part of it
 }
 
 // BeginTx implements [driver.ConnBeginTx].
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if !c.implicit || o != (driver.TxOptions{}) {
+	if !c.of.Implicit || o != (driver.TxOptions{}) {
 		return c.connection.BeginTx(ctx, o)
 	}
 	if !c.off {
