@@ -7,12 +7,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
-	"runtime/debug"
 	"slices"
 	"time"
 
-	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/alecthomas/kong"
 
 	"kith/deployment"
@@ -46,12 +43,12 @@ type ServeCmd struct {
 	RequestPause    time.Duration `group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
 	ConsistencyWait time.Duration `group:"requests" default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
-	GCPercent       int           `group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
+	GCPercent       int           `group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected, up to the limit that follows from --cache-bytes. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	OTLPEndpoint    string        `group:"process" name:"otlp-endpoint" env:"KITH_OTLP_ENDPOINT" placeholder:"URL" help:"Send traces to this collector by OTLP over HTTP, such as http://localhost:4318. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none."`
 	TraceRatio      *float64      `group:"process" name:"trace-ratio" env:"KITH_TRACE_RATIO" placeholder:"RATIO" help:"Which part of the requests is traced, from 0 to 1, if their traceparent does not say. Default: what OTEL_TRACES_SAMPLER says, else 1."`
 	SlowOperation   time.Duration `group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"How long the execution of an operation may take until a line of the log tells of it; 0 is no such log. Default: ${default}."`
 	SQLComments     bool          `group:"process" name:"sql-comments" env:"KITH_SQL_COMMENTS" help:"Begin each statement that runs for a request with a comment that has the request's id. Such statements are not prepared, and take longer."`
-	CacheBytes      uint64        `group:"process" default:"268435456" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. Default: ${default}."`
+	CacheBytes      *uint64       `group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. All it takes is at most 1.3 times this and 150 MB. Default: a quarter of what the container may use, else an eighth of the machine's memory; from 32 MiB to 2 GiB."`
 	FeedMemory      uint64        `group:"feeds" default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
 	Feed            string        `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
 	FeedHot         int64         `group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
@@ -84,7 +81,8 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer c.closeTraces(ctx, spans)()
-	c.tuneGC()
+	takes := c.footprint(settings)
+	c.tuneGC(takes)
 	documents, err := c.trustedDocuments(ctx, nil)
 	if err != nil {
 		return err
@@ -131,7 +129,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 			return Misset("store", fmt.Errorf("load the demo graph: %w", err))
 		}
 	}
-	g := &parts{traces: spans, store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
+	g := &parts{takes: takes, traces: spans, store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
 	defer g.close()
 	if err := c.open(ctx, settings, g); err != nil {
 		return err
@@ -261,17 +259,6 @@ func (c *ServeCmd) pinned() []storage.UserID {
 	return ids
 }
 
-// tuneGC lets the heap grow further than Go does by default. The live heap of a gateway is
-// small and its requests leave much garbage, so that collections would follow closely on
-// one another. The memory is bounded by GOMEMLIMIT, which the runtime observes, or, if that is
-// not set, by nine tenths of the container's limit.
-func (c *ServeCmd) tuneGC() {
-	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithProvider(memlimit.FromCgroup)) // it fails if there is no limit
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(c.GCPercent)
-	}
-}
-
 // announce prints where to look.
 func (c *ServeCmd) announce(out io.Writer, addr, admin net.Addr, settings *Settings, p *parts) {
 	base := baseURL(addr)
@@ -304,6 +291,7 @@ func (c *ServeCmd) announce(out io.Writer, addr, admin net.Addr, settings *Setti
 	for _, line := range lines {
 		fmt.Fprintf(out, "  %-40s %s\n", line[0], line[1])
 	}
+	fmt.Fprintln(out, p.takes)
 	if admin == nil {
 		fmt.Fprintln(out, "no --admin-addr is set: metrics, readiness and profiles are not served")
 	}

@@ -35,6 +35,7 @@ import (
 
 // parts are the parts of a gateway, besides its settings.
 type parts struct {
+	takes       footprint
 	store       *sqlstore.Store
 	caches      *deployment.Caches
 	redis       *deployment.Redis
@@ -85,7 +86,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	bus := deployment.EventsOf(p.store, p.redis, p.hub, metrics)
 	p.closers = append(p.closers, deployment.InBackground(bus.Run))
 	p.caches, err = settings.deployment().OpenCaches(deployment.CacheConfig{
-		Store: p.store, Bus: bus, Redis: p.redis, Bytes: c.CacheBytes,
+		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
 		FeedBytes: c.FeedMemory, Hub: p.hub, Logger: p.logger, Registerer: p.registry})
 	if err != nil {
 		return Misset("redis", err)

@@ -114,7 +114,7 @@ func compareSetting(t *testing.T, got setting, flag *kong.Flag) {
 		want.def = "`" + flag.Default + "`"
 	case flag.IsBool():
 		want.def = "off"
-	case got.def == "by store": // Settings.Check fills it in
+	case got.def == "by store", got.def == "by memory": // Settings.Check and ServeCmd.footprint fill it in
 		want.def = got.def
 	}
 	if got != want {

@@ -152,11 +152,15 @@ func makeSQLite(ctx context.Context, write *sql.DB) error {
 	}
 }
 
+// sqlitePages is how many bytes of pages the connections of a pool keep, together: each has a cache of its own, which
+// Go's memory limit does not count. The system keeps pages of the file as well.
+const sqlitePages = 64 << 20
+
 func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
 	options := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
 		"busy_timeout(5000)",
 		"synchronous(NORMAL)", // with a WAL: a power cut may lose the last commits, never tear one
-		"cache_size(-65536)",  // 64 MiB
+		fmt.Sprintf("cache_size(-%d)", sqlitePages>>10/conns),
 		"temp_store(MEMORY)",
 	}, pragmas...)}
 	u := url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: options.Encode()}

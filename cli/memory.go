@@ -1,0 +1,110 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/dustin/go-humanize"
+)
+
+// footprint is how much a gateway takes, in bytes.
+type footprint struct {
+	machine   uint64 // what it may use at most: of its container, else of the machine; 0: not known
+	container bool
+	caches    uint64 // --cache-bytes
+	most      uint64 // what is resident at most
+	limit     int64  // what Go may take of it
+}
+
+const (
+	// ownBytes is what a gateway takes besides its caches, recent posts of the default included.
+	ownBytes      = 150_000_000
+	feedByDefault = 64 << 20
+
+	// sqliteBytes is what SQLite keeps of pages of one file at most, which Go does not count either.
+	sqliteBytes = 128 << 20
+
+	// outside is what is resident and that Go does not count: mostly the program itself, of which 35 to 45 MB come to be
+	// used.
+	outside = 50_000_000
+
+	// Shares of the memory that are kept for caches if nothing is set. A container is the gateway's alone; a
+	// machine is often shared with the database.
+	shareOfContainer = 4
+	shareOfMachine   = 8
+	leastCaches      = 32 << 20
+	mostCaches       = 2 << 30 // what is asked for within a minute is seldom more
+)
+
+// footprint is how much a gateway takes on this machine.
+func (c *ServeCmd) footprint(settings *Settings) footprint {
+	var m footprint
+	if limit, err := memlimit.FromCgroup(); err == nil {
+		m.machine, m.container = limit, true
+	} else if total, err := memlimit.FromSystem(); err == nil {
+		m.machine = total
+	}
+	m = m.with(c.CacheBytes, c.FeedMemory)
+	if files, ok := strings.CutPrefix(settings.Store, "sqlite:"); ok {
+		m.most += sqliteBytes * uint64(1+strings.Count(files, ";"))
+	}
+	return m
+}
+
+// with says what is taken with so much for caches, nil for a share, and so much for recent posts.
+//
+// What is resident is at most 1.3 times what is set. Go keeps to its limit about; the twentieth that is left is for
+// what it takes beyond it while it collects.
+func (m footprint) with(caches *uint64, feed uint64) footprint {
+	if m.caches = m.share(); caches != nil {
+		m.caches = *caches
+	}
+	set := float64(m.caches) + ownBytes + float64(max(feed, feedByDefault)-feedByDefault)
+	m.most = uint64(min(1.3*set, math.MaxInt64))
+	m.limit = int64(min(1.25*set-outside, math.MaxInt64/2))
+	if m.container {
+		m.limit = min(m.limit, int64(m.machine/10*9))
+	}
+	return m
+}
+
+func (m footprint) share() uint64 {
+	by := uint64(shareOfMachine)
+	if m.container {
+		by = shareOfContainer
+	}
+	return min(max(m.machine/by, leastCaches), mostCaches)
+}
+
+// tuneGC lets the heap grow further than Go does by default. The live heap of a gateway is
+// small and its requests leave much garbage, so that collections would follow closely on
+// one another. The memory is bounded by a limit, at which Go collects more often: GOMEMLIMIT, which the runtime
+// observes, or, if that is not set, what the settings promise, and nine tenths of the container's limit.
+func (c *ServeCmd) tuneGC(m footprint) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(m.limit)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(c.GCPercent)
+	}
+}
+
+// String tells an operator what the process takes.
+func (m footprint) String() string {
+	if set := os.Getenv("GOMEMLIMIT"); set != "" {
+		return fmt.Sprintf("memory: %s for caches; GOMEMLIMIT=%s bounds the whole", humanize.IBytes(m.caches), set)
+	}
+	most, of := m.most, "machine"
+	if m.container {
+		most, of = min(most, m.machine), "container"
+	}
+	text := fmt.Sprintf("memory: %s for caches, at most %s in all", humanize.IBytes(m.caches), humanize.IBytes(most))
+	if m.machine > 0 {
+		text += fmt.Sprintf(" of the %s that the %s has", humanize.IBytes(m.machine), of)
+	}
+	return text
+}
