@@ -131,11 +131,11 @@ func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	var list []events.Event
 	for _, id := range w.Users {
 		if one := w.Counts[id]; one.Before == one.Counts.Version { // otherwise the profile is unchanged
-			list = append(list, events.User(id))
+			list = append(list, events.User(id).Since(one.Counts.Version))
 		}
 	}
 	for _, id := range w.Counted {
-		list = append(list, events.Counts(id))
+		list = append(list, events.Counts(id).Since(w.Counts[id].Counts.Version))
 	}
 	reported := make(map[storage.PostID]bool, len(w.Published)+len(w.Deleted))
 	for _, p := range w.Published {

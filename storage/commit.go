@@ -30,9 +30,13 @@ type UserChange struct {
 	// Before is the last version at which the profile was known to be right: between it and
 	// Counts.Version, nothing but edges, requests, marks and counts has changed.
 	Before int64
+
+	// Profile is the user as it is at the version of Counts, nil if it is not at hand. Then Before does not matter.
+	Profile *User
 }
 
-// And combines two changes of one user into one. Anything may have changed between the two.
+// And combines two changes of one user into one. Anything may have changed between the two, unless one tells of all
+// until the other.
 func (c UserChange) And(d UserChange) UserChange {
 	if c.Counts.Version > d.Counts.Version {
 		c, d = d, c
@@ -40,9 +44,12 @@ func (c UserChange) And(d UserChange) UserChange {
 	d.Forward, d.Inverse = c.Forward || d.Forward, c.Inverse || d.Inverse
 	switch {
 	case c.Counts.Version == 0:
-		d.Counts, d.Before = Counts{}, 0
+		d.Counts, d.Before, d.Profile = Counts{}, 0, nil
 	case d.Before <= c.Counts.Version:
 		d.Before = min(c.Before, d.Before)
+		if d.Profile == nil { // nothing of it has changed since
+			d.Profile = c.Profile
+		}
 	}
 	return d
 }

@@ -91,11 +91,13 @@ func (t *tail) take(ctx context.Context, done *transaction) error {
 // stale lists the users whose profiles, counts or states a transaction changed, the posts, and new comments.
 func stale(t *transaction) []events.Event {
 	list := make([]events.Event, 0, len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments))
-	for _, id := range t.users {
-		list = append(list, events.User(id))
-	}
+	versions := make(map[storage.UserID]int64, len(t.counts))
 	for _, c := range t.counts {
-		list = append(list, events.Counts(c.User))
+		versions[c.User] = c.Counts.Version
+		list = append(list, events.Counts(c.User).Since(c.Counts.Version))
+	}
+	for _, id := range t.users {
+		list = append(list, events.User(id).Since(versions[id]))
 	}
 	for _, id := range t.states {
 		list = append(list, events.State(id))

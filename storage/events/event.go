@@ -50,6 +50,16 @@ type Event struct {
 	Post storage.PostAt // of a PostPublished, PostDeleted or PostChanged
 
 	Comment storage.CommentID // of a CommentAdded: it names the author of the post
+
+	// Version is that of the counts of User since which a UserChanged or CountsChanged is true; 0: not known. It stays in
+	// this process.
+	Version int64
+}
+
+// Since returns the event of a user with the version of the counts since which it is true.
+func (e Event) Since(version int64) Event {
+	e.Version = version
+	return e
 }
 
 // Row is the event of a row that is on both sides: EdgeChanged, RequestChanged or FavoriteChanged, by

@@ -3,8 +3,10 @@ package localcache_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"kith/storage"
+	"kith/storage/events"
 	"kith/storage/localcache"
 	"kith/storage/memory"
 	"kith/storage/notify"
@@ -48,11 +50,59 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	if got := cache.Profiles(t.Context(), []storage.UserID{1})[0].Value.Counts; got.Following != 1 {
 		t.Errorf("with somebody else between: %+v", got)
 	}
-	name := "another"
-	if _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
+	cache.Forget()
+	agrees("read again", 3)
+	rename := func(by storage.AccountStore, name string) {
+		t.Helper()
+		if _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(own, "another")
+	agrees("a change of the profile", 0)
+	rename(store, "by somebody else")
+	follow(store, 3, storage.Following)
+	follow(store, 3, storage.None)
+	bio := "of ours"
+	if _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10); err != nil {
 		t.Fatal(err)
 	}
-	if got := cache.Profiles(t.Context(), []storage.UserID{3})[0].Value.User; got.Name != name {
-		t.Errorf("after a change of the profile: %+v", got)
+	if got := cache.Profiles(t.Context(), []storage.UserID{3})[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
+		t.Errorf("with somebody else between: %+v", got)
+	}
+}
+
+// An event of what the cache has taken in already, because this process wrote it, makes it forget nothing; one of something
+// newer does.
+func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
+	store := &counted{Store: memory.New()}
+	people(t, store, 2)
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	defer cache.Close()
+	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.All(), w.Counts) })
+	hub := events.NewHub(nil)
+	defer hub.Close()
+	go cache.Follow(t.Context(), hub)()
+	cache.Users(t.Context(), []storage.UserID{1, 2})
+	for _, id := range []storage.UserID{1, 1, 2} {
+		name := "new"
+		if _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := cache.Counts(t.Context(), []storage.UserID{1})[0].Value.Version
+	hub.Publish(events.User(1).Since(version), events.Counts(1).Since(version-1), events.User(2).Since(version+1))
+	kept := func(id storage.UserID) bool {
+		b := storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}}}
+		cache.AtHand(&b)
+		return !b.Users.Open()
+	}
+	for end := time.Now().Add(30 * time.Second); kept(2); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a user is kept of whom a newer version was reported")
+		}
+	}
+	if !kept(1) {
+		t.Error("a user was forgotten whom the writer had reported")
 	}
 }

@@ -40,8 +40,8 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 	}
 }
 
-// recount gives a user the counts that a write has left. It forgets the user if these are not
-// known, or if something else may have changed since the user was read.
+// recount gives a user the counts that a write has left, and the profile if that is at hand. It forgets the user if these
+// are not known, or if something else may have changed since the user was read.
 func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.UserChange) {
 	k := key{kind: profileKind, id: id}
 	lock := c.stripe(k)
@@ -55,13 +55,28 @@ func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.Use
 	p, isProfile := known.Value.(*profile)
 	change := counts[id]
 	switch {
-	case !isProfile || !p.Counted || change.Counts.Version == 0 || p.Counts.Version < change.Before:
+	case !isProfile || change.Counts.Version == 0:
+		c.entries.Invalidate(k)
+	case change.Profile != nil && p.Counts.Version < change.Counts.Version:
+		c.entries.Set(k, &profile{c.lives(keep), storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}, true})
+	case !p.Counted || p.Counts.Version < change.Before:
 		c.entries.Invalidate(k)
 	case p.Counts.Version < change.Counts.Version:
 		renewed := *p
 		renewed.Counts = change.Counts
 		c.entries.Set(k, &renewed)
 	}
+}
+
+// hasVersion reports whether a user is kept as of a version of its counts, or a later one: whoever wrote it has changed what
+// is kept.
+func (c *Cache) hasVersion(id storage.UserID, version int64) bool {
+	known, there := c.entries.GetEntryQuietly(key{kind: profileKind, id: id})
+	if !there || version == 0 {
+		return false
+	}
+	p, isProfile := known.Value.(*profile)
+	return isProfile && p.Counted && p.Counts.Version >= version
 }
 
 // forgetUser forgets what an edge changes of one of its ends: the counts and the blocks.
@@ -203,7 +218,11 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 					doubtful[side] = append(doubtful[side], e.Edge)
 				}
 			}
-		case events.UserChanged, events.CountsChanged, events.StateChanged:
+		case events.UserChanged, events.CountsChanged:
+			if !c.hasVersion(e.User, e.Version) {
+				c.forget(key{kind: profileKind, id: e.User})
+			}
+		case events.StateChanged:
 			c.forget(key{kind: profileKind, id: e.User})
 			c.forget(recommenderKey(e.User))
 		case events.Corrected:

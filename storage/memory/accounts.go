@@ -79,6 +79,8 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		change.Apply(user)
 		s.raiseVersion(id)
 		s.activeOn(id, at)
+		counts := s.counts[id]
+		storage.Counted(ctx, []storage.UserChange{{User: id, Counts: counts, Before: counts.Version}})
 		return nil
 	})
 }

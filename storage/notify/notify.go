@@ -32,7 +32,18 @@ type Write struct {
 	// Commented are comments that can be read.
 	Commented []storage.CommentID
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
+	// Of a user whose profile was written, the row is there as well, if the store returned it.
 	Counts map[storage.UserID]storage.UserChange
+
+	profile *storage.User // that one transaction has left
+}
+
+// profiled adds to the counts of a user the profile that the same transaction has left.
+func (w *Write) profiled(user storage.User) {
+	if one, known := w.Counts[user.ID]; known && one.Counts.Version > 0 {
+		one.Profile = &user
+		w.Counts[user.ID] = one
+	}
 }
 
 // Store is a store that reports its writes.
@@ -102,6 +113,9 @@ func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
 	w.Posts = append(w.Posts, left.changedPosts()...)
 	if !w.none() {
 		w.Counts = left.all()
+		if w.profile != nil {
+			w.profiled(*w.profile)
+		}
 		s.report(context.WithoutCancel(ctx), w)
 	}
 }
@@ -241,7 +255,9 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	ctx, end := s.begin(ctx, id)
 	user, err := s.Store.UpdateProfile(ctx, id, change, at)
-	end(changed(id, err == nil), err)
+	w := changed(id, err == nil)
+	w.profile = &user
+	end(w, err)
 	return user, err
 }
 

@@ -152,6 +152,10 @@ func (c *Cache) reportUser(ctx context.Context, pipe redis.Pipeliner, e *epoch, 
 		pipe.Unlink(ctx, keys...)
 		return
 	}
+	var profile []byte
+	if w.Profile != nil {
+		profile = appendProfile(nil, storage.Profile{User: *w.Profile, Exists: true, Counted: true})
+	}
 	changed.call(ctx, pipe, keys,
-		w.Counts.Version, w.Before, appendCounts(nil, w.Counts), c.leaseLife().Milliseconds(), inEight(w.Counts.Version))
+		w.Counts.Version, w.Before, appendCounts(nil, w.Counts), c.leaseLife().Milliseconds(), inEight(w.Counts.Version), profile)
 }

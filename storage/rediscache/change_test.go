@@ -261,6 +261,60 @@ func TestAGapIsNotBridged(t *testing.T) {
 	}
 }
 
+// A profile at hand takes the place of what is kept, from whatever version; it comes late, twice and out of order, and a user
+// whom nobody has asked for stays so.
+func TestAProfileAtHandIsTaken(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2, 3)
+	server, a, b := pair(t, s)
+	a.agrees(t, s, 1)
+	a.idle(t)
+	rename := func(name string, at storage.UserID) storage.UserChange {
+		t.Helper()
+		user, err := s.UpdateProfile(t.Context(), at, storage.ProfileChange{Name: &name}, 99)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts := s.Store.Profiles(t.Context(), []storage.UserID{at})[0].Value.Counts
+		return storage.UserChange{User: at, Counts: counts, Before: counts.Version, Profile: &user}
+	}
+	seen := func(what string, want int64) {
+		t.Helper()
+		b.idle(t)
+		calls := s.calls()
+		b.agrees(t, s, 1)
+		b.idle(t)
+		if n := s.calls() - calls; n != want {
+			t.Errorf("%s: %d look-ups, want %d", what, n, want)
+		}
+	}
+	first := rename("first", 1)
+	a.Changed(t.Context(), []storage.UserChange{first})
+	seen("one change", 0)
+	rename("unreported", 1)
+	s.write(t, 1, 2, storage.Following)
+	second := rename("second", 1)
+	second.Forward = true
+	a.Changed(t.Context(), []storage.UserChange{second})
+	seen("over a gap", 1) // the list
+	a.Changed(t.Context(), []storage.UserChange{second})
+	b.Changed(t.Context(), []storage.UserChange{first, second})
+	seen("late and twice", 0)
+	third := rename("third", 1)
+	s.write(t, 1, 3, storage.Following)
+	last := s.both(1, 3)[0]
+	b.Changed(t.Context(), []storage.UserChange{last, third})
+	seen("with counts that came after it", 1)
+
+	a.Changed(t.Context(), []storage.UserChange{rename("nobody knows", 2)})
+	if admin(t, server).HExists(t.Context(), current(t, a).user(2), "p").Val() {
+		t.Error("nobody has asked for user 2")
+	}
+	if p := b.profile(t, 2); p.User.Name != "nobody knows" {
+		t.Errorf("%+v", p)
+	}
+}
+
 // What was removed because it had changed leaves its version: a store that lags behind brings nothing back.
 func TestARemovedPostIsNotReplacedByAnOlderOne(t *testing.T) {
 	t.Parallel()
