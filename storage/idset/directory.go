@@ -35,7 +35,8 @@ func (o ordinal) slot() uint16 { return uint16(o) }
 // A directory takes 8 bytes per user, some 40 more for late ones, and never holds more than 2³²
 // users. It is safe for concurrent use, and readers do not wait for one another.
 type Directory struct {
-	view atomic.Pointer[view]
+	serial uint64 // of this process
+	view   atomic.Pointer[view]
 
 	mu                 sync.Mutex // held to number users
 	ordered, unordered *page      // where the next users are numbered, nil before the first
@@ -68,9 +69,11 @@ type view struct {
 
 func (v *view) id(o ordinal) storage.UserID { return v.pages[o.page()].ids[o.slot()] }
 
+var serials atomic.Uint64
+
 // NewDirectory returns an empty directory.
 func NewDirectory() *Directory {
-	d := &Directory{late: map[storage.UserID]ordinal{}}
+	d := &Directory{serial: serials.Add(1), late: map[storage.UserID]ordinal{}}
 	d.view.Store(&view{})
 	return d
 }
