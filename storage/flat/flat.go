@@ -295,8 +295,18 @@ func (s *shard[K]) clear() {
 // Len is how many values there are, those that have ended among them until they are asked for.
 func (c *Cache[K]) Len() int { return int(c.sum(func(s *shard[K]) int64 { return int64(len(s.at)) })) }
 
-// Bytes is what the cache takes.
-func (c *Cache[K]) Bytes() uint64 { return uint64(c.sum((*shard[K]).taken)) }
+// Bytes is what values take, those that were replaced or deleted among them until their blocks are given up.
+func (c *Cache[K]) Bytes() uint64 {
+	return uint64(c.sum(func(s *shard[K]) int64 {
+		n := indexBytes * int64(len(s.at))
+		for _, b := range s.blocks {
+			if b != nil {
+				n += int64(len(b.data))
+			}
+		}
+		return n
+	}))
+}
 
 func (c *Cache[K]) sum(of func(*shard[K]) int64) (n int64) {
 	for i := range c.shards {

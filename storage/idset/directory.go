@@ -78,6 +78,9 @@ func NewDirectory() *Directory {
 	return d
 }
 
+// Serial is this directory's alone, among those of the process.
+func (d *Directory) Serial() uint64 { return d.serial }
+
 // Learn numbers users who have no number yet. It is best to give it all users once, in ascending
 // order, before the first set is built; sets number their own users. O(n), for ascending ids.
 func (d *Directory) Learn(ids []storage.UserID) { d.number(ids, nil) }

@@ -29,7 +29,7 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 			t.Fatalf("%.0f bytes are kept, want at most %d", m.value(t, "kith_cache_bytes"), bytes)
 		}
 	}
-	if n := m.value(t, "kith_cache_entries"); n < 50 || n > bytes/200 {
+	if n := m.value(t, "kith_cache_entries"); n < 50 || n > bytes/100 {
 		t.Errorf("%.0f users are kept in %d bytes", n, bytes)
 	}
 }
@@ -153,7 +153,7 @@ func TestTextsTakeRoom(t *testing.T) {
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
 	defer cache.Close()
 	cache.Users(t.Context(), []storage.UserID{1})
-	if bytes := m.value(t, "kith_cache_bytes"); bytes < 4*100+200 || bytes > 1000 {
+	if bytes := m.value(t, "kith_cache_bytes"); bytes < 4*100+80 || bytes > 700 {
 		t.Errorf("a user with texts of 400 bytes takes %.0f", bytes)
 	}
 }

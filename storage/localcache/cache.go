@@ -17,13 +17,10 @@ package localcache
 import (
 	"context"
 	"hash/maphash"
-	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/maypok86/otter/v2"
 
 	"kith/storage"
 	"kith/storage/idset"
@@ -43,21 +40,17 @@ type Cache struct {
 
 	mode       atomic.Uint32
 	generation atomic.Uint64 // rises when everything is forgotten
-	entries    *otter.Cache[key, entry]
+	kept       *kept
 	directory  atomic.Pointer[idset.Directory]
 	stripes    [64]stripe
 	seed       maphash.Seed
 
-	bytes        int64 // that may be kept
-	compact      compactLists
-	compactBytes atomic.Int64 // of compact, as far as entries leaves room for it
+	profiles     fills[storage.UserID, storage.Profile]
+	blocks       fills[storage.UserID, []storage.UserID]
+	lists        [2]fills[storage.UserID, *list] // by side
 	recommenders fills[storage.UserID, storage.Recommender]
-
-	profiles fills[storage.UserID, storage.Profile]
-	blocks   fills[storage.UserID, []storage.UserID]
-	lists    [2]fills[storage.UserID, *list] // by side
-	posts    fills[storage.PostID, storage.Post]
-	stamps   stamps
+	posts        fills[storage.PostID, storage.Post]
+	stamps       stamps
 
 	reported reported
 	building sync.Mutex // of one long list at a time
@@ -98,14 +91,8 @@ func New(cfg Config) *Cache {
 		longest: shortList,
 		packed:  max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
-	c.entries = otter.Must(&otter.Options[key, entry]{
-		MaximumWeight:    max(1, cfg.Bytes),
-		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(c.now()) }),
-	})
+	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
-	c.bytes = int64(min(cfg.Bytes, math.MaxInt64))
-	c.compact.most = c.bytes / compactShare
 	c.metrics.cache = c
 	c.mode.Store(uint32(On))
 	return c
@@ -209,7 +196,7 @@ func (c *Cache) Switch(to Mode) {
 func (c *Cache) Mode() Mode { return Mode(c.mode.Load()) }
 
 // MaxBytes is how much may be kept.
-func (c *Cache) MaxBytes() uint64 { return uint64(c.bytes) }
+func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }
 
 // Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
@@ -221,9 +208,8 @@ func (c *Cache) Forget() {
 	c.lists[storage.Inverse].leaveAll()
 	c.posts.leaveAll()
 	c.recommenders.leaveAll()
-	c.entries.InvalidateAll()
-	c.compact.clear()
-	c.makeRoom()
+	c.kept.flat.Clear()
+	c.kept.large.InvalidateAll()
 	c.unlockAll()
 	c.metrics.forgotten.Inc()
 }
@@ -240,16 +226,8 @@ func (c *Cache) unlockAll() {
 	}
 }
 
-// get returns the entry of a key if it is of type E.
-func get[E entry](c *Cache, k key) (e E, ok bool) {
-	if found, there := c.entries.GetIfPresent(k); there {
-		e, ok = found.(E)
-	}
-	return e, ok
-}
-
 // Close stops what runs in the background.
-func (c *Cache) Close() { c.entries.StopAllGoroutines() }
+func (c *Cache) Close() { c.kept.large.StopAllGoroutines() }
 
 var _ storage.Reader = (*Cache)(nil)
 

@@ -44,11 +44,15 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 		case <-ticks.C:
 		}
 		d := c.directory.Load()
+		c.kept.share(d.Bytes())
+		if d.Bytes() > 2*8*atMost { // it has grown by users who do not fit
+			c.begin(idset.NewDirectory())
+		}
 		renew = d.Late() > max(usersAtOnce, d.Len()/lateShare)
 	}
 }
 
-// number makes a directory of all users, and forgets the lists that the previous one numbers.
+// number makes a directory of all users.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
 	dir := idset.NewDirectory()
 	scans := make([]*idScan, users.Shards())
@@ -80,25 +84,24 @@ func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error 
 		}
 	}
 	dir.Learn(batch)
-	c.directory.Store(dir)
-	c.forgetLists()
+	c.begin(dir)
 	return nil
 }
 
-// forgetLists forgets the lists that are kept or being read, as an old directory numbers them. All else stays: the directory is
-// there some time after the start, and later on it is renewed, when much has been read.
-func (c *Cache) forgetLists() {
+// begin numbers users by another directory. What is kept or being read and numbered by the previous one is forgotten. All
+// else stays: the directory is there some time after the start, and later on it is renewed, when much has been read.
+func (c *Cache) begin(dir *idset.Directory) {
 	c.lockAll()
 	defer c.unlockAll()
+	c.directory.Store(dir) // flat lists of another one are not found any more
+	c.kept.share(dir.Bytes())
 	for side := range c.lists {
 		c.lists[side].abandonAll()
 	}
 	c.recommenders.abandonAll()
-	c.compact.clear()
-	c.makeRoom()
-	for k, e := range c.entries.All() {
+	for k, e := range c.kept.large.All() {
 		if _, isList := e.(*list); isList {
-			c.entries.Invalidate(k)
+			c.kept.large.Invalidate(k)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []stor
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache
 // begins to read it.
 func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r storage.Result[*list], ok bool) {
-	e, there := c.entries.GetIfPresent(k)
+	e, there := c.find(k)
 	if !there {
 		return r, false
 	}
@@ -72,7 +72,7 @@ func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side stor
 // keepList puts a list into the cache, with the rows that came while it was read.
 func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 	if !r.Found {
-		c.entries.Set(k, &long{c.lives(keepLong), &asked{}})
+		c.set(k, &long{c.lives(keepLong), &asked{}})
 		return r
 	}
 	now := storage.MicrosOf(c.now())
@@ -82,7 +82,7 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 		}
 		r.Value = r.Value.with(e, now)
 	}
-	c.entries.Set(k, r.Value)
+	c.set(k, r.Value)
 	return r
 }
 

@@ -71,7 +71,7 @@ func (c *Cache) knownProfile(k key) (r storage.Result[storage.Profile], ok bool)
 }
 
 func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
-	c.entries.Set(k, &profile{c.lives(keep), r.Value, r.Found})
+	c.set(k, &profile{c.lives(keep), r.Value, r.Found})
 	return r
 }
 
@@ -96,7 +96,7 @@ func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 		return r, ok
 	}
 	keepBlocks := func(k key, r storage.Result[[]storage.UserID], _ []storage.Edge) storage.Result[[]storage.UserID] {
-		c.entries.Set(k, &blockList{c.lives(keep), r.Value})
+		c.set(k, &blockList{c.lives(keep), r.Value})
 		return r
 	}
 	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known, c.Reader.Blocks, keepBlocks}, users)

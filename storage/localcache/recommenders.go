@@ -3,6 +3,7 @@ package localcache
 import (
 	"context"
 	"encoding/binary"
+	"unsafe"
 
 	"kith/storage"
 	"kith/storage/idset"
@@ -10,16 +11,16 @@ import (
 
 // Suggestions read the followings of hundreds of users at a time, whole and without their times. So
 // these are kept once more, in as few bytes as possible: of a million users with 50 followings each
-// they take some 130 MB, when lists with their times take ten times as much. They are dropped when
+// they take some 150 MB, when lists with their times take several times as much. They are dropped when
 // anything about their owner changes, and read again when they are needed.
 
 const (
-	// compactShare: compact lists may take this fraction of the cache, on top of the other entries.
-	compactShare = 2
-	// compactLongest is how long a list may be to be kept so. Longer ones are lists like others.
-	compactLongest = 50_000
-	// compactAtOnce bounds the follows that are read together, for whichever requests.
-	compactAtOnce = 500_000
+	// mostRecommends is how long a list may be to be kept so, if it fits. Longer ones are lists like others.
+	mostRecommends = 50_000
+	// recommendsAtOnce bounds the follows that are read together, for whichever requests.
+	recommendsAtOnce = 500_000
+	// bytesAFollow is more than a follow takes in a compact list, on average.
+	bytesAFollow = 5
 )
 
 func recommenderKey(id storage.UserID) key { return key{kind: recommenderKind, id: id} }
@@ -31,31 +32,18 @@ func (c *Cache) forgetRecommender(side storage.Side, e storage.Edge) {
 	}
 }
 
-// makeRoom takes the memory of compact lists from that of the other entries, in steps.
-func (c *Cache) makeRoom() {
-	const steps = 256
-	before, now := c.compactBytes.Load(), c.compact.bytes.Load()
-	if step := c.bytes / steps; now < before+step && before < now+step && now != 0 {
-		return
-	}
-	if c.compactBytes.CompareAndSwap(before, now) {
-		c.entries.SetMaximum(uint64(max(1, c.bytes-now)))
-	}
-}
-
 // recommendersAtHand answers if the cache has all.
 func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Recommender]) {
 	if !l.Open() {
 		return
 	}
 	results := make([]storage.Result[storage.Recommender], len(l.Keys))
-	now := c.now().Unix()
+	dir, now := c.directory.Load(), c.now().UnixMicro()
 	for i, id := range l.Keys {
-		e, dir, ok := c.compact.get(id, now)
-		if !ok {
+		var ok bool
+		if results[i], ok = c.recommender(id, dir, now); !ok {
 			return
 		}
-		results[i] = e.recommender(dir)
 	}
 	c.metrics.hit(recommenderKind, len(results))
 	l.Results = results
@@ -64,21 +52,14 @@ func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Rec
 // fetchRecommenders reads users as suggestions need them. Those whose lists are too long are not
 // Found.
 func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	dir, now := c.directory.Load(), c.now().Unix()
-	known := func(k key) (r storage.Result[storage.Recommender], ok bool) {
-		e, of, ok := c.compact.get(k.id, now)
-		if ok {
-			r = e.recommender(of)
-		}
-		return r, ok
-	}
+	dir, now := c.directory.Load(), c.now().UnixMicro()
+	known := func(k key) (storage.Result[storage.Recommender], bool) { return c.recommender(k.id, dir, now) }
 	read := func(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
 		return c.readRecommenders(ctx, dir, ids)
 	}
 	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
 		if r.Found && c.directory.Load() == dir {
-			c.compact.put(k.id, compactOf(r.Value), dir, c.lives(keepLong).until.Unix())
-			c.makeRoom()
+			c.kept.flat.Set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keepLong).until.UnixMicro())
 		}
 		return r
 	}
@@ -90,13 +71,13 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	results := make([]storage.Result[storage.Recommender], len(ids))
 	owners := make([]storage.UserID, 0, len(ids))
 	of := make([]int, 0, len(ids))
-	rows := int64(0)
+	rows, longest := int64(0), min(mostRecommends, int64(c.kept.flat.Longest()/bytesAFollow))
 	for i, r := range c.source.Profiles(ctx, ids) {
 		n := r.Value.Counts.Following
 		switch {
 		case r.Err != nil:
 			results[i].Err = r.Err
-		case n <= compactLongest && rows+n <= compactAtOnce:
+		case n <= longest && rows+n <= recommendsAtOnce:
 			rows += n
 			owners, of = append(owners, ids[i]), append(of, i)
 			results[i].Value = storage.Recommender{Visibility: r.Value.User.FollowingsVisibility, Following: n, Directory: dir}
@@ -114,23 +95,25 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	return results
 }
 
-// compactEntry is a recommender in bytes: the visibility, the count and the list.
-type compactEntry string
-
-func compactOf(r storage.Recommender) compactEntry {
-	bytes := make([]byte, 0, len(r.Followings)+6)
-	bytes = append(bytes, byte(r.Visibility))
-	bytes = binary.AppendUvarint(bytes, uint64(max(r.Following, 0)))
-	return compactEntry(append(bytes, r.Followings...))
+// recommender is what is kept of a user, if a directory numbers it. The list is used where its bytes lie.
+func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[storage.Recommender], ok bool) {
+	data, ok := c.kept.flat.Get(recommenderKey(id), now)
+	if !ok || binary.NativeEndian.Uint64(data) != dir.Serial() {
+		return r, false
+	}
+	following, n := binary.Uvarint(data[9:])
+	followings := data[9+n:]
+	return storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
+		Visibility: storage.Visibility(data[8]), Following: int64(following), Directory: dir,
+		Followings: unsafe.String(unsafe.SliceData(followings), len(followings)),
+	}}, true
 }
 
-func (e compactEntry) recommender(dir *idset.Directory) storage.Result[storage.Recommender] {
-	following, shift, at := uint64(0), 0, 1
-	for ; e[at] >= 0x80; at, shift = at+1, shift+7 {
-		following |= uint64(e[at]&0x7f) << shift
-	}
-	following |= uint64(e[at]) << shift
-	return storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
-		Visibility: storage.Visibility(e[0]), Following: int64(following), Followings: string(e[at+1:]), Directory: dir,
-	}}
+// flatRecommender is the directory, the visibility, the count and the list.
+func flatRecommender(dir *idset.Directory, r storage.Recommender) []byte {
+	data := make([]byte, 0, len(r.Followings)+20)
+	data = binary.NativeEndian.AppendUint64(data, dir.Serial())
+	data = append(data, byte(r.Visibility))
+	data = binary.AppendUvarint(data, uint64(max(r.Following, 0)))
+	return append(data, r.Followings...)
 }

@@ -48,34 +48,34 @@ func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.Use
 	lock.Lock()
 	defer lock.Unlock()
 	c.profiles.abandon(k)
-	known, there := c.entries.GetEntryQuietly(k)
+	known, there := c.look(k)
 	if !there {
 		return
 	}
-	p, isProfile := known.Value.(*profile)
+	p, isProfile := known.(*profile)
 	change := counts[id]
 	switch {
 	case !isProfile || change.Counts.Version == 0:
-		c.entries.Invalidate(k)
+		c.drop(k)
 	case change.Profile != nil && p.Counts.Version < change.Counts.Version:
-		c.entries.Set(k, &profile{c.lives(keep), storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}, true})
+		c.set(k, &profile{c.lives(keep), storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}, true})
 	case !p.Counted || p.Counts.Version < change.Before:
-		c.entries.Invalidate(k)
+		c.drop(k)
 	case p.Counts.Version < change.Counts.Version:
 		renewed := *p
 		renewed.Counts = change.Counts
-		c.entries.Set(k, &renewed)
+		c.set(k, &renewed)
 	}
 }
 
 // hasVersion reports whether a user is kept as of a version of its counts, or a later one: whoever wrote it has changed what
 // is kept.
 func (c *Cache) hasVersion(id storage.UserID, version int64) bool {
-	known, there := c.entries.GetEntryQuietly(key{kind: profileKind, id: id})
+	known, there := c.look(key{kind: profileKind, id: id})
 	if !there || version == 0 {
 		return false
 	}
-	p, isProfile := known.Value.(*profile)
+	p, isProfile := known.(*profile)
 	return isProfile && p.Counted && p.Counts.Version >= version
 }
 
@@ -100,7 +100,7 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	if reading {
 		return true
 	}
-	b, ok := c.entries.GetEntryQuietly(k)
+	b, ok := c.look(k)
 	if !ok {
 		return false
 	}
@@ -108,7 +108,7 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	if other == id {
 		other = e.To
 	}
-	for _, blocked := range b.Value.(*blockList).users {
+	for _, blocked := range b.(*blockList).users {
 		if blocked == other {
 			return true
 		}
@@ -132,12 +132,10 @@ func (c *Cache) forget(k key) {
 		c.lists[storage.Inverse].abandon(k)
 	case recommenderKind:
 		c.recommenders.abandon(k)
-		c.compact.remove(k.id)
-		return
 	case postKind:
 		c.posts.abandon(k)
 	}
-	c.entries.Invalidate(k)
+	c.drop(k)
 }
 
 // change applies a change to the list of one end of an edge, if the list is kept or being read. It
@@ -153,11 +151,11 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 		return true
 	}
 	c.lists[side].change(k, func(f *fill[*list]) { f.late = append(f.late, e) })
-	known, there := c.entries.GetEntryQuietly(k)
+	known, there := c.look(k)
 	if !there {
 		return true
 	}
-	l, isList := known.Value.(*list)
+	l, isList := known.(*list)
 	if !isList {
 		return true
 	}
@@ -165,7 +163,7 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 		return false
 	}
 	if next := l.with(e, storage.MicrosOf(c.now())); next != l {
-		c.entries.Set(k, next)
+		c.set(k, next)
 	}
 	return true
 }
@@ -222,6 +220,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			if !c.hasVersion(e.User, e.Version) {
 				c.forget(key{kind: profileKind, id: e.User})
 			}
+			c.forget(recommenderKey(e.User)) // it may have been read before the profile
 		case events.StateChanged:
 			c.forget(key{kind: profileKind, id: e.User})
 			c.forget(recommenderKey(e.User))
@@ -281,7 +280,7 @@ func (c *Cache) Expect(rows []storage.Row) {
 		c.forget(key{kind: blocksKind, id: owner})
 		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}
-		known, there := c.entries.GetEntryQuietly(k)
+		known, there := c.look(k)
 		if !there {
 			lock := c.stripe(k)
 			lock.Lock()
@@ -289,7 +288,7 @@ func (c *Cache) Expect(rows []storage.Row) {
 			lock.Unlock()
 			continue
 		}
-		if l, ok := known.Value.(*list); ok {
+		if l, ok := known.(*list); ok {
 			if v, _, _ := l.judge(r.Edge); v != old {
 				c.forget(k)
 			}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/storage"
+	"kith/storage/packing"
 )
 
 func drawProfile(t *rapid.T, id storage.UserID) storage.Profile {
@@ -77,7 +78,7 @@ func drawPost(t *rapid.T, id storage.PostID) storage.Post {
 
 // valueOf is a post as Redis has it.
 func valueOf(p storage.Post) string {
-	return "V" + string(inEight(p.Counts.Version)) + string(newStamp()) + string(appendPost(nil, p))
+	return "V" + string(inEight(p.Counts.Version)) + string(newStamp()) + string(packing.AppendPost(nil, p))
 }
 
 func TestValuesAreReadBack(t *testing.T) {
@@ -86,7 +87,7 @@ func TestValuesAreReadBack(t *testing.T) {
 		id := storage.UserID(rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"))
 		p := drawProfile(t, id)
 		version := storage.UserID(p.Counts.Version).String()
-		got, err := parseUser(id, string(appendProfile(nil, p)), version, string(appendCounts(nil, p.Counts)))
+		got, err := parseUser(id, string(packing.AppendProfile(nil, p)), version, string(packing.AppendCounts(nil, p.Counts)))
 		if err != nil || got != p {
 			t.Fatalf("%+v is read back as %+v: %v", p, got, err)
 		}
@@ -119,7 +120,7 @@ func TestDamagedValues(t *testing.T) {
 				t.Fatalf("byte %d is another, and it is read", at)
 			}
 		}
-		profile := appendProfile(nil, drawProfile(t, 7))
+		profile := packing.AppendProfile(nil, drawProfile(t, 7))
 		profile[rapid.IntRange(0, len(profile)-1).Draw(t, "where")] ^= 0x81
 		_, _ = parseUser(7, string(profile), "1", "\x02\x02\x02")
 		post := valueOf(drawPost(t, postOf(7)))

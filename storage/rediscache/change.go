@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
+	"kith/storage/packing"
 )
 
 const (
@@ -154,8 +155,8 @@ func (c *Cache) reportUser(ctx context.Context, pipe redis.Pipeliner, e *epoch, 
 	}
 	var profile []byte
 	if w.Profile != nil {
-		profile = appendProfile(nil, storage.Profile{User: *w.Profile, Exists: true, Counted: true})
+		profile = packing.AppendProfile(nil, storage.Profile{User: *w.Profile, Exists: true, Counted: true})
 	}
 	changed.call(ctx, pipe, keys,
-		w.Counts.Version, w.Before, appendCounts(nil, w.Counts), c.leaseLife().Milliseconds(), inEight(w.Counts.Version), profile)
+		w.Counts.Version, w.Before, packing.AppendCounts(nil, w.Counts), c.leaseLife().Milliseconds(), inEight(w.Counts.Version), profile)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
+	"kith/storage/packing"
 )
 
 // A kind is one sort of cached value: what is asked for, what is kept under one key, and which
@@ -63,7 +64,7 @@ func (users) parse(reply any, id storage.UserID) (storage.Result[storage.Profile
 }
 
 func (users) fill(ctx context.Context, pipe redis.Pipeliner, e *epoch, id storage.UserID, p storage.Profile, token string, life time.Duration) *redis.Cmd {
-	return userFill.call(ctx, pipe, []string{e.user(id)}, token, p.Counts.Version, appendProfile(nil, p), appendCounts(nil, p.Counts), life.Milliseconds())
+	return userFill.call(ctx, pipe, []string{e.user(id)}, token, p.Counts.Version, packing.AppendProfile(nil, p), packing.AppendCounts(nil, p.Counts), life.Milliseconds())
 }
 
 func (users) release(ctx context.Context, pipe redis.Pipeliner, e *epoch, id storage.UserID, token string) *redis.Cmd {

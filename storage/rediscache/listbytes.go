@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/idset"
+	"kith/storage/packing"
 )
 
 // A list is one value, because every reader needs all of it. Numbers of fixed length are
@@ -117,13 +118,13 @@ func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage
 	if uint64(len(edges)) > n {
 		return nil, errMalformed
 	}
-	r := decoder{left: string(data)}
-	for range r.uvarint() {
-		i, kind := r.uvarint(), r.uvarint()
-		if i >= n || r.broken {
+	r := packing.NewDecoder(string(data))
+	for range r.Uvarint() {
+		i, kind := r.Uvarint(), r.Uvarint()
+		if i >= n || !r.OK() {
 			return nil, errMalformed
 		}
 		edges[i].Type = storage.EdgeType(kind)
 	}
-	return edges, r.end()
+	return edges, r.End()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
+	"kith/storage/packing"
 )
 
 // posts is the kind of posts with their counts. A post that does not exist is kept as well.
@@ -39,7 +40,7 @@ func (posts) parse(reply any, id storage.PostID) (storage.Result[storage.Post], 
 
 func (posts) fill(ctx context.Context, pipe redis.Pipeliner, e *epoch, id storage.PostID, p storage.Post, token string, life time.Duration) *redis.Cmd {
 	version := p.Counts.Version
-	return postFill.call(ctx, pipe, []string{e.post(id), e.stamp(id.Author)}, token, version, appendPost(nil, p), life.Milliseconds(), inEight(version))
+	return postFill.call(ctx, pipe, []string{e.post(id), e.stamp(id.Author)}, token, version, packing.AppendPost(nil, p), life.Milliseconds(), inEight(version))
 }
 
 func (posts) release(ctx context.Context, pipe redis.Pipeliner, e *epoch, id storage.PostID, token string) *redis.Cmd {

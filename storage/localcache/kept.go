@@ -1,0 +1,182 @@
+package localcache
+
+import (
+	"encoding/binary"
+	"time"
+	"unsafe"
+
+	"github.com/maypok86/otter/v2"
+
+	"kith/storage"
+	"kith/storage/flat"
+	"kith/storage/idset"
+	"kith/storage/packing"
+)
+
+// kept is what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the collector of
+// garbage does not look into. Long lists, which are few and large, are sets as they are used, in a cache of their own, of
+// half of the memory at most, and so is what is too long for a block. What they and the directory take, the others have
+// less.
+type kept struct {
+	bytes uint64
+	now   func() time.Time
+	flat  *flat.Cache[key]
+	large *otter.Cache[key, entry]
+}
+
+const largeShare = 2
+
+func newKept(bytes uint64, now func() time.Time) *kept {
+	return &kept{bytes: bytes, now: now, flat: flat.New[key](bytes), large: otter.Must(&otter.Options[key, entry]{
+		MaximumWeight:    max(1, bytes/largeShare),
+		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(now()) }),
+	})}
+}
+
+// share gives the flat part what the other parts leave.
+func (k *kept) share(directory int) {
+	others := k.large.WeightedSize() + uint64(directory)
+	k.flat.Bound(k.bytes - min(others, k.bytes))
+}
+
+// isLarge says which entries have no flat form: those that change in place, and long lists.
+func isLarge(e entry) bool {
+	switch e := e.(type) {
+	case *long:
+		return true
+	case *list:
+		return e.follows.Len() > shortList
+	}
+	return false
+}
+
+func (c *Cache) set(k key, e entry) {
+	now := c.now()
+	if !isLarge(e) && c.kept.flat.Set(k, flatForm(e), now.UnixMicro(), e.expiry().UnixMicro()) {
+		c.kept.large.Invalidate(k)
+		return
+	}
+	c.kept.flat.Delete(k)
+	c.kept.large.Set(k, e)
+	c.kept.share(c.directory.Load().Bytes())
+}
+
+func (c *Cache) drop(k key) {
+	c.kept.flat.Delete(k)
+	c.kept.large.Invalidate(k)
+}
+
+// get returns the entry of a key if it is of type E.
+func get[E entry](c *Cache, k key) (e E, ok bool) {
+	found, there := c.find(k)
+	if there {
+		e, ok = found.(E)
+	}
+	return e, ok
+}
+
+func (c *Cache) find(k key) (entry, bool) {
+	if data, there := c.kept.flat.Get(k, c.now().UnixMicro()); there {
+		return c.fromFlat(k, data)
+	}
+	return c.kept.large.GetIfPresent(k)
+}
+
+// look is find, but does not count as asking.
+func (c *Cache) look(k key) (entry, bool) {
+	if data, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
+		return c.fromFlat(k, data)
+	}
+	if e, there := c.kept.large.GetEntryQuietly(k); there {
+		return e.Value, true
+	}
+	return nil, false
+}
+
+// The flat forms begin with when the entry ends, in 8 bytes; a flag follows in 8 more, or lengths.
+const flatHead = 16
+
+func flatForm(e entry) []byte {
+	to := binary.NativeEndian.AppendUint64(make([]byte, 0, 256), uint64(e.expiry().UnixMicro()))
+	switch e := e.(type) {
+	case *profile:
+		to = append(to, flag(e.found), 0, 0, 0, 0, 0, 0, 0)
+		return packing.AppendWhole(to, e.Profile)
+	case *post:
+		to = append(to, flag(e.found), 0, 0, 0, 0, 0, 0, 0)
+		to = binary.AppendVarint(to, e.Counts.Version)
+		return packing.AppendPost(to, e.Post)
+	case *blockList:
+		to = binary.NativeEndian.AppendUint64(to, uint64(len(e.users)))
+		return append(to, bytesOf(e.users)...)
+	case *list:
+		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.blocks))<<1|uint32(e.side))
+		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
+		to = binary.NativeEndian.AppendUint64(to, uint64(e.floor))
+		to = append(append(to, bytesOf(e.blocks)...), bytesOf(e.ended)...)
+		return e.follows.AppendFlat(to)
+	}
+	panic("localcache: an entry without a flat form")
+}
+
+// fromFlat makes an entry of its flat form; false if the list is numbered by another directory.
+func (c *Cache) fromFlat(k key, data []byte) (entry, bool) {
+	life := lifetime{time.UnixMicro(int64(binary.NativeEndian.Uint64(data)))}
+	rest := data[flatHead:]
+	switch k.kind {
+	case profileKind:
+		p := &profile{lifetime: life, found: data[8] != 0}
+		var err error
+		p.Profile, err = packing.ParseWhole(k.id, string(rest)) // a copy: who holds a name does not hold the block
+		return p, err == nil
+	case postKind:
+		version, n := binary.Varint(rest)
+		p := &post{lifetime: life, found: data[8] != 0}
+		var err error
+		p.Post, err = packing.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(rest[n:]), version)
+		return p, err == nil
+	case blocksKind:
+		b := &blockList{lifetime: life}
+		if n := binary.NativeEndian.Uint64(data[8:]); n > 0 {
+			b.users = append(b.users, valuesOf[storage.UserID](rest, int(n))...)
+		}
+		return b, true
+	}
+	blocks, ended := binary.NativeEndian.Uint32(data[8:]), binary.NativeEndian.Uint32(data[12:])
+	l := &list{lifetime: life, side: storage.Side(blocks & 1), floor: storage.Micros(binary.NativeEndian.Uint64(rest))}
+	rest = rest[8:]
+	l.blocks, rest = taken[storage.Edge](rest, int(blocks>>1))
+	l.ended, rest = taken[endedEdge](rest, int(ended))
+	var ok bool
+	l.follows, ok = idset.FlatList(c.directory.Load(), rest)
+	return l, ok
+}
+
+func flag(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// bytesOf are the bytes of values without pointers.
+func bytesOf[T any](values []T) []byte {
+	if len(values) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), len(values)*int(unsafe.Sizeof(values[0])))
+}
+
+// valuesOf are n values that the bytes begin with, which must not be changed.
+func valuesOf[T any](data []byte, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), n)
+}
+
+func taken[T any](data []byte, n int) (values []T, rest []byte) {
+	var one T
+	return valuesOf[T](data, n), data[n*int(unsafe.Sizeof(one)):]
+}

@@ -1,0 +1,58 @@
+package packing
+
+import (
+	"encoding/binary"
+
+	"kith/storage"
+)
+
+// AppendPost appends
+//
+//	byte     1 if there is such a post; otherwise 0, and no more
+//	varints  when it was published, when it was edited, comments, favorites
+//	text     after its length, as all texts here
+//	uvarint  how many media there are; then for each its kind, its name and its URL
+func AppendPost(to []byte, p storage.Post) []byte {
+	if p.Number == 0 {
+		return append(to, 0)
+	}
+	to = append(to, 1)
+	for _, n := range [...]int64{int64(p.CreatedAt), int64(p.EditedAt), p.Counts.Comments, p.Counts.Favorites} {
+		to = binary.AppendVarint(to, n)
+	}
+	to = appendText(to, p.Text)
+	to = binary.AppendUvarint(to, uint64(len(p.Media)))
+	for _, m := range p.Media {
+		to = append(to, byte(m.Kind))
+		to = appendText(appendText(to, m.Name), m.URL)
+	}
+	return to
+}
+
+// ParsePost reads what AppendPost has written, with the version of the post's counts; the zero post if it says that there is
+// none. The texts are parts of the given one.
+func ParsePost(id storage.PostID, value string, version int64) (storage.Post, error) {
+	r := NewDecoder(value)
+	switch r.byte() {
+	case 0:
+		return storage.Post{}, r.End()
+	case 1:
+	default:
+		return storage.Post{}, ErrMalformed
+	}
+	p := storage.Post{PostID: id}
+	p.CreatedAt, p.EditedAt = storage.Micros(r.varint()), storage.Micros(r.varint())
+	p.Counts = storage.PostCounts{Comments: r.varint(), Favorites: r.varint(), Version: version}
+	p.Text = r.text()
+	n := r.Uvarint()
+	if n > storage.MaxMedia {
+		return storage.Post{}, ErrMalformed
+	}
+	for range n {
+		p.Media = append(p.Media, storage.Media{Kind: storage.MediaKind(r.byte()), Name: r.text(), URL: r.text()})
+	}
+	if r.End() != nil {
+		return storage.Post{}, ErrMalformed
+	}
+	return p, nil
+}

@@ -1,0 +1,178 @@
+// Package packing writes users and posts as bytes, for caches, and reads them.
+package packing
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"kith/storage"
+)
+
+// ErrMalformed: the bytes are not of the expected form, or not complete.
+var ErrMalformed = errors.New("malformed value in a cache")
+
+// Flags of a profile. Visibilities take two bits each.
+const (
+	flagExists = 1 << iota
+	flagCounted
+	flagUndiscoverable
+
+	followingsShift = 3
+	followersShift  = 5
+)
+
+// AppendProfile appends a byte of flags, the times as varints, and each text preceded by its
+// length.
+func AppendProfile(to []byte, p storage.Profile) []byte {
+	var flags byte
+	if p.Exists {
+		flags |= flagExists
+	}
+	if p.Counted {
+		flags |= flagCounted
+	}
+	if p.User.Undiscoverable {
+		flags |= flagUndiscoverable
+	}
+	flags |= byte(p.User.FollowingsVisibility)<<followingsShift | byte(p.User.FollowersVisibility)<<followersShift
+	to = append(to, flags)
+	if !p.Exists {
+		return to
+	}
+	to = binary.AppendVarint(to, int64(p.User.CreatedAt))
+	to = binary.AppendVarint(to, int64(p.User.UpdatedAt))
+	for _, text := range [...]string{p.User.Handle, p.User.Name, p.User.Bio, p.User.AvatarURL} {
+		to = appendText(to, text)
+	}
+	return to
+}
+
+func appendText(to []byte, text string) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
+}
+
+func AppendCounts(to []byte, c storage.Counts) []byte {
+	to = binary.AppendVarint(to, c.Following)
+	to = binary.AppendVarint(to, c.Follower)
+	to = binary.AppendVarint(to, c.Friend)
+	to = binary.AppendVarint(to, c.Posts)
+	to = binary.AppendVarint(to, c.Favorites)
+	return binary.AppendVarint(to, c.Favorited)
+}
+
+// ParseProfile reads what AppendProfile and AppendCounts have written, with the version of the counts. The texts are parts of
+// the given one.
+func ParseProfile(id storage.UserID, profile, counts string, version int64) (storage.Profile, error) {
+	if profile == "" {
+		return storage.Profile{}, ErrMalformed
+	}
+	r := NewDecoder(profile)
+	p := r.profile(id)
+	if p.Counted {
+		c := NewDecoder(counts)
+		if p.Counts = c.counts(version); c.End() != nil {
+			return storage.Profile{}, ErrMalformed
+		}
+	}
+	return p, r.End()
+}
+
+// AppendWhole appends a profile and its counts with their version. [ParseWhole] reads them.
+func AppendWhole(to []byte, p storage.Profile) []byte {
+	return AppendProfile(AppendCounts(binary.AppendVarint(to, p.Counts.Version), p.Counts), p)
+}
+
+// ParseWhole reads what AppendWhole has written. The texts are parts of the given one.
+func ParseWhole(id storage.UserID, text string) (storage.Profile, error) {
+	r := NewDecoder(text)
+	counts := r.counts(r.varint())
+	p := r.profile(id)
+	if p.Counted {
+		p.Counts = counts
+	}
+	return p, r.End()
+}
+
+func (r *Decoder) profile(id storage.UserID) storage.Profile {
+	flags := r.byte()
+	p := storage.Profile{Exists: flags&flagExists != 0, Counted: flags&flagCounted != 0}
+	if p.Exists {
+		p.User = storage.User{
+			ID:                   id,
+			CreatedAt:            storage.Micros(r.varint()),
+			UpdatedAt:            storage.Micros(r.varint()),
+			Handle:               r.text(),
+			Name:                 r.text(),
+			Bio:                  r.text(),
+			AvatarURL:            r.text(),
+			FollowingsVisibility: storage.Visibility(flags >> followingsShift & 3),
+			FollowersVisibility:  storage.Visibility(flags >> followersShift & 3),
+			Undiscoverable:       flags&flagUndiscoverable != 0,
+		}
+	}
+	return p
+}
+
+func (r *Decoder) counts(version int64) storage.Counts {
+	return storage.Counts{
+		Following: r.varint(), Follower: r.varint(), Friend: r.varint(), Posts: r.varint(), Favorites: r.varint(), Favorited: r.varint(), Version: version,
+	}
+}
+
+// Decoder reads a binary form. If bytes are missing, everything after that is 0 and End fails.
+type Decoder struct {
+	left   string
+	broken bool
+}
+
+// NewDecoder begins to read.
+func NewDecoder(text string) *Decoder { return &Decoder{left: text} }
+
+// OK reports whether nothing was missing until now.
+func (r *Decoder) OK() bool { return !r.broken }
+
+func (r *Decoder) take(n uint64) string {
+	if n > uint64(len(r.left)) {
+		r.left, r.broken = "", true
+		return ""
+	}
+	taken := r.left[:n]
+	r.left = r.left[n:]
+	return taken
+}
+
+func (r *Decoder) byte() byte {
+	if b := r.take(1); b != "" {
+		return b[0]
+	}
+	return 0
+}
+
+// Uvarint reads a number.
+func (r *Decoder) Uvarint() uint64 {
+	var value uint64
+	for shift := 0; shift < 64; shift += 7 {
+		b := r.byte()
+		value |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return value
+		}
+	}
+	r.broken = true
+	return 0
+}
+
+func (r *Decoder) varint() int64 {
+	u := r.Uvarint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+func (r *Decoder) text() string { return r.take(r.Uvarint()) }
+
+// End fails unless all was read and nothing was missing.
+func (r *Decoder) End() error {
+	if r.broken || r.left != "" {
+		return ErrMalformed
+	}
+	return nil
+}
