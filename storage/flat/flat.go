@@ -97,7 +97,7 @@ func headBytes[K comparable]() int { return (int(unsafe.Sizeof(record[K]{})) + 7
 
 // recordAt is the record at an offset, which is a multiple of 8. K has no pointers.
 func recordAt[K comparable](b *block, offset uint32) *record[K] {
-	return (*record[K])(unsafe.Pointer(&b.data[offset]))
+	return (*record[K])(unsafe.Pointer(&b.data[offset])) //nolint:gosec // offsets are of records that were written
 }
 
 func value[K comparable](b *block, offset uint32) []byte {

@@ -75,11 +75,11 @@ func FlatList(dir *Directory, bytes []byte) (List, bool) {
 	rest := bytes[flatHead:]
 	for _, c := range [...]*column{&times, &people} {
 		if words := (n*int(c.width) + 63) / 64; words > 0 {
-			c.words = unsafe.Slice((*uint64)(unsafe.Pointer(&rest[0])), words)
+			c.words = unsafe.Slice((*uint64)(unsafe.Pointer(&rest[0])), words) //nolint:gosec // AppendFlat has written so many
 			rest = rest[8*words:]
 		}
 	}
-	f.set.few = unsafe.Slice((*ordinal)(unsafe.Pointer(&rest[0])), n)
+	f.set.few = unsafe.Slice((*ordinal)(unsafe.Pointer(&rest[0])), n) //nolint:gosec // as many as before
 	f.block = block{n: n, times: times, people: people}
 	f.block.oldest = storage.Position{UpdateTime: storage.Micros(times.at(0)), Peer: dir.view.Load().id(ordinal(people.at(0)))}
 	f.blocks[0] = &f.block

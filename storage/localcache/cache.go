@@ -1,11 +1,10 @@
 // Package localcache keeps in a gateway's memory what is read often: users and posts with their
 // counts, and whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store. It is
-// bounded in bytes, and keeps what is read most often (W-TinyLFU), so that it finds hot users by
-// itself.
+// bounded in bytes, and keeps what is read again, so that it finds hot users by itself.
 //
 // The cache stays right because every change is reported to it: by the writers of this gateway before
 // they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets
-// a user or a post when it changes. It changes lists as the tables are changed: a row counts if it is
+// a user or a post when it changes, unless the writer has the row at hand. It changes lists as the tables are changed: a row counts if it is
 // newer than what is known of its pair, so rows may come late, twice, and in any order. If events
 // may be missing, it forgets everything. A cache that cannot hear of others' changes must not be on
 // ([Cache.Switch]).
@@ -67,7 +66,7 @@ type Config struct {
 	Store storage.Snapshots
 	// Packer packs long lists in the store once they have been read. Defaults to none.
 	Packer storage.Packer
-	// Bytes bounds what is kept, without the directory of users.
+	// Bytes bounds what is kept, the directory of users included.
 	Bytes uint64
 	// Metrics counts. Defaults to none.
 	Metrics *Metrics

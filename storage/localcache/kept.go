@@ -165,7 +165,7 @@ func bytesOf[T any](values []T) []byte {
 	if len(values) == 0 {
 		return nil
 	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), len(values)*int(unsafe.Sizeof(values[0])))
+	return unsafe.Slice((*byte)(unsafe.Pointer(&values[0])), len(values)*int(unsafe.Sizeof(values[0]))) //nolint:gosec // all of the slice
 }
 
 // valuesOf are n values that the bytes begin with, which must not be changed.
@@ -173,7 +173,7 @@ func valuesOf[T any](data []byte, n int) []T {
 	if n == 0 {
 		return nil
 	}
-	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), n)
+	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), n) //nolint:gosec // flatForm has written so many
 }
 
 func taken[T any](data []byte, n int) (values []T, rest []byte) {

@@ -38,7 +38,7 @@ func newMetrics() *Metrics {
 		Name: "kith_cache_pack_failures_total", Help: "Long lists that could not be packed in the store."})
 	m.all = []prometheus.Collector{
 		hits, misses, m.forgotten, m.built, m.unpacked,
-		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory, about.", func(c *Cache) float64 { return float64(c.kept.flat.Bytes() + c.kept.large.WeightedSize()) }),
+		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Bytes() + c.kept.large.WeightedSize()) }),
 		m.gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) }),
 		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),
 		m.gauge("kith_cache_enabled", "1 while the gateway keeps anything in memory.", func(c *Cache) float64 {

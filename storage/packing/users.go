@@ -51,6 +51,7 @@ func appendText(to []byte, text string) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }
 
+// AppendCounts appends the counts of a user as varints, without their version.
 func AppendCounts(to []byte, c storage.Counts) []byte {
 	to = binary.AppendVarint(to, c.Following)
 	to = binary.AppendVarint(to, c.Follower)
