@@ -67,13 +67,18 @@ func joins(from storage.UserID, changes []storage.EdgeChange) bool {
 	return len(changes) == 1 && changes[0].To != from
 }
 
-// changeOne changes an edge, together with the changes of others on the shard that come while all its
-// connections for writes are in use, or while one of the two users is being written to.
+// changesAtOnce is how many transactions write single changes on a shard at a time. With as many as there
+// are connections (4), groups are smaller and the mixed load slower; with one, all wait for whoever waits
+// for a lock that another program holds.
+const changesAtOnce = 2
+
+// changeOne changes an edge, together with the changes of others on the shard that come while
+// changesAtOnce transactions are under way, or while one of the two users is being written to.
 func (s *Store) changeOne(ctx context.Context, from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
 	job := &edgeTowards{from: from, change: change, options: o}
 	shard := s.shards.Of(from)
 	at := db.Slots[changeKey]{
-		Key: changeKey{shard, o.Inverse}, AtOnce: s.db.Shard(shard).Write.Stats().MaxOpenConnections, Accounts: []storage.UserID{from},
+		Key: changeKey{shard, o.Inverse}, AtOnce: changesAtOnce, Accounts: []storage.UserID{from},
 	}
 	if o.Inverse && s.shards.Of(change.To) == shard {
 		at.Accounts = append(at.Accounts, change.To)

@@ -9,10 +9,10 @@ import (
 	"kith/storage"
 )
 
-// A transaction of a small write is mostly what it takes to begin, to lock and to commit. Where more
-// writers come than there are connections for, those that would wait for a connection wait here, and those
-// that wait are written together, in one transaction with one statement of each kind (group commit). A
-// write that finds a connection free is not delayed.
+// A transaction of a small write is mostly what it takes to begin, to lock and to commit. So a shard has few
+// of them at a time. Whoever comes while they are under way waits here, and those that wait are written
+// together, in one transaction with one statement of each kind (group commit). A write that finds room is
+// not delayed.
 //
 // An account that goes viral gets many new followers at the same time. Each of them needs the lock
 // of its counts, so they go one after another whatever happens; but each that waits for the
