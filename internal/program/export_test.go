@@ -20,12 +20,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// peopled is a store with the small graph, blocks, requests of every state, and hidden users.
-func peopled(t *testing.T, shards []database) []database {
+// peopled is a store with a generated graph, blocks, requests of every state, and hidden users.
+func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database {
 	t.Helper()
 	laidOut(t, shards...)
 	users := filepath.Join(t.TempDir(), "people.csv")
-	g := testgraph.Generate(t, testgraph.Small)
+	g := testgraph.Generate(t, graph)
 	edges := g.Edges(t)
 	text := "id,handle,name,bio,state\n"
 	for i, e := range edges[:200] {
@@ -131,7 +131,7 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			from, to := peopled(t, tt.from(t)), tt.to(t)
+			from, to := peopled(t, testgraph.Tiny, tt.from(t)), tt.to(t)
 			dir := filepath.Join(t.TempDir(), "copy")
 			end := kithtest.Run(t, export(dir, from))
 			if end.Code != 0 || end.Stderr != "" || !strings.HasPrefix(end.Stdout, "exported ") {
@@ -162,7 +162,7 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 func TestKilledExportGoesOn(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
-		from := peopled(t, make(t, 4))
+		from := peopled(t, testgraph.Small, make(t, 4))
 		whole, dir := filepath.Join(t.TempDir(), "whole"), filepath.Join(t.TempDir(), "killed")
 		if end := kithtest.Run(t, export(whole, from)); end.Code != 0 {
 			t.Fatalf("%+v", end)
@@ -242,7 +242,7 @@ func sameFiles(t *testing.T, dir, whole string) {
 func TestExportSurvivesItsServer(t *testing.T) {
 	t.Parallel()
 	server := testenv.MariaDB(t)
-	from := peopled(t, []database{
+	from := peopled(t, testgraph.Small, []database{
 		{"mysql", testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]},
 		{"mysql", server.CreateDatabase(t, "kith")},
 	})
@@ -286,7 +286,7 @@ func TestExportToAFullDisk(t *testing.T) {
 	if exec.CommandContext(t.Context(), "unshare", "-Urm", "mount", "-t", "tmpfs", "none", t.TempDir()).Run() != nil {
 		t.Skip("file systems cannot be mounted here")
 	}
-	from := peopled(t, newSQLite(t, 2))
+	from := peopled(t, testgraph.Small, newSQLite(t, 2))
 	dir := t.TempDir()
 	script := `mount -t tmpfs -o size=256k none "$1" && "$2" export --plain --store "$3" "$1"; code=$?; ls "$1"; exit $code`
 	var out, complaints bytes.Buffer

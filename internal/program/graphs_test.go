@@ -16,7 +16,7 @@ import (
 // and every answer that was computed apart with what comes over GraphQL.
 func TestGraphs(t *testing.T) {
 	t.Parallel()
-	importedGraph(t, testgraph.Generate(t, testgraph.Small))
+	importedGraph(t, testgraph.Generate(t, testgraph.Tiny))
 }
 
 // TestLongGraphs is the same with a real graph, and with graphs of more than a million edges.

@@ -41,10 +41,13 @@ func Main(m *testing.M) {
 // Long skips t unless KITH_TEST_LONG=1 (make test-all) asks for the long tests.
 func Long(t testing.TB) {
 	t.Helper()
-	if os.Getenv("KITH_TEST_LONG") != "1" {
+	if !AllTests() {
 		t.Skip("long test: run it with KITH_TEST_LONG=1 or make test-all")
 	}
 }
+
+// AllTests reports whether the long tests run, for tests that do more then.
+func AllTests() bool { return os.Getenv("KITH_TEST_LONG") == "1" }
 
 // Clients skips t unless KITH_TEST_CLIENTS=1 (make test-clients) asks for the tests with large programs from npm.
 func Clients(t testing.TB) {

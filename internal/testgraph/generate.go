@@ -16,6 +16,8 @@ type Shape struct {
 var (
 	// Small has 26,758 edges, a quarter of wiki-vote's: enough to kill an import in its middle.
 	Small = Shape{Users: 2500, Least: 2, Seed: 1}
+	// Tiny is for tests that go over the whole graph again and again.
+	Tiny = Shape{Users: 1000, Least: 2, Seed: 1}
 	// Large has three quarters of the edges of ego-twitter, for the long fault tests.
 	Large = Shape{Users: 80_000, Least: 3, Seed: 1}
 )

@@ -140,7 +140,9 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 	database := saved.Databases[0]
 	shard := slices.IndexFunc(w.dsns, func(dsn string) bool { return databaseOf(t, dsn) == database })
 	var lost storage.Edge
-	err := (&world{dsns: w.dsns[shard : shard+1]}).each(
+	one := &world{dsns: w.dsns[shard : shard+1]}
+	defer one.close()
+	err := one.each(
 		`SELECT from_user_id, to_user_id, type, update_time FROM following ORDER BY from_user_id, to_user_id LIMIT 1`,
 		func(r *sql.Rows) error { return r.Scan(&lost.From, &lost.To, &lost.Type, &lost.UpdateTime) })
 	if err != nil {

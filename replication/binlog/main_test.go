@@ -36,6 +36,7 @@ type world struct {
 	store *sqlstore.Store
 	clock atomic.Int64
 	log   *lines
+	pools sync.Map // of *sql.DB, by DSN: what waits asks all tables again and again
 }
 
 // newWorld lays a store out over databases of servers that tests share.
@@ -59,6 +60,7 @@ func worldOn(t testing.TB, dsns ...string) *world {
 	w := &world{dsns: dsns, log: &lines{}}
 	w.store = openStore(t, dsns)
 	w.clock.Store(time.Now().UnixMicro())
+	t.Cleanup(w.close)
 	return w
 }
 
@@ -310,11 +312,10 @@ func (w *world) checkpoints(t testing.TB) string {
 // each runs a query on every shard.
 func (w *world) each(query string, row func(*sql.Rows) error) error {
 	for _, dsn := range w.dsns {
-		db, err := sql.Open("mysql", dsn)
+		db, err := w.pool(dsn)
 		if err != nil {
 			return err
 		}
-		defer db.Close()
 		rows, err := db.Query(query)
 		if err != nil {
 			return err
@@ -329,6 +330,26 @@ func (w *world) each(query string, row func(*sql.Rows) error) error {
 		}
 	}
 	return nil
+}
+
+// pool is for reading: it has a connection while nobody asks, and finds out if that has ended.
+func (w *world) pool(dsn string) (*sql.DB, error) {
+	if db, ok := w.pools.Load(dsn); ok {
+		return db.(*sql.DB), nil
+	}
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxIdleConns(1)
+	if other, ok := w.pools.LoadOrStore(dsn, db); ok {
+		return other.(*sql.DB), db.Close()
+	}
+	return db, nil
+}
+
+func (w *world) close() {
+	w.pools.Range(func(_, db any) bool { _ = db.(*sql.DB).Close(); return true })
 }
 
 // settle waits until the two sides and the counts agree.
@@ -368,6 +389,7 @@ func (w *world) find(t testing.TB, query string) int {
 	for i := range w.dsns {
 		found := false
 		one := &world{dsns: w.dsns[i : i+1]}
+		defer one.close()
 		if err := one.each(query, func(*sql.Rows) error { found = true; return nil }); err != nil {
 			t.Fatal(err)
 		}
