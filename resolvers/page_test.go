@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/memory"
 	"kith/storage/sqlstore"
@@ -17,6 +18,9 @@ func onStores(t *testing.T, test func(t *testing.T, store storage.Store)) {
 	t.Run("memory", func(t *testing.T) { test(t, memory.New()) })
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("SQLite, %d shards", shards), func(t *testing.T) {
+			if shards == 1 {
+				testenv.Long(t) // the store keeps the same promises, see TestConformanceSQLite
+			}
 			test(t, apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous}))
 		})
 	}
