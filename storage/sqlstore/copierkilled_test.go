@@ -41,6 +41,9 @@ func TestCopiersAreKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "SQLite" {
+				testenv.Long(t) // TestAStoreIsCopiedUnderLoad copies one
+			}
 			if name == "MariaDB" {
 				testenv.NotOn(t, "TiDB is not copied from", "tidb")
 			}
@@ -58,7 +61,7 @@ func TestCopiersAreKilled(t *testing.T) {
 			}
 			for _, step := range chosen {
 				g.copyInAnotherProcess(target, step)
-				g.goOn(200)
+				g.goOn(100)
 			}
 			g.copyInAnotherProcess(target, "decide 1")
 			g.follows(1)

@@ -59,6 +59,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 	runSideWrites(t, s)
 
 	reported := map[string]bool{}
+	explained := map[string]bool{}
 	for _, st := range seen.all() {
 		if st.Err != nil {
 			t.Fatalf("%s: %v", st.Lookup, st.Err)
@@ -66,6 +67,11 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 		if !beginsStatement.MatchString(strings.TrimLeft(st.Text, "(")) {
 			continue // an INSERT looks for nothing
 		}
+		of := st.Lookup + st.Text + fmt.Sprint(st.Args) // which both engines look up in what they know of an index
+		if explained[of] {
+			continue
+		}
+		explained[of] = true
 		want, known := servedBy(all, ofAllBuckets(st.Text))
 		if !known {
 			t.Errorf("%s does not stand in the source as it is run:\n%.300s", st.Lookup, st.Text)

@@ -9,10 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
@@ -53,6 +55,9 @@ func TestMoversAreKilled(t *testing.T) {
 	t.Parallel()
 	grow(t, 200, func(g *grower) {
 		t, ctx := g.t, g.t.Context()
+		if strings.HasPrefix(g.location, "sqlite:") {
+			testenv.Long(t) // TestBucketsMoveUnderLoad moves buckets of one
+		}
 		if _, err := g.mover.AddShard(ctx, g.add); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +74,7 @@ func TestMoversAreKilled(t *testing.T) {
 		from, to := 0, 1
 		for _, step := range chosen {
 			g.moveInAnotherProcess(from, to, step)
-			g.goOn(200) // though nobody carries the move on
+			g.goOn(100) // though nobody carries the move on
 			g.moveInAnotherProcess(from, to, "")
 			from, to = to, from
 		}

@@ -50,6 +50,9 @@ func TestTheLastShardIsRemoved(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "SQLite" {
+				testenv.Long(t) // the program removes one: TestAStoreGrowsAndShrinks
+			}
 			if name == "MariaDB" {
 				testenv.NotOn(t, "a store there is one shard", "tidb")
 			}

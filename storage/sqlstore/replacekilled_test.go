@@ -130,6 +130,9 @@ func TestShardZeroIsReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if name == "SQLite" {
+				testenv.Long(t) // the program replaces one: TestTheFirstServerIsTakenOutOfUse
+			}
 			if name == "MariaDB" {
 				testenv.NotOn(t, "a store there is one shard", "tidb")
 			}

@@ -42,6 +42,9 @@ type grower struct {
 
 func newGrower(t *testing.T, location, add string, users int) *grower {
 	g := &grower{t: t, mover: open(t, location), add: add, users: users, location: location, pause: 8 * time.Millisecond}
+	if !testenv.AllTests() {
+		g.pause *= 2 // what is moved or copied is the same; figures are of the long tests
+	}
 	var list []storage.User
 	for id := 1; id <= users; id++ {
 		list = append(list, storage.User{ID: storage.UserID(id), Handle: fmt.Sprintf("user%d", id), Name: "N", CreatedAt: 1, UpdatedAt: 1})

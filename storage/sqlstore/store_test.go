@@ -23,9 +23,14 @@ func TestConformanceSQLite(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d shards", shards), func(t *testing.T) {
 			t.Parallel()
+			var only []string // all
+			if shards > 1 && !testenv.AllTests() {
+				// Several shards keep every promise on MariaDB, below. The log is SQLite's alone.
+				only = []string{"relationLog"}
+			}
 			storagetest.Run(t, func(t *testing.T) storage.Store {
 				return open(t, sqlite(t, shards))
-			})
+			}, only...)
 		})
 	}
 }
