@@ -17,7 +17,7 @@ import (
 // See [TestLongKilledCheckers].
 func TestKilledCheckers(t *testing.T) {
 	t.Parallel()
-	checkersAreKilled(t, killing{data: testgraph.Generate(t, testgraph.Small), damages: 100, scan: 4 * time.Second, perSecond: 100, fullLives: 2, lives: 4})
+	checkersAreKilled(t, killing{data: testgraph.Generate(t, testgraph.Tiny), damages: 100, scan: 4 * time.Second, perSecond: 100, fullLives: 2, lives: 4})
 }
 
 // TestLongKilledCheckers is the same with more than a million edges, 1,000
@@ -122,7 +122,7 @@ func (c *checker) canGoOn(t testing.TB) bool {
 // After many killed dry runs, the last one finds exactly the differences. After many killed repairs,
 // the last one has repaired them.
 func killedIncremental(t *testing.T, k killing) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Tiny))
 	d, c := driftOf(t, g), g.checker(t)
 	dryRun := []string{"incremental", "--output=json", "--list", all, "--window", "200ms"}
 	repair := append(slices.Clone(dryRun), "--repair")
@@ -149,7 +149,7 @@ func killedIncremental(t *testing.T, k killing) {
 // Each run repairs what killed runs before it have left. The incremental mode repairs what was too much
 // for a run to hold.
 func killedRealtime(t *testing.T, k killing) {
-	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Small))
+	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Tiny))
 	d, c := driftOf(t, g), g.checker(t)
 	// It keeps its place every second: in lives and windows of such a length, places are
 	// kept while edges wait.

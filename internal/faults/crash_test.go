@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,7 @@ import (
 // TestCrashes is the short schedule; see [TestLongCrashes].
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	crashes(t, []string{"sync"}, schedule{operations: 800, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, window: time.Second})
+	crashes(t, []string{"sync"}, schedule{operations: 500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, window: time.Second})
 }
 
 // TestLongCrashes writes and publishes through two gateways from 18 connections, while replicators,
@@ -36,6 +37,9 @@ func TestLongCrashes(t *testing.T) {
 // with the realtime mode beside. (In the mode binlog there is nothing for it to find.)
 func crashes(t *testing.T, watched []string, s schedule) {
 	for _, mode := range modes {
+		if slices.Contains(watched, mode) && !testenv.AllTests() {
+			continue // what is killed and compared is the same
+		}
 		t.Run(mode, func(t *testing.T) { t.Parallel(); s.run(t, mode, false) })
 	}
 	for _, mode := range watched {

@@ -42,6 +42,9 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.name == "SQLite, sync" {
+				testenv.Long(t) // TestEraseContinuesAfterACrash of sqlstore erases there
+			}
 			location := c.location(t)
 			e := newErasure(t, location)
 			serve := func() *kithtest.Gateway {

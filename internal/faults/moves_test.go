@@ -17,7 +17,7 @@ import (
 // TestMoves is the short schedule; see [TestLongMoves].
 func TestMoves(t *testing.T) {
 	t.Parallel()
-	moves(t, schedule{operations: 800, connections: 8, users: 300, gatewayKills: 1, serverKills: 1, window: time.Second}, 4)
+	moves(t, schedule{operations: 400, connections: 8, users: 300, gatewayKills: 1, serverKills: 1, window: time.Second}, 3)
 }
 
 // TestLongMoves lets a store of one database grow by another on a second server, get half of its

@@ -23,7 +23,7 @@ import (
 // See [TestLongDamageIsFoundAndRepaired].
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	t.Parallel()
-	damageIsFoundAndRepaired(t, testgraph.Generate(t, testgraph.Small), 200, 50)
+	damageIsFoundAndRepaired(t, testgraph.Generate(t, testgraph.Tiny), 150, 50)
 }
 
 // TestLongDamageIsFoundAndRepaired is the same with more than a million edges,

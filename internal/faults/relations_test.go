@@ -24,7 +24,7 @@ import (
 // something to reconcile: nobody is killed there.
 func TestRelations(t *testing.T) {
 	t.Parallel()
-	relations(t, 600, 3)
+	relations(t, 300, 2)
 }
 
 // TestLongRelations is the long schedule.

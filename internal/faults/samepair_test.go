@@ -14,7 +14,7 @@ import (
 // the two states, and the counts are exact.
 func TestSamePair(t *testing.T) {
 	t.Parallel()
-	const connections, times = 16, 25
+	const connections, times = 16, 10
 	for _, mode := range modes {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()

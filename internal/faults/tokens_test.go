@@ -22,7 +22,7 @@ const followers = `query($id: ID!, $follower: ID!) {
 // stale. KITH_TEST_LONG=1 does it 1,000 times a mode.
 func TestTokens(t *testing.T) {
 	t.Parallel()
-	times := 150
+	times := 60
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		times = 1000
 	}
