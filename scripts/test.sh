@@ -15,6 +15,9 @@ cd "$(dirname "$0")/.."
 concurrent='deployment|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
+# Packages that take long, the longest first.
+slowest='storage/sqlstore internal/faults internal/program resolvers replication/binlog reconcile gateway bench/suite social examples'
+
 # How many seconds a package may take on two quiet cores beside two others; the rest may take 40.
 budgets='internal/program 120
 internal/faults 180
@@ -29,10 +32,11 @@ module=$(go list -m)
 # events prints the test2json events. The package paths hold no blanks, so lists of them are
 # split into words. -count=1: the tests use servers and data that go test's cache knows nothing of.
 events() {
-	local packages slowest='/(internal/faults|storage/sqlstore|internal/program|resolvers)$'
+	local packages first
 	packages=$(go list ./...)
 	# In the order given: of the slowest packages none is left to run alone in the end.
-	packages="$(grep -E "$slowest" <<<"$packages")"$'\n'"$(grep -vE "$slowest" <<<"$packages")"
+	first=$(printf "$module/%s\n" $slowest)
+	packages="$first"$'\n'"$(grep -vxF "$first" <<<"$packages")"
 	# -p and -parallel: what tests wait for, servers and windows, they wait for at once.
 	# GOGC: memory is there, and 9 to 13 % of the processor time of the suite on stores in Go went to collection.
 	export GOGC=${GOGC:-400}
