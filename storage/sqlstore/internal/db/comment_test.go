@@ -85,6 +85,7 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 
 // TestNamedStatementsAreNotPrepared: or each request would have every statement prepared anew, in the place of those that are repeated.
 func TestNamedStatementsAreNotPrepared(t *testing.T) {
+	testenv.NotOn(t, "it does not count what a session prepares", "tidb")
 	t.Parallel()
 	n, named := 0, false
 	d := naming(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], func(context.Context) string {
@@ -102,7 +103,7 @@ func TestNamedStatementsAreNotPrepared(t *testing.T) {
 	}
 	ask := func() {
 		for range 20 {
-			if err := d.Query(t.Context(), "one", 0, 1, "SELECT ?", []any{1}, func(*sql.Rows) error { return nil }); err != nil {
+			if err := d.Query(t.Context(), "one", 0, 1, "SELECT user_id FROM users WHERE user_id = ?", []any{1}, func(*sql.Rows) error { return nil }); err != nil {
 				t.Fatal(err)
 			}
 		}
