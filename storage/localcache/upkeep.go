@@ -264,6 +264,20 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 	}
 }
 
+// lookOrAbandon returns what is kept of a list. If there is nothing, it abandons the read that is under way, in one step: it
+// may end at any moment, with a list from before.
+func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
+	lock := c.stripe(k)
+	lock.Lock()
+	defer lock.Unlock()
+	known, there := c.look(k)
+	if !there {
+		c.lists[side].abandon(k)
+		return nil
+	}
+	return known
+}
+
 // Expect makes sure that answers show the given rows, which are known to be in the tables, each on
 // the side it names, even if their events have not come yet.
 func (c *Cache) Expect(rows []storage.Row) {
@@ -280,15 +294,7 @@ func (c *Cache) Expect(rows []storage.Row) {
 		c.forget(key{kind: blocksKind, id: owner})
 		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}
-		known, there := c.look(k)
-		if !there {
-			lock := c.stripe(k)
-			lock.Lock()
-			c.lists[r.Side].abandon(k)
-			lock.Unlock()
-			continue
-		}
-		if l, ok := known.(*list); ok {
+		if l, ok := c.lookOrAbandon(r.Side, k).(*list); ok {
 			if v, _, _ := l.judge(r.Edge); v != old {
 				c.forget(k)
 			}
