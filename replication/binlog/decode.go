@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -70,13 +71,14 @@ func (a *assembler) tableOf(schema, name []byte) table {
 // columns that this program cannot read.
 type decoder struct {
 	parser *replication.BinlogParser
-	known  map[uint64]table // by table id: the last table map of each
+	known  map[uint64]*mapped // by table id: the last table map of each
 	of     func(schema, name []byte) table
 	both   bool // rows of inverse tables are relevant, too
+	sum    int  // bytes of the checksum behind each event
 }
 
 func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
-	d := &decoder{parser: replication.NewBinlogParser(), known: map[uint64]table{}, of: of}
+	d := &decoder{parser: replication.NewBinlogParser(), known: map[uint64]*mapped{}, of: of}
 	d.parser.SetFlavor(flavor)
 	d.parser.SetRowsEventDecodeFunc(d.rows) // for events within a compressed transaction
 	return d
@@ -87,15 +89,11 @@ func newDecoder(flavor string, of func(schema, name []byte) table) *decoder {
 func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event replication.Event, touched *table, err error) {
 	switch header.EventType {
 	case replication.TABLE_MAP_EVENT:
-		id, t, err := d.tableMap(raw)
+		m, err := d.tableMap(raw)
 		if err != nil {
 			return nil, nil, err
 		}
-		d.known[id] = t
-		if t == foreign || t == bookkeeping || t == mover {
-			return nil, &t, nil
-		}
-		touched = &t
+		return nil, &m.table, nil
 	case replication.WRITE_ROWS_EVENTv0, replication.UPDATE_ROWS_EVENTv0, replication.DELETE_ROWS_EVENTv0,
 		replication.WRITE_ROWS_EVENTv1, replication.UPDATE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv1,
 		replication.WRITE_ROWS_EVENTv2, replication.UPDATE_ROWS_EVENTv2, replication.DELETE_ROWS_EVENTv2,
@@ -105,8 +103,18 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 		if err != nil {
 			return nil, nil, err
 		}
-		if !d.reads(d.known[id], isDelete(header.EventType)) {
+		m := d.known[id]
+		if m == nil || !d.reads(m.table, isDelete(header.EventType)) {
 			return nil, nil, nil
+		}
+		if m.widths != nil {
+			if e, ok := m.read(header.EventType, raw[headerSize:max(headerSize, len(raw)-d.sum)]); ok {
+				return e, nil, nil
+			}
+		}
+		// The parser forgets its tables with every statement.
+		if _, err := d.parser.Parse(m.raw); err != nil {
+			return nil, nil, fmt.Errorf("decode a table map: %w", err)
 		}
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
 		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT,
@@ -123,7 +131,13 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 	if err != nil {
 		return nil, nil, fmt.Errorf("decode a %s: %w", header.EventType, err)
 	}
-	return e.Event, touched, nil
+	if f, ok := e.Event.(*replication.FormatDescriptionEvent); ok {
+		d.sum = 0
+		if f.ChecksumAlgorithm == replication.BINLOG_CHECKSUM_ALG_CRC32 {
+			d.sum = replication.BinlogChecksumLength
+		}
+	}
+	return e.Event, nil, nil
 }
 
 // loadData reads a LOAD DATA that was logged as a statement; the parser omits its text. The text
@@ -170,24 +184,38 @@ func tableID(raw []byte) (uint64, error) {
 	return binary.LittleEndian.Uint64(id[:]), nil
 }
 
-// tableMap reads the id and the table: id (6), flags (2), length and name of the
+// tableMap notes what a table map says: id (6), flags (2), length and name of the
 // database and a NUL, length and name of the table.
-func (d *decoder) tableMap(raw []byte) (uint64, table, error) {
+func (d *decoder) tableMap(raw []byte) (*mapped, error) {
 	id, err := tableID(raw)
 	if err != nil {
-		return 0, foreign, err
+		return nil, err
+	}
+	size := max(headerSize, len(raw)-d.sum)
+	if known := d.known[id]; known.same(raw, size) {
+		return known, nil
 	}
 	rest := raw[headerSize+6:]
 	var names [2][]byte
 	skip := 2
 	for i := range names {
 		if len(rest) <= skip || len(rest) < skip+1+int(rest[skip]) {
-			return 0, foreign, fmt.Errorf("a table map has %d bytes", len(raw))
+			return nil, fmt.Errorf("a table map has %d bytes", len(raw))
 		}
 		names[i] = rest[skip+1 : skip+1+int(rest[skip])]
 		rest, skip = rest[skip+1+int(rest[skip]):], 1
 	}
-	return id, d.of(names[0], names[1]), nil
+	m := &mapped{table: d.of(names[0], names[1]), raw: bytes.Clone(raw), size: size}
+	if d.reads(m.table, true) {
+		e, err := d.parser.Parse(m.raw)
+		if err != nil {
+			return nil, fmt.Errorf("decode a table map: %w", err)
+		}
+		m.event = e.Event.(*replication.TableMapEvent)
+		m.measure()
+	}
+	d.known[id] = m
+	return m, nil
 }
 
 // A layout says where the columns of a table are, in one table map.
@@ -197,6 +225,11 @@ type layout struct {
 	posts, favorites, favorited            int
 	post                                   int // of an edge or of counts, −1 in tables without
 	author, comment                        int
+}
+
+// columns lists the places of all columns, −1 for those that the table lacks.
+func (l layout) columns() [15]int {
+	return [...]int{l.from, l.to, l.kind, l.time, l.user, l.version, l.following, l.followers, l.friends, l.posts, l.favorites, l.favorited, l.post, l.author, l.comment}
 }
 
 func layoutOf(m *replication.TableMapEvent) layout {

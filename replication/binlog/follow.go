@@ -75,8 +75,10 @@ func (t *tail) complete() bool { return false }
 // take implements [sink]: it passes a transaction to the applier, and what concerns caches to the
 // events.
 func (t *tail) take(ctx context.Context, done *transaction) error {
-	if list := changed(done); len(list)+len(done.posts) > 0 && t.server.cfg.Changed != nil {
-		t.server.cfg.Changed(ctx, list, done.posts)
+	if t.server.cfg.Changed != nil {
+		if list := changed(done); len(list)+len(done.posts) > 0 {
+			t.server.cfg.Changed(ctx, list, done.posts)
+		}
 	}
 	if list := stale(done); len(list) > 0 {
 		t.server.cfg.Events.Send(ctx, list...)
