@@ -36,8 +36,9 @@ type Config struct {
 	// Publisher publishes what has been applied. Defaults to none.
 	Publisher Publisher
 
-	// BatchRows is how many rows one transaction takes at most. Defaults to 1,000: single rows are
-	// applied at a tenth of the speed, larger batches are no faster.
+	// BatchRows is how many rows one transaction takes at most. Defaults to 900, what one statement locks:
+	// single rows are applied at a tenth of the speed, larger batches are no faster. If twice as many wait
+	// for a shard, they are applied in two transactions at once, divided by the owners of the inverse rows.
 	BatchRows int
 
 	// MaxPending is how many rows may wait for one shard before [Feed.Submit] blocks: what a dead
@@ -59,7 +60,7 @@ func (c Config) withDefaults() Config {
 		c.ShardOf = shard.NewMap(c.Shards).Of
 	}
 	if c.BatchRows < 1 {
-		c.BatchRows = 1000
+		c.BatchRows = 900
 	}
 	if c.MaxPending < 1 {
 		c.MaxPending = 200_000
@@ -72,7 +73,7 @@ func (c Config) withDefaults() Config {
 
 // An Applier writes forward rows to the inverse tables of their pairs, with one lane for each
 // shard. A lane applies in one transaction what has arrived during the one before: a lone row is
-// applied at once, a backlog in full batches.
+// applied at once, a backlog in full batches, two at a time.
 //
 // Nothing is dropped: a lane retries a failing shard until it succeeds, while the others go on.
 type Applier struct {

@@ -26,8 +26,10 @@ type gate struct {
 	shards  *shard.Map
 	down    map[int]bool
 	batches [][]storage.Edge
-	hold    chan struct{} // when set, every apply waits for it
-	failed  []time.Time   // when it failed
+	hold    chan struct{}  // when set, every apply waits for it
+	failed  []time.Time    // when it failed
+	waiting int            // how many applies wait
+	refused storage.UserID // the next apply to this user's rows fails
 }
 
 func newGate() *gate {
@@ -39,6 +41,10 @@ var errDown = errors.New("down")
 func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	g.mu.Lock()
 	hold, down := g.hold, g.down[g.shards.Of(edges[0].To)]
+	if slices.ContainsFunc(edges, func(e storage.Edge) bool { return e.To == g.refused }) {
+		down, g.refused = true, 0
+	}
+	g.waiting++
 	g.mu.Unlock()
 	if hold != nil {
 		select {
@@ -47,6 +53,9 @@ func (g *gate) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 			down = true
 		}
 	}
+	g.mu.Lock()
+	g.waiting--
+	g.mu.Unlock()
 	if down {
 		g.mu.Lock()
 		g.failed = append(g.failed, time.Now())
@@ -278,6 +287,75 @@ func TestBatches(t *testing.T) {
 	}
 	if total != 26 || len(g.batches) > 4 {
 		t.Errorf("%d rows in %d batches", total, len(g.batches))
+	}
+}
+
+// A backlog is applied by two transactions at once. They share no owner, and one that fails is repeated
+// without the other.
+func TestTwoBatchesAtOnce(t *testing.T) {
+	g := newGate()
+	hold := make(chan struct{})
+	g.hold = hold
+	a, p := start(t, g, func(c *replication.Config) { c.BatchRows = 10 })
+	f := a.Feed("test")
+	defer f.Close()
+	owners := of(2, 9)
+	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, owners[0], 1))}); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() int {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.waiting
+	}
+	eventually(t, "the lone row is being applied", func() bool { return waiting() == 1 })
+	g.mu.Lock()
+	g.refused = owners[8]
+	g.mu.Unlock()
+	var edges []storage.Edge
+	for i := range 20 { // those of one owner lie far apart
+		edges = append(edges, follow(storage.UserID(10+i), owners[1+i%8], storage.Micros(2+i)))
+	}
+	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(edges...)}); err != nil {
+		t.Fatal(err)
+	}
+	hold <- struct{}{}
+	eventually(t, "two batches are being applied", func() bool { return waiting() == 2 })
+	close(hold)
+	if err := f.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	times := map[storage.Edge]int{}
+	for i, b := range g.batches {
+		if len(b) > 10 {
+			t.Errorf("batch %d has %d rows", i, len(b))
+		}
+		for _, e := range b {
+			times[e]++
+		}
+	}
+	for _, e := range edges {
+		if times[e] != 1 {
+			t.Errorf("%+v was applied %d times", e, times[e])
+		}
+	}
+	if len(g.failed) != 1 {
+		t.Errorf("%d batches failed", len(g.failed))
+	}
+	if n := len(p.all()); n != 21 {
+		t.Errorf("%d rows were published", n)
+	}
+	first, second := map[storage.UserID]bool{}, 0
+	for _, e := range g.batches[1] {
+		first[e.To] = true
+	}
+	for _, e := range g.batches[2] {
+		if first[e.To] {
+			second++
+		}
+	}
+	if second > 0 {
+		t.Errorf("%d rows of owners of the other batch", second)
 	}
 }
 

@@ -1,6 +1,7 @@
 package replication
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -69,17 +70,51 @@ func (l *lane) push(e *submission, from *chain, rows ...storage.Row) {
 	}
 }
 
-// take removes the oldest rows of the queue, a batch at most.
-func (l *lane) take() []row {
+// atOnce is how many transactions a lane that is behind has under way: one waits for the disk or the
+// network, or keeps this program busy, while the server works on the other.
+const atOnce = 2
+
+// take removes the oldest rows of the queue: a batch at most or, if there is more than enough for all
+// transactions at once, one for each of them.
+func (l *lane) take() (batch []row, parts [][]row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := min(len(l.queue), l.cfg.BatchRows)
-	batch := l.queue[:n:n]
+	if len(l.queue) >= atOnce*l.cfg.BatchRows {
+		n, parts = l.divide()
+	}
+	batch = l.queue[:n:n]
 	l.queue = l.queue[n:]
 	if len(l.queue) == 0 {
 		l.queue = nil // so that a backlog's memory is released
 	}
-	return batch
+	if parts == nil {
+		parts = [][]row{batch}
+	}
+	return batch, parts
+}
+
+// divide divides the oldest rows of the queue by the owners of their inverse rows, until one part is a
+// batch. So rows of one pair keep their order, and no part waits for the locks of another.
+func (l *lane) divide() (n int, parts [][]row) {
+	parts = make([][]row, atOnce)
+	for i := range parts {
+		parts[i] = make([]row, 0, l.cfg.BatchRows)
+	}
+	for _, r := range l.queue {
+		part := &parts[spread(r.Side.Replica().Owner(r.Edge.Pair()))]
+		if len(*part) == l.cfg.BatchRows {
+			break
+		}
+		*part = append(*part, r)
+		n++
+	}
+	return n, parts
+}
+
+// spread is the part of an owner. Ids may all have the same low bits.
+func spread(owner storage.UserID) int {
+	return int(uint64(owner) * 0x9E3779B97F4A7C15 >> 32 % atOnce)
 }
 
 func (l *lane) run(ctx context.Context) {
@@ -89,35 +124,31 @@ func (l *lane) run(ctx context.Context) {
 			return
 		case <-l.wake:
 		}
-		for batch := l.take(); len(batch) > 0; batch = l.take() {
-			if !l.applyUntilDone(ctx, batch) {
+		for batch, parts := l.take(); len(batch) > 0; batch, parts = l.take() {
+			if !l.applyUntilDone(ctx, parts) {
 				return
 			}
+			l.acknowledge(batch)
 		}
 	}
 }
 
-// applyUntilDone applies a batch, table by table, and acknowledges it; it returns false if the
-// context ends first.
-func (l *lane) applyUntilDone(ctx context.Context, batch []row) bool {
+// applyUntilDone applies parts at once, table by table; it returns false if the context ends first.
+func (l *lane) applyUntilDone(ctx context.Context, parts [][]row) bool {
 	for _, side := range storage.Truths {
-		if !l.applySideUntilDone(ctx, side, batch) {
+		if !l.applySideUntilDone(ctx, side, parts) {
 			return false
 		}
 	}
-	l.acknowledge(batch)
 	return true
 }
 
-// applySideUntilDone applies those rows of a batch that are of one table, and repeats while the
-// shard fails; it returns false if the context ends first.
-func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, batch []row) bool {
+// applySideUntilDone applies those rows of parts that are of one table, and repeats the parts that failed
+// while the shard does; it returns false if the context ends first.
+func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, parts [][]row) bool {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	for wait := shortest; ; wait = min(2*wait, longest) {
-		var err error
-		if rows := newest(side, open(batch)); len(rows) > 0 {
-			err = l.apply(ctx, side, rows)
-		}
+		failed, err := l.applyParts(ctx, side, parts)
 		if ctx.Err() != nil {
 			return false
 		}
@@ -125,12 +156,35 @@ func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, batch 
 		if err == nil {
 			return true
 		}
+		parts = failed
 		select {
 		case <-ctx.Done():
 			return false
 		case <-time.After(wait/2 + rand.N(wait/2)):
 		}
 	}
+}
+
+// applyParts applies parts at once, and returns those that failed with the first error.
+func (l *lane) applyParts(ctx context.Context, side storage.Side, parts [][]row) (failed [][]row, err error) {
+	errs := make([]error, len(parts))
+	apply := func(i int) {
+		if rows := newest(side, open(parts[i])); len(rows) > 0 {
+			errs[i] = l.apply(ctx, side, rows)
+		}
+	}
+	var others sync.WaitGroup
+	for i := 1; i < len(parts); i++ {
+		others.Go(func() { apply(i) })
+	}
+	apply(0)
+	others.Wait()
+	for i, e := range errs {
+		if e != nil {
+			failed, err = append(failed, parts[i]), cmp.Or(err, e)
+		}
+	}
+	return failed, err
 }
 
 // open drops the rows of closed sources.
