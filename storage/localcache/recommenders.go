@@ -105,7 +105,7 @@ func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) 
 	followings := data[9+n:]
 	return storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
 		Visibility: storage.Visibility(data[8]), Following: int64(following), Directory: dir,
-		Followings: unsafe.String(unsafe.SliceData(followings), len(followings)),
+		Followings: unsafe.String(unsafe.SliceData(followings), len(followings)), //nolint:gosec // bytes of the cache are never changed
 	}}, true
 }
 
