@@ -39,7 +39,7 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns})...)
 		scheme, addresses, _ := strings.Cut(settings.Store, ":")
 		if settings.Redundancy == deployment.Binlog && scheme == "mysql" {
-			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"))...)
+			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), !settings.modeLeftOpen)...)
 		}
 		all = append(all, settings.deployment().ExamineRedis(ctx, c.Feed != deployment.Pull)...)
 	}
@@ -88,7 +88,11 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all
 	if wrong > 0 {
 		return usable
 	}
-	all.OK("settings", "", "all can be meant; the redundancy mode is %s", settings.Redundancy)
+	mode := settings.Redundancy
+	if settings.modeLeftOpen && mode == deployment.Binlog {
+		mode += ", or sync on servers that have none"
+	}
+	all.OK("settings", "", "all can be meant; the redundancy mode is %s", mode)
 	if settings.StatementTimeout >= c.RequestTimeout {
 		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard takes all the time of a request", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // Examine looks at the servers of databases, each once, as a replicator does before it follows their binlogs. What cannot be
-// reached is passed over: that is reported of the shard.
-func Examine(ctx context.Context, dsns []string) (all doctor.List) {
+// reached is passed over: that is reported of the shard. chosen means that no other redundancy mode will do.
+func Examine(ctx context.Context, dsns []string, chosen bool) (all doctor.List) {
 	seen := map[string]*server{}
 	var servers []*server
 	for _, dsn := range dsns {
@@ -32,7 +32,7 @@ func Examine(ctx context.Context, dsns []string) (all doctor.List) {
 		servers = append(servers, s)
 	}
 	for _, s := range servers {
-		s.examine(ctx, &all)
+		s.examine(ctx, chosen, &all)
 	}
 	return all
 }
@@ -41,7 +41,7 @@ func Examine(ctx context.Context, dsns []string) (all doctor.List) {
 // and a server that keeps less is likely not to have been thought about.
 const longOutage = 24 * time.Hour
 
-func (s *server) examine(ctx context.Context, all *doctor.List) {
+func (s *server) examine(ctx context.Context, chosen bool, all *doctor.List) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	var err error
@@ -50,7 +50,14 @@ func (s *server) examine(ctx context.Context, all *doctor.List) {
 	}
 	defer s.db.Close()
 	var version string
-	if s.db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version) != nil || strings.Contains(version, "TiDB") {
+	switch err := s.db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); {
+	case err != nil:
+		return
+	case strings.Contains(version, "TiDB") && chosen:
+		all.Fail("binlog", s.name, "TiDB has none", "set KITH_REDUNDANCY to sync or stream")
+		return
+	case strings.Contains(version, "TiDB"):
+		all.OK("binlog", s.name, "TiDB has none: the redundancy mode is sync")
 		return
 	}
 	s.flavor = mysql.MySQLFlavor

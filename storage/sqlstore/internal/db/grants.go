@@ -36,14 +36,14 @@ func (s *examined) examineGrants(ctx context.Context, database string) {
 		return
 	}
 	user, host, _ := strings.Cut(account, "@")
-	have, byRole := granted(lines, database)
+	have, on, byRole := granted(lines, database)
 	lacks := func(rights []string) (list []string, mend string) {
 		for _, r := range rights {
 			if !have[r] {
 				list = append(list, r)
 			}
 		}
-		return list, fmt.Sprintf("GRANT %s ON %s.* TO '%s'@'%s';", strings.Join(list, ", "), quoted(database), user, host)
+		return list, fmt.Sprintf("GRANT %s ON %s.* TO '%s'@'%s';", strings.Join(list, ", "), quoted(on), user, host)
 	}
 	list, mend := lacks(needed)
 	soon, mendSoon := lacks(slices.Concat(needed, later))
@@ -65,9 +65,11 @@ var (
 	grantTo = regexp.MustCompile("(?i)^GRANT [^ ]+ TO ")
 )
 
-// granted are the rights on a database that the lines give, and whether there is a role that may give more.
-func granted(lines []string, database string) (have map[string]bool, byRole bool) {
-	have = map[string]bool{}
+// granted are the rights on a database that the lines give, on which name more are to be granted, and whether there is a role
+// that may give more. If several names match the database, a server goes by one of them, which is not the same one everywhere: then only
+// rights on all of them count, and a right that is granted on a further name can take away those on the others.
+func granted(lines []string, database string) (have map[string]bool, on string, byRole bool) {
+	everywhere, names, of := map[string]bool{}, []string(nil), map[string]map[string]bool{}
 	for _, line := range lines {
 		m := grantOn.FindStringSubmatch(line)
 		if m == nil {
@@ -75,8 +77,15 @@ func granted(lines []string, database string) (have map[string]bool, byRole bool
 			continue
 		}
 		name := strings.ReplaceAll(m[3], "``", "`") + m[4]
-		if m[2] == "" && !like(name, database) {
-			continue
+		have := everywhere
+		if m[2] == "" {
+			if !like(name, database) {
+				continue
+			}
+			if of[name] == nil {
+				names, of[name] = append(names, name), map[string]bool{}
+			}
+			have = of[name]
 		}
 		for right := range strings.SplitSeq(strings.ToUpper(m[1]), ",") {
 			if right = strings.TrimSpace(right); right != "ALL" && right != "ALL PRIVILEGES" {
@@ -88,7 +97,23 @@ func granted(lines []string, database string) (have map[string]bool, byRole bool
 			}
 		}
 	}
-	return have, byRole
+	have, on = everywhere, database
+	if len(names) > 0 {
+		have, on = shared(everywhere, names, of)
+	}
+	return have, on, byRole
+}
+
+// shared are the rights that are given everywhere or on each of the names, and a name that lacks some, if there is one.
+func shared(everywhere map[string]bool, names []string, of map[string]map[string]bool) (have map[string]bool, on string) {
+	have, on = map[string]bool{}, names[0]
+	for _, right := range slices.Concat(needed, later) {
+		lacking := slices.IndexFunc(names, func(name string) bool { return !everywhere[right] && !of[name][right] })
+		if have[right] = lacking < 0; lacking >= 0 {
+			on = names[lacking]
+		}
+	}
+	return have, on
 }
 
 // like matches a name with a pattern of LIKE, as GRANT has them: % any text, _ any character, \ before one of them itself.

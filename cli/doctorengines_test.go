@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage/doctor"
+)
+
+// TestDoctorOnEngines: what it says of a server of each kind is so, and the statements by which it mends things do so there.
+func TestDoctorOnEngines(t *testing.T) {
+	testenv.NotOn(t, "TestDoctorOnMariaDB has more", "mariadb")
+	t.Parallel()
+	server := testenv.MariaDB(t)
+	for _, name := range []string{"kith_a", "kith_b"} {
+		server.CreateDatabase(t, name)
+	}
+	server.Exec(t, "CREATE USER kith IDENTIFIED BY '"+hidden+"'")
+	server.Exec(t, "GRANT SELECT, INSERT, UPDATE, DELETE, ALTER, INDEX, DROP ON `kith\\_%`.* TO kith")
+	at := func(database string) string { return "kith:" + hidden + "@tcp(" + server.Addr() + ")/" + database }
+	store := "--store=mysql:" + at("kith_a") + ";" + at("kith_b")
+
+	// mended runs what is to mend findings, until there are none.
+	mended := func(wants ...string) {
+		t.Helper()
+		found, _ := diagnosed(t, store)
+		for _, f := range found {
+			if f.Level == doctor.OK {
+				continue
+			}
+			if len(wants) > 0 && strings.HasPrefix(f.Check+": "+f.Says, wants[0]) {
+				wants = wants[1:]
+			} else {
+				t.Errorf("not looked for: %+v", f)
+			}
+			statement, _, _ := strings.Cut(strings.TrimPrefix(f.Mend, "run: "), ";")
+			server.Exec(t, statement)
+		}
+		if len(wants) > 0 {
+			t.Errorf("no %q in %+v", wants, found)
+		}
+		if found, code := diagnosed(t, store); code != 0 || found.Count(doctor.Warn) > 0 {
+			t.Errorf("not mended: %+v", found)
+		}
+	}
+	common := []string{"settings", "secrets", "open files", "version", "isolation", "encryption", "clock", "clocks", "grants", "tables", "connections", "binlog", "redis"}
+	if testenv.HasBinlog() {
+		server.Exec(t, "SET GLOBAL sync_binlog = 1") // the tests' servers are quick, and not safe
+		server.Exec(t, "SET GLOBAL binlog_expire_logs_seconds = 864000")
+		server.Exec(t, "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
+		mended("grants: not granted: CREATE", "grants: not granted: CREATE", "binlog: user kith may not read the binlog")
+		common = append(common, "durability", "memory")
+		for variable, c := range map[string]struct {
+			value string
+			says  []string
+		}{
+			"binlog_row_metadata":            {"'MINIMAL'", []string{"binlog: "}},
+			"binlog_row_image":               {"'MINIMAL'", []string{"binlog: "}},
+			"binlog_expire_logs_seconds":     {"3600", []string{"binlog: it is kept for"}},
+			"sync_binlog":                    {"0", []string{"durability: sync_binlog", "durability: sync_binlog"}},
+			"innodb_flush_log_at_trx_commit": {"2", []string{"durability: innodb_flush", "durability: innodb_flush"}},
+		} {
+			server.Exec(t, "SET GLOBAL "+variable+" = "+c.value)
+			mended(c.says...)
+		}
+	} else {
+		mended("grants: not granted: CREATE", "grants: not granted: CREATE")
+		found, code := diagnosed(t, store, "--redundancy=binlog")
+		if expect(t, found, doctor.Fail, "binlog", "TiDB has none", "KITH_REDUNDANCY"); code == 0 {
+			t.Error("it says that a start would not be refused")
+		}
+		found, _ = diagnosed(t, store)
+		expect(t, found, doctor.OK, "binlog", "the redundancy mode is sync", "")
+		expect(t, found, doctor.OK, "version", "TiDB", "")
+	}
+
+	var out, complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"migrate", store}, &out, &complaints); code != 0 {
+		t.Fatal(&complaints)
+	}
+	found, code := diagnosed(t, store)
+	if code != 0 || found.Count(doctor.Warn) > 0 {
+		t.Errorf("nothing is wrong, and it says %+v", found)
+	}
+	for _, check := range append(common, "layout") {
+		expect(t, found, doctor.OK, check, "", "")
+	}
+	expect(t, found, doctor.OK, "tables", "version", "")
+}
