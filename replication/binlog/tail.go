@@ -9,6 +9,7 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
@@ -259,7 +260,7 @@ func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 				return nil, err
 			}
 			context.AfterFunc(ctx, func() { conn.Close() })
-			return conn, nil
+			return &slackConn{Conn: conn}, nil
 		},
 	}
 	if s.tls {
@@ -271,4 +272,27 @@ func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 		}
 	}
 	return c
+}
+
+// slackConn is a connection whose deadline for reading is put off only every now and then: the library
+// puts it off for every event, which costs more than to decode one.
+type slackConn struct {
+	net.Conn
+	until atomic.Int64 // the deadline, in nanoseconds
+}
+
+// slack is by how much a deadline may be earlier than it was set.
+const slack = silence / 20
+
+// SetReadDeadline implements [net.Conn].
+func (c *slackConn) SetReadDeadline(t time.Time) error {
+	if later := t.UnixNano() - c.until.Load(); !t.IsZero() && later >= 0 && later < int64(slack) {
+		return nil
+	}
+	if t.IsZero() {
+		c.until.Store(0)
+	} else {
+		c.until.Store(t.UnixNano())
+	}
+	return c.Conn.SetReadDeadline(t)
 }

@@ -1,0 +1,38 @@
+package binlog
+
+import (
+	"net"
+	"testing"
+	"time"
+)
+
+// deadlines notes how often a deadline was set.
+type deadlines struct {
+	net.Conn
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error { d.set = append(d.set, t); return nil }
+
+func TestDeadlinesArePutOffNowAndThen(t *testing.T) {
+	under := &deadlines{}
+	c := &slackConn{Conn: under}
+	begin := time.Now()
+	never := time.Time{}
+	for _, at := range []time.Time{
+		begin, begin.Add(slack / 2), begin.Add(slack), // the second is left out
+		never, begin.Add(slack), // a deadline after none
+		begin, // an earlier one, which ends a wait
+	} {
+		_ = c.SetReadDeadline(at)
+	}
+	want := []time.Time{begin, begin.Add(slack), never, begin.Add(slack), begin}
+	if len(under.set) != len(want) {
+		t.Fatalf("%d deadlines were set, want %d", len(under.set), len(want))
+	}
+	for i, at := range under.set {
+		if !at.Equal(want[i]) {
+			t.Errorf("deadline %d is %s, want %s", i, at, want[i])
+		}
+	}
+}
