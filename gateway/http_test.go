@@ -227,7 +227,7 @@ func TestCORSHeaders(t *testing.T) {
 	}
 	got := s.query("{hello}", "Origin", origin).header
 	shown := strings.ToLower(got.Get("Access-Control-Expose-Headers"))
-	for _, name := range []string{"x-request-id", "kith-consistency", "etag", "retry-after"} {
+	for _, name := range []string{"x-request-id", "kith-consistency", "traceresponse", "etag", "retry-after"} {
 		if !strings.Contains(shown, name) {
 			t.Errorf("%s cannot be read: %s", name, shown)
 		}

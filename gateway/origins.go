@@ -28,7 +28,7 @@ var headersAllowed = slices.Concat([]string{
 }, headersNotSimple)
 
 // headersShown are the headers of answers that such a page may read, besides the few that browsers show of any answer.
-var headersShown = []string{headerRequestID, headerConsistency, "ETag", "Retry-After"}
+var headersShown = []string{headerRequestID, headerConsistency, headerTrace, "ETag", "Retry-After"}
 
 // preflightSeconds is for how long a browser may remember what is allowed. A changed setting has reached all pages by then.
 const preflightSeconds = 600

@@ -9,6 +9,9 @@ import (
 	"kith/graph/apierr"
 )
 
+// headerTrace tells the caller of a traced request what its span is (W3C Trace Context, level 2).
+const headerTrace = "Traceresponse"
+
 // traced gives each request to /graphql a span, from before it is known who asks until the answer is written. Operations of
 // WebSockets have spans of their own, see [streams.runOnce]; subscriptions have none: they last for hours.
 func traced(t *traces.Traces, next http.Handler) http.Handler {
@@ -25,6 +28,7 @@ func traced(t *traces.Traces, next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		w.Header().Set(headerTrace, x.span.Response())
 		sent := &recorder{ResponseWriter: w}
 		defer func() {
 			if x.span == nil {

@@ -63,6 +63,15 @@ func (s *Span) TraceID() string {
 	return s.span.SpanContext().TraceID().String()
 }
 
+// Response is the span as a caller is told of it, in the form of traceparent; "" of nil.
+func (s *Span) Response() string {
+	if s == nil {
+		return ""
+	}
+	c := s.span.SpanContext()
+	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
+}
+
 // Operation describes a GraphQL operation.
 type Operation struct {
 	Type string // query, mutation or subscription; the span's name

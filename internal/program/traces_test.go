@@ -86,14 +86,25 @@ func numbers(s *otlp.Span, key string) (list []int64) {
 	return list
 }
 
-// traced asks a query as a part of a trace.
-func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled bool) {
+// traced asks a query as a part of a trace, and returns the span that the answer tells of.
+func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled bool) (span string) {
 	t.Helper()
 	flags := "00"
 	if sampled {
 		flags = "01"
 	}
-	wholeAnswer(t, g, body, "Traceparent", "00-"+traceID+"-"+caller+"-"+flags)
+	request, _ := http.NewRequest(http.MethodPost, g.URL+"/graphql", strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Traceparent", "00-"+traceID+"-"+caller+"-"+flags)
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if all, err := io.ReadAll(answer.Body); err != nil || answer.StatusCode != http.StatusOK || strings.Contains(string(all), "errors") {
+		t.Fatalf("%d: %s, %v", answer.StatusCode, all, err)
+	}
+	return answer.Header.Get("Traceresponse")
 }
 
 // send posts a body with headers, names and values.
@@ -141,8 +152,10 @@ func TestTraces(t *testing.T) {
 		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(id: 11) { name } }"}`, "Kith-Cost", "1"), `"statements":0`)
 	})
 	traced(t, g, strings.ReplaceAll(tenUsers, "name", "name followerCount"), id(2), true)
-	traced(t, g, tenUsers, id(3), true)
-	traced(t, g, tenUsers, id(1), false)
+	told := traced(t, g, tenUsers, id(3), true)
+	if got := traced(t, g, tenUsers, id(1), false); got != "" {
+		t.Errorf("of a request that is not traced the caller is told %q", got)
+	}
 	g.Query(t, "{ __typename }", nil, new(any)) // of no trace, and by the ratio none is begun
 	if end := g.Interrupt(t); end.Code != 0 {   // which sends what is left
 		t.Fatalf("%+v", end)
@@ -156,6 +169,11 @@ func TestTraces(t *testing.T) {
 	}
 	if slices.Contains(r.keys, "") || r.keys[0] != "k 1" || r.services[0] != "social" {
 		t.Errorf("keys %q, services %q", r.keys, r.services)
+	}
+	if !slices.ContainsFunc(r.of(id(3)), func(s *otlp.Span) bool {
+		return s.Name == "query" && told == "00-"+id(3)+"-"+hex.EncodeToString(s.SpanId)+"-01"
+	}) {
+		t.Errorf("the caller is told of the span %q", told)
 	}
 	for n, reads := range map[int]bool{2: true, 3: false} {
 		checkTree(t, r.of(id(n)), reads)
