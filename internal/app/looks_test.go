@@ -141,7 +141,7 @@ func TestPictureOf2000(t *testing.T) {
 			tab.Text(`gaps[gaps.length >> 1].toFixed(1)`), tab.Text(`gaps[Math.floor(gaps.length * 0.99)].toFixed(1)`))
 	}
 	frames("layout", "")
-	tab.Until("it is laid out", `document.querySelector(".canvas").dataset.laid === "true"`)
+	tab.UntilWithin(2*time.Minute, "it is laid out", `document.querySelector(".canvas").dataset.laid === "true"`)
 	frames("zooming", `drawing.dispatchEvent(new WheelEvent("wheel", {deltaY: gaps.length % 40 < 20 ? -40 : 40, clientX: 600, clientY: 450, bubbles: true, cancelable: true}));`)
 }
 

@@ -64,7 +64,13 @@ const patience = 40 * time.Second
 // Until waits for a JavaScript condition to hold.
 func (v *Tab) Until(what, condition string) {
 	v.Helper()
-	ctx, cancel := context.WithTimeout(v.ctx, patience)
+	v.UntilWithin(patience, what, condition)
+}
+
+// UntilWithin is Until for what takes its time on a busy machine.
+func (v *Tab) UntilWithin(most time.Duration, what, condition string) {
+	v.Helper()
+	ctx, cancel := context.WithTimeout(v.ctx, most)
 	defer cancel()
 	visit{v.TB, ctx, nil}.until(what, condition)
 }
