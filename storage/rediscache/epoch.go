@@ -57,6 +57,9 @@ func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {
 		defer cancel()
 		c.learnAlone.Lock() // or a slow call would bring back the epoch before a fresh one
 		defer c.learnAlone.Unlock()
+		if e := c.epoch.Load(); !fresh && e != nil && c.holds(e) { // learned while the caller came
+			return e, nil
+		}
 		e, err := c.learn(ctx, fresh)
 		if err != nil {
 			return nil, fmt.Errorf("learn the epoch of Redis: %w", err)

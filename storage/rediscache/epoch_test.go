@@ -196,6 +196,23 @@ func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
+// A look-up that comes to learn the epoch just after another one has learned it takes the same:
+// otherwise what the other one reads meanwhile would not be trusted, and be read from the store.
+func TestTheEpochIsLearnedOnce(t *testing.T) {
+	t.Parallel()
+	_, a, _ := pair(t, newSource(t))
+	first, err := a.learnEpoch(t.Context(), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := a.learnEpoch(t.Context(), false); err != nil || second != first || !a.holds(first) {
+		t.Errorf("learned %v after %v, %v", second, first, err)
+	}
+	if fresh, err := a.learnEpoch(t.Context(), true); err != nil || fresh.keys == first.keys {
+		t.Errorf("a fresh epoch is %v after %v, %v", fresh, first, err)
+	}
+}
+
 // Deleting the epoch's key empties the cache for all.
 func TestDeletingTheEpochEmptiesTheCache(t *testing.T) {
 	t.Parallel()
