@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -74,12 +73,13 @@ func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 	if err != nil || len(statuses) != 1 {
 		t.Fatal(statuses, err)
 	}
-	found, repaired := map[reconcile.Kind]int{}, map[reconcile.Kind]int{}
 	for _, kind := range reconcile.Kinds() {
-		found[kind], repaired[kind] = int(statuses[0].Found[kind]), int(statuses[0].Repaired[kind])
-	}
-	if !maps.Equal(found, r.Found) || !maps.Equal(repaired, r.Repaired) {
-		t.Errorf("the status has %v and %v, the report %v and %v", found, repaired, r.Found, r.Repaired)
+		if found := statuses[0].Found[kind]; found != int64(r.Found[kind]) {
+			t.Errorf("the status has found %d of %s, the report %d", found, kind, r.Found[kind])
+		}
+		if repaired := statuses[0].Repaired[kind]; repaired != int64(r.Repaired[kind]) {
+			t.Errorf("the status has repaired %d of %s, the report %d", repaired, kind, r.Repaired[kind])
+		}
 	}
 
 	registry := prometheus.NewRegistry()
