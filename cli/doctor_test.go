@@ -46,6 +46,23 @@ func expect(t *testing.T, found doctor.List, level doctor.Level, check, says, me
 	t.Errorf("no %s %s with %q and %q in\n%+v", level, check, says, mend, found)
 }
 
+// soundOnceMigrated makes the tables of a store, of which nothing is to be mended then.
+func soundOnceMigrated(t *testing.T, store string, checks ...string) doctor.List {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	if code := Run(t.Context(), []string{"migrate", store}, &out, &complaints); code != 0 {
+		t.Fatal(&complaints)
+	}
+	found, code := diagnosed(t, store)
+	if code != 0 || found.Count(doctor.Warn) > 0 {
+		t.Errorf("nothing is wrong, and it says %+v", found)
+	}
+	for _, check := range checks {
+		expect(t, found, doctor.OK, check, "", "")
+	}
+	return found
+}
+
 // On a store that is well there is nothing to mend; every damage is found, with what mends it.
 func TestDoctorOnMariaDB(t *testing.T) {
 	testenv.OnlyOn(t, "its words are the ones expected", "mariadb")
@@ -67,17 +84,7 @@ func TestDoctorOnMariaDB(t *testing.T) {
 
 	found, _ := diagnosed(t, "--store=mysql:"+at("kith", "kith_a"))
 	expect(t, found, doctor.OK, "tables", "there are none yet", "")
-	var out, complaints bytes.Buffer
-	if code := Run(t.Context(), []string{"migrate", store}, &out, &complaints); code != 0 {
-		t.Fatal(&complaints)
-	}
-	found, code := diagnosed(t, store)
-	if code != 0 || found.Count(doctor.Warn) > 0 {
-		t.Errorf("nothing is wrong, and it says %+v", found)
-	}
-	for _, check := range []string{"settings", "secrets", "open files", "version", "isolation", "durability", "memory", "encryption", "clock", "clocks", "grants", "tables", "layout", "connections", "binlog", "redis"} {
-		expect(t, found, doctor.OK, check, "", "")
-	}
+	soundOnceMigrated(t, store, "settings", "secrets", "open files", "version", "isolation", "durability", "memory", "encryption", "clock", "clocks", "grants", "tables", "layout", "connections", "binlog", "redis")
 
 	for name, c := range map[string]struct {
 		store       string
