@@ -38,11 +38,12 @@ events() {
 	first=$(printf "$module/%s\n" $slowest)
 	packages="$first"$'\n'"$(grep -vxF "$first" <<<"$packages")"
 	# -p and -parallel: what tests wait for, servers and windows, they wait for at once.
+	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 2))
 	# GOGC: memory is there, and 9 to 13 % of the processor time of the suite on stores in Go went to collection.
 	export GOGC=${GOGC:-400}
 	# -vet: make verify vets all, with more checks. -ldflags=-s: a binary without what debuggers read
 	# is linked in half the time, and traces of panics need none of it.
-	local test="go test -json -count=1 -vet=off -ldflags=-s -p 3 -parallel 4 -timeout ${TIMEOUT:-20m}"
+	local test="go test -json -count=1 -vet=off -ldflags=-s -p $at_once -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
 	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./graph/sdl ./internal/app ;;
 	race) $test -race -skip "$slow" $(grep -E "^$module/($concurrent)(/|\$)" <<<"$packages") ;;
