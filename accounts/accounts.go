@@ -158,7 +158,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	return a.session(id, kept.ChangedAt)
 }
 
-// mayReturn refuses users who are being deleted as if there were none. Those who have
+// mayReturn refuses users who are being deleted as if there were none. Users who have
 // deactivated their accounts sign in to come back.
 func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Usage is what the counted part of a load has used. What is unknown is negative.
+// Usage is what the counted part of a load has used. Unknown figures are negative.
 type Usage struct {
 	Measured   time.Duration // between the two readings
 	Gateway    float64       // CPU seconds of the gateway's process

@@ -207,7 +207,7 @@ func TestDoctorOnSQLite(t *testing.T) {
 	expect(t, found, doctor.Fail, "file", "not a database", "")
 }
 
-// What it reports in place of a start: wrong settings, several at once, each with its flag and variable.
+// Findings in place of a start: wrong settings, several at once, each with its flag and variable.
 func TestDoctorChecksSettings(t *testing.T) {
 	t.Parallel()
 	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--redundancy=stream", "--feed=push", "--only-trusted=on", "--token-ttl=0s")

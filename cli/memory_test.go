@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is kept for caches is a share of the memory, within bounds, if nothing is set; and Go's limit leaves room for what
+// Caches take a share of the memory, within bounds, if nothing is set; and Go's limit leaves room for what
 // it does not count, below what is promised.
 func TestFootprint(t *testing.T) {
 	const gib = 1 << 30

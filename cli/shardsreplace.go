@@ -78,7 +78,7 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 }
 
 // awaitApplied waits until nothing that was written on the server of a shard without buckets is still to be
-// applied. What is written there afterwards is not of this shard.
+// applied. Rows written there afterwards are not of this shard.
 func awaitApplied(ctx context.Context, store *sqlstore.Store, shard int) error {
 	ctx, cancel := context.WithTimeout(ctx, appliedWithin)
 	defer cancel()

@@ -20,8 +20,8 @@ type keeping struct {
 	noneMatch string
 }
 
-// keepingOf is how long the answer to a request may be kept: GETs of documents, by their ids or hashes, of
-// those who are not signed in. What they see is the same for all of them.
+// keepingOf is how long the answer to a request may be kept: GETs of documents, by their ids or hashes, without
+// a sign-in. The answer is the same for everybody who is not signed in.
 func keepingOf(r *http.Request, byID bool, op *graphql.OperationContext, response *graphql.Response) keeping {
 	if r.Method != http.MethodGet || !byID || len(response.Errors) > 0 || len(response.Extensions) > 0 {
 		return keeping{}

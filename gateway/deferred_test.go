@@ -127,7 +127,7 @@ func TestWholeAnswers(t *testing.T) {
 	c.expect(`{"id":"1","type":"next","payload":` + want + `}`)
 }
 
-// What is not deferred is one answer, also for those who take parts.
+// A query that defers nothing has one answer, also for clients that take parts.
 func TestNothingToDefer(t *testing.T) {
 	_, s := deferring(t, nil)
 	for query, want := range map[string]string{

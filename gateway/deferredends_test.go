@@ -146,7 +146,7 @@ func TestPartsThatAreTooLong(t *testing.T) {
 	}
 }
 
-// What a part is executed in comes from its request.
+// A part is executed in the context of its request.
 func TestPartsAreOfTheirRequest(t *testing.T) {
 	l, s := deferring(t, func(cfg *gateway.Config) {
 		cfg.PerPart = func(ctx context.Context) context.Context {

@@ -33,7 +33,7 @@ type known struct {
 	operation *ast.OperationDefinition
 	variables []variable
 
-	// What the executor sets in every operation.
+	// Set by the executor in every operation.
 	hidesSchema     bool
 	recover         graphql.RecoverFunc
 	aroundFields    graphql.FieldMiddleware

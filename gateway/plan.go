@@ -52,7 +52,7 @@ type plannedStatement struct {
 	Failed bool    `json:"failed,omitempty"`
 }
 
-// withPlan adds to an answer what was read for it. Whoever asks may.
+// withPlan adds to an answer what was read for it. A client that may not see that was refused before.
 func withPlan(ctx context.Context, response *graphql.Response) *graphql.Response {
 	reads := storage.ReadsOf(ctx)
 	if reads == nil || response == nil {

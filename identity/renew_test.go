@@ -99,7 +99,7 @@ func TestWhatIsNotRenewed(t *testing.T) {
 	}
 }
 
-// What a provider says of a sign-in of its own makes no session here.
+// A provider's token for a sign-in of its own makes no session here.
 func TestAProvidersTokenIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	v := provided(t, fileOf(t, providerJWKS(t)), Config{Secrets: secrets})

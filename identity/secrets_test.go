@@ -40,7 +40,7 @@ func TestTwoSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretFile is read again while the gateway runs. What cannot be read changes nothing.
+// TestSecretFile is read again while the gateway runs. A file that cannot be read changes nothing.
 func TestSecretFile(t *testing.T) {
 	t.Parallel()
 	next := []byte("the next secret of at least 32 bytes")

@@ -99,7 +99,7 @@ func (im *run) hideUsers(ctx context.Context, rows []userRow, results []storage.
 }
 
 // ends sees to the users whom edges name, and drops the edges of those whom there
-// cannot be. What is past may be of users who are no more.
+// cannot be. Past ones may be of users who are no more.
 func (im *run) ends(ctx context.Context, c *chunk) (totals Report, err error) {
 	in := im.inputs[c.begin.File]
 	switch {

@@ -110,7 +110,7 @@ func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.User
 	return fetch(r, r.l.setsOf(side), owners)
 }
 
-// Recommenders returns users as suggestions need them. Those whom the store does not keep so are not
+// Recommenders returns users as suggestions need them. Users whom the store does not keep so are not
 // Found: their profiles and lists are to be read.
 func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
 	kept := lookup[storage.UserID, storage.Recommender]{Keys: ids}

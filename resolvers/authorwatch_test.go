@@ -147,7 +147,7 @@ func TestAuthorsHear(t *testing.T) {
 	}
 }
 
-// What a gap has hidden is sent, oldest first and once, also while the store does not answer at first.
+// Events that a gap has hidden are sent, oldest first and once, also if the store does not answer at first.
 func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 	for _, deed := range deeds {
 		for _, kind := range []events.Kind{events.Gap, events.Corrected} {

@@ -42,7 +42,7 @@ func TestSetAnswersAndTotalsAreDeferred(t *testing.T) {
 	api.Ask(query, nil).Is(whole)
 }
 
-// What is deferred in a mutation is answered at once: nothing is written twice.
+// A mutation's deferred fragments are answered at once: nothing is written twice.
 func TestMutationsAreNotDeferred(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)
@@ -54,7 +54,7 @@ func TestMutationsAreNotDeferred(t *testing.T) {
 	}
 }
 
-// What a request has read is not read again for its parts.
+// The parts of an answer do not read again what their request has read.
 func TestPartsReadNothingTwice(t *testing.T) {
 	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
 	const fields = `handle followings(first: 3) { nodes { id } }`
@@ -66,7 +66,7 @@ func TestPartsReadNothingTwice(t *testing.T) {
 	}
 }
 
-// A server that does not answer costs the part that needs it. What is answered first and the other parts
+// A server that does not answer costs the part that needs it. The first answer and the other parts
 // come meanwhile.
 func TestASilentServerCostsTheDeferredPart(t *testing.T) {
 	const limit = time.Second

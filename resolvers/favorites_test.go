@@ -67,7 +67,7 @@ func TestFavorites(t *testing.T) {
 	})
 }
 
-// What cannot be is refused, and nothing is written then.
+// Impossible favorites are refused, and nothing is written.
 func TestBadFavorites(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		id := publish(t, v.api, v.a, "x", "1")

@@ -44,7 +44,7 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 	}
 }
 
-// Entities are answered in the order given. What cannot be read is an error at its index, and the others
+// Entities are answered in the order given. One that cannot be read is an error at its index, and the others
 // are answered.
 func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	store := memory.New()

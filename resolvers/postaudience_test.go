@@ -258,7 +258,7 @@ func idsAt(a apitest.Answer, path string) string {
 	return strings.Join(ids, " ")
 }
 
-// What a page leaves out is made up for, also where whole stretches are hidden. A stretch that is too
+// A page that leaves posts out takes later ones in their place, also where whole stretches are hidden. A stretch that is too
 // long ends the page: the next one goes on behind it.
 func TestPagesWithoutHiddenPosts(t *testing.T) {
 	store := memory.New()

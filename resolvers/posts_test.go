@@ -121,7 +121,7 @@ func same(t *testing.T, got, want []string) {
 	}
 }
 
-// What is at a bound is taken, what is beyond it is refused, and nothing is written then.
+// A post at a bound is taken. One beyond it is refused, and nothing is written.
 func TestBadPosts(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		a := v.api.As(v.a)

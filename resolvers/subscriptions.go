@@ -148,7 +148,7 @@ const maxSeen = 1000
 
 // inFlight is how much older than what a subscription has sent already the rows may be that
 // a gap hides: writers at several gateways commit in another order than that of their times.
-// Those that were sent are remembered, and not sent twice.
+// Events that were sent are remembered, and not sent twice.
 const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
 
 // noteSent notes the version of what has been sent. If there is too much of it, then what

@@ -13,7 +13,7 @@ import (
 )
 
 // A home feed is worked out for each page: the newest posts of those whom the viewer follows at
-// that moment. What is kept in memory says where posts are in time, nothing about who follows whom:
+// that moment. Memory holds where posts are in time, and nothing about who follows whom:
 // a follow, a block or a deleted post counts at once, and posts that memory has too many of are
 // noticed when they are read.
 //
@@ -234,7 +234,7 @@ func newerThan[T any](rows []T, until storage.Place, place func(T) storage.Place
 	return rows[:i]
 }
 
-// read reads posts. Those that are gone are left out.
+// read reads posts, and leaves out those that are gone.
 func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(storage.PostID)) ([]storage.Post, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -244,7 +244,7 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	}
 }
 
-// Pinned users come first, in their order. Those who do not exist are passed over, and a pinned user
+// Pinned users come first, in their order. Pinned users who do not exist are passed over, and one
 // is left out for the same reasons as any other.
 func TestThePinnedComeFirst(t *testing.T) {
 	store := memory.New()

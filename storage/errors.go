@@ -9,7 +9,7 @@ var (
 	// succeed later.
 	ErrUnavailable = errors.New("shard unavailable")
 
-	// ErrInDoubt: no answer to a commit came. What was written may be there, may not be, or may
+	// ErrInDoubt: no answer to a commit came. The rows may be there, may not be, or may
 	// appear soon. It comes with another error that says why.
 	ErrInDoubt = errors.New("commit in doubt")
 

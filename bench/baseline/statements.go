@@ -68,7 +68,7 @@ WHERE user_id IN (?)
 ORDER BY user_id`
 )
 
-// What two lists have in common.
+// The statements for what two lists have in common.
 type sharedText struct {
 	both        string // of two short lists: faster than any join of them
 	count, page string // of two long ones: how many, and the first of them

@@ -18,7 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// What the mixed load writes, one transaction each, in Kith's lock order and with Kith's
+// The writes of the mixed load, one transaction each, in Kith's lock order and with Kith's
 // counts, so that the tables are as Kith would leave them. What Kith writes for others to
 // follow (the relation_log of SQLite) and its marks and requests are left out.
 const (

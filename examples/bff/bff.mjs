@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import { createGatewayRuntime } from "@graphql-hive/gateway-runtime";
 import { ask, createSession } from "../session.mjs";
 
-// Who is signed in, by cookie. Browsers see neither tokens nor what they have written. With several instances, keep
+// The signed-in user, by cookie. Browsers see neither tokens nor what they have written. With several instances, keep
 // this where all of them find it.
 const sessions = new Map();
 

@@ -35,8 +35,8 @@ type Traces struct {
 	database attribute.KeyValue
 }
 
-// Open begins to send spans; it returns nil if they are off. It connects to nothing: a collector may come later. What cannot be
-// sent is dropped, from a queue of [QueuedSpans].
+// Open begins to send spans; it returns nil if they are off. It connects to nothing: a collector may come later. Spans wait
+// in a queue of [QueuedSpans]; those that cannot be sent are dropped.
 func Open(ctx context.Context, cfg Config) (*Traces, error) {
 	if cfg.Endpoint == "" {
 		return nil, nil

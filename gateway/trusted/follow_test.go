@@ -44,8 +44,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// A folder is followed: documents come and go. What cannot be read, or does not fit, changes nothing, and is
-// said once.
+// A folder is followed: documents come and go. A folder that cannot be read, or does not fit, changes nothing, and the
+// log says so once.
 func TestAFolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})

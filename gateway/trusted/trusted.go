@@ -116,7 +116,7 @@ func Load(ctx context.Context, source Source, schema *ast.Schema, limit limits.L
 	return d, d.read(ctx, stamp)
 }
 
-// read takes over what the source has. What has been parsed before is not parsed again.
+// read takes over what the source has. Documents that were parsed before are not parsed again.
 func (d *Documents) read(ctx context.Context, stamp string) error {
 	l := loader{content{stamp, map[string]string{}, map[string]*Document{}}, d.now.Load().texts, d.schema, d.limit}
 	if err := d.source.Each(ctx, l.take); err != nil {

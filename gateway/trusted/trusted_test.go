@@ -58,7 +58,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// What cannot be answered is known before the gateway starts, by the name of its file and document.
+// A document that cannot be answered is refused before the gateway starts, by the name of its file and its own.
 func TestManifestsThatAreRefused(t *testing.T) {
 	many, err := json.Marshal(map[string]string{"a": "{ hello }", strings.Repeat("i", trusted.MaxID+1): "{ hello }"})
 	if err != nil {

@@ -130,8 +130,8 @@ func (s *Split) All() []*ast.OperationDefinition {
 	return all
 }
 
-// Split splits a query; nil if nothing of it is deferred with these variables. What it returns is
-// shared by requests, and must not be changed.
+// Split splits a query; nil if nothing of it is deferred with these variables. Requests share
+// the result; it must not be changed.
 func (f *Fragments) Split(schema *ast.Schema, op *ast.OperationDefinition, vars map[string]any) *Split {
 	if f == nil || op.Operation != ast.Query {
 		return nil // the rest of a mutation would be executed twice

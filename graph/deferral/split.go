@@ -56,8 +56,8 @@ func kept(parts []*Part) []*Part {
 	})
 }
 
-// object is what is answered of an object within a part; nil: at once. What is deferred there
-// becomes parts.
+// object is what is answered of an object within a part; nil: at once. Fragments deferred there
+// become parts.
 func (s *splitter) object(at *place, c *collected, within *Part) ast.SelectionSet {
 	s.settle(c, nil)
 	for _, f := range c.later {

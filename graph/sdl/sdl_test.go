@@ -53,7 +53,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 	}
 }
 
-// What a field costs and how long its lists are is what operations are measured by.
+// Operations are measured by the declared costs of fields and lengths of lists.
 func TestCostsAreDeclared(t *testing.T) {
 	schema, text := published(t)
 	field := func(of, name string) string {

@@ -119,7 +119,7 @@ func TestAppFurther(t *testing.T) {
 // in is the site in a test below.
 func (s site) in(t *testing.T) site { return site{s.Gateway, s.browser.For(t)} }
 
-// each runs tests side by side. Those that wait for the gateway's number of subscriptions come before.
+// each runs tests side by side. Tests that wait for the gateway's number of subscriptions come before.
 func (s site) each(t *testing.T, tests map[string]func(*testing.T, site)) {
 	t.Helper()
 	for name, test := range tests {
@@ -252,7 +252,7 @@ func follows(t *testing.T, s site) {
 	if after := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`); after == before {
 		t.Errorf("%s followers before and after", after)
 	}
-	// What is read meanwhile may be of before, and must not show so.
+	// A list that is read meanwhile may be of before, and must not show so.
 	tab.Run("read a list", `document.querySelector(".tabs a[href$='/followers']").click()`)
 	tab.Run("let it go", `held.shift()()`)
 	tab.Until("it was read with the token of the follow", `window.consistent === true`)

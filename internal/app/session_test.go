@@ -25,7 +25,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 	b := a.Beside(s.browser, "/app/u/mateo_silva")
 	b.Until("the same person is signed in", `document.querySelector(".head-actions .follow")`)
 
-	// Whoever asks first is kept back, so that both want to at the same time.
+	// The tab that asks first is kept back, so that both want to at the same time.
 	const hold = `
 		const send = window.fetch;
 		window.asked = 0;

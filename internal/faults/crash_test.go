@@ -164,7 +164,7 @@ func (r *running) write(t *testing.T) (wait func()) {
 	return writers.Wait
 }
 
-// sendUntilDone sends an operation to one of the gateways that are there. What is not
+// sendUntilDone sends an operation to one of the gateways that are there. An operation that is not
 // answered is not sent again: nobody knows what became of it.
 func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, random *rand.Rand) {
 	for ctx.Err() == nil {
@@ -327,7 +327,7 @@ func (r *running) away(one result) bool {
 }
 
 // failuresAreCounted compares what is missing, by the process that reported it, with
-// what that process has counted as left to reconcile. Those that were killed have
+// what that process has counted as left to reconcile. Processes that were killed have
 // taken their counters with them.
 func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
 	t.Helper()

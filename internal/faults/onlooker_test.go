@@ -19,7 +19,7 @@ const (
 	probeTo        = 61
 )
 
-// mayBlock lets two onlookers block each other now and then. What they see of
+// mayBlock lets two onlookers block each other now and then. Their sight of
 // each other comes from both, so it is compared in the end only.
 func mayBlock(a, b int64) bool {
 	return a != b && a >= firstOnlooker && b >= firstOnlooker && (a+b)%5 == 0

@@ -32,8 +32,8 @@ const (
 
 // BenchmarkViral has 1,000 users a second follow either one account or each somebody else,
 // in turn, while 100 other pairs a second follow each other and 200 pages a second are read
-// through a gateway that has its caches on. What the account costs the others is what differs
-// between the two. Times are from when a request was due.
+// through a gateway that has its caches on. The difference between the two is what the account
+// costs the others. Times are from when a request was due.
 //
 //	go test ./internal/faults -run '^$' -bench Viral -benchtime 1x -duration 6s -timeout 30m
 func BenchmarkViral(b *testing.B) {

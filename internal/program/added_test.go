@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-// A store gets a second shard, on a server of its own. What is lost there is found by the mode that reads logs, which
+// A store gets a second shard, on a server of its own. Rows that are lost there are found by the mode that reads logs, which
 // knows only the first shard's address.
 func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 	t.Parallel()

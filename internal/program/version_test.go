@@ -35,7 +35,7 @@ func TestVersion(t *testing.T) {
 	})
 }
 
-// What the program and a gateway say of themselves is the same.
+// The program and a gateway say the same of themselves.
 func TestMetricsAndSchemaAreOfTheBuild(t *testing.T) {
 	t.Parallel()
 	gateway := kithtest.Start(t)

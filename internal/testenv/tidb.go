@@ -43,7 +43,7 @@ func tiDBEngine(bin string) *engine {
 // CommitInOneStep prepares the server for being killed; only TiDB needs that. The store that it brings
 // for tests forgets the locks of transactions when it ends, in order or not: it writes them to a
 // file that it never reads. The rows of a transaction that it commits in two steps, the first of them
-// and then the others, may then be there in part. What is in one region and one batch can be
+// and then the others, may then be there in part. Rows in one region and one batch can be
 // committed in one step. No other test asks for that: inserts of the same row at once may then fail
 // with error 8141, which they do not in two steps.
 func (m *MariaDBServer) CommitInOneStep(t testing.TB) {

@@ -183,7 +183,7 @@ func TestTooManyIntentsAreForEverybody(t *testing.T) {
 	eventually(t, "only what is under way is left", func() bool { return count(t, client) == 1 })
 }
 
-// TestRedisAway: a write does not wait for it. What is under way is noted when it is back.
+// TestRedisAway: a write does not wait for it. Writes under way are noted when it is back.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)

@@ -42,7 +42,7 @@ type chunk struct {
 }
 
 // A number is foreseen from the time: numbers that are made as ids are (accounts/ids) rise by
-// 2^24 every 10 ms. It takes 4 bytes then, instead of 8. What is further away is kept beside the log.
+// 2^24 every 10 ms. It takes 4 bytes then, instead of 8. A number that is further away is kept beside the log.
 const (
 	numbersTick = 10_000 // µs
 	numbersBits = 24

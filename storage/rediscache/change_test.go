@@ -315,7 +315,7 @@ func TestAProfileAtHandIsTaken(t *testing.T) {
 	}
 }
 
-// What was removed because it had changed leaves its version: a store that lags behind brings nothing back.
+// A post that was removed because it had changed leaves its version: a store that lags behind does not bring it back.
 func TestARemovedPostIsNotReplacedByAnOlderOne(t *testing.T) {
 	t.Parallel()
 	s, old := newSource(t, 1), newSource(t, 1)

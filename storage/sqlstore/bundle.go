@@ -16,7 +16,7 @@ import (
 //   - users, or counts, and edges (bundleedges.go). Edges of both sides alone stay two
 //     statements, which run side by side.
 
-// bundleKeys bounds a bundle. What is larger is better read side by side.
+// bundleKeys bounds a bundle. More keys are better read side by side.
 const bundleKeys = 128
 
 // AtHand implements [storage.Bundler]: the store keeps nothing.

@@ -66,7 +66,7 @@ WHERE to_user_id = ? AND from_user_id IN (?)`,
 	},
 }
 
-// What a row is of: users, counts, or edges of a side, which is added.
+// Kinds of rows: users, counts, or edges of a side, which is added.
 const (
 	rowOfUser = iota
 	rowOfCounts

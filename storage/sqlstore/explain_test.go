@@ -417,7 +417,7 @@ func planMariaDB(st Statement, row map[string]string) (plan, bool) {
 	}, true
 }
 
-// planTiDB reads an operator. Those that read have an access object, such as
+// planTiDB reads an operator. Operators that read have an access object, such as
 // "table:f, index:idx_follower_list(to_user_id, …)"; that of rows which an index has found is the
 // index's. A sort of a few rows in memory looks like one of many, so sorts are not looked at.
 func planTiDB(st Statement, row map[string]string) (plan, bool) {

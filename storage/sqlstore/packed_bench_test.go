@@ -12,7 +12,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// What a packed list of a million followers costs and saves, on MariaDB over TCP and on SQLite.
+// The cost and the savings of a packed list of a million followers, on MariaDB over TCP and on SQLite.
 // "log" is what MariaDB has written to its redo log.
 //
 //	go test ./storage/sqlstore -run '^$' -bench 'Packed$' -benchmem -timeout 30m

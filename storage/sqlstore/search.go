@@ -22,7 +22,7 @@ const behindHandles = "{"
 
 // SearchHandles implements [storage.HandleSearcher].
 func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	// What cannot be a handle begins none and has none behind it. It must not reach the
+	// A text that cannot be a handle begins none and has none behind it. It must not reach the
 	// server either: compared with characters outside of ASCII, the column has no index.
 	if prefix != "" && !storage.ValidHandle(prefix) || after != "" && !storage.ValidHandle(after) {
 		return nil, ctx.Err()

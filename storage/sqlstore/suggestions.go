@@ -37,8 +37,8 @@ DELETE FROM suggestion_dismissals
 WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)`
 
 	// Served by idx_popular and the primary keys. idx_popular has the users in order of the classes of their counts of followers; the
-	// counts themselves come by the primary key. 100 is the class of no follower. What is
-	// sorted is the sample, never more. LEFT JOIN keeps the order of the look-ups. The hint is for
+	// counts themselves come by the primary key. 100 is the class of no follower. Only the
+	// sample is sorted. LEFT JOIN keeps the order of the look-ups. The hint is for
 	// TiDB, which would read all counts and hash them; the others pass it over.
 	sqlPopular = `
 SELECT /*+ INL_JOIN(counts) */ counts.user_id, counts.follower_count

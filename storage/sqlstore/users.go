@@ -44,7 +44,7 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 	})
 }
 
-// UserIDs implements [storage.UserReader]. What cannot be a handle does not reach the
+// UserIDs implements [storage.UserReader]. A text that cannot be a handle does not reach the
 // server: compared with characters outside of ASCII, the column has no index, or the
 // statement fails for the mix of collations.
 func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {

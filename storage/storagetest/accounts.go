@@ -223,7 +223,7 @@ func (s accounts) APasswordIsReplaced(t *testing.T) {
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
 }
 
-// Whoever has seen another password in the meantime replaces nothing.
+// A writer that has seen another password than the present one replaces nothing.
 func (s accounts) OnlyTheOldPasswordIsReplaced(t *testing.T) {
 	user := person(s.id())
 	s.register(t, user)

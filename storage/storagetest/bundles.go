@@ -125,7 +125,7 @@ func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int
 	}
 }
 
-// wantSame compares the answers to a kind with those of its method. What a store need not have
+// wantSame compares the answers to a kind with those of its method. Optional values
 // (see [kind.isOptional]) may be missing.
 func wantSame(t *testing.T, got, want kind) {
 	t.Helper()

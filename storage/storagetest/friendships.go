@@ -55,7 +55,7 @@ func (s friendships) ItDoesSoOnce(t *testing.T) {
 	}
 }
 
-// What its owner has done since is newer than an event that comes late.
+// An event that comes late undoes nothing that its owner has done since.
 func (s friendships) LateEventsUndoNothing(t *testing.T) {
 	for _, c := range []struct {
 		event storage.EdgeType

@@ -117,8 +117,8 @@ func typesOf(side storage.Side) []storage.EdgeType {
 	return []storage.EdgeType{storage.None, storage.Pending, storage.Declined}
 }
 
-// edge is an edge as its owner on a side sees it. What is a block among follows stands
-// for a declined request among requests, see typesOf.
+// edge is an edge as its owner on a side sees it. The type of a block among follows is that
+// of a declined request among requests, see typesOf.
 func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, time storage.Micros) storage.Edge {
 	pair := side.Pair(owner, peer)
 	if kind == storage.Blocking {

@@ -92,7 +92,7 @@ func (s inverse) RefusedOnesAreNotWritten(t *testing.T) {
 	}
 }
 
-// What has come there another way is counted from what it was.
+// A row that came there another way is counted from its earlier state.
 func (s inverse) AnOlderRowIsReplaced(t *testing.T) {
 	for _, old := range allTypes {
 		from, to := s.neighbours(t, 1)

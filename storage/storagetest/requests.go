@@ -276,7 +276,7 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 	}
 }
 
-// What was written with a request is there while it is pending.
+// The message of a request is there while it is pending.
 func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 	long := strings.Repeat("😀", storage.MaxMessageLength)
 	for _, end := range []func(storage.Pair){

@@ -21,8 +21,8 @@ type post struct {
 	rows []storage.Row
 }
 
-// send takes rows up. Those whose other side was written already are sent all the same,
-// now and then.
+// send takes rows up. Now and then it sends a row, too, whose other side was written
+// already.
 func (p *post) send(random *rand.Rand, rows []storage.Written) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -131,7 +131,7 @@ func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) 
 	return true
 }
 
-// settle delivers until nothing is left. What is reported again must come to an end.
+// settle delivers until nothing is left. Reports that come again must come to an end.
 func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
 	t.Helper()
 	for range 1000 {

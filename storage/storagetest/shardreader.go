@@ -165,7 +165,7 @@ func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
 	}
 }
 
-// What is written behind the first page is not seen, and its writers do not wait for the reader.
+// The reader does not see rows that are written behind its first page, and their writers do not wait for it.
 func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 	users := s.newUsers(t, 3)
 	slices.SortFunc(users, func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) })

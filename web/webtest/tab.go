@@ -29,8 +29,8 @@ func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
 	return start(t, baseURL, most)
 }
 
-// A Tab is a page that somebody new has opened: no tab knows what another has stored. What its console complains of, and
-// requests to other origins, fail the test in the end.
+// A Tab is a page that somebody new has opened: no tab knows what another has stored. Errors in its console and
+// requests to other origins fail the test in the end.
 type Tab struct{ visit }
 
 // Tab opens a path.

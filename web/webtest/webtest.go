@@ -70,8 +70,8 @@ func open(t testing.TB, baseURL, query string) (v visit, rec *recorder, end func
 	}
 }
 
-// start starts a browser with an empty profile, for some time at most. What the browser asks for itself (updates, the
-// time, its maker's accounts) belongs to its default context: it is not recorded, and finds no host.
+// start starts a browser with an empty profile, for some time at most. The browser's own requests (updates, the
+// time, its maker's accounts) belong to its default context: they are not recorded, and find no host.
 func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 	t.Helper()
 	base, err := url.Parse(baseURL)

@@ -93,7 +93,7 @@ func parseLocation(location string) (*Dialect, []string, error) {
 	return d, addresses, nil
 }
 
-// connect opens databases as the shards from an ordinal on. What it returns is to be closed.
+// connect opens databases as the shards from an ordinal on. The caller closes them.
 func (d *DB) connect(ctx context.Context, first int, addresses []string) ([]*Shard, error) {
 	open := openSQLite
 	if d.Dialect != sqliteDialect {

@@ -59,8 +59,8 @@ FROM kith_buckets
 WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
 )
 
-// step changes the claims of a shard: all of them are given, and those that are to be are returned. What is
-// also to be written is in the same transaction.
+// step changes the claims of a shard: all of them are given, and those that are to be are returned. Whatever else is
+// written for it is in the same transaction.
 // It waits for the transactions under way on the shard, which hold its epoch, but not for long, as
 // those that begin meanwhile wait behind it.
 func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error), also ...func(*db.Tx) error) error {

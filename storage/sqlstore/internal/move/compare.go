@@ -10,8 +10,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// compare sees that both sides have the same rows. Those that differ because they have just been
-// written are noted; any other is repaired, and counted.
+// compare sees that both sides have the same rows. A row that differs because it has just been
+// written is noted; any other is repaired, and counted.
 func (m *Mover) compare(ctx context.Context) error {
 	for _, t := range tables {
 		m.phase.Table = t.name
@@ -79,8 +79,8 @@ func compareKeys(a, b row) int {
 	return 0
 }
 
-// settle compares the rows of a window. Those that differ are read again once what is noted has been
-// copied. What differs even then has been written since, and is noted, or a note is missing.
+// settle compares the rows of a window. Rows that differ are read again once what is noted has been
+// copied. A row that differs even then has been written since, and is noted, or its note is missing.
 func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	differ := difference(t, rows, copied)
 	m.report.Compared += int64(len(rows) - len(differ))

@@ -200,8 +200,8 @@ DELETE FROM kith_moved_rows
 WHERE position IN (?)`
 )
 
-// copyNoted copies what has been noted, the oldest part; all of it, if the buckets are closed. What is
-// noted while it reads a row is copied later. It reports whether that was all.
+// copyNoted copies what has been noted, the oldest part; all of it, if the buckets are closed. A row that is
+// noted while it is read is copied again later. It reports whether that was all.
 func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error) {
 	for {
 		var positions []any

@@ -306,7 +306,7 @@ func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.Use
 		if state.flags&own != keptFlag(p.side) || state.unkept != 0 || state.began != p.began {
 			return errLostList
 		}
-		// What lies there was left by somebody before.
+		// Chunks that lie there were left by an earlier packer.
 		if _, err := tx.Exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
 			return err
 		}

@@ -100,8 +100,8 @@ func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
 }
 
 // Unpack gives up the packed lists of a side, of owners whose counts are locked: their
-// rows were found to be other than Kith has written them. What lies in the tables beside
-// is removed when the list is packed again.
+// rows were found to be other than Kith has written them. Their chunks
+// are removed when the list is packed again.
 func (f *Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) error {
 	flags := keptFlag(side) | wholeFlag(side)
 	args := []any{allFlags &^ flags}

@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// What a row of a statement that reads a packed list is of. Each statement is one, so that
+// Kinds of rows of a statement that reads a packed list. It is one statement, so that
 // all of it is of one moment, and has the columns part, a, b, c and data.
 const (
 	ofCounts = iota // version, the count, whether the list can be read packed
