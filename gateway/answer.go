@@ -63,7 +63,7 @@ type answer struct {
 	frame    int  // how many bytes of a long answer are written at a time
 	keeping  keeping
 
-	// Of a request that is slowed down if it is refused once too often.
+	// For requests that are slowed down if they are refused once too often.
 	streams *streams // nil: it is not
 	ctx     context.Context
 }

@@ -67,7 +67,7 @@ func (v *Verifier) mapped(ctx context.Context, id storage.Identity) (storage.Use
 }
 
 // passwordOf reads which change of the password, or signing out, ends a token: any after the time that
-// it names. Of a token without one, made by a provider or another program, its own time is taken. One
+// it names. For a token without one, made by a provider or another program, its own time counts. A token
 // without either does not end by it.
 func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
 	if claim, given := claims[claimPassword]; given && s.secrets != nil { // a provider may mean something else by it

@@ -92,7 +92,7 @@ func (r *splitter) readIdentities(c *chunk) error {
 	return readRows(r, c, &c.identities, graphfile.ParseIdentity, func(l storage.LinkedIdentity) storage.Identity { return l.Identity })
 }
 
-// readRows reads the records of one chunk. Of a key it keeps the first.
+// readRows reads the records of one chunk. If a key comes twice, it keeps the first.
 func readRows[T any, K comparable](r *splitter, c *chunk, into *[]recordRow[T], parse func([]string) (T, error), key func(T) K) error {
 	here := make(map[K]bool)
 	return r.readRecords(c, func(record []string, line int64) error {

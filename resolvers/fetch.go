@@ -272,7 +272,7 @@ var sides = [...]storage.Side{storage.Forward, storage.Inverse}
 
 // seenFrom turns pairs for a side so that both halves of a relationship are read
 // on the shard of its first user: from → to is in its `following`, to → from in
-// its `follower`. Of a user with itself there is nothing to read.
+// its `follower`. A user's relation to itself has nothing to read.
 func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 	turned := make([]storage.Pair, 0, len(pairs))
 	for _, p := range pairs {

@@ -81,8 +81,8 @@ func filterError(err error) error {
 	return apierr.BadInput("%s", err)
 }
 
-// filterOf turns a filter into the words of the rules. That it has exactly one field, and no null, is
-// checked once more: gqlparser does so for what is written in the query (`@oneOf`), not for variables.
+// filterOf turns a filter into the words of the rules. It checks once more that
+// the filter has exactly one field, and no null: gqlparser checks literals (`@oneOf`), not variables.
 func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	var f social.Filter
 	if level > social.MaxFilterLevels {

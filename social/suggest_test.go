@@ -312,7 +312,7 @@ func TestCandidatesAreReadForThePage(t *testing.T) {
 	if err != nil || len(s.Suggestions) != 19 || s.Suggestions[0].ID != 110 || !s.More {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	// Of the best 20, 10 drop out. So do 10 of the best 80, of which 10 more are read in their place.
+	// Ten of the best 20 drop out. So do 10 of the best 80, of which 10 more are read in their place.
 	if want := []int{20, 20, 10}; !slices.Equal(reader.keys, want) {
 		t.Errorf("%v users were read at a time, want %v", reader.keys, want)
 	}

@@ -52,7 +52,7 @@ type FavoriteChanger interface {
 	// Whether there is such a post is not checked: callers have read it.
 	//
 	// [ErrForbidden] for a new favorite if one of the user and the author blocks the other.
-	// [ErrUserUnknown] unless there is such a user, who is not being deleted. Of the options, Inverse
-	// counts.
+	// [ErrUserUnknown] unless there is such a user, who is not being deleted. Inverse is the only
+	// option that counts.
 	ChangeFavorite(ctx context.Context, user UserID, change FavoriteChange, o ChangeOptions) (Changed, error)
 }

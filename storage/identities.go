@@ -74,6 +74,6 @@ type IdentityStore interface {
 
 	// RestoreIdentities links valid identities as they were elsewhere, for imports. Without an Err, each is
 	// Found, and the Value reports whether it was written. [ErrIdentityTaken] is the Err of those that
-	// stand for another user. How many a user has is not asked. Doing it again is harmless.
+	// stand for another user. The bound on identities of a user is not checked. Doing it again is harmless.
 	RestoreIdentities(ctx context.Context, identities []LinkedIdentity) []Result[bool]
 }

@@ -81,8 +81,8 @@ func (p *place) markerField() *ast.Field {
 // Found is which objects an answer, or several, have.
 type Found map[string]bool
 
-// Read takes the markers out of the data of an answer, which it changes, and notes them. Of what answers a
-// part, it returns the object alone; nil if there is none. The data is an object, or null.
+// Read takes the markers out of the data of an answer, which it changes, and notes them. From the answer to a
+// part it returns the object alone; nil if there is none. The data is an object, or null.
 func (f Found) Read(of *Operation, data []byte) []byte {
 	out, at := data[:0], -1
 	for {

@@ -117,8 +117,8 @@ type planKey struct{}
 // mostKept is how many fields a plan may have that is kept with its document.
 const mostKept = 500
 
-// Of is the plan of the query that is being executed. Of a mutation or subscription it has the
-// running field alone: each has a request of its own.
+// Of is the plan of the query that is being executed. For a mutation or subscription it has
+// only the running field: each has a request of its own.
 func Of(ctx context.Context) *Plan {
 	op := graphql.GetOperationContext(ctx)
 	sel := op.Operation.SelectionSet

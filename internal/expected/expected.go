@@ -1,6 +1,6 @@
 // Package expected compares a gateway's answers about a follow graph with answers that
 // were computed apart: how two users stand towards each other, what they have in common,
-// who is suggested. Of a generated graph they are computed here, with plain sets. Those of
+// who is suggested. For a generated graph they are computed here, with plain sets. Those of
 // a real one lie beside its data set; two unrelated programs have computed them.
 //
 //	answers := expected.Of(t, graph)

@@ -22,7 +22,7 @@ var (
 	Large = Shape{Users: 80_000, Least: 3, Seed: 1}
 )
 
-// Of a hundred draws of whom to follow.
+// Shares of a hundred draws of whom to follow.
 const (
 	ofTriads     = 35 // somebody whom one of the followings follows
 	reciprocated = 18 // are followed back: reciprocity is about 2 × 0.18 / 1.18

@@ -24,7 +24,7 @@ func ExampleSelect() {
 	// [12]
 }
 
-// Whom to follow: those whom most of one's followings follow.
+// Suggestions are the users whom most of one's followings follow.
 func ExampleTopK_Best() {
 	dir := idset.NewDirectory()
 	best, excluded := idset.TopK{

@@ -13,8 +13,8 @@ type lease struct {
 	until storage.Micros
 }
 
-// Lease implements [storage.Leaser]. Of the slots that are free or have expired the
-// lowest is taken.
+// Lease implements [storage.Leaser]. It takes the lowest of the slots that
+// are free or have expired.
 func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

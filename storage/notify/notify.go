@@ -32,7 +32,7 @@ type Write struct {
 	// Commented are comments that can be read.
 	Commented []storage.CommentID
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
-	// Of a user whose profile was written, the row is there as well, if the store returned it.
+	// For a user whose profile was written they hold the row as well, if the store returned it.
 	Counts map[storage.UserID]storage.UserChange
 
 	profile *storage.User // that one transaction has left

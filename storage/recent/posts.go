@@ -224,7 +224,7 @@ func (p *Posts) trim() {
 	}
 }
 
-// drop drops the oldest chunk. Of posts that came late, some that are not newer than the floor may
+// drop drops the oldest chunk. Some posts that came late and are not newer than the floor may
 // stay in other chunks: nobody looks at them.
 func (p *Posts) drop() {
 	first, c := p.log.first, p.log.chunks[0]

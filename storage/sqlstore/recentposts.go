@@ -17,7 +17,7 @@ FROM post /*! FORCE INDEX (idx_post_latest) */
 WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR post_id < ?)
 ORDER BY created_at DESC, post_id DESC LIMIT ?`
 
-// Of each author one entry is read, however many posts there are. With a list of authors and GROUP BY, MariaDB reads all
+// One entry of each author is read, however many posts there are. With a list of authors and GROUP BY, MariaDB reads all
 // entries of each if most authors have a few posts: of one with 100,000 in 20 ms, in place of 0.05 ms.
 // Served by idx_post_list.
 const sqlLastPost = `

@@ -102,7 +102,7 @@ func (s accounts) OneIDIsRegisteredOnce(t *testing.T) {
 	}
 }
 
-// Of the crash nothing but the claim is left.
+// The crash leaves nothing but the claim.
 func (s accounts) AnOldClaimWithoutAUserIsTakenOver(t *testing.T) {
 	user, gone := person(s.id()), s.id()
 	s.claim(t, user.Handle, gone, user.CreatedAt-storage.ClaimTTL-1)

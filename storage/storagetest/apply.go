@@ -125,8 +125,8 @@ func (s apply) ApplyingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// Of a pair that occurs more than once only the last Row is checked: whether an
-// earlier one reports what was there in between is left open.
+// If a pair occurs more than once, only the last Row is checked: an earlier one may or may
+// not report the state in between.
 func (s apply) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		owner, peer, other := s.id(), s.id(), s.id()

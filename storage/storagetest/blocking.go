@@ -55,8 +55,8 @@ func (s blocking) OnlyWhoIsInABlockIsRefused(t *testing.T) {
 	}
 }
 
-// Whether the limit is reached or not: a block is reported, not the limit, and what is
-// there already is no matter of either.
+// A block is reported before the limit, whether that is reached or not; neither matters to an edge
+// that is there already.
 func (s blocking) ABlockIsReportedBeforeTheLimit(t *testing.T) {
 	me, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	s.change(t, me, change(to[0], storage.Following, 1), block(to[1], 1))

@@ -163,7 +163,7 @@ func (s lists) TheTombstonesOfAnErasedOwnerAreThere(t *testing.T) {
 	})
 }
 
-// Of a version there is one list, whatever is written meanwhile, and it is as long as the
+// A version has one list, whatever is written meanwhile, and it is as long as the
 // counts say.
 func (s lists) AllIsOfOneMoment(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {

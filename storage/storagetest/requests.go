@@ -268,7 +268,7 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 		other := s.id()
 		s.change(t, request.From, change(other, storage.Following, 3))
 		s.wantRefused(t, request, act, 4, one, storage.ErrLimitReached)
-		// Whom one follows already is no more.
+		// A user whom one follows already can no longer be asked.
 		s.change(t, request.From, change(other, storage.None, 5), change(request.To, storage.Following, 6))
 		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(7)}, one)
 		wantIs(t, err, nil)

@@ -107,7 +107,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 	wantEqual(t, "name", old.User.Name, name)
 }
 
-// Of a version there is one profile, whatever is written meanwhile.
+// A version has one profile, whatever is written meanwhile.
 func (s profiles) AllIsOfOneMoment(t *testing.T) {
 	user, peer := s.newUsers(t, 1)[0].ID, s.id()
 	is := s.profileOf(t, user)
