@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -231,6 +232,7 @@ func TestRelationsSurviveKillsForLong(t *testing.T) {
 
 func relationsSurviveKills(t *testing.T, length time.Duration) {
 	const people = 40
+	const leastWrites = 4000 // so that all tables get rows on a busy machine, too, where they take longer
 	w := newWorld(t)
 	var ids []storage.UserID
 	for id := storage.UserID(1); id <= people; id++ {
@@ -247,9 +249,11 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	}
 	end := time.Now().Add(length)
 	var writers sync.WaitGroup
+	var writes atomic.Int64
+	goesOn := func() bool { return time.Now().Before(end) || writes.Load() < leastWrites }
 	for range 4 {
 		writers.Go(func() {
-			for time.Now().Before(end) {
+			for ; goesOn(); writes.Add(1) {
 				from, to := ids[rand.IntN(people)], ids[rand.IntN(people)]
 				if from == to {
 					continue
@@ -271,7 +275,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 		})
 	}
 	kills := 0
-	for ; time.Now().Before(end); kills++ {
+	for ; goesOn(); kills++ {
 		p := w.launch(t)
 		time.Sleep(rand.N(1200 * time.Millisecond))
 		p.kill()
@@ -285,7 +289,7 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 			t.Errorf("%d rows of %s: %v", len(rows), side, err)
 		}
 	}
-	t.Logf("%d kills", kills)
+	t.Logf("%d kills, %d writes", kills, writes.Load())
 }
 
 // Deliberate deletions do not stop replication: those of erased users, and of tombstones. The
