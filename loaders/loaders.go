@@ -34,7 +34,7 @@ type memory struct {
 
 	edges      [len(storage.AllSides)]lazy[storage.Pair, storage.Edge]
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
-	rows       [4]lazy[storage.RowsQuery, []storage.Edge]
+	rows       lazy[storage.RowsQuery, []storage.Edge]
 	neighbours [4]lazy[storage.UserID, []storage.UserID]
 	packed     [4]lazy[storage.UserID, []storage.UserID]
 	sets       [2]lazy[storage.UserID, storage.Set]
@@ -98,10 +98,8 @@ func (l *memory) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.E
 	})
 }
 
-func (l *memory) rowsOf(side storage.Side) *Loader[storage.RowsQuery, []storage.Edge] {
-	return l.rows[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.RowsQuery, []storage.Edge] {
-		return &b.Rows[side]
-	})
+func (l *memory) rowsOf() *Loader[storage.RowsQuery, []storage.Edge] {
+	return l.rows.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.RowsQuery, []storage.Edge] { return &b.Rows })
 }
 
 func (l *memory) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {

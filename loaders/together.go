@@ -142,8 +142,8 @@ func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.Pa
 }
 
 // AllRows implements [storage.EdgeReader].
-func (r Reader) AllRows(_ context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return fetch(r, r.l.rowsOf(side), queries)
+func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return fetch(r, r.l.rowsOf(), queries)
 }
 
 // Neighbours implements [storage.EdgeReader].

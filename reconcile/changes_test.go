@@ -211,7 +211,7 @@ func (w *watched) differences(t testing.TB) []reconcile.Finding {
 		}
 	}
 	for from := storage.UserID(1); from <= 50; from++ {
-		r := w.AllRows(t.Context(), storage.Favorites, []storage.RowsQuery{{Owner: from, Limit: 1e6}})[0]
+		r := w.AllRows(t.Context(), []storage.RowsQuery{{Side: storage.Favorites, Owner: from, Limit: 1e6}})[0]
 		if r.Err != nil {
 			t.Fatal(r.Err)
 		}

@@ -243,8 +243,8 @@ func (c readable) Pages(ctx context.Context, side storage.Side, queries []storag
 	return c.memory().Pages(ctx, side, queries)
 }
 
-func (c readable) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return c.memory().AllRows(ctx, side, queries)
+func (c readable) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return c.memory().AllRows(ctx, queries)
 }
 
 func (c readable) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {

@@ -104,7 +104,7 @@ func TestDeletedAccounts(t *testing.T) {
 func (v *village) gone(t *testing.T, user storage.UserID) {
 	t.Helper()
 	for _, side := range storage.Sides {
-		rows := v.store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: user, Limit: 10}})[0]
+		rows := v.store.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: user, Limit: 10}})[0]
 		if rows.Err != nil || len(rows.Value) > 0 {
 			t.Errorf("%s has %+v", side, rows)
 		}

@@ -21,13 +21,9 @@ const eraseStep = 500
 // skipped, and the error says so.
 func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	for {
-		found := false
-		for _, side := range storage.AllSides {
-			some, err := t.endSide(ctx, side, user)
-			if err != nil {
-				return fmt.Errorf("end the %s rows of user %s: %w", side, user, err)
-			}
-			found = found || some
+		found, err := t.endOnce(ctx, user)
+		if err != nil {
+			return fmt.Errorf("end the rows of user %s: %w", user, err)
 		}
 		if !found {
 			return nil
@@ -35,83 +31,69 @@ func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	}
 }
 
-// endSide ends the rows of one table that a user owns.
-func (t *Relations) endSide(ctx context.Context, side storage.Side, user storage.UserID) (found bool, err error) {
-	var failed error
-	for q := (storage.RowsQuery{Owner: user, Limit: eraseStep}); ; {
-		r := t.Store.AllRows(ctx, side, []storage.RowsQuery{q})[0]
-		if r.Err != nil {
-			return found, r.Err
+// endOnce goes once through the rows that a user owns, of all tables.
+func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found bool, failed error) {
+	queries := make([]storage.RowsQuery, len(storage.AllSides))
+	for i, side := range storage.AllSides {
+		queries[i] = storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep}
+	}
+	for len(queries) > 0 {
+		rows, further, err := t.nextRows(ctx, queries)
+		if err != nil {
+			return found, err
 		}
-		rows := r.Value
 		if len(rows) == 0 {
-			return found, failed
+			break
 		}
 		found = true
-		last := rows[len(rows)-1].Pair()
-		q.After, q.Post = side.Peer(last), last.Post
-		if err := t.end(ctx, side, rows); err != nil {
+		if err := t.end(ctx, user, rows); err != nil {
 			failed = err
 		}
 		if ctx.Err() != nil {
 			return found, ctx.Err()
 		}
-		if len(rows) < q.Limit {
-			return found, failed
-		}
+		queries = further
 	}
+	return found, failed
 }
 
-// end makes tombstones of rows as they are on one side. The errors of single rows do
-// not keep the others.
-func (t *Relations) end(ctx context.Context, side storage.Side, rows []storage.Edge) (failed error) {
+// nextRows lists rows of a user for one step, and what to ask for the next one.
+func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (rows []storage.Row, further []storage.RowsQuery, err error) {
+	for i, r := range t.Store.AllRows(ctx, queries) {
+		q := queries[i]
+		if r.Err != nil {
+			return nil, nil, r.Err
+		}
+		list := r.Value[:min(len(r.Value), eraseStep-len(rows))]
+		for _, e := range list {
+			rows = append(rows, storage.Row{Side: q.Side, Edge: e})
+		}
+		if len(list) > 0 {
+			last := list[len(list)-1].Pair()
+			q.After, q.Post = q.Side.Peer(last), last.Post
+		}
+		if len(list) < len(r.Value) || len(r.Value) == q.Limit {
+			further = append(further, q)
+		}
+	}
+	return rows, further, nil
+}
+
+// end makes tombstones of rows, on both sides. The errors of single rows do not keep the others.
+func (t *Relations) end(ctx context.Context, user storage.UserID, rows []storage.Row) (failed error) {
 	ctx, end := notify.Whole(ctx)
 	defer func() { end(failed == nil) }()
-	at := t.at()
-	ends := make([]storage.Edge, len(rows))
-	for i, row := range rows {
-		ends[i] = row.Pair().Edge(storage.None, max(at, row.UpdateTime+1))
-	}
-	truth := side.Truth()
-	replica := map[storage.Edge]bool{} // tombstones that are there already
-	if side == truth {
-		ends, failed = t.overwrite(ctx, truth.Replica(), ends)
-		for _, e := range ends {
-			replica[e] = true
+	var written []storage.Written
+	for i, r := range t.Store.EndEdges(ctx, user, rows, t.at()) {
+		if r.Err != nil {
+			failed = r.Err
 		}
-	}
-	ends, err := t.overwrite(ctx, truth, ends)
-	if err != nil {
-		failed = err
-	}
-	written := make([]storage.Written, len(ends))
-	for i, e := range ends {
-		written[i] = storage.Written{Row: storage.Row{Side: truth, Edge: e}, Inverse: replica[e]}
+		if r.Found {
+			written = append(written, storage.Written{Row: storage.Row{Side: rows[i].Side.Truth(), Edge: r.Value}, Inverse: true})
+		}
 	}
 	if _, stale := t.settle(ctx, written); stale && failed == nil {
-		failed = fmt.Errorf("%w: not all tombstones are on their other side", storage.ErrUnavailable)
+		failed = fmt.Errorf("%w: not all tombstones have been handed on", storage.ErrUnavailable)
 	}
 	return failed
-}
-
-// overwrite applies tombstones to a side, over rows of any age: one that meets a newer
-// row gets a newer time. It returns those that are there now.
-func (t *Relations) overwrite(ctx context.Context, side storage.Side, ends []storage.Edge) (there []storage.Edge, failed error) {
-	for len(ends) > 0 {
-		var again []storage.Edge
-		for i, r := range t.Store.Apply(ctx, side, ends, storage.IfNewer) {
-			switch row := r.Value.Row; {
-			case r.Err != nil:
-				failed = r.Err
-			case row.Type == storage.None:
-				there = append(there, row)
-			default:
-				newer := ends[i]
-				newer.UpdateTime = row.UpdateTime + 1
-				again = append(again, newer)
-			}
-		}
-		ends = again
-	}
-	return there, failed
 }

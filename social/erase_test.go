@@ -58,7 +58,7 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 		}
 		for _, side := range storage.AllSides {
 			for _, user := range w.users {
-				rows := store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: user, Limit: 10}})[0]
+				rows := store.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: user, Limit: 10}})[0]
 				if rows.Err != nil {
 					t.Fatal(rows.Err)
 				}

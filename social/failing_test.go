@@ -67,11 +67,11 @@ func (f *failing) Pages(ctx context.Context, side storage.Side, queries []storag
 	return f.Reader.Pages(ctx, side, queries)
 }
 
-func (f *failing) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (f *failing) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	if f.fails(len(queries)) {
 		return failed[[]storage.Edge](len(queries))
 	}
-	return f.Reader.AllRows(ctx, side, queries)
+	return f.Reader.AllRows(ctx, queries)
 }
 
 func (f *failing) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {

@@ -40,6 +40,7 @@ type RelationStore interface {
 	storage.EdgeReader
 	storage.EdgeWriter
 	storage.EdgeChanger
+	storage.EdgeEnder
 	storage.RequestChanger
 	storage.MarkWriter
 	storage.FavoriteChanger

@@ -97,6 +97,26 @@ func (s torn) Apply(ctx context.Context, side storage.Side, edges []storage.Edge
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
+// EndEdges writes each row apart, that of the other end first.
+func (s torn) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	results := make([]storage.Result[storage.Edge], len(rows))
+	for i, row := range rows {
+		end := row.Edge.Pair().Edge(storage.None, max(at, row.Edge.UpdateTime+1))
+		if there := s.Store.Edges(ctx, row.Side.Other(), []storage.Pair{end.Pair()})[0]; there.Found {
+			end.UpdateTime = max(end.UpdateTime, there.Value.UpdateTime+1)
+		}
+		for _, side := range []storage.Side{row.Side.Other(), row.Side} {
+			r := s.Apply(ctx, side, []storage.Edge{end}, storage.IfNewer)[0]
+			results[i].Err, results[i].Found = r.Err, r.Err == nil && r.Value.Row.Type == storage.None
+			if r.Err != nil {
+				break
+			}
+			results[i].Value = end
+		}
+	}
+	return results
+}
+
 // acts are what users do to each other.
 var acts = []struct {
 	name string

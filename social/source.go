@@ -113,7 +113,7 @@ func readWhole(ctx context.Context, parts []*part, read func(context.Context, st
 // readRange reads the users of a list behind a user, from so many rows. It returns the last user it
 // covers: the greatest id if the list has ended.
 func (g *Graph) readRange(ctx context.Context, p *part, after storage.UserID, rows int) (upTo storage.UserID) {
-	r := g.store.AllRows(ctx, p.Side, []storage.RowsQuery{{Owner: p.Owner, After: after, Limit: rows}})[0]
+	r := g.store.AllRows(ctx, []storage.RowsQuery{{Side: p.Side, Owner: p.Owner, After: after, Limit: rows}})[0]
 	if p.err = r.Err; r.Err != nil {
 		return after
 	}

@@ -15,9 +15,10 @@ type Bundle struct {
 	Handles *Lookup[string, UserID]
 	Counts  *Lookup[UserID, Counts]
 
+	Rows *Lookup[RowsQuery, []Edge] // [EdgeReader].AllRows
+
 	Edges      [len(AllSides)]*Lookup[Pair, Edge] // by [Side], like all of these
 	Pages      [4]*Lookup[PageQuery, []Edge]
-	Rows       [4]*Lookup[RowsQuery, []Edge] // [EdgeReader].AllRows
 	Neighbours [4]*Lookup[UserID, []UserID]
 	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
 
@@ -99,12 +100,12 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 		read(&all, ctx, r, b.Counts, Reader.Counts)
 	}
 	read(&all, ctx, r, b.Handles, Reader.UserIDs)
+	read(&all, ctx, r, b.Rows, Reader.AllRows)
 	for _, side := range AllSides {
 		readSide(&all, ctx, r, side, b.Edges[side], Reader.Edges)
 	}
 	for _, side := range Sides {
 		readSide(&all, ctx, r, side, b.Pages[side], Reader.Pages)
-		readSide(&all, ctx, r, side, b.Rows[side], Reader.AllRows)
 		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
 		readSide(&all, ctx, r, side, b.Packed[side], Reader.PackedNeighbours)
 		if l := b.Sets[side]; l.Open() {

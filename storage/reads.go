@@ -222,12 +222,12 @@ func (b *Bundle) asked() (kinds []AskedKind) {
 	note("users", b.Users.size())
 	note("handles", b.Handles.size())
 	note("counts", b.Counts.size())
+	note("rows", b.Rows.size())
 	for _, side := range AllSides {
 		note("edges."+side.String(), b.Edges[side].size())
 	}
 	for _, side := range Sides {
 		note("pages."+side.String(), b.Pages[side].size())
-		note("rows."+side.String(), b.Rows[side].size())
 		note("neighbours."+side.String(), b.Neighbours[side].size())
 		note("packed."+side.String(), b.Packed[side].size())
 		note("sets."+side.String(), b.Sets[side].size())

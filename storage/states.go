@@ -28,6 +28,8 @@ type StateChange struct {
 
 // StateStore keeps the states of users, on their own shards.
 type StateStore interface {
+	EdgeEnder
+
 	// Shards is the number of shards.
 	Shards() int
 
@@ -52,4 +54,19 @@ type StateStore interface {
 	// with all comments on them, and its comments on posts of others, and sets Deleted. Calling it again is harmless, also after a crash in between. Late writes bring back
 	// nothing that could be seen. [ErrForbidden] for a user in another state.
 	Erase(ctx context.Context, user UserID, at Micros) error
+}
+
+// EdgeEnder ends what is between a user who is being deleted and others.
+type EdgeEnder interface {
+	// EndEdges is a step of a deletion: it makes tombstones of rows of a user, which [EdgeReader].AllRows
+	// has listed, and of their other sides, whatever is there. The row of the other end comes first, or
+	// in the same transaction if it is on the user's shard. So the user's rows that are left are the
+	// list of what is still to be done after a crash.
+	//
+	// Both sides get the same time: at or, if a row is not older, that row's time plus 1. With Found,
+	// the edge has ended on both sides, and the Value is the tombstone. Without, the user's row has
+	// changed meanwhile and is left: it has to be listed anew. Without Found or with an Err, a Value whose
+	// time is not 0 is the row of the other end, which has been written. If the shard of the other end
+	// does not answer, only that edge has an Err.
+	EndEdges(ctx context.Context, user UserID, rows []Row, at Micros) []Result[Edge]
 }

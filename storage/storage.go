@@ -59,8 +59,8 @@ type EdgeReader interface {
 	Neighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
 
 	// AllRows reads a range of each owner's rows of every type, without tombstones, in ascending
-	// order of the peer's id. Every query is Found.
-	AllRows(ctx context.Context, side Side, queries []RowsQuery) []Result[[]Edge]
+	// order of the peer's id. The queries may be of several sides. Every query is Found.
+	AllRows(ctx context.Context, queries []RowsQuery) []Result[[]Edge]
 }
 
 // UserWriter creates users.

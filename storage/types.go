@@ -163,6 +163,9 @@ func (s Side) IsInverse() bool { return s&1 == 1 }
 func (s Side) Truth() Side   { return s &^ 1 }
 func (s Side) Replica() Side { return s | 1 }
 
+// Other is the other table of the pair.
+func (s Side) Other() Side { return s ^ 1 }
+
 // Owner is the user on whose shard the side keeps the edge.
 func (s Side) Owner(p Pair) UserID {
 	if s.IsInverse() {
@@ -221,9 +224,10 @@ type PageQuery struct {
 	Backward bool     // take the Limit edges at the far end of the range; they still come newest first
 }
 
-// RowsQuery asks for the next rows of one owner in ascending order of the peer's id, and then of the
-// post's number.
+// RowsQuery asks for the next rows of one owner in one table, in ascending order of the peer's id, and
+// then of the post's number.
 type RowsQuery struct {
+	Side  Side
 	Owner UserID
 	After UserID // only peers with a greater id; 0 starts at the beginning
 	Post  int64  // of favorites: also those of After with a greater number

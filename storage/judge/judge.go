@@ -98,6 +98,27 @@ func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) stor
 	return storage.Applied{Row: e, Changed: true, Also: j.consequences(side, e)}
 }
 
+// End makes a tombstone of an edge in some tables, of one time: the given one or, if a row there is not
+// older, that row's time plus 1.
+func (j *Judge) End(pair storage.Pair, at storage.Micros, sides ...storage.Side) storage.Edge {
+	for _, side := range sides {
+		if old, exists := j.row(side, pair); exists {
+			at = max(at, old.UpdateTime+1)
+		}
+	}
+	e := pair.Edge(storage.None, at)
+	for _, side := range sides {
+		j.put(side, e)
+	}
+	return e
+}
+
+// Now is a row as it is now, of type None at time 0 if there is none.
+func (j *Judge) Now(side storage.Side, pair storage.Pair) storage.Edge {
+	e, _ := j.row(side, pair)
+	return e
+}
+
 // Changed lists the changed rows of a table, in the order of its key.
 func (j *Judge) Changed(side storage.Side) []storage.Edge {
 	var edges []storage.Edge

@@ -69,10 +69,10 @@ func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.
 }
 
 // AllRows implements [storage.EdgeReader].
-func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return lookUp(ctx, s, queries, func(q storage.RowsQuery) ([]storage.Edge, bool) {
-		rows := slices.DeleteFunc(s.byPeer(side, q.Owner), func(e storage.Edge) bool {
-			behind := cmp.Or(cmp.Compare(side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
+		rows := slices.DeleteFunc(s.byPeer(q.Side, q.Owner), func(e storage.Edge) bool {
+			behind := cmp.Or(cmp.Compare(q.Side.Peer(e.Pair()), q.After), cmp.Compare(e.Post, q.Post))
 			return e.Type == storage.None || behind <= 0
 		})
 		return rows[:min(q.Limit, len(rows))], true

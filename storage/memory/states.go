@@ -64,6 +64,26 @@ func (s *Store) StateChanges(ctx context.Context, _ int, after storage.StatePosi
 	return changes[:min(len(changes), limit)], nil
 }
 
+// EndEdges implements [storage.StateStore].
+func (s *Store) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	results := make([]storage.Result[storage.Edge], len(rows))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pairs := make([]storage.Pair, len(rows))
+	for i, row := range rows {
+		pairs[i] = row.Edge.Pair()
+	}
+	j := s.judge(pairs...)
+	for i, row := range rows {
+		results[i] = storage.Result[storage.Edge]{Value: j.End(pairs[i], at, row.Side, row.Side.Other()), Found: true}
+	}
+	s.save(ctx, j)
+	return results
+}
+
 // Erase implements [storage.StateStore].
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	if err := ctx.Err(); err != nil {

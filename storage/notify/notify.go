@@ -295,6 +295,27 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	return is, err
 }
 
+// EndEdges implements [storage.StateStore].
+func (s *Store) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	edges := make([]storage.Edge, len(rows))
+	for i, row := range rows {
+		edges[i] = row.Edge
+	}
+	ctx, end := s.begin(ctx, ends(edges)...)
+	results := s.Store.EndEdges(ctx, user, rows, at)
+	w := Write{Rows: make([]storage.Row, 0, 2*len(results))}
+	for i, r := range results {
+		if r.Value.UpdateTime > 0 {
+			w.Rows = append(w.Rows, storage.Row{Side: rows[i].Side.Other(), Edge: r.Value})
+		}
+		if r.Found {
+			w.Rows = append(w.Rows, storage.Row{Side: rows[i].Side, Edge: r.Value})
+		}
+	}
+	end(w, errorsOf(results)...)
+	return results
+}
+
 // Erase implements [storage.StateStore]. It reports the posts below which the user has commented one
 // by one, as soon as the comments are gone: they may be many. It reports the user's own posts even
 // if it fails, because some may be gone.

@@ -13,54 +13,66 @@ import (
 // Served by the primary keys. A user's rows may be many, ended and not.
 var sqlAllRows = db.ByTable[string]{
 	storage.Forward: `
-SELECT from_user_id, to_user_id, type, update_time
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
 FROM following /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
 ORDER BY to_user_id LIMIT ?`,
 	storage.Inverse: `
-SELECT to_user_id, from_user_id, type, update_time
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
 FROM follower /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
 ORDER BY from_user_id LIMIT ?`,
 	storage.Requests: `
-SELECT from_user_id, to_user_id, type, update_time
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
 ORDER BY to_user_id LIMIT ?`,
 	storage.Inbox: `
-SELECT to_user_id, from_user_id, type, update_time
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
 FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
 ORDER BY from_user_id LIMIT ?`,
 	storage.Favorites: `
-SELECT from_user_id, to_user_id, type, update_time, post_id
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY to_user_id, post_id LIMIT ?`,
 	storage.FavoriteInbox: `
-SELECT to_user_id, from_user_id, type, update_time, post_id
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY from_user_id, post_id LIMIT ?`,
 }
 
-// AllRows implements [storage.EdgeReader]. Each query is a statement.
-func (s *Store) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+// AllRows implements [storage.EdgeReader].
+func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	shardOf := func(q storage.RowsQuery) int { return s.shards.Of(q.Owner) }
-	return db.LookUp(s.db, queries, 1, shardOf, func(shard int, queries []storage.RowsQuery, found func(storage.RowsQuery, []storage.Edge)) error {
-		q := queries[0]
-		var edges []storage.Edge
-		scan := scanEdges(side)
-		args := []any{int64(q.Owner), int64(q.After), q.Limit}
-		if side.OfPosts() {
-			args = []any{int64(q.Owner), int64(q.After), int64(q.After), q.Post, q.Limit}
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.RowsQuery, found func(storage.RowsQuery, []storage.Edge)) error {
+		selects, args := make([]string, len(queries)), make([]any, 0, 6*len(queries))
+		for i, q := range queries {
+			selects[i] = sqlAllRows[q.Side]
+			args = append(args, i, int64(q.Owner), int64(q.After))
+			if q.Side.OfPosts() {
+				args = append(args, int64(q.After), q.Post)
+			}
+			args = append(args, q.Limit)
 		}
-		err := s.db.Query(ctx, "rows."+side.String(), shard, q.Limit, sqlAllRows[side], args, func(rows *sql.Rows) error {
-			e, err := scan.next(rows)
-			edges = append(edges, e)
-			return err
+		edges := make([][]storage.Edge, len(queries))
+		row := db.NewNumbers(6)
+		err := s.db.Query(ctx, "rows", shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
+			row.Scan(rows)
+			if row.Err != nil {
+				return row.Err
+			}
+			i := row.At(0)
+			pair := queries[i].Side.Pair(storage.UserID(row.At(1)), storage.UserID(row.At(2)))
+			pair.Post = row.At(5)
+			edges[i] = append(edges[i], pair.Edge(storage.EdgeType(row.At(3)), storage.Micros(row.At(4))))
+			return nil
 		})
-		found(q, edges)
+		for i, q := range queries {
+			found(q, edges[i])
+		}
 		return err
 	})
 }

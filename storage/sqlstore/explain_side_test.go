@@ -242,7 +242,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	ctx := context.WithoutCancel(t.Context())
 	for _, side := range storage.AllSides {
 		for _, after := range []storage.UserID{0, 1000} {
-			for _, r := range s.AllRows(ctx, side, []storage.RowsQuery{{Owner: 1, After: after, Limit: limit}, {Owner: 900, After: after, Limit: limit}}) {
+			for _, r := range s.AllRows(ctx, []storage.RowsQuery{{Side: side, Owner: 1, After: after, Limit: limit}, {Side: side, Owner: 900, After: after, Limit: limit}}) {
 				check(r, r.Err)
 			}
 		}

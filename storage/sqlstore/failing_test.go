@@ -352,7 +352,7 @@ func faultyReads() map[string]operation {
 			return errorOf(s.Pages(ctx, side, []storage.PageQuery{{Owner: 1, Limit: 3}, {Owner: 21, Limit: 3}, {Owner: 31, Limit: 3}}))
 		}
 		all["AllRows of "+side.String()] = func(ctx context.Context, s *Store) error {
-			return errorOf(s.AllRows(ctx, side, []storage.RowsQuery{{Owner: 1, Limit: 3}, {Owner: 21, Limit: 3}, {Owner: 31, Limit: 3}}))
+			return errorOf(s.AllRows(ctx, []storage.RowsQuery{{Side: side, Owner: 1, Limit: 3}, {Side: side, Owner: 21, Limit: 3}, {Side: side, Owner: 31, Limit: 3}}))
 		}
 		all["CountEdges of "+side.String()] = func(ctx context.Context, s *Store) error {
 			return errorOf(s.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: 1, Limit: 3}, {Owner: 2, Limit: 3}}))

@@ -215,7 +215,7 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 		case reflect.TypeFor[storage.PageQuery]():
 			key = storage.PageQuery{Owner: user, Limit: 2 + i%3, Backward: i%2 == 1}
 		case reflect.TypeFor[storage.RowsQuery]():
-			key = storage.RowsQuery{Owner: user, Limit: 2 + i%3}
+			key = storage.RowsQuery{Side: storage.AllSides[i%6], Owner: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.PostID]():
 			key = k.posts[i%len(k.posts)]
 		case reflect.TypeFor[storage.PostsQuery]():

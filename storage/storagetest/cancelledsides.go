@@ -28,7 +28,7 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		wantEnded(t, "count", s.store.CountEdges(ctx, side, []storage.EdgeCountQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
-		wantEnded(t, "rows", s.store.AllRows(ctx, side, []storage.RowsQuery{{Owner: ids[0], Limit: 1}, {Owner: ids[1], Limit: 1}}), 2)
+		wantEnded(t, "rows", s.store.AllRows(ctx, []storage.RowsQuery{{Side: side, Owner: ids[0], Limit: 1}, {Side: side, Owner: ids[1], Limit: 1}}), 2)
 	})
 }
 

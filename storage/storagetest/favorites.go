@@ -224,9 +224,9 @@ func (s favorites) AllRowsAreReadInSteps(t *testing.T) {
 		}
 		for _, limit := range []int{1, 3, 100} {
 			var got []storage.Edge
-			q := storage.RowsQuery{Owner: owner, Limit: limit}
+			q := storage.RowsQuery{Side: side, Owner: owner, Limit: limit}
 			for len(got) < len(rows) {
-				page := s.rows(t, side, q)
+				page := s.rows(t, q)
 				if len(page) == 0 {
 					break
 				}

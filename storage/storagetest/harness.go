@@ -185,9 +185,9 @@ func (h *harness) edgeOf(t *testing.T, side storage.Side, pair storage.Pair) sto
 }
 
 // rows reads a range of an owner's rows.
-func (h *harness) rows(t *testing.T, side storage.Side, q storage.RowsQuery) []storage.Edge {
+func (h *harness) rows(t *testing.T, q storage.RowsQuery) []storage.Edge {
 	t.Helper()
-	return found(t, h.store.AllRows(t.Context(), side, []storage.RowsQuery{q}), 1)[0]
+	return found(t, h.store.AllRows(t.Context(), []storage.RowsQuery{q}), 1)[0]
 }
 
 // page reads one range of a list.

@@ -225,7 +225,7 @@ func (s rows) AllButTombstonesAscend(t *testing.T) {
 		for _, limit := range []int{1, 3, 8, 100} {
 			var got []storage.Edge
 			for after := storage.UserID(0); ; after = side.Peer(got[len(got)-1].Pair()) {
-				page := s.rows(t, side, storage.RowsQuery{Owner: owner, After: after, Limit: limit})
+				page := s.rows(t, storage.RowsQuery{Side: side, Owner: owner, After: after, Limit: limit})
 				if len(page) > limit {
 					t.Fatalf("%d rows, want %d at most", len(page), limit)
 				}
@@ -241,15 +241,15 @@ func (s rows) AllButTombstonesAscend(t *testing.T) {
 
 func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
-		answers(t, s.store.AllRows(t.Context(), side, nil), 0)
 		owner, other, peers := s.id(), s.id(), s.sortedIDs(4)
 		for i, peer := range peers {
 			s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i)), edge(side, other, peer, typesOf(side)[1], at(10+i)))
 		}
 		queries := []storage.RowsQuery{
-			{Owner: owner, Limit: 2}, {Owner: other, After: peers[1], Limit: 5}, {Owner: s.id(), Limit: 1}, {Owner: owner, After: peers[3], Limit: 1}, {Owner: owner, Limit: 2},
+			{Side: side, Owner: owner, Limit: 2}, {Side: side, Owner: other, After: peers[1], Limit: 5}, {Side: side, Owner: s.id(), Limit: 1},
+			{Side: side, Owner: owner, After: peers[3], Limit: 1}, {Side: side, Owner: owner, Limit: 2},
 		}
-		for i, got := range found(t, s.store.AllRows(t.Context(), side, queries), len(queries)) {
+		for i, got := range found(t, s.store.AllRows(t.Context(), queries), len(queries)) {
 			q, n := queries[i], []int{2, 2, 0, 0, 2}[i]
 			wantEqual(t, fmt.Sprintf("rows of query %d", i), len(got), n)
 			for _, row := range got {
@@ -259,6 +259,23 @@ func (s rows) EachQueryIsAnsweredAtItsIndex(t *testing.T) {
 	})
 }
 
+func (s rows) SeveralTablesAreReadAtOnce(t *testing.T) {
+	answers(t, s.store.AllRows(t.Context(), nil), 0)
+	var queries []storage.RowsQuery
+	for i, side := range storage.AllSides {
+		owner, peers := s.id(), s.sortedIDs(3)
+		for n, peer := range peers {
+			s.apply(t, side, edge(side, owner, peer, typesOf(side)[1], at(i+n)))
+		}
+		queries = append(queries, storage.RowsQuery{Side: side, Owner: owner, Limit: 1 + i%3})
+	}
+	for i, got := range found(t, s.store.AllRows(t.Context(), queries), len(queries)) {
+		q := queries[i]
+		wantEqual(t, q.Side.String()+": rows", len(got), q.Limit)
+		wantList(t, q.Side.String(), got, s.rows(t, q))
+	}
+}
+
 func (s rows) EveryTypeIsThere(t *testing.T) {
 	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
 		owner, peers := s.id(), s.sortedIDs(5)
@@ -266,7 +283,7 @@ func (s rows) EveryTypeIsThere(t *testing.T) {
 			pair := side.Pair(owner, peer)
 			s.apply(t, side, storage.Edge{From: pair.From, To: pair.To, Type: storage.Pending + storage.EdgeType(i), UpdateTime: at(1)})
 		}
-		got := s.rows(t, side, storage.RowsQuery{Owner: owner, Limit: 100})
+		got := s.rows(t, storage.RowsQuery{Side: side, Owner: owner, Limit: 100})
 		for i, row := range got {
 			wantEqual(t, "type", row.Type, storage.Pending+storage.EdgeType(i))
 		}

@@ -138,14 +138,14 @@ func (s favoritesAscend) FavoritePages(ctx context.Context, queries []storage.Fa
 
 type skipsPosts struct{ *memory.Store }
 
-func (s skipsPosts) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (s skipsPosts) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		if queries[i].After > 0 {
 			queries[i].Post = 1<<63 - 1
 		}
 	}
-	return s.Store.AllRows(ctx, side, queries)
+	return s.Store.AllRows(ctx, queries)
 }
 
 // unlockedFavorites counts beside the store, as if it read a count and wrote it later.

@@ -79,6 +79,13 @@ var sideMistakes = []struct {
 	{"states are changed without a lock", func(s *memory.Store) storage.Store { return unlockedStates{s} }, "states/OneOfSeveralAtOnceChangesIt", lostRace},
 	{"rows are read to the end", func(s *memory.Store) storage.Store { return rowsToTheEnd{s} }, "rows/AllButTombstonesAscend", promiseOnly},
 	{"only type 1 has rows", func(s *memory.Store) storage.Store { return rowsOfTypeOne{s} }, "rows/EveryTypeIsThere", promiseOnly},
+	{"all queries read one table", func(s *memory.Store) storage.Store { return oneTableEach{s} }, "rows/SeveralTablesAreReadAtOnce", promiseOnly},
+	{"a deletion ends one side", func(s *memory.Store) storage.Store { return endsOwnRows{s} }, "endings/BothSidesGetTheSameTombstone", promiseOnly},
+	{"a deletion leaves newer rows", func(s *memory.Store) storage.Store { return endsOlder{s} }, "endings/WhateverIsOnTheOtherSideEnds", promiseOnly},
+	{"a deletion ends one table at a time", func(s *memory.Store) storage.Store { return endsFollowsOnly{s} }, "endings/AllTablesEndAtOnce", promiseOnly},
+	{"marks outlive a deletion", func(s *memory.Store) storage.Store {
+		return marksOutlive{s, map[storage.Pair]storage.EdgeMark{}}
+	}, "endings/MarksEndWithTheirFollows", promiseOnly},
 
 	{"erased users keep their handle", func(s *memory.Store) storage.Store { return keepsHandle{s} }, "erase/EverythingOfTheUserIsRemoved", promiseOnly},
 	{"anybody is erased", func(s *memory.Store) storage.Store { return erasesAnybody{s} }, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
@@ -134,7 +141,7 @@ type acceptedBlocks struct{ *memory.Store }
 func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Store.Blocks(ctx, users)
 	for i, user := range users {
-		for _, row := range s.AllRows(ctx, storage.Requests, []storage.RowsQuery{{Owner: user, Limit: 1000}})[0].Value {
+		for _, row := range s.AllRows(ctx, []storage.RowsQuery{{Side: storage.Requests, Owner: user, Limit: 1000}})[0].Value {
 			if row.Type == storage.Accepted {
 				results[i].Value = append(results[i].Value, row.To)
 			}

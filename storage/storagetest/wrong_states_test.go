@@ -123,20 +123,93 @@ func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state
 
 type rowsToTheEnd struct{ *memory.Store }
 
-func (s rowsToTheEnd) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func (s rowsToTheEnd) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
 	for i := range queries {
 		queries[i].Limit = 1 << 30
 	}
-	return s.Store.AllRows(ctx, side, queries)
+	return s.Store.AllRows(ctx, queries)
 }
 
 type rowsOfTypeOne struct{ *memory.Store }
 
-func (s rowsOfTypeOne) AllRows(ctx context.Context, side storage.Side, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	results := s.Store.AllRows(ctx, side, queries)
+func (s rowsOfTypeOne) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	results := s.Store.AllRows(ctx, queries)
 	for i := range results {
 		results[i].Value = slices.DeleteFunc(results[i].Value, func(e storage.Edge) bool { return e.Type != 1 })
+	}
+	return results
+}
+
+// oneTableEach answers queries of several tables from the first one's.
+type oneTableEach struct{ *memory.Store }
+
+func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		queries[i].Side = queries[0].Side
+	}
+	return s.Store.AllRows(ctx, queries)
+}
+
+// endsOwnRows leaves the other sides.
+type endsOwnRows struct{ *memory.Store }
+
+func (s endsOwnRows) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	return endEach(s.Store, ctx, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
+}
+
+// endsOlder leaves what is newer than the tombstone on the other side.
+type endsOlder struct{ *memory.Store }
+
+func (s endsOlder) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	return endEach(s.Store, ctx, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side.Other(), r.Side} })
+}
+
+// endEach ends rows one by one, on some sides.
+func endEach(s *memory.Store, ctx context.Context, rows []storage.Row, at storage.Micros, sides func(storage.Row) []storage.Side) []storage.Result[storage.Edge] {
+	results := make([]storage.Result[storage.Edge], len(rows))
+	for i, row := range rows {
+		end := row.Edge.Pair().Edge(storage.None, max(at, row.Edge.UpdateTime+1))
+		results[i] = storage.Result[storage.Edge]{Value: end, Found: true}
+		for _, side := range sides(row) {
+			s.Apply(ctx, side, []storage.Edge{end}, storage.IfNewer)
+		}
+	}
+	return results
+}
+
+// endsFollowsOnly forgets all other tables.
+type endsFollowsOnly struct{ *memory.Store }
+
+func (s endsFollowsOnly) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	follows := slices.DeleteFunc(slices.Clone(rows), func(r storage.Row) bool { return r.Side.Truth() != rows[0].Side.Truth() })
+	ended := s.Store.EndEdges(ctx, user, follows, at)
+	return append(ended, make([]storage.Result[storage.Edge], len(rows)-len(ended))...)
+}
+
+// marksOutlive keeps the marks of follows that end with their user.
+type marksOutlive struct {
+	*memory.Store
+	kept map[storage.Pair]storage.EdgeMark
+}
+
+func (s marksOutlive) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	for _, r := range rows {
+		pair := r.Edge.Pair()
+		if m := s.Store.Marks(ctx, []storage.Pair{pair})[0]; m.Found {
+			s.kept[pair] = m.Value
+		}
+	}
+	return s.Store.EndEdges(ctx, user, rows, at)
+}
+
+func (s marksOutlive) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	results := s.Store.Marks(ctx, pairs)
+	for i, pair := range pairs {
+		if mark, kept := s.kept[pair]; kept && results[i].Err == nil {
+			results[i] = storage.Result[storage.EdgeMark]{Value: mark, Found: true}
+		}
 	}
 	return results
 }

@@ -1,0 +1,167 @@
+package sqlstore
+
+import (
+	"context"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// ending is an edge that ends, on the tables of one shard.
+type ending struct {
+	edge    storage.Edge // the tombstone, at the earliest time that it may have
+	sides   []storage.Side
+	settled bool // it is on the other side already: it is written with its time, or not at all
+}
+
+// EndEdges implements [storage.StateStore]. Rows of other users on other shards come first, all these
+// shards at once. Then comes one transaction for what is on the user's shard.
+func (s *Store) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	return db.ReroutedAll(ctx, s.db, len(rows), func(chosen []int) []storage.Result[storage.Edge] {
+		return s.endByShard(ctx, user, db.Chosen(rows, chosen), at)
+	})
+}
+
+func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	results := make([]storage.Result[storage.Edge], len(rows))
+	own := s.shards.Of(user)
+	endings := make([]ending, len(rows))
+	var elsewhere []int
+	for i, row := range rows {
+		pair := row.Edge.Pair()
+		endings[i] = ending{edge: pair.Edge(storage.None, max(at, row.Edge.UpdateTime+1)), sides: []storage.Side{row.Side, row.Side.Other()}}
+		if s.shards.Of(row.Side.Other().Owner(pair)) != own {
+			endings[i].sides = endings[i].sides[1:]
+			elsewhere = append(elsewhere, i)
+		}
+	}
+	if len(elsewhere) > 0 {
+		shardOf := func(j int) int {
+			i := elsewhere[j]
+			return s.shards.Of(endings[i].sides[0].Owner(rows[i].Edge.Pair()))
+		}
+		db.AtOnce(s.db.Split(len(elsewhere), len(elsewhere), shardOf), func(p db.Part) {
+			at := make([]int, len(p.At))
+			for k, j := range p.At {
+				at[k] = elsewhere[j]
+			}
+			s.endOn(ctx, p.Shard, endings, at, results)
+		})
+	}
+	for _, i := range elsewhere {
+		endings[i] = ending{edge: results[i].Value, sides: []storage.Side{rows[i].Side}, settled: true}
+	}
+	var here []int
+	for i, r := range results {
+		if r.Err == nil {
+			here = append(here, i)
+		}
+	}
+	if len(here) > 0 {
+		s.endOn(ctx, own, endings, here, results)
+	}
+	for _, i := range elsewhere {
+		results[i].Value = endings[i].edge // it is there, whatever has become of the user's row
+	}
+	return results
+}
+
+// endOn ends some edges on one shard.
+func (s *Store) endOn(ctx context.Context, shard int, endings []ending, at []int, results []storage.Result[storage.Edge]) {
+	share := make([]ending, len(at))
+	for j, i := range at {
+		share[j] = endings[i]
+	}
+	var ended []storage.Result[storage.Edge]
+	err := s.transactOn(ctx, "end", shard, func(w *writer) (err error) {
+		ended, err = w.end(share)
+		return err
+	})
+	for j, i := range at {
+		if err != nil {
+			results[i] = storage.Result[storage.Edge]{Err: err}
+		} else {
+			results[i] = ended[j]
+		}
+	}
+}
+
+// end is the transaction, in the lock order of [Store.Apply].
+func (w *writer) end(endings []ending) ([]storage.Result[storage.Edge], error) {
+	j := w.store.judge()
+	if err := w.lockAndLookEndings(j, endings); err != nil {
+		return nil, err
+	}
+	ended := make([]storage.Result[storage.Edge], len(endings))
+	done := make(map[storage.Edge]bool, len(endings)) // without their times: both sides of an edge may be among them
+	for i, e := range endings {
+		key := e.edge.Pair().Edge(storage.None, storage.Micros(e.sides[0].Truth()))
+		switch {
+		case e.settled:
+			a := j.Apply(e.sides[0], e.edge, storage.IfNewer)
+			ended[i] = storage.Result[storage.Edge]{Value: a.Row, Found: a.Row.Type == storage.None}
+		case done[key]:
+			ended[i] = storage.Result[storage.Edge]{Value: j.Now(e.sides[0], e.edge.Pair()), Found: true}
+		default:
+			done[key] = true
+			ended[i] = storage.Result[storage.Edge]{Value: j.End(e.edge.Pair(), e.edge.UpdateTime, e.sides...), Found: true}
+		}
+	}
+	diffs := make(judge.Diffs)
+	j.AddTo(diffs)
+	w.unchanged(diffs)
+	if err := w.write(j); err != nil {
+		return nil, err
+	}
+	return ended, w.addCounts(diffs)
+}
+
+// lockAndLookEndings locks the counts of all owners, and reads the rows that decide: each table once.
+func (w *writer) lockAndLookEndings(j *judge.Judge, endings []ending) error {
+	var owners []storage.UserID
+	var keys []storage.Pair
+	var ofPosts [len(storage.AllSides)][]storage.Pair
+	var asked [len(storage.AllSides)]bool
+	for _, e := range endings {
+		for _, side := range e.sides {
+			pair := e.edge.Pair()
+			owners = append(owners, side.Owner(pair))
+			if side.OfPosts() {
+				ofPosts[side] = append(ofPosts[side], pair)
+				continue
+			}
+			asked[side] = true
+			keys = append(keys, storage.Pair{From: side.Owner(pair), To: side.Peer(pair)})
+		}
+	}
+	slices.Sort(owners)
+	if err := w.lockCounts(slices.Compact(owners)); err != nil {
+		return err
+	}
+	var sides []storage.Side
+	if asked[storage.Forward] || asked[storage.Inverse] { // both decide who are friends
+		j.Marked = make(map[storage.Pair]bool)
+		sides = append(sides, storage.Forward, storage.Inverse, db.MarkSide)
+	}
+	for _, side := range []storage.Side{storage.Requests, storage.Inbox} {
+		if asked[side] {
+			sides = append(sides, side)
+		}
+	}
+	if len(sides) > 0 {
+		if err := w.look(j, keys, sides...); err != nil {
+			return err
+		}
+	}
+	for side, pairs := range ofPosts {
+		if len(pairs) == 0 {
+			continue
+		}
+		if err := w.lookFavorites(j, storage.Side(side), pairs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
