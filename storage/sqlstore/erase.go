@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -194,9 +195,9 @@ WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.
 const erasedAtOnce = 500
 
-// Erase implements [storage.StateStore]. First the handle and the identities go, which lie on other
-// shards, then what may be many rows, in small steps, and with the last of them the user and its state:
-// a crash before it leaves a user to be erased again.
+// Erase implements [storage.StateStore]. First goes what may lie on other shards: identities, comments and
+// the handle. Then comes what may be many rows, in small steps, and with the last of them the user and its
+// state: a crash before it leaves a user to be erased again.
 //
 // What comes late brings nothing back that could be seen. The tombstones of the user's
 // edges stay, so that older events lose against them. Events of pairs without a row may
@@ -211,26 +212,35 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	case state != storage.Deleting: // from there nothing leads back
 		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, state)
 	}
-	if err := s.releaseHandle(ctx, user, handle); err != nil {
+	if err := s.eraseElsewhere(ctx, user); err != nil {
 		return err
 	}
-	if err := s.eraseIdentities(ctx, user); err != nil {
-		return err
-	}
-	if err := s.eraseComments(ctx, user); err != nil {
-		return err
+	beside := handle != "" && s.shards.OfHandle(handle) == s.shards.Of(user) // then it goes with the user
+	if !beside {
+		if err := s.releaseHandle(ctx, user, handle); err != nil {
+			return err
+		}
+		handle = ""
 	}
 	for more := true; more; {
 		err := s.transact(ctx, "erase", s.ownerOf(user), func(w *writer) (err error) {
-			more, err = w.erase(user, at)
+			more, err = w.erase(user, handle, at)
 			return err
 		})
+		if errors.Is(err, errHandleElsewhere) {
+			if err = s.releaseHandle(ctx, user, handle); err == nil {
+				handle, more = "", true
+			}
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// errHandleElsewhere: the handle, or the user, has moved to another shard meanwhile.
+var errHandleElsewhere = errors.New("the handle is on another shard")
 
 // stateAndHandle reads both of a user. Whoever has no state is active.
 func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state storage.UserState, handle string, err error) {
@@ -255,7 +265,9 @@ func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle s
 
 // erase takes a step: it removes rows of every part, and if there are no more, the user. It reports whether
 // another step is needed.
-func (w *writer) erase(user storage.UserID, at storage.Micros) (more bool, err error) {
+//
+// A handle that is given lies on the same shard.
+func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (more bool, err error) {
 	old, err := w.lockState(user)
 	if err != nil || old.State == storage.Deleted {
 		return false, err
@@ -277,6 +289,15 @@ func (w *writer) erase(user storage.UserID, at storage.Micros) (more bool, err e
 		full, err := w.removeErased(user, picked)
 		if err != nil || full {
 			return full, err
+		}
+	}
+	if handle != "" {
+		if w.store.shards.OfHandle(handle) != w.Shard {
+			return false, errHandleElsewhere
+		}
+		w.touchHandle(handle)
+		if _, err := w.Exec(1, sqlReleaseHandle, handle, int64(user)); err != nil {
+			return false, err
 		}
 	}
 	for _, text := range []string{sqlRemoveUser, sqlRemoveCounts} {

@@ -3,16 +3,27 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 const (
-	// Where a user has commented, in the order of the index. Served by idx_comment_key.
+	// What a user has on a shard that may not be its own: identities, and posts on which it has commented.
+	// Served by idx_identity_user.
+	sqlErasedIdentities = `
+SELECT 0 AS part, digest, 0 AS author, 0 AS post
+FROM identities
+WHERE user_id = ? AND digest > ?
+ORDER BY digest LIMIT ?`
+
+	// In the order of the index. Served by idx_comment_key.
 	sqlCommentedPosts = `
-SELECT DISTINCT author_id, post_id
+SELECT 1 AS part, '' AS digest, author_id, post_id
 FROM comment
 WHERE user_id = ? AND author_id >= ? AND (author_id > ? OR post_id > ?)
+GROUP BY author_id, post_id
 ORDER BY author_id, post_id LIMIT ?`
 
 	// Served by idx_comment_key.
@@ -22,35 +33,53 @@ FROM comment /*! FORCE INDEX (idx_comment_key) */
 WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?`
 )
 
-// eraseComments deletes what a user has written below posts, on all shards. A post is looked for
-// where it is now: its bucket may have moved since the shard was read.
-func (s *Store) eraseComments(ctx context.Context, user storage.UserID) error {
-	for shard := range s.db.All() {
-		var after storage.PostID
+// eraseElsewhere removes the identities of a user and its comments below posts, on all shards at once.
+// Both are removed where they are now: buckets may have moved since the shard was read.
+func (s *Store) eraseElsewhere(ctx context.Context, user storage.UserID) error {
+	return db.EveryShard(len(s.db.All()), func(shard int) error {
+		var digest string
+		var post storage.PostID
 		for {
-			var posts []storage.PostID
-			args := []any{int64(user), int64(after.Author), int64(after.Author), after.Number, erasedAtOnce}
-			err := s.db.Query(ctx, "comments.posts", shard, erasedAtOnce, sqlCommentedPosts, args, func(rows *sql.Rows) error {
-				var id storage.PostID
-				err := rows.Scan(&id.Author, &id.Number)
-				posts = append(posts, id)
-				return err
-			})
+			digests, posts, err := s.elsewhere(ctx, shard, user, digest, post)
 			if err != nil {
 				return err
 			}
-			for _, id := range posts {
-				if err := s.eraseCommentsOn(ctx, id, user); err != nil {
+			for _, digest = range digests {
+				if _, err := s.removeIdentity(ctx, "erase", digest, user); err != nil {
 					return err
 				}
 			}
-			if len(posts) < erasedAtOnce {
-				break
+			for _, post = range posts {
+				if err := s.eraseCommentsOn(ctx, post, user); err != nil {
+					return err
+				}
 			}
-			after = posts[len(posts)-1]
+			if len(digests) < erasedAtOnce && len(posts) < erasedAtOnce {
+				return nil
+			}
 		}
-	}
-	return nil
+	})
+}
+
+// elsewhere lists identities of a user and posts on which it has commented, behind some.
+func (s *Store) elsewhere(ctx context.Context, shard int, user storage.UserID, digest string, post storage.PostID) (digests []string, posts []storage.PostID, err error) {
+	text := s.unionAll([]string{sqlErasedIdentities, sqlCommentedPosts})
+	args := []any{int64(user), digest, erasedAtOnce, int64(user), int64(post.Author), int64(post.Author), post.Number, erasedAtOnce}
+	err = s.db.Query(ctx, "erase.elsewhere", shard, erasedAtOnce, text, args, func(rows *sql.Rows) error {
+		var part int
+		var digest string
+		var id storage.PostID
+		err := rows.Scan(&part, &digest, &id.Author, &id.Number)
+		if part == 0 {
+			digests = append(digests, digest)
+		} else {
+			posts = append(posts, id)
+		}
+		return err
+	})
+	slices.Sort(digests) // which SQL does not promise of a UNION ALL
+	slices.SortFunc(posts, comparePosts)
+	return digests, posts, err
 }
 
 // eraseCommentsOn deletes a user's comments on one post, in steps.

@@ -297,6 +297,7 @@ func runSideWrites(t *testing.T, s *Store) {
 		if _, err := s.SetState(ctx, user, storage.Deleting, 2e9); err != nil {
 			t.Fatal(err)
 		}
+		runEndEdges(t, s, user)
 		if err := s.Erase(ctx, user, 3e9); err != nil {
 			t.Fatal(err)
 		}
@@ -313,11 +314,32 @@ func runSideWrites(t *testing.T, s *Store) {
 			t.Fatal(r.Err)
 		}
 	}
-	if err := s.eraseIdentities(ctx, 950); err != nil {
+	if _, err := s.IdentitiesOf(ctx, 950); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.eraseElsewhere(ctx, 950); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.releaseHandle(ctx, 950, "user_950"); err != nil { // of one who is there when it is explained
 		t.Fatal(err)
+	}
+}
+
+// runEndEdges ends some edges of a user, first one and then more.
+func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
+	t.Helper()
+	for _, limit := range []int{1, 20} {
+		var rows []storage.Row
+		for _, side := range storage.AllSides {
+			for _, e := range s.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: user, Limit: limit}})[0].Value {
+				rows = append(rows, storage.Row{Side: side, Edge: e})
+			}
+		}
+		for _, r := range s.EndEdges(t.Context(), user, rows, 2e9) {
+			if r.Err != nil || !r.Found {
+				t.Fatalf("end an edge: %+v", r)
+			}
+		}
 	}
 }
 

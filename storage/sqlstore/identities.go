@@ -225,30 +225,6 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 	return err
 }
 
-// eraseIdentities removes the identities of a user, on all shards. An identity is looked for where it
-// is now: its bucket may have moved since the shard was read.
-func (s *Store) eraseIdentities(ctx context.Context, user storage.UserID) error {
-	for shard := range s.db.All() {
-		for after, more := "", true; more; {
-			var list []storage.LinkedIdentity
-			err := s.db.Query(ctx, "identities.of", shard, erasedAtOnce, sqlIdentitiesOf, []any{int64(user), after, erasedAtOnce}, func(rows *sql.Rows) error {
-				return scanLinked(rows, &list)
-			})
-			if err != nil {
-				return err
-			}
-			for _, l := range list {
-				after = l.Digest()
-				if _, err := s.removeIdentity(ctx, "erase", after, user); err != nil {
-					return err
-				}
-			}
-			more = len(list) == erasedAtOnce
-		}
-	}
-	return nil
-}
-
 // Identities implements [storage.ShardMoment].
 func (m moment) Identities(ctx context.Context, after string, limit int) (list []storage.LinkedIdentity, err error) {
 	err = m.Scan(ctx, "shard.rows", sqlIdentitiesBehind, []any{after, limit}, func(rows *sql.Rows) error { return scanLinked(rows, &list) })

@@ -23,6 +23,15 @@ SELECT state, changed_at
 FROM user_states
 WHERE user_id = ?`
 
+	// Locks the counts of a user, and reads its state behind the wait. Served by the primary keys.
+	sqlLockState = `
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  COALESCE(state, 0), COALESCE(changed_at, 0), COALESCE(users.user_id, 0)
+FROM user_counts
+LEFT JOIN user_states ON user_states.user_id = user_counts.user_id
+LEFT JOIN users ON users.user_id = user_counts.user_id
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
+
 	// Written so that the optimisers take it for a range, see pages.go. Served by
 	// idx_state_changes.
 	sqlStateChanges = `
@@ -97,10 +106,25 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 // unless there is such a user or was one that has been deleted.
 func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
-	if _, err := w.lockCountsOf(user); err != nil {
-		return old, err
+	counted, exists := false, storage.UserID(0)
+	err := w.readLocked([]storage.UserID{user}, sqlLockState, []any{int64(user)}, func(rows *sql.Rows) error {
+		var id storage.UserID
+		var n storage.Counts
+		var flags int64
+		counted = true
+		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags,
+			&old.State, &old.At, &exists)
+		w.noteLocked(id, n, flags)
+		return err
+	})
+	switch {
+	case err != nil:
+	case !counted: // who has been erased has no counts
+		return w.lockedState(user)
+	case exists == 0 && old.State != storage.Deleted:
+		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, user)
 	}
-	return w.lockedState(user)
+	return old, err
 }
 
 // lockedState reads the state of a user whose counts are locked. [storage.ErrUserUnknown] as lockState.

@@ -1,0 +1,154 @@
+package sqlstore_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// An EndEdges that is cut off behind any of its statements leaves rows that the next one ends, and
+// exact counts.
+func TestEndEdgesContinuesAfterACrash(t *testing.T) {
+	t.Run("SQLite", func(t *testing.T) { endWithCrashes(t, sqlite(t, 2)) })
+	t.Run("MariaDB", func(t *testing.T) { endWithCrashes(t, mysql(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1))) })
+}
+
+func endWithCrashes(t *testing.T, location string) {
+	var ran atomic.Int64 // statements of several shards run at once
+	var stopBehind int64
+	var crash context.CancelFunc
+	store := counting(t, location, func() {
+		if ran.Add(1) == stopBehind {
+			crash()
+		}
+	})
+	peers := []storage.UserID{1, 2, 3, 4, 5}
+	for n := int64(1); ; n++ {
+		user := storage.UserID(100 + n)
+		tie(t, store, user, peers)
+		var ctx context.Context
+		ctx, crash = context.WithCancel(t.Context())
+		ran.Store(0)
+		stopBehind = n
+		store.EndEdges(ctx, user, rowsOfUser(t, store, user), 10)
+		whole := ran.Load() < n
+		crash()
+		stopBehind = 0
+		for _, r := range store.EndEdges(t.Context(), user, rowsOfUser(t, store, user), 20) {
+			if r.Err != nil || !r.Found {
+				t.Fatalf("again, behind statement %d: %+v", n, r)
+			}
+		}
+		for _, id := range append(peers, user) {
+			for _, row := range rowsOfUser(t, store, id) {
+				if row.Edge.From == user || row.Edge.To == user {
+					t.Errorf("behind statement %d user %s has %+v", n, id, row)
+				}
+			}
+			c := store.Counts(t.Context(), []storage.UserID{id})[0].Value
+			if c.Following+c.Follower+c.Friend+c.Favorites != 0 {
+				t.Errorf("behind statement %d the counts of user %s are %+v", n, id, c)
+			}
+		}
+		if whole {
+			if n < 10 {
+				t.Fatalf("only %d statements were cut off", n)
+			}
+			return
+		}
+	}
+}
+
+// What a deletion runs does not grow with those whom the user follows, and who follow it.
+func TestADeletionTakesFewStatements(t *testing.T) {
+	var ran atomic.Int64
+	store := counting(t, sqlite(t, 1), func() { ran.Add(1) })
+	statements := func(user storage.UserID, peers int) int64 {
+		for id := user; id <= user+storage.UserID(peers); id++ {
+			if r := store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "h" + id.String(), Name: "N"}})[0]; r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+		for id := user + 1; id <= user+storage.UserID(peers); id++ {
+			for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+				for _, pair := range []storage.Pair{{From: user, To: id}, {From: id, To: user}} {
+					store.Apply(t.Context(), side, []storage.Edge{pair.Edge(storage.Following, 1)}, storage.IfNewer)
+				}
+			}
+		}
+		ran.Store(0)
+		if _, err := store.SetState(t.Context(), user, storage.Deleting, 2); err != nil {
+			t.Fatal(err)
+		}
+		for rows := rowsOfUser(t, store, user); len(rows) > 0; rows = rowsOfUser(t, store, user) {
+			store.EndEdges(t.Context(), user, rows, 2)
+		}
+		if err := store.Erase(t.Context(), user, 3); err != nil {
+			t.Fatal(err)
+		}
+		return ran.Load()
+	}
+	few, many := statements(1000, 2), statements(2000, 40)
+	t.Logf("%d statements with 2 friends, %d with 40", few, many)
+	if many > few || many > 30 {
+		t.Errorf("a deletion takes %d statements with 2 friends and %d with 40", few, many)
+	}
+}
+
+// counting opens a store that calls ran behind each statement.
+func counting(t *testing.T, location string, ran func()) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+		Location: location, StatementTimeout: generous, OnStatement: func(context.Context, sqlstore.Statement) { ran() },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// tie makes all kinds of edges between a user and others, on both sides.
+func tie(t *testing.T, store *sqlstore.Store, user storage.UserID, peers []storage.UserID) {
+	t.Helper()
+	for i, peer := range peers {
+		edges := map[storage.Side][]storage.Edge{
+			storage.Forward:   {{From: user, To: peer, Type: storage.Following, UpdateTime: 1}, {From: peer, To: user, Type: storage.Following, UpdateTime: 1}},
+			storage.Favorites: {{From: user, To: peer, Post: 7, Type: storage.Favorited, UpdateTime: 1}},
+		}
+		if i == 0 {
+			edges[storage.Requests] = []storage.Edge{{From: user, To: peer, Type: storage.Declined, UpdateTime: 1}}
+		}
+		for side, list := range edges {
+			for _, s := range []storage.Side{side, side.Replica()} {
+				for _, r := range store.Apply(t.Context(), s, list, storage.IfNewer) {
+					if r.Err != nil {
+						t.Fatal(r.Err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// rowsOfUser lists what is left of a user's rows, of all tables.
+func rowsOfUser(t *testing.T, store *sqlstore.Store, user storage.UserID) (rows []storage.Row) {
+	t.Helper()
+	var queries []storage.RowsQuery
+	for _, side := range storage.AllSides {
+		queries = append(queries, storage.RowsQuery{Side: side, Owner: user, Limit: 100})
+	}
+	for i, r := range store.AllRows(t.Context(), queries) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		for _, e := range r.Value {
+			rows = append(rows, storage.Row{Side: queries[i].Side, Edge: e})
+		}
+	}
+	return rows
+}
