@@ -290,30 +290,29 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 	return user, err
 }
 
-// Create makes a user with a given id and no password. Making it again changes
-// nothing.
-func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) error {
+// Create makes a user with a given id and no password, and returns it. Making it again changes
+// nothing: made is false, and the user is not the one that there is.
+func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) (user storage.User, made bool, err error) {
 	handle = storage.FoldHandle(handle)
 	if handle != storage.ImportedHandle(id) {
-		var err error
 		if handle, err = a.newHandle(handle); err != nil {
-			return err
+			return user, false, err
 		}
 	}
-	name, err := CheckText("name", name, 1, storage.MaxNameLength)
+	name, err = CheckText("name", name, 1, storage.MaxNameLength)
 	if err != nil {
-		return err
+		return user, false, err
 	}
 	now := storage.MicrosOf(a.Now())
-	user := storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}
+	user = storage.User{ID: id, Handle: handle, Name: name, CreatedAt: now, UpdatedAt: now}
 	r := a.Store.CreateUsers(ctx, []storage.User{user})[0]
 	switch {
 	case errors.Is(r.Err, storage.ErrHandleTaken):
-		return handleTaken(handle)
+		return user, false, handleTaken(handle)
 	case r.Err != nil:
-		return fmt.Errorf("create user %s: %w", id, r.Err)
+		return user, false, fmt.Errorf("create user %s: %w", id, r.Err)
 	}
-	return nil
+	return user, r.Value, nil
 }
 
 // newHandle folds and checks the handle of a new user.

@@ -172,18 +172,20 @@ func TestCreate(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
 	for range 2 { // again changes nothing
-		if err := a.Create(ctx, 42, "Zoe", "Zoe"); err != nil {
+		if _, _, err := a.Create(ctx, 42, "Zoe", "Zoe"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := a.Create(ctx, 43, "u43", "U"); err != nil {
+	if _, _, err := a.Create(ctx, 43, "u43", "U"); err != nil {
 		t.Error(err)
 	}
 	if got := store.Users(ctx, []storage.UserID{42})[0].Value; got.Handle != "zoe" {
 		t.Errorf("made %+v", got)
 	}
-	wantCode(t, "a taken handle", a.Create(ctx, 44, "zoe", "Z"), apierr.CodeBadInput)
-	wantCode(t, "another's imported handle", a.Create(ctx, 45, "u46", "U"), apierr.CodeBadInput)
+	_, _, err := a.Create(ctx, 44, "zoe", "Z")
+	wantCode(t, "a taken handle", err, apierr.CodeBadInput)
+	_, _, err = a.Create(ctx, 45, "u46", "U")
+	wantCode(t, "another's imported handle", err, apierr.CodeBadInput)
 }
 
 // handless fails when it is asked for handles.

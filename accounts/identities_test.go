@@ -146,7 +146,7 @@ func TestLinkIdentity(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
 	for _, id := range []storage.UserID{7, 8} {
-		if err := a.Create(t.Context(), id, storage.ImportedHandle(id), "Maya"); err != nil {
+		if _, _, err := a.Create(t.Context(), id, storage.ImportedHandle(id), "Maya"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func TestUnlinkIdentity(t *testing.T) {
 	if user, err := a.Identities.UserOf(ctx, who("a")); err != nil || user != 0 { // not remembered either
 		t.Errorf("it is of %d, %v", user, err)
 	}
-	if err := a.Create(ctx, 7, storage.ImportedHandle(7), "Zoe"); err != nil {
+	if _, _, err := a.Create(ctx, 7, storage.ImportedHandle(7), "Zoe"); err != nil {
 		t.Fatal(err)
 	}
 	if err := a.LinkIdentity(ctx, 7, who("z")); err != nil {
@@ -283,7 +283,7 @@ func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
 	a.Identities = accounts.NewIdentities(scattered{store.Store}, time.Now)
-	if err := a.Create(t.Context(), 7, storage.ImportedHandle(7), "Maya"); err != nil {
+	if _, _, err := a.Create(t.Context(), 7, storage.ImportedHandle(7), "Maya"); err != nil {
 		t.Fatal(err)
 	}
 	link := func(n int) error {

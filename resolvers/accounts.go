@@ -168,8 +168,12 @@ func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) 
 	if err != nil {
 		return nil, err
 	}
-	if err := r.Accounts.Create(ctx, id, handle, name); err != nil {
+	user, made, err := r.Accounts.Create(ctx, id, handle, name)
+	if err != nil {
 		return nil, err
+	}
+	if made {
+		loaders.For(ctx).Users.Prime(id, user)
 	}
 	return profilePayload(ctx, id), nil
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,7 +51,8 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 )
 
 // CreateUsers implements [storage.UserWriter]: it claims the handles, each on
-// its own shard, and then writes the users whose claims held. A crash in between
+// its own shard, and then writes the users whose claims held. One user whose handle is on its own shard
+// takes one transaction. A crash in between
 // leaves claims that the next call with the same users finds to be their own.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
@@ -60,10 +62,54 @@ func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage
 
 func (s *Store) createByShard(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(users))
+	if len(users) == 1 && s.shards.OfHandle(users[0].Handle) == s.shards.Of(users[0].ID) {
+		if made, known := s.createWhole(ctx, users[0]); known {
+			results[0] = made
+			return results
+		}
+	}
 	wanted := s.firstOfEach(ctx, users, results)
 	wanted = s.claimHandles(ctx, users, wanted, results)
 	s.insertUsers(ctx, users, wanted, results)
 	return results
+}
+
+// errClaimed: somebody has claimed the handle, perhaps the user itself.
+var errClaimed = errors.New("the handle is claimed")
+
+// createWhole creates a user whose handle is on the same shard, in one transaction. known is false if the
+// handle is claimed already, and nothing has been written then.
+func (s *Store) createWhole(ctx context.Context, user storage.User) (made storage.Result[bool], known bool) {
+	err := s.transactOn(ctx, "users", s.shards.Of(user.ID), func(w *writer) error {
+		w.touchHandle(user.Handle)
+		n, err := w.Exec(1, s.sql.Text(sqlClaimHandles), user.Handle, int64(user.ID), int64(user.CreatedAt))
+		if err == nil && n == 0 {
+			err = errClaimed
+		}
+		if err != nil {
+			return err
+		}
+		n, err = w.Exec(1, s.sql.Text(sqlInsertUsers), userArguments(nil, user)...)
+		if err == nil && n == 0 {
+			err = storage.ErrUserExists // its claim is undone
+		}
+		if err != nil {
+			return err
+		}
+		return w.insertCountsOf([]storage.User{user})
+	})
+	switch {
+	case errors.Is(err, errClaimed):
+		return made, false
+	case errors.Is(err, storage.ErrUserExists):
+		return storage.Result[bool]{Found: true}, true
+	}
+	return storage.Result[bool]{Value: err == nil, Found: err == nil, Err: err}, true
+}
+
+func userArguments(args []any, u storage.User) []any {
+	return append(args, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt),
+		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable)
 }
 
 // firstOfEach returns the indexes of users that do not exist yet, the first of
@@ -106,6 +152,7 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	for j, i := range wanted {
 		handles[j] = users[i].Handle
 	}
+	sure := make([]bool, len(wanted)) // nobody had claimed any of a part
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
 		args := make([]any, 0, 3*len(p.At))
@@ -113,28 +160,37 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 			u := users[wanted[j]]
 			args = append(args, u.Handle, int64(u.ID), int64(u.CreatedAt))
 		}
-		err := s.transactOn(ctx, "handles", p.Shard, func(w *writer) error {
+		var claimed int
+		err := s.transactOn(ctx, "handles", p.Shard, func(w *writer) (err error) {
 			for _, j := range p.At {
 				w.touchHandle(handles[j])
 			}
-			_, err := w.Exec(len(p.At), db.Listed(s.sql.Text(sqlClaimHandles), len(p.At)), args...)
+			claimed, err = w.Exec(len(p.At), db.Listed(s.sql.Text(sqlClaimHandles), len(p.At)), args...)
 			return err
 		})
-		if err != nil {
-			for _, j := range p.At {
-				results[wanted[j]].Err = err
-			}
+		for _, j := range p.At {
+			results[wanted[j]].Err = err
+			sure[j] = claimed == len(p.At)
 		}
 	})
-	var mine []int
-	for j, owner := range s.UserIDs(ctx, handles) {
-		i := wanted[j]
+	var mine, doubtful []int
+	var asked []string
+	for j, i := range wanted {
 		switch {
 		case results[i].Err != nil:
+		case sure[j]:
+			mine = append(mine, i)
+		default:
+			doubtful, asked = append(doubtful, i), append(asked, handles[j])
+		}
+	}
+	for k, owner := range s.UserIDs(ctx, asked) {
+		i := doubtful[k]
+		switch {
 		case owner.Err != nil:
 			results[i].Err = owner.Err
 		case owner.Value != users[i].ID:
-			results[i].Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, handles[j], owner.Value)
+			results[i].Err = fmt.Errorf("%w: %s belongs to user %s", storage.ErrHandleTaken, asked[k], owner.Value)
 		default:
 			mine = append(mine, i)
 		}
@@ -183,8 +239,7 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 		var fresh []storage.User
 		for _, i := range at {
 			if u := users[i]; made[u.ID] {
-				userArgs = append(userArgs, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt),
-					int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable)
+				userArgs = userArguments(userArgs, u)
 				fresh = append(fresh, u)
 			}
 		}
