@@ -175,7 +175,7 @@ func (e *erasure) ask(ctx context.Context, url, query string) (string, error) {
 func (e *erasure) left(t *testing.T) (n int) {
 	t.Helper()
 	for _, side := range storage.Sides {
-		rows := e.store.AllRows(t.Context(), side, []storage.RowsQuery{{Owner: victim, Limit: 10 * int(bystands)}})[0]
+		rows := e.store.AllRows(t.Context(), []storage.RowsQuery{{Side: side, Owner: victim, Limit: 10 * int(bystands)}})[0]
 		if rows.Err != nil {
 			t.Fatal(rows.Err)
 		}

@@ -525,6 +525,20 @@ func faultyWrites() map[string]operation {
 			return err
 		},
 		"Erase": func(ctx context.Context, s *Store) error { return s.Erase(ctx, 12, 2e15) },
+		"EndEdges": func(ctx context.Context, s *Store) error {
+			sides := []storage.Side{storage.Forward, storage.Inverse}
+			listed := s.AllRows(ctx, []storage.RowsQuery{{Side: sides[0], Owner: 5, Limit: 4}, {Side: sides[1], Owner: 5, Limit: 4}})
+			if err := errorOf(listed); err != nil {
+				return err
+			}
+			var rows []storage.Row
+			for i, r := range listed {
+				for _, e := range r.Value {
+					rows = append(rows, storage.Row{Side: sides[i], Edge: e})
+				}
+			}
+			return errorOf(s.EndEdges(ctx, 5, rows, 2e15))
+		},
 		"RepairInverse": func(ctx context.Context, s *Store) error {
 			return errorOf(s.RepairInverse(ctx, []storage.Repair{{
 				Pair:     storage.Pair{From: 1, To: 2},
