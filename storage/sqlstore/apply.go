@@ -366,53 +366,51 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 
 // Versions rise with every change of a user's counts, edges or profile.
 var (
+	// Without the counts of favorites: every column more costs a twentieth of what a row does.
 	sqlAddCounts = db.Text{
 		MySQL: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
+VALUES (?, ?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE
   following_count = following_count + VALUES(following_count),
   follower_count = follower_count + VALUES(follower_count),
   friend_count = friend_count + VALUES(friend_count),
-  favorite_count = favorite_count + VALUES(favorite_count),
-  total_favorited = total_favorited + VALUES(total_favorited),
-  version = version + 1, packed_version = packed_version + 1`,
-		SQLite: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited)
-VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (user_id) DO UPDATE SET
-  following_count = following_count + excluded.following_count,
-  follower_count = follower_count + excluded.follower_count,
-  friend_count = friend_count + excluded.friend_count,
-  favorite_count = favorite_count + excluded.favorite_count,
-  total_favorited = total_favorited + excluded.total_favorited,
-  version = version + 1, packed_version = packed_version + 1`,
-	}
-
-	// For users of whom some have done something.
-	sqlAddCountsOfActive = db.Text{
-		MySQL: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited, active_day)
-VALUES (?, ?, ?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE
-  following_count = following_count + VALUES(following_count),
-  follower_count = follower_count + VALUES(follower_count),
-  friend_count = friend_count + VALUES(friend_count),
-  favorite_count = favorite_count + VALUES(favorite_count),
-  total_favorited = total_favorited + VALUES(total_favorited),
   version = version + 1, packed_version = packed_version + 1,
   active_day = GREATEST(active_day, VALUES(active_day))`,
 		SQLite: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, favorite_count, total_favorited, active_day)
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (user_id) DO UPDATE SET
+  following_count = following_count + excluded.following_count,
+  follower_count = follower_count + excluded.follower_count,
+  friend_count = friend_count + excluded.friend_count,
+  version = version + 1, packed_version = packed_version + 1,
+  active_day = MAX(active_day, excluded.active_day)`,
+	}
+
+	sqlAddAllCounts = db.Text{
+		MySQL: `
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day, favorite_count, total_favorited)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  following_count = following_count + VALUES(following_count),
+  follower_count = follower_count + VALUES(follower_count),
+  friend_count = friend_count + VALUES(friend_count),
+  version = version + 1, packed_version = packed_version + 1,
+  active_day = GREATEST(active_day, VALUES(active_day)),
+  favorite_count = favorite_count + VALUES(favorite_count),
+  total_favorited = total_favorited + VALUES(total_favorited)`,
+		SQLite: `
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day, favorite_count, total_favorited)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET
   following_count = following_count + excluded.following_count,
   follower_count = follower_count + excluded.follower_count,
   friend_count = friend_count + excluded.friend_count,
-  favorite_count = favorite_count + excluded.favorite_count,
-  total_favorited = total_favorited + excluded.total_favorited,
   version = version + 1, packed_version = packed_version + 1,
-  active_day = MAX(active_day, excluded.active_day)`,
+  active_day = MAX(active_day, excluded.active_day),
+  favorite_count = favorite_count + excluded.favorite_count,
+  total_favorited = total_favorited + excluded.total_favorited`,
 	}
 )
 
@@ -424,26 +422,21 @@ func (w *writer) addCounts(diffs judge.Diffs) error {
 
 // addCountsOf does so for what users have done, each on a day.
 func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage.Day) error {
-	anybody := false
+	text, width := w.store.sql.Text(sqlAddCounts), 5
 	for id, d := range diffs {
-		d.Active = max(d.Active, acted[id])
-		diffs[id] = d
-		anybody = anybody || d.Active > 0
-	}
-	text, width := w.store.sql.Text(sqlAddCounts), 6
-	if anybody {
-		text, width = w.store.sql.Text(sqlAddCountsOfActive), 7
-	}
-	for id, d := range diffs {
+		if d.Favorites != 0 || d.Favorited != 0 {
+			text, width = w.store.sql.Text(sqlAddAllCounts), 7
+		}
 		w.leaves(id, d, false)
 	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.MaxRows) {
 		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
 			d := diffs[id]
-			args = append(args, int64(id), d.Following, d.Follower, d.Friend, d.Favorites, d.Favorited)
-			if anybody {
-				args = append(args, int64(max(d.Active, 0))) // 0 of others
+			active := max(d.Active, acted[id], 0) // 0 of those who have done nothing
+			args = append(args, int64(id), d.Following, d.Follower, d.Friend, int64(active))
+			if width > 5 {
+				args = append(args, d.Favorites, d.Favorited)
 			}
 		}
 		if _, err := w.Exec(len(chunk), db.Listed(text, len(chunk)), args...); err != nil {

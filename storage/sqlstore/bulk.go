@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"database/sql"
 	"slices"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -174,63 +173,29 @@ func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs ju
 	return true, nil
 }
 
-// otherSide reads the types of the edges that run against the follows among some, which
-// come in key order, on the shard of their owners, as far as there are any.
+// otherSide reads the types of the edges that run against the follows among some, on the shard of their owners,
+// as far as there are any.
 func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage.Pair]storage.EdgeType, error) {
 	other := side ^ storage.Inverse
-	text, args := w.store.againstStatement(other, edges)
-	types := make(map[storage.Pair]storage.EdgeType)
-	if len(args) == 0 {
-		return types, nil
-	}
-	scan := scanEdges(other)
-	err := w.Read(len(edges), text, args, func(rows *sql.Rows) error {
-		e, err := scan.next(rows)
-		types[e.Pair()] = e.Type
-		return err
-	})
-	return types, err
-}
-
-// Edges of some owners: of every other one there is one more such condition, behind OR. Served by
-// the primary keys.
-var sqlEdgesOfSome = db.OfFollows[string]{
-	storage.Forward: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)`,
-	storage.Inverse: `
-SELECT to_user_id, from_user_id, type, update_time
-FROM follower /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id IN (?)`,
-}
-
-// againstStatement looks up the edges that run against follows, owner by owner: that is
-// shorter than pair by pair, and the optimisers take it for the same ranges of the
-// primary key.
-func (s *Store) againstStatement(side storage.Side, edges []storage.Edge) (string, []any) {
-	var pairs []storage.Pair
+	keys := make([]storage.Pair, 0, len(edges)) // from the owner to the peer
 	for _, e := range edges {
 		if e.Type == storage.Following {
-			pairs = append(pairs, storage.Pair{From: e.To, To: e.From})
+			keys = append(keys, storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())})
 		}
 	}
-	first := sqlEdgesOfSome[side]
-	_, another, _ := strings.Cut(first, "WHERE")
-	var text strings.Builder
-	args := make([]any, 0, len(pairs)+len(pairs)/4)
-	for len(pairs) > 0 {
-		owner, n := side.Owner(pairs[0]), 0
-		args = append(args, int64(owner))
-		for ; n < len(pairs) && side.Owner(pairs[n]) == owner; n++ {
-			args = append(args, int64(side.Peer(pairs[n])))
+	types := make(map[storage.Pair]storage.EdgeType)
+	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
+		text, args := w.store.lookStatement([]storage.Side{other}, chunk)
+		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
+			var owner, peer storage.UserID
+			var e storage.Edge
+			err := rows.Scan(&other, &owner, &peer, &e.Type, &e.UpdateTime)
+			types[other.Pair(owner, peer)] = e.Type
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
-		if text.Len() == 0 {
-			text.WriteString(db.Listed(first, n))
-		} else {
-			text.WriteString(" OR" + db.Listed(another, n))
-		}
-		pairs = pairs[n:]
 	}
-	return text.String(), args
+	return types, nil
 }
