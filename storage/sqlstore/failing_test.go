@@ -527,7 +527,7 @@ func faultyWrites() map[string]operation {
 		"Erase": func(ctx context.Context, s *Store) error { return s.Erase(ctx, 12, 2e15) },
 		"EndEdges": func(ctx context.Context, s *Store) error {
 			sides := []storage.Side{storage.Forward, storage.Inverse}
-			listed := s.AllRows(ctx, []storage.RowsQuery{{Side: sides[0], Owner: 5, Limit: 4}, {Side: sides[1], Owner: 5, Limit: 4}})
+			listed := s.AllRows(ctx, []storage.RowsQuery{{Side: sides[0], Owner: 37, Limit: 4}, {Side: sides[1], Owner: 37, Limit: 4}})
 			if err := errorOf(listed); err != nil {
 				return err
 			}
@@ -537,7 +537,7 @@ func faultyWrites() map[string]operation {
 					rows = append(rows, storage.Row{Side: sides[i], Edge: e})
 				}
 			}
-			return errorOf(s.EndEdges(ctx, 5, rows, 2e15))
+			return errorOf(s.EndEdges(ctx, 37, rows, 2e15))
 		},
 		"RepairInverse": func(ctx context.Context, s *Store) error {
 			return errorOf(s.RepairInverse(ctx, []storage.Repair{{

@@ -156,18 +156,18 @@ func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) 
 type endsOwnRows struct{ *memory.Store }
 
 func (s endsOwnRows) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
-	return endEach(s.Store, ctx, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
+	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
 }
 
 // endsOlder leaves what is newer than the tombstone on the other side.
 type endsOlder struct{ *memory.Store }
 
 func (s endsOlder) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
-	return endEach(s.Store, ctx, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side.Other(), r.Side} })
+	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side.Other(), r.Side} })
 }
 
 // endEach ends rows one by one, on some sides.
-func endEach(s *memory.Store, ctx context.Context, rows []storage.Row, at storage.Micros, sides func(storage.Row) []storage.Side) []storage.Result[storage.Edge] {
+func endEach(ctx context.Context, s *memory.Store, rows []storage.Row, at storage.Micros, sides func(storage.Row) []storage.Side) []storage.Result[storage.Edge] {
 	results := make([]storage.Result[storage.Edge], len(rows))
 	for i, row := range rows {
 		end := row.Edge.Pair().Edge(storage.None, max(at, row.Edge.UpdateTime+1))
