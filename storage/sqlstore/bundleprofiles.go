@@ -8,9 +8,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Users with their counts, for a request. Other than [Store.Profiles] it is one look-up by
-// key for each, and takes a quarter less time; in return who is not in users is asked
-// for in counts apart, which need not be of the same moment. Served by the primary keys.
+// Users with their counts, by one look-up by key for each. Who is not in users is asked for
+// once more: in counts, or as [Store.Profiles] does. Served by the primary keys.
 const sqlBundledProfiles = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,

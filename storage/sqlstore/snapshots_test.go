@@ -25,10 +25,18 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 	}
 	defer s.Close()
 	ids := make([]storage.UserID, 400)
+	users := make([]storage.User, len(ids))
 	queries := make([]storage.ListQuery, len(ids))
+	var edges []storage.Edge
 	for i := range ids {
 		ids[i] = storage.UserID(i + 1)
-		queries[i] = storage.ListQuery{Owner: ids[i], Longest: i, EndedSince: storage.Micros(i)}
+		users[i] = storage.User{ID: ids[i], Handle: fmt.Sprint("user_", i)}
+		queries[i] = storage.ListQuery{Owner: ids[i], Longest: 7, EndedSince: 1}
+		edges = append(edges, storage.Edge{From: ids[i], To: ids[(i+1)%len(ids)], Type: storage.Following, UpdateTime: 1})
+	}
+	s.CreateUsers(t.Context(), users)
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // whoever has an edge has counts
+		s.Apply(t.Context(), side, edges, storage.IfNewer)
 	}
 	seen.reset()
 	s.Profiles(t.Context(), ids)
