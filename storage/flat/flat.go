@@ -89,6 +89,7 @@ type record[K comparable] struct {
 	until  int64 // when the value ends
 	length uint32
 	asked  uint8 // how often it was asked for since it was written, up to mostAsked
+	stays  bool  // when it has ended, until its room is needed
 }
 
 const mostAsked = 3
@@ -114,40 +115,93 @@ func (c *Cache[K]) shard(k K) (*shard[K], uint64) {
 // Get returns the value of a key, at a time. The value must not be changed; holding it holds its block.
 func (c *Cache[K]) Get(k K, now int64) ([]byte, bool) { return c.get(k, now, 1) }
 
-// Look is Get, but does not count as asking.
-func (c *Cache[K]) Look(k K, now int64) ([]byte, bool) { return c.get(k, now, 0) }
+// Look is Get, but does not count as asking. It also says when the value ends.
+func (c *Cache[K]) Look(k K, now int64) (v []byte, until int64, ok bool) {
+	s, h := c.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	v, r := s.find(k, h)
+	if r == nil || r.until <= now {
+		return nil, 0, false
+	}
+	return v, r.until, true
+}
 
 func (c *Cache[K]) get(k K, now int64, asks uint8) ([]byte, bool) {
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
+	v, r := s.find(k, h)
+	switch {
+	case r == nil:
+		return nil, false
+	case r.until > now:
+		r.asked = min(r.asked+asks, mostAsked)
+		return v, true
+	case !r.stays:
+		delete(s.at, h)
+	}
+	return nil, false
+}
+
+// find returns the value of a key and what stands before it; nil if there is none.
+func (s *shard[K]) find(k K, h uint64) ([]byte, *record[K]) {
 	at, there := s.at[h]
 	if !there {
-		return nil, false
+		return nil, nil
 	}
 	r := recordAt[K](s.blocks[at.block], at.offset)
 	if r.key != k {
+		return nil, nil
+	}
+	return value[K](s.blocks[at.block], at.offset), r
+}
+
+// Ended returns a value of SetToStay that has ended.
+func (c *Cache[K]) Ended(k K, now int64) ([]byte, bool) {
+	s, h := c.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	v, r := s.find(k, h)
+	if r == nil || !r.stays || r.until > now {
 		return nil, false
 	}
-	if r.until <= now {
-		delete(s.at, h)
-		return nil, false
+	return v, true
+}
+
+// Extend has a value that was got end later, which counts as asking. It returns false if the key has another value by now.
+func (c *Cache[K]) Extend(k K, v []byte, until int64) bool {
+	s, h := c.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	is, r := s.find(k, h)
+	if r == nil || unsafe.SliceData(is) != unsafe.SliceData(v) {
+		return false
 	}
-	r.asked = min(r.asked+asks, mostAsked)
-	return value[K](s.blocks[at.block], at.offset), true
+	r.until, r.asked = until, min(r.asked+1, mostAsked)
+	return true
 }
 
 // Set keeps a value until a time, at most. It returns false, and keeps nothing under the key, if the value is longer than
 // Longest.
 func (c *Cache[K]) Set(k K, v []byte, now, until int64) bool {
+	return c.set(k, v, now, record[K]{key: k, until: until})
+}
+
+// SetToStay is Set, but when the value has ended it stays, if there is room, so that it can be extended.
+func (c *Cache[K]) SetToStay(k K, v []byte, now, until int64) bool {
+	return c.set(k, v, now, record[K]{key: k, until: until, stays: true})
+}
+
+func (c *Cache[K]) set(k K, v []byte, now int64, made record[K]) bool {
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
-	queue, asked := young, uint8(0)
+	queue := young
 	if at, there := s.at[h]; there {
 		b := s.blocks[at.block]
 		if r := recordAt[K](b, at.offset); r.key == k {
-			queue, asked = int(b.queue), r.asked
+			queue, made.asked = int(b.queue), r.asked
 		}
 		delete(s.at, h)
 	} else if s.ghosts[h%uint64(len(s.ghosts))] == uint32(h>>32) {
@@ -159,7 +213,8 @@ func (c *Cache[K]) Set(k K, v []byte, now, until int64) bool {
 	if c.most.Load() < int64(c.block) {
 		return true // nothing fits
 	}
-	c.write(s, h, record[K]{k, until, uint32(len(v)), asked}, v, queue, now)
+	made.length = uint32(len(v))
+	c.write(s, h, made, v, queue, now)
 	return true
 }
 
@@ -242,7 +297,7 @@ func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now i
 		if s.at[h] == (place{number, offset}) {
 			delete(s.at, h)
 			switch {
-			case r.until <= now:
+			case r.until <= now && !r.stays:
 			case r.asked >= least:
 				v := value[K](b, offset)
 				if b.queue == old {

@@ -37,6 +37,7 @@ func setsOf(t *testing.T, cache *localcache.Cache, side storage.Side, owners []s
 type counted struct {
 	storage.Store
 	calls, keys atomic.Int64
+	lists       atomic.Int64 // reads of lists
 	rows        atomic.Int64 // reads of edges as rows
 	longest     atomic.Int64 // of the lists that were asked for
 	endedSince  atomic.Int64 // with which tombstones
@@ -50,6 +51,7 @@ func (c *counted) Profiles(ctx context.Context, ids []storage.UserID) []storage.
 
 func (c *counted) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
 	c.calls.Add(1)
+	c.lists.Add(1)
 	c.keys.Add(int64(len(q)))
 	c.longest.Store(max(c.longest.Load(), int64(q[0].Longest)))
 	c.endedSince.Store(int64(q[0].EndedSince))

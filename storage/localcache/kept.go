@@ -52,14 +52,21 @@ func isLarge(e entry) bool {
 }
 
 func (c *Cache) set(k key, e entry) {
-	now := c.now()
-	if !isLarge(e) && c.kept.flat.Set(k, flatForm(e), now.UnixMicro(), e.expiry().UnixMicro()) {
+	if !isLarge(e) && c.setFlat(k, e) {
 		c.kept.large.Invalidate(k)
 		return
 	}
 	c.kept.flat.Delete(k)
 	c.kept.large.Set(k, e)
 	c.kept.share(c.directory.Load().Bytes())
+}
+
+func (c *Cache) setFlat(k key, e entry) bool {
+	now, until := c.now().UnixMicro(), e.expiry().UnixMicro()
+	if l, isList := e.(*list); isList && l.version != 0 {
+		return c.kept.flat.SetToStay(k, flatForm(e), now, until)
+	}
+	return c.kept.flat.Set(k, flatForm(e), now, until)
 }
 
 func (c *Cache) drop(k key) {
@@ -77,16 +84,20 @@ func get[E entry](c *Cache, k key) (e E, ok bool) {
 }
 
 func (c *Cache) find(k key) (entry, bool) {
-	if data, there := c.kept.flat.Get(k, c.now().UnixMicro()); there {
-		return c.fromFlat(k, data)
+	now := c.now().UnixMicro()
+	if data, there := c.kept.flat.Get(k, now); there {
+		return c.fromFlat(k, data, 0)
+	}
+	if data, there := c.renew(k, now); there {
+		return c.fromFlat(k, data, 0)
 	}
 	return c.kept.large.GetIfPresent(k)
 }
 
 // look is find, but does not count as asking.
 func (c *Cache) look(k key) (entry, bool) {
-	if data, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
-		return c.fromFlat(k, data)
+	if data, until, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
+		return c.fromFlat(k, data, until)
 	}
 	if e, there := c.kept.large.GetEntryQuietly(k); there {
 		return e.Value, true
@@ -94,11 +105,42 @@ func (c *Cache) look(k key) (entry, bool) {
 	return nil, false
 }
 
-// The flat forms begin with when the entry ends, in 8 bytes; a flag follows in 8 more, or lengths.
-const flatHead = 16
+// ended returns a list that has ended and that the counts of its owner may renew.
+func (c *Cache) ended(k key, now int64) (data []byte, version int64, ok bool) {
+	if k.kind != forwardKind && k.kind != inverseKind {
+		return nil, 0, false
+	}
+	if data, ok = c.kept.flat.Ended(k, now); !ok {
+		return nil, 0, false
+	}
+	ends, version := int64(binary.NativeEndian.Uint64(data[8:])), int64(binary.NativeEndian.Uint64(data[16:]))
+	return data, version, ends > now
+}
+
+// renew has a list that has ended live as long as the user with its counts, if that is kept and its version says that
+// nothing has changed since the list was read. A change that is being taken in meanwhile comes to the user first, and then to
+// the list, which either lives then or is not the same any more.
+func (c *Cache) renew(k key, now int64) (data []byte, ok bool) {
+	data, version, ok := c.ended(k, now)
+	if !ok {
+		return nil, false
+	}
+	e, ok := c.look(profileKey(k.id))
+	if !ok {
+		return nil, false
+	}
+	p, ok := e.(*profile)
+	if !ok || !p.Counted || p.Counts.Version != version {
+		return nil, false
+	}
+	return data, c.kept.flat.Extend(k, data, p.expiry().UnixMicro())
+}
+
+// The flat forms begin with a flag or lengths, in 8 bytes.
+const flatHead = 8
 
 func flatForm(e entry) []byte {
-	to := binary.NativeEndian.AppendUint64(make([]byte, 0, 256), uint64(e.expiry().UnixMicro()))
+	to := make([]byte, 0, 256)
 	switch e := e.(type) {
 	case *profile:
 		to = append(to, flag(e.found), 0, 0, 0, 0, 0, 0, 0)
@@ -113,6 +155,8 @@ func flatForm(e entry) []byte {
 	case *list:
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.blocks))<<1|uint32(e.side))
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
+		to = binary.NativeEndian.AppendUint64(to, uint64(e.ends.UnixMicro()))
+		to = binary.NativeEndian.AppendUint64(to, uint64(e.version))
 		to = binary.NativeEndian.AppendUint64(to, uint64(e.floor))
 		to = append(append(to, bytesOf(e.blocks)...), bytesOf(e.ended)...)
 		return e.follows.AppendFlat(to)
@@ -120,32 +164,36 @@ func flatForm(e entry) []byte {
 	panic("localcache: an entry without a flat form")
 }
 
-// fromFlat makes an entry of its flat form; false if the list is numbered by another directory.
-func (c *Cache) fromFlat(k key, data []byte) (entry, bool) {
-	life := lifetime{time.UnixMicro(int64(binary.NativeEndian.Uint64(data)))}
+// fromFlat makes an entry of its flat form, which lives until a time: 0 for who does not ask. It is false if the list is
+// numbered by another directory.
+func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
+	life := lifetime{time.UnixMicro(until)}
 	rest := data[flatHead:]
 	switch k.kind {
 	case profileKind:
-		p := &profile{lifetime: life, found: data[8] != 0}
+		p := &profile{lifetime: life, found: data[0] != 0}
 		var err error
 		p.Profile, err = packing.ParseWhole(k.id, string(rest)) // a copy: who holds a name does not hold the block
 		return p, err == nil
 	case postKind:
 		version, n := binary.Varint(rest)
-		p := &post{lifetime: life, found: data[8] != 0}
+		p := &post{lifetime: life, found: data[0] != 0}
 		var err error
 		p.Post, err = packing.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(rest[n:]), version)
 		return p, err == nil
 	case blocksKind:
 		b := &blockList{lifetime: life}
-		if n := binary.NativeEndian.Uint64(data[8:]); n > 0 {
+		if n := binary.NativeEndian.Uint64(data); n > 0 {
 			b.users = append(b.users, valuesOf[storage.UserID](rest, int(n))...)
 		}
 		return b, true
 	}
-	blocks, ended := binary.NativeEndian.Uint32(data[8:]), binary.NativeEndian.Uint32(data[12:])
-	l := &list{lifetime: life, side: storage.Side(blocks & 1), floor: storage.Micros(binary.NativeEndian.Uint64(rest))}
-	rest = rest[8:]
+	blocks, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
+	l := &list{
+		lifetime: life, side: storage.Side(blocks & 1), ends: time.UnixMicro(int64(binary.NativeEndian.Uint64(rest))),
+		version: int64(binary.NativeEndian.Uint64(rest[8:])), floor: storage.Micros(binary.NativeEndian.Uint64(rest[16:])),
+	}
+	rest = rest[24:]
 	l.blocks, rest = taken[storage.Edge](rest, int(blocks>>1))
 	l.ended, rest = taken[endedEdge](rest, int(ended))
 	var ok bool

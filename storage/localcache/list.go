@@ -3,6 +3,7 @@ package localcache
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"kith/storage"
 	"kith/storage/idset"
@@ -20,6 +21,13 @@ type list struct {
 	// not bring them back. Edges ended before floor are not known.
 	ended []endedEdge
 	floor storage.Micros
+
+	// version is that of the owner's counts at the moment of which the list is; 0 if it is not known, as of long lists and of
+	// those that were changed since. While the counts have it the list is right, also beyond its lifetime, but not for longer
+	// than until ends.
+	version int64
+	ends    time.Time
+	renewed bool // what the cache has under its key
 }
 
 // endedEdge is a tombstone.
@@ -61,6 +69,8 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 	}
 	if len(positions) > shortList {
 		l.lifetime = c.lives(keepLong)
+	} else {
+		l.version, l.ends = r.Version, c.lives(keepLong).until
 	}
 	l.follows = idset.New(c.directory.Load(), positions)
 	return l
@@ -126,6 +136,7 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 		return l
 	}
 	next := *l
+	next.version, next.renewed = 0, false
 	peer := l.side.Peer(e.Pair())
 	if listed {
 		next.follows = next.follows.Remove(there)

@@ -25,9 +25,55 @@ func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []stor
 	of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
 	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
 	read := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
-		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
+		return c.renewOrRead(ctx, side, owners, floor)
 	}
 	return fetch(ctx, c, &c.lists[side], source[storage.UserID, *list]{listKind(side), of, known, read, c.keepList}, owners)
+}
+
+// renewOrRead reads lists, except those that have ended and are still as they are in the store: of these only the counts of
+// the owners are read, which the same requests mostly need as well.
+func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
+	results := make([]storage.Result[*list], len(owners))
+	var doubted []storage.UserID
+	for _, owner := range owners {
+		if _, _, ok := c.ended(key{kind: listKind(side), id: owner}, c.now().UnixMicro()); ok {
+			doubted = append(doubted, owner)
+		}
+	}
+	if len(doubted) == 0 {
+		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
+	}
+	c.fetchProfiles(ctx, doubted)
+	var rest []storage.UserID
+	var where []int
+	for i, owner := range owners {
+		if l := c.renewed(key{kind: listKind(side), id: owner}); l != nil {
+			results[i] = storage.Result[*list]{Value: l, Found: true}
+		} else {
+			rest, where = append(rest, owner), append(where, i)
+		}
+	}
+	if len(rest) > 0 {
+		for k, r := range c.readLists(ctx, c.source, side, rest, c.longest, floor) {
+			results[where[k]] = r
+		}
+	}
+	return results
+}
+
+// renewed returns a list that had ended and could be renewed; nil if there is none.
+func (c *Cache) renewed(k key) *list {
+	if _, ok := c.renew(k, c.now().UnixMicro()); !ok {
+		return nil
+	}
+	e, there := c.look(k)
+	l, isList := e.(*list)
+	if !there || !isList {
+		return nil
+	}
+	c.metrics.renewed.Inc()
+	l.renewed = true
+	return l
 }
 
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache
@@ -82,7 +128,9 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 		}
 		r.Value = r.Value.with(e, now)
 	}
-	c.set(k, r.Value)
+	if !r.Value.renewed {
+		c.set(k, r.Value)
+	}
 	return r
 }
 

@@ -6,6 +6,7 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics struct {
 	hits, misses [kinds]prometheus.Counter
 	forgotten    prometheus.Counter
+	renewed      prometheus.Counter
 	built        prometheus.Histogram
 	unpacked     prometheus.Counter
 	cache        *Cache // nil until there is one
@@ -31,13 +32,15 @@ func newMetrics() *Metrics {
 	}
 	m.forgotten = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_forgotten_total", Help: "Times that everything in the gateway's memory was forgotten, since changes may have been missed."})
+	m.renewed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kith_cache_renewed_total", Help: "Lists that were not read again, because the counts of their owners say that they have not changed."})
 	m.built = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "kith_cache_long_list_seconds", Help: "How long it took to read a long list into memory.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
 	m.unpacked = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_pack_failures_total", Help: "Long lists that could not be packed in the store."})
 	m.all = []prometheus.Collector{
-		hits, misses, m.forgotten, m.built, m.unpacked,
+		hits, misses, m.forgotten, m.renewed, m.built, m.unpacked,
 		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Bytes() + c.kept.large.WeightedSize()) }),
 		m.gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) }),
 		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),

@@ -1,0 +1,97 @@
+package localcache_test
+
+import (
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/localcache"
+	"kith/storage/memory"
+)
+
+// renewing is a cache with a clock, in front of a store that counts.
+type renewing struct {
+	*localcache.Cache
+	store *counted
+	now   time.Time
+}
+
+func newRenewing(t *testing.T) *renewing {
+	t.Helper()
+	r := &renewing{store: &counted{Store: memory.New()}, now: time.UnixMicro(0)}
+	people(t, r.store, 3)
+	followers(t, r.store, 2)
+	r.Cache = localcache.New(localcache.Config{Source: r.store, Rows: r.store, Bytes: 1 << 20, Now: func() time.Time { return r.now }})
+	t.Cleanup(r.Close)
+	return r
+}
+
+// page asks for the followers of user 1, and says how many lists and how many others had to be read.
+func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
+	t.Helper()
+	before, all := r.store.lists.Load(), r.store.calls.Load()
+	page := r.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}})[0]
+	if page.Err != nil || len(page.Value) != want {
+		t.Errorf("%+v, want %d followers", page, want)
+	}
+	lists = r.store.lists.Load() - before
+	return lists, r.store.calls.Load() - all - lists
+}
+
+// A list that has not changed is not read again after its minute: the counts of its owner say so, which are read instead.
+// But after ten minutes it is.
+func TestAListThatHasNotChangedIsRenewed(t *testing.T) {
+	c := newRenewing(t)
+	if lists, _ := c.page(t, 2); lists != 1 {
+		t.Fatalf("%d lists are read at first", lists)
+	}
+	for range 7 {
+		c.now = c.now.Add(61 * time.Second)
+		if lists, others := c.page(t, 2); lists != 0 || others != 1 {
+			t.Errorf("after %s %d lists are read and %d counts", c.now, lists, others)
+		}
+		if lists, others := c.page(t, 2); lists+others != 0 {
+			t.Errorf("right after that %d lists are read and %d counts", lists, others)
+		}
+	}
+	c.now = c.now.Add(3 * time.Minute)
+	if lists, _ := c.page(t, 2); lists != 1 {
+		t.Errorf("after ten minutes %d lists are read", lists)
+	}
+}
+
+// If nobody has told the cache of a change, it is seen after a minute all the same.
+func TestAListThatHasChangedIsNotRenewed(t *testing.T) {
+	for _, keptUser := range []bool{false, true} {
+		c := newRenewing(t)
+		c.page(t, 2)
+		c.now = c.now.Add(30 * time.Second)
+		if keptUser { // as of before the change
+			c.Users(t.Context(), []storage.UserID{1})
+		}
+		one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
+		c.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
+		c.now = c.now.Add(31 * time.Second)
+		if !keptUser {
+			c.page(t, 3)
+		}
+		c.now = c.now.Add(30 * time.Second)
+		c.page(t, 3)
+	}
+}
+
+// A list that a change has made is not as of any version, and is read again.
+func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
+	c := newRenewing(t)
+	c.page(t, 2)
+	one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
+	c.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
+	c.Wrote([]storage.Row{{Side: storage.Inverse, Edge: one[0]}}, nil, nil)
+	if lists, _ := c.page(t, 3); lists != 0 {
+		t.Errorf("%d lists are read after the change", lists)
+	}
+	c.now = c.now.Add(61 * time.Second)
+	if lists, _ := c.page(t, 3); lists != 1 {
+		t.Errorf("%d lists are read after a minute", lists)
+	}
+}
