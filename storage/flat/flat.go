@@ -175,7 +175,7 @@ func (c *Cache[K]) Extend(k K, v []byte, until int64) bool {
 	s.Lock()
 	defer s.Unlock()
 	is, r := s.find(k, h)
-	if r == nil || unsafe.SliceData(is) != unsafe.SliceData(v) {
+	if r == nil || unsafe.SliceData(is) != unsafe.SliceData(v) { //nolint:gosec // compared only
 		return false
 	}
 	r.until, r.asked = until, min(r.asked+1, mostAsked)
