@@ -101,7 +101,7 @@ var countedQueries = []struct {
 	{"a user with both counts", `{ user(id: 1) { handle followingCount followerCount } }`, nil,
 		costs{"profiles": 1}},
 	{"an unknown user", `{ user(id: 9999) { handle followingCount followings { nodes { handle } } } }`, nil,
-		costs{"pages.following": 1, "profiles": 1, "userpage.following": 1}},
+		costs{"counts": 1, "pages.following": 1, "profiles": 1, "userpage.following": 1}},
 	{"a user by handle", `{ userByHandle(handle: "U7") { handle } }`, nil, costs{"handles": 1, "users": 1}},
 	{"20 users by handle, by alias", "{" + aliased(20, `userByHandle(handle: "u%d") { name }`) + "}", nil,
 		costs{"handles": 1, "users": 1}},

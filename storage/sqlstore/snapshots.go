@@ -149,13 +149,13 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	return results
 }
 
-// profilesOfAnybody reads the counts of those who are not in users, too.
+// profilesOfAnybody reads the counts of those, too, who are not in users: look-ups of counts, as metrics name them.
 func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
 		text := db.Listed(s.sql.Text(sqlProfiles), len(wanted))
 		row := newUserRow(1 + countNumbers + userNumbers)
-		return s.db.Query(ctx, "profiles", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
+		return s.db.Query(ctx, "counts", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
 			row.Scan(rows)
 			p := storage.Profile{Counted: !row.IsNull(1), Exists: !row.IsNull(1 + countNumbers)}
 			id := storage.UserID(row.At(0))
