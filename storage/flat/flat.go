@@ -294,7 +294,7 @@ func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now i
 	for offset := uint32(0); int(offset) < len(b.data); {
 		r := *recordAt[K](b, offset)
 		h := maphash.Comparable(c.seed, r.key)
-		if s.at[h] == (place{number, offset}) {
+		if at, there := s.at[h]; there && at == (place{number, offset}) {
 			delete(s.at, h)
 			switch {
 			case r.until <= now && !r.stays:

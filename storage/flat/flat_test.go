@@ -63,6 +63,27 @@ func TestAValueIsTheLastOneSet(t *testing.T) {
 	}
 }
 
+// A deleted value does not come back when its block is given up, wherever it lay: the first one, too.
+func TestADeletedValueStaysAway(t *testing.T) {
+	for deleted := range 4 {
+		c := flat.New[key](200_000)
+		for i := range 4 {
+			k := key{int64(i), 1}
+			c.Set(k, valueOf(k, 0), 0, 10)
+			c.Get(k, 0) // so that it is written anew
+		}
+		gone := key{int64(deleted), 1}
+		c.Delete(gone)
+		for i := range 20_000 {
+			k := key{int64(i), 2}
+			c.Set(k, valueOf(k, 0), 0, 10)
+			if v, there := c.Get(gone, 0); there {
+				t.Fatalf("value %d is there again after %d others: %x", deleted, i, v)
+			}
+		}
+	}
+}
+
 // A value that is longer than may be is not kept, and neither is the one before it.
 func TestALongValue(t *testing.T) {
 	c := flat.New[key](1 << 20)
