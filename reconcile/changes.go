@@ -9,7 +9,7 @@ import (
 )
 
 // ErrLost means that a log does not continue from a position, or does not say row by row what was
-// changed after it. What has changed since then cannot be known, and a full scan has to find it.
+// changed after it. Later changes cannot be known, and a full scan has to find what they left.
 var ErrLost = errors.New("the log does not have all that has changed since; run kith reconcile full")
 
 // Changes are the logs in which a store's databases record what is written.

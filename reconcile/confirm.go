@@ -107,7 +107,7 @@ func (f *full) confirm(ctx context.Context, suspects []Key) (c confirmed, err er
 	return c, err
 }
 
-// repair repairs the edges found, unless the scan is a dry run. What cannot be repaired is left and
+// repair repairs the edges found, unless the scan is a dry run. A row that cannot be repaired is left and
 // logged; only the end of the context is an error.
 func (f *full) repair(ctx context.Context, c *confirmed) error {
 	if !f.cfg.Repair || len(c.found) == 0 {

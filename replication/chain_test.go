@@ -297,7 +297,7 @@ func TestPropagatePublishesInOrder(t *testing.T) {
 	}
 }
 
-// What is left comes in the order of the tables: follows before requests.
+// The rest comes in the order of the tables: follows before requests.
 func TestPropagateReportsInOrder(t *testing.T) {
 	store := newGate()
 	store.set(1, true)

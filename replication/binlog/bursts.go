@@ -15,7 +15,7 @@ import (
 //
 // A server sends each event at once, six or seven to a transaction, and each wakes the reader: that
 // costs more than everything else a reader does. A reader that compares changes is not in such a
-// hurry as a replicator. What comes in the meantime gathers in the kernel.
+// hurry as a replicator. Events that come in the meantime gather in the kernel.
 const bursts = 50 * time.Millisecond
 
 // inBursts makes a stream read in bursts once the function it returns is called: not earlier,

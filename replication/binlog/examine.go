@@ -13,8 +13,8 @@ import (
 	"kith/storage/doctor"
 )
 
-// Examine looks at the servers of databases, each once, as a replicator does before it follows their binlogs. What cannot be
-// reached is passed over: that is reported of the shard. chosen means that no other redundancy mode will do.
+// Examine looks at the servers of databases, each once, as a replicator does before it follows their binlogs. A server that cannot be
+// reached is passed over: that is reported of its shards. chosen means that no other redundancy mode will do.
 func Examine(ctx context.Context, dsns []string, chosen bool) (all doctor.List) {
 	seen := map[string]*server{}
 	var servers []*server

@@ -37,7 +37,7 @@ type Config struct {
 	// does; nil: none.
 	Changed func(ctx context.Context, users []storage.UserChange, posts []storage.PostVersion)
 
-	// Skip names transactions by GTID. What cannot be followed in them is skipped: the way on after
+	// Skip names transactions by GTID. Events in them that cannot be followed are skipped: the way on after
 	// a [StopError].
 	Skip []string
 

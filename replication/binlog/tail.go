@@ -30,7 +30,7 @@ const (
 	stall = 10 * time.Second
 )
 
-// tail reads a binlog, for replication and for a [Reader]. What it has read has been passed on, but
+// tail reads a binlog, for replication and for a [Reader]. Events that it has read were passed on, but
 // perhaps not applied yet.
 type tail struct {
 	server   *server

@@ -2,8 +2,8 @@
 // of some gigabytes costs a collection as much as an empty one, and a value takes its bytes and 58 more.
 //
 // Blocks are filled one after another and never changed behind what was written. A value that is replaced or deleted
-// leaves its room in its block until the block is given up as a whole: the oldest first. What was asked for since it was
-// written is then written anew, the rest is dropped (S3-FIFO: Yang et al., SOSP 2023). A block that is given up is
+// leaves its room in its block until the block is given up as a whole: the oldest first. Values that were asked for since they were
+// written are then written anew, the rest is dropped (S3-FIFO: Yang et al., SOSP 2023). A block that is given up is
 // garbage once no reader holds a value of it.
 package flat
 
@@ -261,8 +261,8 @@ func (c *Cache[K]) begin(s *shard[K], queue int) *block {
 	return b
 }
 
-// makeRoom gives blocks up until there is room for one more. What they have that was asked for is written anew, less and
-// less of it if that does not make room.
+// makeRoom gives blocks up until there is room for one more. Their values that were asked for are written anew, fewer and
+// fewer of them if that does not make room.
 func (c *Cache[K]) makeRoom(s *shard[K], now int64) {
 	for least := uint8(1); s.taken()+int64(c.block) > c.most.Load(); {
 		queue := old

@@ -20,7 +20,7 @@ func valueOf(k key, n int) []byte {
 	return append(v, bytes.Repeat([]byte{byte(n)}, int(k.a*7+int64(n))%120)...)
 }
 
-// What is found is what was set last, and has not been deleted or ended; and the cache takes what it may at most.
+// A value that is found was set last, and has neither been deleted nor ended; and the cache takes what it may at most.
 func TestAValueIsTheLastOneSet(t *testing.T) {
 	for _, most := range []uint64{0, 3000, 20_000, 200_000, 40 << 20} {
 		c := flat.New[key](most)
@@ -97,7 +97,7 @@ func TestALongValue(t *testing.T) {
 	}
 }
 
-// What has ended is not found, but may be extended if it was set to stay and is still the same.
+// A value that has ended is not found, but may be extended if it was set to stay and is still the same.
 func TestWhatHasEndedCanBeExtended(t *testing.T) {
 	c := flat.New[key](1 << 20)
 	stays, goes := key{1, 1}, key{2, 2}
@@ -131,7 +131,7 @@ func TestWhatHasEndedCanBeExtended(t *testing.T) {
 	}
 }
 
-// Those that are asked for often stay, however many others come by; and a lower bound is kept to.
+// Values that are asked for often stay, however many others come by; and a lower bound is kept to.
 func TestTheOftenAskedStay(t *testing.T) {
 	c := flat.New[key](1 << 20)
 	const often, others = 500, 200_000

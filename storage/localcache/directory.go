@@ -88,7 +88,7 @@ func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error 
 	return nil
 }
 
-// begin numbers users by another directory. What is kept or being read and numbered by the previous one is forgotten. All
+// begin numbers users by another directory. Entries and reads under way that the previous one numbers are forgotten. All
 // else stays: the directory is there some time after the start, and later on it is renewed, when much has been read.
 func (c *Cache) begin(dir *idset.Directory) {
 	c.lockAll()

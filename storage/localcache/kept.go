@@ -15,8 +15,8 @@ import (
 
 // kept is what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the collector of
 // garbage does not look into. Long lists, which are few and large, are sets as they are used, in a cache of their own, of
-// half of the memory at most, and so is what is too long for a block. What they and the directory take, the others have
-// less.
+// half of the memory at most, and so are values that are too long for a block. The others have the memory that these and
+// the directory leave.
 type kept struct {
 	bytes uint64
 	now   func() time.Time
@@ -164,7 +164,7 @@ func flatForm(e entry) []byte {
 	panic("localcache: an entry without a flat form")
 }
 
-// fromFlat makes an entry of its flat form, which lives until a time: 0 for who does not ask. It is false if the list is
+// fromFlat makes an entry of its flat form, which lives until a time: 0 for a caller that does not need it. It is false if the list is
 // numbered by another directory.
 func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	life := lifetime{time.UnixMicro(until)}
@@ -173,7 +173,7 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	case profileKind:
 		p := &profile{lifetime: life, found: data[0] != 0}
 		var err error
-		p.Profile, err = packing.ParseWhole(k.id, string(rest)) // a copy: who holds a name does not hold the block
+		p.Profile, err = packing.ParseWhole(k.id, string(rest)) // a copy: a name that is held must not hold the block
 		return p, err == nil
 	case postKind:
 		version, n := binary.Varint(rest)

@@ -49,7 +49,7 @@ func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Rec
 	l.Results = results
 }
 
-// fetchRecommenders reads users as suggestions need them. Those whose lists are too long are not
+// fetchRecommenders reads users as suggestions need them. Users whose lists are too long are not
 // Found.
 func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
 	dir, now := c.directory.Load(), c.now().UnixMicro()

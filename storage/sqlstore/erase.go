@@ -103,7 +103,7 @@ WHERE user_id = ?`
 )
 
 // erasedRow is how to pick some rows of a user, with the number of the part in front, and how to be rid
-// of them. What is kept packed does not move with its bucket, and has no kind.
+// of them. Packed lists do not move with their buckets, and have no kind.
 type erasedRow struct {
 	pick, remove string
 	kind         db.RowKind
@@ -199,7 +199,7 @@ const erasedAtOnce = 500
 // the handle. Then comes what may be many rows, in small steps, and with the last of them the user and its
 // state: a crash before it leaves a user to be erased again.
 //
-// What comes late brings nothing back that could be seen. The tombstones of the user's
+// A late event brings nothing back that could be seen. The tombstones of the user's
 // edges stay, so that older events lose against them. Events of pairs without a row may
 // write one and make counts anew, but no row of users, without which nobody is found;
 // and the state stays for ever, by which every gateway hides the user, even where an
@@ -242,7 +242,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 // errHandleElsewhere: the handle, or the user, has moved to another shard meanwhile.
 var errHandleElsewhere = errors.New("the handle is on another shard")
 
-// stateAndHandle reads both of a user. Whoever has no state is active.
+// stateAndHandle reads both of a user. A user without a state is active.
 func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state storage.UserState, handle string, err error) {
 	err = s.db.Query(ctx, "states.handle", s.shards.Of(user), 1, sqlStateAndHandle, []any{int64(user)}, func(rows *sql.Rows) error {
 		return rows.Scan(&state, &handle)
@@ -250,7 +250,7 @@ func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state 
 	return state, handle, err
 }
 
-// releaseHandle frees the handle of a user, unless it is another's by now. Whoever has been removed
+// releaseHandle frees the handle of a user, unless it is another's by now. A user that has been removed
 // already has none.
 func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle string) error {
 	if handle == "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // A transaction of a small write is mostly what it takes to begin, to lock and to commit. So a shard has few
-// of them at a time. Whoever comes while they are under way waits here, and those that wait are written
+// of them at a time. A write that comes while they are under way waits here, and the writes that wait are made
 // together, in one transaction with one statement of each kind (group commit). A write that finds room is
 // not delayed.
 //
@@ -153,7 +153,7 @@ func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(c
 	}
 }
 
-// next takes the next group. Whoever it leaves waits for an account, or the group is full.
+// next takes the next group. It leaves writes that wait for an account, and all others once the group is full.
 func (q *queue[J]) next() (group []*waiting[J]) {
 	var left []*waiting[J]
 	for _, w := range q.waiting {
