@@ -38,7 +38,7 @@ events() {
 	first=$(printf "$module/%s\n" $slowest)
 	packages="$first"$'\n'"$(grep -vxF "$first" <<<"$packages")"
 	# -p and -parallel: what tests wait for, servers and windows, they wait for at once.
-	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 2))
+	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 1))
 	# GOGC: memory is there, and 9 to 13 % of the processor time of the suite on stores in Go went to collection.
 	export GOGC=${GOGC:-400}
 	# -vet: make verify vets all, with more checks. -ldflags=-s: a binary without what debuggers read
