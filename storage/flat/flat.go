@@ -113,7 +113,22 @@ func (c *Cache[K]) shard(k K) (*shard[K], uint64) {
 }
 
 // Get returns the value of a key, at a time. The value must not be changed; holding it holds its block.
-func (c *Cache[K]) Get(k K, now int64) ([]byte, bool) { return c.get(k, now, 1) }
+func (c *Cache[K]) Get(k K, now int64) ([]byte, bool) {
+	s, h := c.shard(k)
+	s.Lock()
+	defer s.Unlock()
+	v, r := s.find(k, h)
+	switch {
+	case r == nil:
+		return nil, false
+	case r.until > now:
+		r.asked = min(r.asked+1, mostAsked)
+		return v, true
+	case !r.stays:
+		delete(s.at, h)
+	}
+	return nil, false
+}
 
 // Look is Get, but does not count as asking. It also says when the value ends.
 func (c *Cache[K]) Look(k K, now int64) (v []byte, until int64, ok bool) {
@@ -125,23 +140,6 @@ func (c *Cache[K]) Look(k K, now int64) (v []byte, until int64, ok bool) {
 		return nil, 0, false
 	}
 	return v, r.until, true
-}
-
-func (c *Cache[K]) get(k K, now int64, asks uint8) ([]byte, bool) {
-	s, h := c.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	v, r := s.find(k, h)
-	switch {
-	case r == nil:
-		return nil, false
-	case r.until > now:
-		r.asked = min(r.asked+asks, mostAsked)
-		return v, true
-	case !r.stays:
-		delete(s.at, h)
-	}
-	return nil, false
 }
 
 // find returns the value of a key and what stands before it; nil if there is none.
