@@ -164,7 +164,7 @@ VALUES (?)`,
 }
 
 // lockCounts locks the counts of owners, in ascending order, making the rows of
-// those who have none.
+// those who have none. addCountsOf removes those of the rows that were not needed.
 func (w *writer) lockCounts(owners []storage.UserID) error {
 	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
 		missing := make(map[storage.UserID]bool, len(chunk))
@@ -184,9 +184,11 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 			continue
 		}
 		text = db.Listed(w.store.sql.Text(sqlInsertNoCounts), len(missing))
-		if _, err := w.Exec(len(missing), text, db.Arguments(slices.Sorted(maps.Keys(missing)))...); err != nil {
+		made := slices.Sorted(maps.Keys(missing))
+		if _, err := w.Exec(len(made), text, db.Arguments(made)...); err != nil {
 			return err
 		}
+		w.made = append(w.made, made...)
 		// A transaction that inserted such a row holds it until it ends: the
 		// insert above has waited for that, and this statement locks what it left.
 		text = db.Listed(sqlLockCounts, len(chunk))
@@ -422,6 +424,9 @@ func (w *writer) addCounts(diffs judge.Diffs) error {
 
 // addCountsOf does so for what users have done, each on a day.
 func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage.Day) error {
+	if err := w.removeUnneeded(diffs); err != nil {
+		return err
+	}
 	text, width := w.store.sql.Text(sqlAddCounts), 5
 	for id, d := range diffs {
 		if d.Favorites != 0 || d.Favorited != 0 {
@@ -440,6 +445,19 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 			}
 		}
 		if _, err := w.Exec(len(chunk), db.Listed(text, len(chunk)), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeUnneeded removes the counts that lockCounts has made of owners without a difference: an event that
+// came late leaves nothing of a user that has been erased.
+func (w *writer) removeUnneeded(diffs judge.Diffs) error {
+	unneeded := slices.DeleteFunc(w.made, func(id storage.UserID) bool { _, needed := diffs[id]; return needed })
+	w.made = nil
+	for chunk := range slices.Chunk(unneeded, w.store.sql.MaxKeys) {
+		if _, err := w.Exec(len(chunk), db.Listed(sqlRemoveCounts, len(chunk)), db.Arguments(chunk)...); err != nil {
 			return err
 		}
 	}

@@ -119,7 +119,7 @@ func (c *change) save(actor storage.UserID, at storage.Micros) error {
 // saveOf is save for several who have done something.
 func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
 	if len(c.Owners()) == 0 {
-		return nil
+		return c.removeUnneeded(nil)
 	}
 	if err := c.write(c.Judge); err != nil {
 		return err

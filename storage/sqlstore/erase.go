@@ -99,7 +99,7 @@ WHERE user_id = ?`
 	// Served by the primary key.
 	sqlRemoveCounts = `
 DELETE FROM user_counts
-WHERE user_id = ?`
+WHERE user_id IN (?)`
 )
 
 // erasedRow is how to pick some rows of a user, with the number of the part in front, and how to be rid

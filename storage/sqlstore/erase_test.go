@@ -89,9 +89,15 @@ func surrounded(t *testing.T, store *sqlstore.Store, user storage.User) {
 	}
 }
 
+// wantErased also writes the edge that surrounded has written once more, as an event that comes late
+// does: it changes nothing, and makes no counts anew.
 func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
 	t.Helper()
 	ctx, ids := t.Context(), []storage.UserID{user.ID}
+	late := storage.Edge{From: user.ID, To: 7, Type: storage.Following, UpdateTime: 1}
+	if r := store.Apply(ctx, storage.Forward, []storage.Edge{late}, storage.IfNewer)[0]; r.Err != nil || r.Value.Changed {
+		t.Errorf("the late event of user %d: %+v", user.ID, r)
+	}
 	state := store.StatesOf(ctx, ids)[0]
 	if state.Err != nil || state.Value != storage.Deleted {
 		t.Errorf("user %d has state %+v", user.ID, state)

@@ -16,6 +16,7 @@ type writer struct {
 
 	packed packed.Flags
 	locked map[storage.UserID]storage.Counts // of the owners locked so far
+	made   []storage.UserID                  // owners whose counts lockCounts has made
 	left   []storage.UserChange              // counts as the transaction leaves them, see [storage.Counted]
 	posts  []storage.PostID                  // whose versions it raises, see [storage.PostsChanged]
 }
