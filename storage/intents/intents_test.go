@@ -2,6 +2,7 @@ package intents_test
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 	"sync"
 	"testing"
@@ -165,22 +166,30 @@ func TestOldIntentsEnd(t *testing.T) {
 	eventually(t, "it is gone", func() bool { return count(t, client) == 0 })
 }
 
-// TestTooManyIntentsAreForEverybody: then the set is emptied, so it cannot grow. If a sweep came
-// between two exchanges of the dead process, what the second one added is due later. If these
-// are few, they are swept one by one, until they are old.
+// TestTooManyIntentsAreForEverybody: then the set is emptied, so it cannot grow. They come in one
+// exchange: if a sweep came between two, those of the second one could be swept one by one, until
+// they are old.
 func TestTooManyIntentsAreForEverybody(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
-	dead, living := open(t, client), open(t, client)
-	var last *intents.Intent
-	for u := range storage.UserID(5000) {
-		last = dead.Begin([]storage.UserID{u + 1})
-	}
-	last.Wait()
+	living := open(t, client)
 	living.begin(9999)
-	dead.Close()
+	ofTheDead := make([]redis.Z, 5000)
+	for i := range ofTheDead {
+		member := make([]byte, 32) // a writer, a number, the time, a user
+		binary.BigEndian.PutUint64(member[8:], uint64(i))
+		binary.BigEndian.PutUint64(member[16:], uint64(time.Now().Unix()))
+		binary.BigEndian.PutUint64(member[24:], uint64(i+1))
+		ofTheDead[i].Member = string(member)
+	}
+	if err := client.ZAdd(t.Context(), key, ofTheDead...).Err(); err != nil {
+		t.Fatal(err)
+	}
 	eventually(t, "everybody is swept", func() bool { return living.times(0) > 0 })
 	eventually(t, "only what is under way is left", func() bool { return count(t, client) == 1 })
+	if n := living.times(1); n > 0 {
+		t.Errorf("of too many, one was swept %d times", n)
+	}
 }
 
 // TestRedisAway: a write does not wait for it. Writes under way are noted when it is back.
