@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"kith/storage"
+	"kith/storage/idset"
 	"kith/storage/memory"
 	"kith/storage/recent"
 )
@@ -164,5 +165,42 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 	}
 	if posts.Len() != 1 {
 		t.Error("a post that could not be read has been forgotten")
+	}
+}
+
+// Posts of authors whose posts are not copied are read with the page, which fails with that read.
+func TestPullingTheHotFailsWithItsRead(t *testing.T) {
+	store := memory.New()
+	w := &feedWalk{
+		Feeds: &Feeds{Store: silent{Store: store}}, hides: func(storage.UserID) bool { return false },
+		inbox: &inboxWalk{hot: idset.Of([]storage.UserID{2})},
+	}
+	if rows, ok, err := w.pullHot(t.Context(), storage.Place{CreatedAt: 1}, 5); ok || !errors.Is(err, storage.ErrUnavailable) {
+		t.Errorf("%v, %v, %v", rows, ok, err)
+	}
+}
+
+// A walk through posts that are being loaded anew stays where it was: the store has them.
+func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
+	w := &feedWalk{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}
+	if rows, err := w.inMemory(t.Context(), 5); len(rows) > 0 || err != nil || w.at != (storage.Place{}) {
+		t.Errorf("%v, %v, at %+v", rows, err, w.at)
+	}
+}
+
+// The followings of a user are read as one packed list where there is one.
+func TestFollowingsArePacked(t *testing.T) {
+	store := memory.New()
+	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	reader := &packingStore{Reader: onRows{store}, packed: func(storage.UserID) bool { return true }}
+	g := New(reader, 0, nil)
+	g.sizes.packedFrom = 2
+	set, whole, err := g.Followings(t.Context(), 1)
+	if err != nil || !whole || !slices.Equal(set.IDs(), []storage.UserID{2, 4}) || reader.packedLists != 1 || reader.rowLists != 0 {
+		t.Errorf("%v, whole: %v, %v; %d packed lists and %d of rows", set, whole, err, reader.packedLists, reader.rowLists)
+	}
+	f := &failing{Reader: onRows{store}, bad: 1}
+	if _, _, err := New(f, 0, nil).Followings(t.Context(), 1); !errors.Is(err, errRead) || f.reads != 1 {
+		t.Errorf("%v, after %d reads", err, f.reads)
 	}
 }

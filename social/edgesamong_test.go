@@ -1,0 +1,24 @@
+package social
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/memory"
+)
+
+// Whether a follow may be shown is asked for with the one who follows first.
+func TestEdgesAmongAsksWhoFollowsWhom(t *testing.T) {
+	store := memory.New()
+	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 5, To: 6, Type: storage.Following, UpdateTime: 1}, {From: 7, To: 5, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
+	var asked [][2]int
+	among, err := New(onRows{store}, 0, nil).EdgesAmong(t.Context(), []storage.UserID{5, 6, 7}, 10, func(from, to int) bool {
+		asked = append(asked, [2]int{from, to})
+		return from == 2
+	})
+	slices.SortFunc(asked, func(a, b [2]int) int { return a[0] - b[0] })
+	if err != nil || !slices.Equal(asked, [][2]int{{0, 1}, {2, 0}}) || len(among.Followings[0]) > 0 || !slices.Equal(among.Followings[2], []int{0}) {
+		t.Errorf("%+v, %v; asked for %v", among, err, asked)
+	}
+}
