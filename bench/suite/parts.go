@@ -122,12 +122,14 @@ func (r *run) hitsOf(ctx context.Context, location string, graph *bench.Graph, e
 	defer func() { err = errors.Join(err, s.program.Stop()) }()
 	load := r.load(s, graph)
 	load.Warmup, load.Duration = r.HitsWarmup, r.Duration*time.Duration(r.Rounds)
-	result, err := load.Run(ctx, popular)
-	if err == nil {
-		err = result.Error
-	}
-	if err != nil {
-		return hits, err
+	var result bench.Result
+	for tries := 0; tries < 3 && (tries == 0 || result.HitRate() < 0); tries++ { // in a short time on a busy machine no key may be looked up
+		if result, err = load.Run(ctx, popular); err == nil {
+			err = result.Error
+		}
+		if err != nil {
+			return hits, err
+		}
 	}
 	f := report.FiguresOf(result)
 	hits = report.Hits{CacheBytes: bytes, Question: q.Name, Shape: r.Zipf, Share: result.HitRate(), PerSecond: f.PerSecond, P50: f.P50, P99: f.P99}
