@@ -92,9 +92,9 @@ func TestDoctorOnMariaDB(t *testing.T) {
 		check, says string
 		mend        string
 	}{
-		"grants":          {at("half", "kith_a") + ";" + at("half", "kith_b"), doctor.Fail, "grants", "not granted: CREATE", "GRANT CREATE ON `kith\\_%`.* TO 'half'@'%';"},
+		"grants":          {at("half", "kith_a") + ";" + at("half", "kith_b"), doctor.Fail, "grants", "not granted: CREATE, ALTER", "GRANT CREATE, ALTER ON `kith\\_%`.* TO 'half'@'%';"},
 		"binlog's grant":  {at("half", "kith_a") + ";" + at("half", "kith_b"), doctor.Fail, "binlog", "may not read the binlog", "GRANT REPLICATION SLAVE ON *.* TO 'half'@'%'"},
-		"no right at all": {at("half", "empty"), doctor.Fail, "server", "Access denied", "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE ON `empty`.* TO 'half'@'%';"},
+		"no right at all": {at("half", "empty"), doctor.Fail, "server", "Access denied", "GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER ON `empty`.* TO 'half'@'%';"},
 		"no database":     {"app:app@tcp(" + server.Addr() + ")/none", doctor.Fail, "server", "Unknown database", "CREATE DATABASE `none`;"},
 		"password":        {"kith:x@tcp(" + server.Addr() + ")/kith_a", doctor.Fail, "server", "Access denied", "correct user and password"},
 		"order":           {at("kith", "kith_b") + ";" + at("kith", "kith_a"), doctor.Fail, "layout", "it is shard 1 of the store", "order"},

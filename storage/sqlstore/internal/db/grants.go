@@ -10,8 +10,8 @@ import (
 
 // Rights on the database: those that Kith cannot do without, and those that migrations may need.
 var (
-	needed = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"}
-	later  = []string{"ALTER", "INDEX", "DROP"}
+	needed = []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER"}
+	later  = []string{"INDEX", "DROP"}
 )
 
 // examineGrants compares the user's rights with those that are needed.
