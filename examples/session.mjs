@@ -1,7 +1,7 @@
 // Who is signed in, and what they have written: what every client here needs, whatever its library.
 
 // signIn gets a new token: by the mutation login, as below, or from your identity provider by its refresh token.
-// token is what is kept from the last visit, if anything. extend gets a new token for one that is still valid: renewToken,
+// token is the token kept from the last visit, if there is one. extend gets a new token for one that is still valid: renewToken,
 // below, does so for those that Kith has issued.
 /**
  * @param {() => Promise<string>} signIn
@@ -13,7 +13,7 @@ export function createSession(signIn, token = null, extend = null) {
   let renewing = null;
   let timer;
 
-  // A token is extended when half of its time is over. If that fails, it ends, and whoever is refused signs in.
+  // A token is extended when half of its time is over. If that fails, the token ends, and the next refused request signs in.
   function plan() {
     clearTimeout(timer);
     const left = extend && token ? expiry(token) - Date.now() : 0;
@@ -36,15 +36,15 @@ export function createSession(signIn, token = null, extend = null) {
       return token ? { Authorization: `Bearer ${token}` } : {};
     },
 
-    // Requests that are refused at the same time share one sign-in. One that was sent with an older token just
-    // goes again with the present one.
+    // Requests that are refused at the same time share one sign-in. A request that was sent with an older token
+    // is just sent again with the present one.
     async renew(refused) {
       if (token !== refused) return;
       renewing ??= signIn().then(use).finally(() => (renewing = null));
       await renewing;
     },
 
-    // Reads bring the tokens of consistency of earlier writes, the newest of them: together at most 16,384 characters.
+    // Reads send the consistency tokens of earlier writes, the newest ones: together at most 16,384 characters.
     get extensions() {
       return written.length > 0 ? { consistencyToken: written.join(",") } : {};
     },
@@ -56,7 +56,7 @@ export function createSession(signIn, token = null, extend = null) {
 }
 
 // Options of graphql-ws. Kith closes a connection with 4403 when its token has ended; graphql-ws connects again by
-// itself, and has to bring a new one. connected is called then, and at first: what was missed meanwhile has to be asked for.
+// itself, and has to bring a new one. connected is called after that, and at the start: ask then for what was missed.
 export function socketOptions(url, session, connected) {
   let sent, refused;
   return {

@@ -102,7 +102,7 @@ export function followLive(client, viewerId, seen) {
   });
 }
 
-// The users themselves are in the cache by their ids already; a list does not know of its new edge.
+// The users themselves are in the cache by their ids already, but the list does not have its new edge.
 function prepend(cache, userId, list, edge) {
   cache.modify({
     id: cache.identify({ __typename: "User", id: userId }),

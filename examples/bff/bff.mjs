@@ -8,7 +8,7 @@ import { ask, createSession } from "../session.mjs";
 // this where all of them find it.
 const sessions = new Map();
 
-// kith is such as https://kith.internal/graphql, schema is what `kith schema` prints. signIn gets the backend's own
+// kith is Kith's address, such as https://kith.internal/graphql, schema the output of `kith schema`. signIn gets the backend's own
 // token, which needs the scope act-as.
 export async function createBff(kith, schema, signIn) {
   const backend = createSession(signIn, await signIn());

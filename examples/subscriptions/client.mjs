@@ -6,7 +6,7 @@ import { isUnauthenticated, socketOptions } from "../session.mjs";
 const query = "subscription { newFollowers { followedAt node { id handle } } }";
 
 // watchSocket calls seen with each follower until the function that it returns is called. connected is called
-// whenever the connection stands: what happened before has to be asked for.
+// whenever the connection has been opened: ask then for what happened before.
 export function watchSocket(url, session, connected, seen) {
   const client = createSocket(socketOptions(url, session, connected));
   client.subscribe({ query }, { next: ({ data }) => data && seen(data.newFollowers), error: console.error, complete() {} });

@@ -6,7 +6,7 @@ import { relayPagination } from "@urql/exchange-graphcache/extras";
 import { createClient as createSocket } from "graphql-ws";
 import { isUnauthenticated, socketOptions } from "../session.mjs";
 
-// Objects without an id belong to the object that they were read from. (graphcache knows so of connections, edges and
+// Objects without an id belong to the object that they were read from. (graphcache knows connections, edges and
 // pageInfo by their names.)
 const keyless = [
   "Consistency", "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewComment", "NewerPosts", "NewFavorite",
@@ -16,7 +16,7 @@ const keyless = [
 const cache = cacheExchange({
   keys: Object.fromEntries(keyless.map((type) => [type, () => null])),
   resolvers: { User: { followings: relayPagination(), followers: relayPagination() } },
-  // What Kith will answer, in all likelihood. If it refuses, graphcache takes all of it back.
+  // The answer that Kith will most likely give. If Kith refuses, graphcache takes all of it back.
   optimistic: {
     follow({ userId }, cache) {
       const viewerId = cache.resolve(cache.resolve("Query", "viewer"), "id");
@@ -46,7 +46,7 @@ const cache = cacheExchange({
   },
 });
 
-// The users themselves are in the cache by their ids already; a list does not know of its new edge.
+// The users themselves are in the cache by their ids already, but the list does not have its new edge.
 function prepend(cache, query, list, edge) {
   cache.updateQuery({ query }, (data) => {
     if (!data?.viewer || !edge) return data;

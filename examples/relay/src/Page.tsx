@@ -7,7 +7,7 @@ import type { PageFollowMutation } from "./__generated__/PageFollowMutation.grap
 import type { PageNewFollowersSubscription } from "./__generated__/PageNewFollowersSubscription.graphql";
 import type { PageQuery } from "./__generated__/PageQuery.graphql";
 
-// @throwOnFieldError makes an error of a field one of the component, for the nearest error boundary. In exchange
+// @throwOnFieldError makes an error of a field an error of the component, for the nearest error boundary. In return
 // Kith's @semanticNonNull takes the null from the types: `edges` and `node` below need no check.
 const page = graphql`
   query PageQuery($handle: String!) @throwOnFieldError {

@@ -6,7 +6,7 @@ import { ask, type createSession, socketOptions } from "../../session.mjs";
 
 type Session = ReturnType<typeof createSession>;
 
-// connected is called whenever the connection for subscriptions stands: what happened before has to be asked for.
+// connected is called whenever the connection for subscriptions has been opened: ask then for what happened before.
 export function createEnvironment(url: string, session: Session, connected: () => void) {
   const fetch = ({ text: query }: RequestParameters, variables: Variables) => ask(url, session, { query, variables });
 
