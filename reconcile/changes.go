@@ -33,10 +33,9 @@ type Log interface {
 	// End is the position after everything that is in the log now.
 	End(ctx context.Context) (LogPosition, error)
 
-	// Read passes the rows after a position to take, some at a time, in order. It ends at the position
-	// upTo or, if that is empty, goes on for ever. take also gets a function that returns the position
-	// after the rows, and may call it only during the call. The rows of one transaction are passed
-	// together. A call may have no rows.
+	// Read passes the rows after a position to take, some at a time, in order. It ends at the position upTo or, if
+	// that is empty, goes on without end. take also gets a function that returns the position after the rows, and may
+	// call it only during the call. The rows of one transaction are passed together. A call may have no rows.
 	//
 	// Its errors: those of take; the context's; [ErrLost]; others, after which a retry may succeed.
 	Read(ctx context.Context, after, upTo LogPosition, take func(rows []Row, at func() (LogPosition, error)) error) error
@@ -51,7 +50,7 @@ type Row = storage.Row
 // checkpointOf is the name under which a mode stores its position in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
 
-// ForgetLog forgets how far the relation_log of a shard has been read, since the next one of that number is
+// ForgetLog forgets how far the relation_log of a shard has been read, since the next shard of that number has
 // another log.
 func ForgetLog(ctx context.Context, checkpoints storage.Checkpoints, shard int) error {
 	for _, mode := range []Mode{ModeIncremental, ModeRealtime} {
@@ -62,8 +61,9 @@ func ForgetLog(ctx context.Context, checkpoints storage.Checkpoints, shard int) 
 	return nil
 }
 
-// loadPositions returns the stored positions of logs, empty where there is none. If others have one, a log without
-// is that of a shard that has been added since: it is read from its beginning, if that can be named.
+// loadPositions returns the stored positions of logs, empty where there is none. If other logs have a position, a
+// log without one is that of a shard that has been added since: it is read from its beginning, if that can be
+// named.
 func loadPositions(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, logs []Log) ([]LogPosition, error) {
 	positions := make([]LogPosition, len(logs))
 	known := false

@@ -76,9 +76,9 @@ func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange
 // confirmCounts reads suspected counts twice, the second time after the window, and keeps those
 // that are wrong by the same number at both readings.
 //
-// It returns those, and what of them is a finding.
-// A count that will be right once the edges are is not a finding: if a user has lost a row and
-// still counts it, there is one disagreement, which is that row's.
+// It returns the wrong counts, and those of them that are findings. A count that will be right once
+// the edges are is not a finding: if a user has lost a row and still counts it, there is one
+// disagreement, which is that row's.
 func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (c confirmed, settled []storage.WrongCount, err error) {
 	for round := 1; len(suspects) > 0 && round < confirmRounds; round++ {
 		if err := sleep.For(ctx, f.cfg.Window); err != nil {

@@ -100,8 +100,8 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 	return found, nil
 }
 
-// endForbidden ends follows as the block should have, if the block is still there, and propagates that
-// to their other side. In a dry run it does nothing.
+// endForbidden ends follows as the block should have, if the block still exists, and propagates their
+// ends to the other side. In a dry run it does nothing.
 func (f *full) endForbidden(ctx context.Context, c *confirmed) error {
 	if !f.cfg.Repair || len(c.found) == 0 {
 		return nil

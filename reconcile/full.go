@@ -105,11 +105,11 @@ func (c FullConfig) withDefaults() FullConfig {
 // Full compares both sides of all edges, in all pairs of tables, and all counts with their rows.
 // It also looks for follows that a block forbids.
 //
-// First the databases compute digests of every group of edges on both sides, and then, for what
-// differs, of smaller groups. Groups that still differ are read and compared row by row. Rows that
-// differ are read again after the window, and are findings only if they have not changed: so
-// writers may continue to write. Last, the counts are compared. One pair of tables comes after the
-// other.
+// First the databases compute digests of every group of edges on both sides and then, for the
+// groups that differ, of smaller groups. Groups that still differ are read and compared row by
+// row. Rows that differ are read again after the window, and are findings only if they have not
+// changed: so writers may continue to write. Last, the counts are compared. One pair of tables
+// comes after the other.
 //
 // Its progress is kept in the store, including partial sums: a scan that ends early continues from
 // there, and skips nothing. Buckets may move from shard to shard meanwhile: each owner is looked at on the shard

@@ -35,8 +35,8 @@ type ChangesConfig struct {
 	// BeforeRepair is called with the edges that are about to be repaired. Defaults to none.
 	BeforeRepair func([]Key)
 
-	// OnRepair is called with forward rows whose inverse rows were repaired, and with those that
-	// followed from that, for caches and subscriptions. Defaults to none.
+	// OnRepair is called with forward rows whose inverse rows were repaired, and with forward rows
+	// that followed from these repairs, for caches and subscriptions. Defaults to none.
 	OnRepair func(ctx context.Context, rows []storage.Row)
 
 	// Metrics counts. Defaults to none.
@@ -71,7 +71,7 @@ func newCommon(cfg ChangesConfig, mode Mode) common {
 // of each edge. If the last halves of an edge differ, it looks the edge up in the tables; an edge
 // that differs there, and still does after the window, is a disagreement. A checkpoint moves only
 // past edges that are settled. It does not move past a disagreement that is left, because it could
-// not be or was not to be repaired. The next run finds it again.
+// not be repaired or was not to be. The next run finds it again.
 type Incremental struct{ common }
 
 // NewIncremental makes an Incremental. It does nothing before Run.
@@ -305,8 +305,8 @@ func (r *incrementalRun) keep(ctx context.Context, l *logToEnd, at LogPosition) 
 }
 
 // examine returns the edges that disagree in the tables, see [Confirm]. If an edge changes in every
-// window, its newest change lies after what has been read of the logs, and is left to the next
-// batch.
+// window, its newest change is after the rows that have been read from the logs, and is left to the
+// next batch.
 func (r *incrementalRun) examine(ctx context.Context, edges []*halves) ([]Finding, error) {
 	r.report.Checked += len(edges)
 	findings, _, err := confirm(ctx, r.Store, edges, func(round int) error {

@@ -59,7 +59,7 @@ func (f *full) ranges() (n int64) {
 	return n
 }
 
-// rangesDone is how many ranges walks have behind them, about: those of a shard count once.
+// rangesDone is about how many ranges the walks have finished; those of a shard count once.
 func (f *full) rangesDone(walks []walk) (n int64) {
 	least := make(map[int]int, len(walks))
 	for _, w := range walks {

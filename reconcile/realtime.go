@@ -269,7 +269,7 @@ func (r *Realtime) lookUp(ctx context.Context, batch []*unpaired) {
 	r.mu.Lock()
 	known := make([]*halves, len(batch))
 	for i, u := range batch {
-		h := u.halves // as it is now: more may be read meanwhile
+		h := u.halves // a copy of the present halves: more may be read meanwhile
 		known[i] = &h
 	}
 	r.mu.Unlock()

@@ -34,8 +34,8 @@ type Repairs struct {
 // the first edge that it has left. Counts follow the rows.
 //
 // A row is written only if it is still as observed; then both rows are read again until they agree.
-// So an event that comes in between is not undone. Nor is an event lost that was not applied
-// because the inverse row had a false, newer time: its forward row is still there to be read.
+// So an event that comes in between is not undone. An event that was not applied because the
+// inverse row had a false, newer time is not lost either: its forward row can still be read.
 //
 // What follows from a row that is written, such as the end of a follow from a block, is written
 // with it, on the forward side. It is propagated to its other side as every edge is repaired: by

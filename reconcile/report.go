@@ -53,7 +53,7 @@ func (f *full) report() Report {
 	return r
 }
 
-// status is what is kept of a finished scan: everything it has found, in however many runs.
+// status is what is kept of a finished scan: everything it has found, in all of its runs.
 func (r Report) status(at time.Time) Status {
 	s := Status{
 		Mode: ModeFull, At: storage.MicrosOf(at), Began: storage.MicrosOf(r.Began),

@@ -9,8 +9,7 @@ import (
 )
 
 // Runs serves as metrics what the last runs of all modes have found, which it reads from the store.
-// Runs that come to an end have no metrics page of their own, and their counters would be lost with
-// them.
+// Runs that end have no metrics page of their own, and their counters would be lost at their end.
 type Runs struct {
 	store StatusReader
 

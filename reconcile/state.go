@@ -30,11 +30,11 @@ type state struct {
 	GroupRows int64
 	SliceRows int64
 
-	Pair      int     // which pair of tables is compared; behind the last one, their rows have been
+	Pair      int     // which pair of tables is compared; after the last one, all rows have been compared
 	Coarse    summary // of that pair
 	Fine      summary // of what differs in Coarse; not made if Coarse is fine enough
 	NextSlice int     // index among the slices of the finest summary
-	Unsettled []Key   // what may differ because of repairs that were begun, see [full.noteUnsettled]
+	Unsettled []Key   // edges that may differ because of repairs that were begun, see [full.noteUnsettled]
 
 	Follows []walk         // whose follows were looked at for forbidden ones
 	Counted [counts][]walk // whose counts were compared

@@ -70,8 +70,9 @@ const mostSums = 1 << 17
 // [storage.Classes] is.
 var cuts = []int{1, 7, 31, 127, 1009}
 
-// finer returns the summary to be made of what differs in a coarse one, so that groups have at most
-// the given rows, or as few as possible; false if the coarse one is already as good as it can be.
+// finer returns the summary to be made of the classes that differ in a coarse one, so that groups
+// have at most the given rows, or as few as possible; false if the coarse one is already as good as
+// it can be.
 func (t *summary) finer(rows int64) (summary, bool) {
 	classes, largest := t.differing()
 	parts := 1

@@ -12,8 +12,9 @@ import (
 const unsettledAtOnce = 5000
 
 // noteUnsettled stores which edges may change because of the repairs about to be done. If a scan is
-// killed between a repair and what follows from it, it would not see the latter any more: by then
-// the repaired edge agrees, and the unsettled one had been digested before.
+// killed between a repair and the propagation of what follows from it, the continued scan would not
+// find the edges that differ: by then the repaired edge agrees, and the unsettled edge had been
+// digested before.
 func (f *full) noteUnsettled(ctx context.Context, keys []Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

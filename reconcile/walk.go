@@ -61,7 +61,7 @@ func (w *walk) part(served storage.Choice) (its []shard.Range) {
 	return its
 }
 
-// errMoved: a shard does not have all buckets of a walk any more.
+// errMoved means that a shard does not have all buckets of a walk any more.
 var errMoved = errors.New("buckets have moved")
 
 const (
@@ -72,7 +72,7 @@ const (
 	lookAgain = 100 * time.Millisecond
 )
 
-// everyWalk brings all walks of a kind to their ends. do goes on with one; it may return errMoved.
+// everyWalk brings all walks of a kind to their ends. do continues one walk; it may return errMoved.
 func (f *full) everyWalk(ctx context.Context, walks *[]walk, do func(context.Context, *walk) error) error {
 	for {
 		if err := f.route(ctx, walks); err != nil {
@@ -100,7 +100,7 @@ func (f *full) everyWalk(ctx context.Context, walks *[]walk, do func(context.Con
 	}
 }
 
-// route gives every walk that is not over to the shard that has its buckets.
+// route assigns every walk that is not finished to the shard that has its buckets.
 func (f *full) route(ctx context.Context, walks *[]walk) error {
 	began := time.Now()
 	for {
@@ -119,7 +119,7 @@ func (f *full) route(ctx context.Context, walks *[]walk) error {
 	}
 }
 
-// routeOnce asks each shard once. lost is a bucket that none had, or −1.
+// routeOnce asks each shard once. lost is a bucket that no shard had, or −1.
 func (f *full) routeOnce(ctx context.Context, walks *[]walk) (lost int, err error) {
 	shards := f.cfg.Store.Shards()
 	served := make([]storage.Served, shards)
@@ -157,7 +157,7 @@ func (f *full) routeOnce(ctx context.Context, walks *[]walk) (lost int, err erro
 	return lost, nil
 }
 
-// served asks a shard what it has, and again while it does not answer in time.
+// served asks a shard which buckets it has, and asks again while the shard does not answer in time.
 func (f *full) served(ctx context.Context, shard int) (served storage.Served, err error) {
 	err = f.again(ctx, shard, func() (err error) {
 		served, err = f.cfg.Store.Served(ctx, shard)
@@ -188,9 +188,9 @@ func (w *walk) only(served storage.Served) storage.Choice {
 }
 
 // goOn reads each range of a walk's owners, in order, until the shard does not have all its buckets any more:
-// errMoved. After each range it calls took with the last owner read, which sets the walk's UpTo when it has dealt with
-// what was read. A range is read again if the shard's epoch has risen meanwhile. If the shard does not answer in
-// time, goOn retries with fewer owners.
+// errMoved. After each range it calls took with the last owner read; took sets the walk's UpTo when it has dealt with
+// the range. A range is read again if the shard's epoch has risen meanwhile. If the shard does not answer in time,
+// goOn retries with fewer owners.
 func (f *full) goOn(ctx context.Context, w *walk, read func(storage.OwnerRange) error, took func(upTo storage.UserID) error) error {
 	served, err := f.holds(ctx, w)
 	for after := w.UpTo; err == nil && after < lastOwner; {

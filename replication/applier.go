@@ -29,8 +29,8 @@ type Config struct {
 	// Shards is how many shards the store has. Defaults to 1.
 	Shards int
 
-	// ShardOf is the shard that has a user's rows at present. Defaults to the assignment of a store
-	// that has been laid out for so many shards.
+	// ShardOf is the shard that has a user's rows at present. Defaults to the assignment of a store that
+	// was laid out for that number of shards.
 	ShardOf func(storage.UserID) int
 
 	// Publisher publishes what has been applied. Defaults to none.
@@ -42,9 +42,9 @@ type Config struct {
 	BatchRows int
 
 	// MaxPending is how many rows may wait for one shard before [Feed.Submit] blocks: what a dead
-	// shard may hold back before the other shards wait for it too, at about 60 bytes a row. Rows
-	// that follow from applied rows come on top of it: lanes that waited for room in one another
-	// would wait for ever. Defaults to 200,000.
+	// shard may hold back before the other shards wait for it too, at about 60 bytes a row. Rows that
+	// follow from applied rows come on top of it: lanes that waited for room in one another would wait
+	// without end. Defaults to 200,000.
 	MaxPending int
 
 	// Metrics counts. Defaults to none.
@@ -105,7 +105,7 @@ func (a *Applier) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Discard takes the applier out of the metrics. It has ended, and another takes its place.
+// Discard takes the applier out of the metrics. It has ended, and another applier takes its place.
 func (a *Applier) Discard() {
 	if a.cfg.Metrics != nil {
 		a.cfg.Metrics.forget(a)

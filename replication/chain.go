@@ -11,7 +11,7 @@ import (
 // chain is nil for rows that no other row has caused.
 //
 // Chains end: the longest, with four rows, is that of a friend request that meets another one. If a
-// faulty store would continue a chain for ever, the chain is cut off.
+// faulty store continued a chain without end, the chain would be cut off.
 type chain struct {
 	row    storage.Row
 	before *chain

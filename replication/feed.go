@@ -15,13 +15,13 @@ type Batch struct {
 	Rows []storage.Row
 
 	// Committed is when they were committed, as far as the source knows: lag is counted from then.
-	// 0 stands for the first row's UpdateTime.
+	// 0 means the first row's UpdateTime.
 	Committed storage.Micros
 
-	// Known means that rows are published only if they are new to the inverse side: it is for
-	// copying rows that have been there for long. Other rows are published even if another writer
-	// was faster, or if this source delivers them again after a crash, because the crash may have
-	// come between writing and publishing.
+	// Known means that rows are published only if they are new to the inverse side: it is for copying
+	// rows that have existed for long. Other rows are published even if another writer was faster, or
+	// if this source delivers them again after a crash, because the crash may have come between writing
+	// and publishing.
 	Known bool
 
 	// Done, if set, is called once the batch, what followed from it, and all batches before it have

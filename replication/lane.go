@@ -196,7 +196,7 @@ func open(batch []row) []row {
 	return slices.DeleteFunc(slices.Clone(batch), closed)
 }
 
-// apply writes rows of one table in one transaction, passes on what follows from them, and
+// apply writes rows of one table in one transaction, passes on the rows that follow from them, and
 // publishes.
 func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 	edges := make([]storage.Edge, len(rows))
@@ -224,8 +224,8 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 	return nil
 }
 
-// followed queues what followed from a row in the lanes where it goes on, as a part of the row's
-// batch, which is acknowledged only after it. It returns the rows that are on both sides already.
+// followed queues the rows that followed from a row in their own lanes, as a part of the row's batch,
+// which is acknowledged only after them. It returns the rows that are on both sides already.
 func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
 	from := r.from.behind(r.Row)
 	missing, there := from.next(also, l.cfg.Logger)

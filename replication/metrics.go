@@ -79,7 +79,7 @@ func (m *Metrics) watch(a *Applier) {
 	m.appliers = append(m.appliers, a)
 }
 
-// forget takes an applier out that will not run again.
+// forget removes an applier that will not run again.
 func (m *Metrics) forget(a *Applier) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 )
 
 // AwaitApplied waits until replicators have applied what a database's server has written to its binlog by
-// now: afterwards nothing of the server is needed any more. If nobody has ever replicated it, that is
-// nothing. An idle replicator saves how far it is every 30 s.
+// now: afterwards nothing of the server is needed any more. If nobody has ever replicated the server,
+// there is nothing to wait for. An idle replicator saves how far it is every 30 s.
 func AwaitApplied(ctx context.Context, dsn string, checkpoints storage.Checkpoints, logger *slog.Logger) error {
 	servers, err := New(Config{DSNs: []string{dsn}, Checkpoints: checkpoints, Logger: logger}).identify(ctx)
 	if err != nil || ctx.Err() != nil {

@@ -13,9 +13,9 @@ import (
 
 // bursts is how often a reader at the end of a binlog looks for more.
 //
-// A server sends each event at once, six or seven to a transaction, and each wakes the reader: that
-// costs more than everything else a reader does. A reader that compares changes is not in such a
-// hurry as a replicator. Events that come in the meantime gather in the kernel.
+// A server sends each event at once, six or seven for a transaction, and each event wakes the
+// reader, which costs more than everything else that a reader does. A reader that compares changes
+// can wait longer than a replicator. Events that come in the meantime gather in the kernel.
 const bursts = 50 * time.Millisecond
 
 // inBursts makes a stream read in bursts once the function it returns is called: not earlier,
@@ -32,7 +32,7 @@ func inBursts(ctx context.Context, cfg *replication.BinlogSyncerConfig) (begin f
 	return func() { calm.Store(true) }
 }
 
-// calmConn is a connection that is read in bursts once it is calm.
+// calmConn is a connection that is read in bursts once calm is set.
 type calmConn struct {
 	net.Conn
 	ctx  context.Context

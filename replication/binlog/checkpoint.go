@@ -23,7 +23,7 @@ type checkpoint struct {
 	Last      string     `json:"last,omitempty"`
 	Print     uint32     `json:"print,omitempty"`
 	Copy      *copyState `json:"copy,omitempty"` // nil once all has been copied
-	Tables    int        `json:"tables"`         // how many tables the program knew that saved it, of those that are copied; 0 for 1
+	Tables    int        `json:"tables"`         // how many of the copied tables the program that saved it knew; 0 means 1
 }
 
 // copyState is the progress of the copy: the last key copied of one table of one database; the
@@ -53,8 +53,8 @@ const (
 	// killed, this much has to be read again.
 	saveEvery = time.Second
 
-	// saveIdle is how often it is saved while only others write. Bookkeeping transactions, such as
-	// the saving itself, do not count: an idle server stays idle.
+	// saveIdle is how often the checkpoint is saved while only others write. Bookkeeping
+	// transactions, such as the saving itself, do not count: an idle server stays idle.
 	saveIdle = 30 * time.Second
 )
 
@@ -87,7 +87,8 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 		p.copy = &copyState{}
 	}
 	if p.copy == nil && c.Tables < len(copied) {
-		// A program that did not know a table skipped its rows, if other gateways were newer already.
+		// A program that did not know a table skipped the rows of that table, which newer gateways may
+		// have written already.
 		p.copy = &copyState{Table: max(c.Tables, 1)}
 	}
 	return p, nil
@@ -139,7 +140,7 @@ func (p *progress) advance(t *transaction) {
 }
 
 // rotated notes that the server has begun a new file. This is saved, so that the files before it
-// are no longer needed even if nothing but the saving is ever written.
+// are no longer needed even if nothing but checkpoints is ever written.
 func (p *progress) rotated() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,8 +15,8 @@ const copyRows = 5000
 
 // Served by the primary key. The condition on the pair is written so that it is a range. The lock
 // makes the statement wait for rows whose transaction is in the binlog before the recorded
-// position, but not yet committed in the tables: without it they would be neither in the copy nor
-// in what is read of the binlog.
+// position, but not yet committed in the tables: without the lock these rows would be neither in
+// the copy nor in the part of the binlog that is read.
 const sqlCopy = `
 SELECT from_user_id, to_user_id, type, update_time
 FROM %s.%s FORCE INDEX (PRIMARY)
@@ -26,7 +26,7 @@ ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
 
-// The same of a table whose key has a post.
+// The same for a table whose key has a post.
 const sqlCopyFavorites = `
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM %s.%s FORCE INDEX (PRIMARY)

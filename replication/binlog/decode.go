@@ -17,9 +17,9 @@ type table uint8
 const (
 	foreign table = iota
 	following
-	follower // its rows are what replication writes
+	follower // replication writes its rows
 	requests
-	inbox // its rows, too, are what replication writes
+	inbox // replication writes its rows, too
 	favorites
 	favoriteInbox
 	users
@@ -67,8 +67,8 @@ func (a *assembler) tableOf(schema, name []byte) table {
 }
 
 // A decoder turns the packets of a stream into events, and skips irrelevant ones without parsing
-// them: most of a binlog is rows that replication itself has written, and tables of others may have
-// columns that this program cannot read.
+// them: most rows of a binlog have been written by replication itself, and tables of others may
+// have columns that this program cannot read.
 type decoder struct {
 	parser *replication.BinlogParser
 	known  map[uint64]*mapped // by table id: the last table map of each
@@ -140,9 +140,9 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 	return e.Event, nil, nil
 }
 
-// loadData reads a LOAD DATA that was logged as a statement; the parser omits its text. The text
-// stands where that of a QUERY event does, but 13 bytes later. The length of the database's name is
-// at 8, the length of the variables at 11.
+// loadData reads a LOAD DATA that was logged as a statement; the parser omits its text. The text is
+// 13 bytes further on than that of a QUERY event. The length of the database's name is at 8, the
+// length of the variables at 11.
 func loadData(raw []byte) (*replication.QueryEvent, error) {
 	body := raw[headerSize:]
 	if len(body) >= 26 {
@@ -154,8 +154,8 @@ func loadData(raw []byte) (*replication.QueryEvent, error) {
 	return nil, fmt.Errorf("a LOAD DATA has %d bytes", len(body))
 }
 
-// reads reports whether rows of a table are parsed. Replication itself writes those of inverse
-// tables, so they are parsed only if they are deleted, which most must not be.
+// reads reports whether rows of a table are parsed. Replication itself writes the rows of inverse
+// tables, so they are parsed only if they are deleted, because most of them must not be deleted.
 func (d *decoder) reads(t table, deleted bool) bool {
 	if d.both {
 		return t.isEdges()
@@ -271,8 +271,8 @@ func layoutOf(m *replication.TableMapEvent) layout {
 	return l
 }
 
-// counted reads a row of user_counts: one image of an inserted row, or those before and after an
-// update.
+// counted reads a row of user_counts: one image of an inserted row, or the images before and after
+// an update.
 func (l layout) counted(images [][]any) storage.UserChange {
 	number := func(row []any, column int) int64 {
 		n, _ := integer(row, column)

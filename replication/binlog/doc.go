@@ -10,11 +10,11 @@
 //
 // The position advances only at commits, and only past transactions whose rows have been applied.
 // The binlog also contains the applied rows and the checkpoint. Neither makes the replicator write
-// again, or it would feed itself for ever.
+// again; otherwise it would feed itself without end.
 //
-// The replicator cannot follow what the binlog does not log row by row: deleted edges that were not
-// tombstones, TRUNCATE, DROP, statements logged as text, XA. There it stops with a [StopError] that
-// names the statement and the remedy. Stopping is per server; see [Config.FailFast].
+// The replicator cannot follow everything: deleted edges that were not tombstones, TRUNCATE, DROP,
+// statements logged as text, XA. If it meets one of these, it stops with a [StopError] that names the
+// statement and the remedy. Stopping is per server; see [Config.FailFast].
 //
 // In addition, a [Reader] passes the changes of all tables of edges to callers that compare them;
 // it takes no lock and applies nothing.

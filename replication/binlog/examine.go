@@ -14,7 +14,7 @@ import (
 )
 
 // Examine looks at the servers of databases, each once, as a replicator does before it follows their binlogs. A server that cannot be
-// reached is passed over: that is reported of its shards. chosen means that no other redundancy mode will do.
+// reached is passed over, because this is reported for its shards. chosen means that the operator has set this redundancy mode.
 func Examine(ctx context.Context, dsns []string, chosen bool) (all doctor.List) {
 	seen := map[string]*server{}
 	var servers []*server
@@ -37,8 +37,8 @@ func Examine(ctx context.Context, dsns []string, chosen bool) (all doctor.List) 
 	return all
 }
 
-// longOutage is for how long all replicators may be down together without a copy of everything: a weekend is longer,
-// and a server that keeps less is likely not to have been thought about.
+// longOutage is for how long all replicators should be able to be down together without a copy of everything. A weekend is longer,
+// but a server that keeps less has probably not been configured on purpose.
 const longOutage = 24 * time.Hour
 
 func (s *server) examine(ctx context.Context, chosen bool, all *doctor.List) {
@@ -84,7 +84,7 @@ func (s *server) examine(ctx context.Context, chosen bool, all *doctor.List) {
 	}
 }
 
-// kept is for how long the server keeps its binlog; 0 for ever, or if that is not known.
+// kept is for how long the server keeps its binlog; 0 means without limit, or not known.
 func (s *server) kept(ctx context.Context) time.Duration {
 	for variable, unit := range map[string]time.Duration{"binlog_expire_logs_seconds": time.Second, "expire_logs_days": 24 * time.Hour} {
 		var name, value string

@@ -14,8 +14,8 @@ import (
 	"kith/storage/events"
 )
 
-// follow copies what has to be copied, then follows the binlog. It survives interruptions, and ends
-// when the context does or when it cannot continue: [*StopError], errHistory.
+// follow finishes the copy, if there is one to make, then follows the binlog. It survives interruptions, and
+// ends when the context does or when it cannot continue: [*StopError], errHistory.
 func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var keeping sync.WaitGroup
@@ -72,7 +72,7 @@ func (t *tail) rotated(ctx context.Context) error {
 // complete implements [sink]: replication has no end.
 func (t *tail) complete() bool { return false }
 
-// take implements [sink]: it passes a transaction to the applier, and what concerns caches to the
+// take implements [sink]: it passes a transaction to the applier, and changes that concern caches to the
 // events.
 func (t *tail) take(ctx context.Context, done *transaction) error {
 	if t.server.cfg.Changed != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 )
 
-// setting is a variable that the server must have set, or its binlog does not say enough.
+// setting is a variable that the server must have set; otherwise its binlog does not say enough.
 type setting struct {
 	variable string
 	value    string // the required value

@@ -30,8 +30,8 @@ var widths = map[byte]int{
 	mysql.MYSQL_TYPE_TINY: 1, mysql.MYSQL_TYPE_SHORT: 2, mysql.MYSQL_TYPE_INT24: 3, mysql.MYSQL_TYPE_LONG: 4, mysql.MYSQL_TYPE_LONGLONG: 8,
 }
 
-// measure finds out whether the rows can be read without the parser: it makes a map of the columns for each
-// row, and a value of each column. All tables that follows write have only integers.
+// measure finds out whether the rows can be read without the parser, which makes a map of the columns for each row, and a
+// value of each column. All tables that follows write have only integers.
 func (m *mapped) measure() {
 	n := len(m.event.ColumnType)
 	if len(m.event.ColumnName) != n || len(m.event.SignednessBitmap) == 0 {

@@ -37,8 +37,8 @@ type Config struct {
 	// does; nil: none.
 	Changed func(ctx context.Context, users []storage.UserChange, posts []storage.PostVersion)
 
-	// Skip names transactions by GTID. Events in them that cannot be followed are skipped: the way on after
-	// a [StopError].
+	// Skip names transactions by GTID. Events in them that cannot be followed are skipped, so that
+	// replication can continue after a [StopError].
 	Skip []string
 
 	// Resync discards the checkpoints first, so that both forward tables are copied again.

@@ -60,8 +60,9 @@ func (t *tail) connection(ctx context.Context, to sink) error {
 	if err := t.server.continues(ctx, t.at); err != nil {
 		return err
 	}
-	// Reading the last transaction again proves that the binlog is still the same. That transaction
-	// may have been purged although nothing is missing: then only the server's own word is left.
+	// Reading the last transaction again proves that the binlog is still the same. That transaction may
+	// have been purged although nothing is missing: then only the server can tell whether the binlog
+	// continues.
 	if t.at.last != (gtid{}) {
 		err := t.stream(ctx, t.at.before, true, to)
 		if !errors.Is(err, errHistory) || t.arrived || errors.Is(err, errOther) {
@@ -189,7 +190,7 @@ func (s *server) continues(ctx context.Context, at position) error {
 }
 
 // watch runs beside the stream and compares what the server has written with what has been read: a
-// server that was reset may leave the stream open and silent for ever.
+// server that was reset may leave the stream open and silent without end.
 func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	var since time.Time // since when the same position has differed from the server's
 	var last string
@@ -274,14 +275,14 @@ func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 	return c
 }
 
-// slackConn is a connection whose deadline for reading is put off only every now and then: the library
-// puts it off for every event, which costs more than to decode one.
+// slackConn is a connection whose deadline for reading is put off only now and then. The library puts
+// the deadline off for every event, which costs more than decoding an event.
 type slackConn struct {
 	net.Conn
 	until atomic.Int64 // the deadline, in nanoseconds
 }
 
-// slack is by how much a deadline may be earlier than it was set.
+// slack is by how much the actual deadline may be earlier than the one that was set.
 const slack = silence / 20
 
 // SetReadDeadline implements [net.Conn].

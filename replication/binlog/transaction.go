@@ -29,8 +29,8 @@ type transaction struct {
 	comments    []storage.CommentID   // that were written
 	bookkeeping bool                  // nothing but checkpoints, leases and the like
 
-	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have
-	// been followed where they were written.
+	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
+	// where they were written.
 	moves bool
 }
 
@@ -45,7 +45,7 @@ type assembler struct {
 	server    string
 	databases map[string]bool
 	names     []string        // the same
-	skip      map[string]bool // GTIDs of transactions in which what cannot be followed is skipped
+	skip      map[string]bool // GTIDs of transactions in which events that cannot be followed are skipped
 	both      bool            // collect changes of both sides, instead of what replication needs
 
 	open       *transaction // nil between transactions
@@ -66,7 +66,7 @@ type savepoint struct {
 const mariaPreparedXA = 64
 
 // add takes the next event and returns the transaction that it completes, if any. Its errors are
-// [*StopError]; errHistory if the server itself says that events are missing; others if the stream
+// [*StopError]; errHistory if the server itself says that events are missing; other errors if the stream
 // makes no sense.
 func (a *assembler) add(header *replication.EventHeader, event replication.Event, touched *table, raw []byte) (*transaction, error) {
 	if touched != nil {
@@ -169,7 +169,7 @@ func (a *assembler) payload(e *replication.TransactionPayloadEvent, raw []byte) 
 	return nil, nil
 }
 
-// query takes what was logged as text: the begin and end of transactions, DDL, and statements that
+// query takes an event that was logged as text: the begin and end of transactions, DDL, and statements that
 // were not logged as rows.
 func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, error) {
 	if a.open == nil {
@@ -221,7 +221,7 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	return a.commit(raw), nil
 }
 
-// rollback drops what came after a savepoint; the savepoint stays.
+// rollback drops the rows after a savepoint; the savepoint stays.
 func (a *assembler) rollback(name string) {
 	for i, sp := range slices.Backward(a.savepoints) {
 		if strings.EqualFold(sp.name, name) {
@@ -271,8 +271,8 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 	return a.images(kind, t, name, e)
 }
 
-// posts takes rows of post_counts. They are hints for caches, so what cannot be read, or may not stay, does
-// not stop replication.
+// posts takes rows of post_counts. They are hints for caches, so a row that cannot be read, or that may be
+// rolled back, does not stop replication.
 func (a *assembler) posts(kind replication.EventType, e *replication.RowsEvent) {
 	l := layoutOf(e.Table)
 	step := 1
@@ -291,7 +291,8 @@ func (a *assembler) posts(kind replication.EventType, e *replication.RowsEvent) 
 	}
 }
 
-// comments takes new rows of comment, which are hints for subscriptions as those above.
+// comments takes new rows of comment, which are hints for subscriptions, as rows of post_counts are for
+// caches.
 func (a *assembler) comments(kind replication.EventType, e *replication.RowsEvent) {
 	if isUpdate(kind) || isDelete(kind) {
 		return
@@ -319,8 +320,8 @@ func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
 	return nil
 }
 
-// images takes the rows as they are after the change. Of deleted users and counts it reports only
-// that they have changed.
+// images takes the rows as they are after the change. For deleted users and counts it reports only that
+// they have changed.
 func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
 	l := layoutOf(e.Table)
 	step := 1
@@ -360,12 +361,12 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 	return nil
 }
 
-// alike is the condition for replication to continue after something that it cannot follow.
+// alike is the condition under which replication may continue after an event that it cannot follow.
 const alike = "make sure that follower has what following has, friend_request_inbox what friend_request has, and favorite_inbox what favorite has"
 
 const remedyOfStatement = alike + ", then start again with --resync"
 
-// stop returns the error for what cannot be followed; nil if it is to be skipped.
+// stop returns the error for an event that cannot be followed; nil if the event is to be skipped.
 func (a *assembler) stop(what, remedy string) error {
 	id := ""
 	if a.open != nil {

@@ -134,8 +134,8 @@ func (r *Redundancy) leave() {
 	}
 }
 
-// applyUntilDone retries rows again and again. If a row is written but what follows from it is not,
-// that has failed, too.
+// applyUntilDone retries rows again and again. If a row is written but a row that follows from it
+// is not, the try has failed, too.
 func (r *Redundancy) applyUntilDone(ctx context.Context, rows []storage.Written) {
 	pause := firstRetry
 	for range tries {

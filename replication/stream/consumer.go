@@ -109,8 +109,9 @@ func (c *Consumer) State() State {
 	return State{}
 }
 
-// Run consumes until the context is done, and ends in no other way: it retries whatever fails. It
-// still applies what it has read by then, for 3 s at most; the rest is left for others to claim.
+// Run consumes until the context is done, and ends in no other way: it retries everything that
+// fails. It still applies the entries that it has read by then, for 3 s at most; the rest is left
+// for others to claim.
 func (c *Consumer) Run(ctx context.Context) {
 	tended := make(chan struct{})
 	go func() {
@@ -133,8 +134,9 @@ func (c *Consumer) Run(ctx context.Context) {
 	<-tended
 }
 
-// session consumes until Redis fails: first what the consumer was given in an earlier run, then
-// what is new, and now and then what others abandoned. It returns whether anything was read at all.
+// session consumes until Redis fails: first the entries that the consumer was given in an earlier
+// run, then new ones, and now and then those that others abandoned. It returns whether anything was
+// read at all.
 func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 	working, done := lingering(ctx)
 	defer done()
@@ -172,7 +174,7 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 }
 
 // ensureGroup makes the group, and the stream with it, if there is none. The group begins with the
-// first entry: what the stream holds has not been applied.
+// first entry, because the entries in the stream have not been applied.
 func (c *Consumer) ensureGroup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
@@ -183,8 +185,8 @@ func (c *Consumer) ensureGroup(ctx context.Context) error {
 	return nil
 }
 
-// resume settles what this consumer was given before and did not acknowledge. It skips what cannot
-// be applied, which will be claimed later.
+// resume settles the entries that this consumer was given before and did not acknowledge. It skips
+// those that cannot be applied, which will be claimed later.
 func (c *Consumer) resume(ctx, working context.Context) error {
 	for after := "0"; ctx.Err() == nil; {
 		entries, err := c.read(ctx, after)
@@ -222,8 +224,8 @@ func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, er
 	return found[0].Messages, nil
 }
 
-// claim takes over and settles what any consumer, this one included, was given ClaimAfter ago. It
-// returns whether all of it could be applied.
+// claim takes over and settles the entries that any consumer, this one included, was given
+// ClaimAfter ago. It returns whether all of it could be applied.
 func (c *Consumer) claim(ctx, working context.Context) (complete bool, err error) {
 	if time.Now().Before(c.claimAt) {
 		return true, nil

@@ -20,12 +20,13 @@ type entry struct {
 }
 
 // maxAttempts is how often parts of a batch are tried by themselves after the whole batch failed.
-// 18 attempts find one bad row in 500 entries; if more is wrong, such as a whole shard, the rest
-// waits.
+// 18 attempts find one bad row in 500 entries; if more rows fail, such as those of a whole shard,
+// the rest waits.
 const maxAttempts = 24
 
-// settle applies and acknowledges entries, and moves what cannot be decoded to the dead letters. It
-// returns whether nothing is left; what is left stays pending. An error is an error of Redis.
+// settle applies and acknowledges entries, and moves those that cannot be decoded to the dead
+// letters. It returns whether no entry is left; entries that are left stay pending. An error is an
+// error of Redis.
 func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (complete bool, err error) {
 	if len(messages) == 0 {
 		return true, nil
@@ -108,7 +109,7 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 	for i, e := range done {
 		ids[i] = e.id
 	}
-	// In any case: others need not apply again what is applied.
+	// Acknowledge even if the context has ended: others need not apply these entries again.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), answers)
 	defer cancel()
 	if err := c.Redis.XAck(asking, c.Key, c.Group, ids...).Err(); err != nil {

@@ -84,7 +84,7 @@ func NewProducer(cfg ProducerConfig) *Producer {
 }
 
 // Add puts rows into the stream as one entry, so that they are applied together. After an error
-// they may still be there.
+// they may be in the stream all the same.
 func (p *Producer) Add(ctx context.Context, rows []storage.Row) error {
 	if len(rows) == 0 {
 		return nil

@@ -11,7 +11,7 @@ import (
 )
 
 // tend trims the stream, measures how far the consumers are behind, and forgets consumers that are
-// long gone. Every consumer does this; that several do it is harmless.
+// long gone. Every consumer does this; it is harmless if several do it.
 func (c *Consumer) tend(ctx context.Context) {
 	ticker := time.NewTicker(c.Tend)
 	defer ticker.Stop()
@@ -81,7 +81,7 @@ func (c *Consumer) needed(ctx context.Context, g redis.XInfoGroup) (string, erro
 	return following(g.LastDeliveredID), nil
 }
 
-// measure notes how far the group is behind, or was when it was asked about.
+// measure notes how far the group is behind, or was when Redis was asked about it.
 func (c *Consumer) measure(ctx context.Context, g redis.XInfoGroup, needed string, asked time.Time) error {
 	// The first entry from there on is the oldest not acknowledged: all before it are acknowledged,
 	// and pending entries have not been removed.

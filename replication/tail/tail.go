@@ -1,6 +1,6 @@
-// Package tail follows the relation_log of an engine without a binlog. So what is written beside a
-// running gateway, by an import or by another gateway on the same file, reaches the gateway's
-// subscriptions and caches as well.
+// Package tail follows the relation_log of an engine without a binlog. So rows that an import or
+// another gateway on the same file writes beside a running gateway reach its subscriptions and
+// caches as well.
 package tail
 
 import (
@@ -18,7 +18,8 @@ import (
 type Log interface {
 	storage.LogReader
 	Shards() int
-	// Changed is closed once shards have been added or replaced more often than Changes has said.
+	// Changed returns a channel that is closed once shards have been added or replaced more often
+	// than Changes has said.
 	Changed(than int) <-chan struct{}
 	Changes() int
 	// LastOfLog is the position of the newest entry that a shard's log has ever had.
