@@ -26,8 +26,9 @@ GRANT ALL ON *.* TO 'kith'@'127.0.0.1' WITH GRANT OPTION;
 `
 
 // StartMariaDB makes a server with its data in a folder that does not exist yet. It
-// writes a binlog as production does, and waits for the disk as little as the six
-// questions' peers do: each commit reaches the system, not the disk. Options come after its own.
+// writes a binlog as production does, and waits for the disk as little as the other servers that
+// the six questions are put to: each commit reaches the operating system, not the disk. The
+// given options come after its own.
 func StartMariaDB(ctx context.Context, folder string, options ...string) (*MariaDB, error) {
 	mariadbd, err := Find("mariadbd")
 	if err != nil {
@@ -89,7 +90,7 @@ func Execute(ctx context.Context, dsn, statement string) error {
 	if err != nil {
 		return err
 	}
-	config.Logger = &mysql.NopLogger{} // what goes wrong is returned
+	config.Logger = &mysql.NopLogger{} // errors are returned
 	connector, err := mysql.NewConnector(config)
 	if err != nil {
 		return err

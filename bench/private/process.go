@@ -1,6 +1,6 @@
 // Package private runs programs for the benchmark alone: gateways, and database servers
 // with their data in a folder of the run, on loopback ports that were free. They end with
-// the run, whichever way it ends where the system allows.
+// the run, however it ends, if the system allows that.
 package private
 
 import (
@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// patience bounds every wait. Generous: it is only reached when something is wrong.
+// patience bounds every wait. It is generous, because it is only reached if something is
+// wrong.
 const patience = 90 * time.Second
 
 // Process is a program that runs.
@@ -26,8 +27,8 @@ type Process struct {
 	gone chan struct{} // closed when it has ended
 }
 
-// Start runs a program with its output in a file. env is added to PATH and HOME: what
-// the caller's environment sets for itself does not reach the program.
+// Start runs a program with its output in a file. env is added to PATH and HOME; other
+// variables of the caller's environment do not reach the program.
 func Start(log string, env []string, program string, args ...string) (*Process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -39,7 +40,7 @@ func Start(log string, env []string, program string, args ...string) (*Process, 
 	p.cmd.SysProcAttr = childAttr()
 	started := make(chan error)
 	go func() {
-		// Where a program dies with its parent, it is with the parent's thread.
+		// If a program dies with its parent, it dies with the parent's thread.
 		runtime.LockOSThread()
 		defer out.Close()
 		err := p.cmd.Start()
@@ -58,7 +59,8 @@ func Start(log string, env []string, program string, args ...string) (*Process, 
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Stop asks the program to end and waits until it has; one that does not is killed.
+// Stop asks the program to end and waits until it has ended. If it does not end, it is
+// killed.
 func (p *Process) Stop() error {
 	select {
 	case <-p.gone:
@@ -111,8 +113,8 @@ func (p *Process) tail() string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// Find returns the path of a program: of those in the PATH, or where servers live, which
-// is not in every user's PATH.
+// Find returns the path of a program, in the PATH or in the folders of servers, which are
+// not in every user's PATH.
 func Find(name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {

@@ -4,5 +4,6 @@ package private
 
 import "syscall"
 
-// childAttr: only Linux relations a program's life to its parent's.
+// childAttr is nil, because only Linux can tie a program's life to its
+// parent's.
 func childAttr() *syscall.SysProcAttr { return nil }

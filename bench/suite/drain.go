@@ -24,8 +24,8 @@ const (
 	drainWriters = 16
 )
 
-// drain measures how fast `kith replicate` carries a backlog of follows to their other side. It has a
-// store of its own: on one that was imported a replicator first copies everything.
+// drain measures how fast `kith replicate` applies a backlog of follows to their other side. It has a
+// store of its own, because on an imported store a replicator first copies everything.
 func (r *run) drain(ctx context.Context, graph *bench.Graph) (_ *report.Drain, err error) {
 	small := bench.NewGraph(min(graph.Users, drainUsers), graph.Seed)
 	small.Spread = graph.Spread
@@ -129,8 +129,8 @@ func (p *replicator) awaitTail(ctx context.Context) error {
 	})
 }
 
-// drained waits until so many rows have been applied, and returns how many a second, since it last saw
-// that there were none.
+// drained waits until a number of rows have been applied, and returns how many were applied a second,
+// counted from when it last saw none.
 func (p *replicator) drained(ctx context.Context, rows int) (perSecond float64, err error) {
 	began := time.Now()
 	err = p.Answers(ctx, func(ctx context.Context) error {
@@ -153,11 +153,11 @@ func (p *replicator) applied(ctx context.Context) (rows float64, err error) {
 	return metric(ctx, p.status, "kith_replication_events_total")
 }
 
-// metric sums all series of a name that a process shows, 0 if there is none.
+// metric adds up all series of a name that a process shows, 0 if there is none.
 func metric(ctx context.Context, pages, name string) (sum float64, err error) {
 	text, err := read(ctx, pages+"/metrics")
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		at := strings.LastIndexByte(lines.Text(), ' ') // labels may hold blanks
+		at := strings.LastIndexByte(lines.Text(), ' ') // labels may hold spaces
 		if series, _, _ := strings.Cut(lines.Text()[:max(0, at)], "{"); series != name {
 			continue
 		}

@@ -18,19 +18,19 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// FeedConfig says what to measure of home feeds. Of the Config, neither Engines nor Questions count:
-// it is MariaDB with Redis, and pages of feeds beside q2.
+// FeedConfig says what to measure of home feeds. Engines and Questions of the Config are not used: the
+// engine is MariaDB with Redis, the questions are pages of feeds and q2.
 type FeedConfig struct {
 	Config
 	Followings []int // of the readers, by group
 	Followers  []int // of the authors whose posts are watched until others see them
-	PerSecond  int   // posts of anybody meanwhile
+	PerSecond  int   // posts by other users meanwhile
 	Posts      int   // of each such author
 	Active     int   // followers of each such author who have inboxes when their writes are counted, at most; 0: not counted
 }
 
-// RunFeed measures home feeds, beside a join and beside inboxes in Redis, both written by hand. It
-// ends all that it has started.
+// RunFeed measures home feeds, beside a join and beside inboxes in Redis, both written by hand. It stops
+// everything that it has started.
 func RunFeed(ctx context.Context, c FeedConfig) (size report.Size, machine report.Machine, err error) {
 	c.Engines = []string{report.MariaDB, report.MariaDBRedis}
 	r := &feedRun{what: c, run: run{Config: c.Config, machine: describeMachine(), shards: 1}}
@@ -54,10 +54,10 @@ type feedRun struct {
 	authors []author
 	watcher storage.UserID // follows all of them
 
-	followers int // the numbers of their followers begin here; in place of the first of them the watcher follows
+	followers int // the numbers of their followers begin here; the watcher follows in place of the first one
 }
 
-// author is one whose posts are watched.
+// author is an author whose posts are watched.
 type author struct {
 	id        storage.UserID
 	followers int
@@ -141,7 +141,8 @@ func (r *feedRun) loaded(ctx context.Context, p *program, into *report.Feeds) er
 	}
 }
 
-// makeFeeds makes a store that holds the graph, the posts, the readers, and authors with so many followers.
+// makeFeeds makes a store that holds the graph, the posts, the readers, and authors with the configured
+// numbers of followers.
 func (r *feedRun) makeFeeds(ctx context.Context, into *report.Size) (location string, err error) {
 	if location, err = r.emptyStore(ctx, report.MariaDB); err != nil {
 		return "", err
@@ -209,8 +210,8 @@ func restorePosts(ctx context.Context, store *sqlstore.Store, graph *bench.FeedG
 	return posts, nil
 }
 
-// fillInboxes puts into Redis what somebody who pushes posts would have put there: the newest 800 of
-// each reader.
+// fillInboxes puts into Redis what a program that pushes posts would have put there: the newest 800 posts
+// for each reader.
 func (r *feedRun) fillInboxes(ctx context.Context) error {
 	options, err := redis.ParseURL(r.redisURL)
 	if err != nil {

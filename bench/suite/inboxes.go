@@ -84,8 +84,8 @@ func (r *feedRun) activate(ctx context.Context, p *program, users []storage.User
 	}
 }
 
-// countCopies counts how many inboxes a post is written to, of authors some of whose followers are active. A post is copied
-// more than a minute after it was published.
+// countCopies counts how many inboxes a post is written to, for authors who have active followers. A post is copied more
+// than a minute after it was published.
 func (r *feedRun) countCopies(ctx context.Context, p *program, seen []report.Seen) error {
 	if r.what.Active == 0 {
 		return nil
@@ -102,7 +102,7 @@ func (r *feedRun) countCopies(ctx context.Context, p *program, seen []report.See
 		return err
 	}
 	const apart = 20 * time.Second                // Done rises in steps of some 5 s
-	if err := sleep.For(ctx, apart); err != nil { // what others have published is behind that
+	if err := sleep.For(ctx, apart); err != nil { // then Done is past the posts of others
 		return err
 	}
 	w := &watch{feedRun: r, issuer: issuer, here: p.url, name: "copied"}

@@ -9,7 +9,7 @@ import (
 	"kith/bench/report"
 )
 
-// describeMachine reports what can be found out without asking a server.
+// describeMachine reports what is known of the machine without asking a server.
 func describeMachine() report.Machine {
 	return report.Machine{
 		CPU: cpuModel(), Cores: runtime.NumCPU(), System: runtime.GOOS + "/" + runtime.GOARCH, Go: runtime.Version(),

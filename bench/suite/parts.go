@@ -51,7 +51,7 @@ func (r *run) measureGateways(ctx context.Context, subjects []*subject, graph *b
 	return r.inRounds(ctx, subjects, graph, func(*subject) bench.Workload { return follows }, into)
 }
 
-// measureParts measures what gateways must not disturb.
+// measureParts measures the parts that must not be disturbed by gateways.
 func (r *run) measureParts(ctx context.Context, location string, graph *bench.Graph, store *report.Store) (err error) {
 	if r.wants(PartHits) {
 		if err := r.measureHits(ctx, location, graph, store); err != nil {
@@ -69,10 +69,11 @@ func (r *run) measureParts(ctx context.Context, location string, graph *bench.Gr
 	return err
 }
 
-// restTime is how long gateways are watched that answer nobody: each asks its shards once a second.
+// restTime is how long gateways at rest are watched: each asks its shards once a second.
 const restTime = 3 * time.Second
 
-// atRest counts the connections that gateways have open, and what they ask of the server by themselves.
+// atRest counts the connections that gateways have open, and the statements that they send to the
+// server without requests.
 func (r *run) atRest(ctx context.Context, gateways int) (*report.Rest, error) {
 	before, err := r.serverStatus(ctx, "Questions")
 	if err != nil {
@@ -96,7 +97,7 @@ func (r *run) atRest(ctx context.Context, gateways int) (*report.Rest, error) {
 	return rest, nil
 }
 
-// measureHits asks for users by Zipf's law, of a gateway with so much memory.
+// measureHits asks gateways with the configured sizes of memory for users by Zipf's law.
 func (r *run) measureHits(ctx context.Context, location string, graph *bench.Graph, store *report.Store) error {
 	for _, bytes := range r.CacheBytes {
 		for _, name := range []string{"q1", "q2"} {

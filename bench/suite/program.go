@@ -17,8 +17,8 @@ type program struct {
 	admin string // where its /metrics are
 }
 
-// start runs what a subject is on a store. Settings are given as variables: a version of
-// Kith that does not know one serves without.
+// start runs a subject's program on a store. Settings are given as environment
+// variables, because a version of Kith that does not know a variable serves without it.
 func (r *run) start(ctx context.Context, s *subject, location string) (*program, error) {
 	address, err := private.FreeAddress()
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 // servers are the databases beside the gateways.
 type servers struct {
-	token     string // that distinguishes this run's databases from others'
+	token     string // distinguishes this run's databases from others'
 	mysql     *mysql.Config
 	redisURL  string
 	databases []string // made on a server that is not the run's own
@@ -31,7 +31,7 @@ type servers struct {
 	private            []*private.Process
 }
 
-// openServers starts or reaches what the engines need.
+// openServers starts, or connects to, the servers that the engines need.
 func (r *run) openServers(ctx context.Context) error {
 	r.secret, r.token = rand.Text()+rand.Text(), strings.ToLower(rand.Text()[:8])
 	needsRedis := slices.Contains(r.Engines, report.MariaDBRedis)
@@ -76,14 +76,15 @@ func (r *run) openMariaDB(ctx context.Context) error {
 		if !filepath.IsAbs(pidFile) {
 			pidFile = filepath.Join(folder, pidFile)
 		}
-		text, _ := os.ReadFile(pidFile) // one that cannot be read is no pid
+		text, _ := os.ReadFile(pidFile) // a file that cannot be read holds no pid
 		pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
 		r.mariaPID = processNamed(pid, "mariadbd", "mysqld")
 	}
 	return nil
 }
 
-// serverOptions make room for stores of many databases: a gateway's connections to each, and its tables.
+// serverOptions make room for stores of many databases: for the connections of gateways to each, and for
+// its tables.
 func (r *run) serverOptions() []string {
 	most := slices.Max(r.shardsToMeasure())
 	if most == 1 {
@@ -129,8 +130,7 @@ func (r *run) dsn(database string) string {
 	return config.FormatDSN()
 }
 
-// pidsOf lists the database processes whose CPU is counted for an engine: nil where one
-// of them is unknown.
+// pidsOf lists the database processes whose CPU is counted for an engine; nil if one of them is unknown.
 func (r *run) pidsOf(engine string) []int {
 	switch {
 	case engine == report.SQLite, r.mariaPID == 0:
@@ -143,7 +143,7 @@ func (r *run) pidsOf(engine string) []int {
 	return []int{r.mariaPID, r.redisPID}
 }
 
-// close ends the private servers, and takes the databases along that were made on others.
+// close stops the private servers, and drops the databases that were created on other servers.
 func (r *run) close() error {
 	var errs []error
 	if r.MariaDB != Auto {
@@ -167,8 +167,8 @@ func isLocal(network, address string) bool {
 	return err == nil && (host == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// processNamed returns the pid if its program has one of the names, otherwise 0: what a
-// server in a container says of itself is not so here.
+// processNamed returns the pid if its program has one of the names, otherwise 0: the pid that a server
+// in a container reports is not its pid here.
 func processNamed(pid int, names ...string) int {
 	name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
 	if err != nil || !slices.Contains(names, strings.TrimSpace(string(name))) {

@@ -22,11 +22,11 @@ import (
 type madeStore struct {
 	location string
 	edges    int
-	took     time.Duration // to import them
+	took     time.Duration // to import the edges
 }
 
-// makeStore makes a store that holds a graph, as `kith import` does. Everybody of the graph is a user,
-// those without edges too.
+// makeStore makes a store that holds a graph, as `kith import` does. All users of the graph are
+// created, also those without edges.
 func (r *run) makeStore(ctx context.Context, engine string, graph *bench.Graph) (made madeStore, err error) {
 	if made.location, err = r.emptyStore(ctx, engine); err != nil {
 		return made, err
@@ -81,7 +81,7 @@ func addressesOf(location string) (scheme string, addresses []string) {
 	return scheme, strings.Split(rest, ";")
 }
 
-// analyze has MariaDB look at its tables now: InnoDB would do so by itself some time later.
+// analyze lets MariaDB analyze its tables now; InnoDB would do so by itself some time later.
 func (r *run) analyze(ctx context.Context, location string) error {
 	scheme, addresses := addressesOf(location)
 	if scheme == "sqlite" {
@@ -133,7 +133,7 @@ func Fill(ctx context.Context, store *sqlstore.Store, graph *bench.Graph) (edges
 	return importEdges(ctx, store, graph.Edges())
 }
 
-// createUsers makes users by their numbers.
+// createUsers creates users by their numbers.
 func createUsers(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, first, last int) error {
 	const atOnce = 5000
 	users := make([]storage.User, 0, atOnce)

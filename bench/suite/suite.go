@@ -1,6 +1,6 @@
-// Package suite measures Kith on stores of its own making: the program itself, in
-// processes apart, on SQLite, on MariaDB and on MariaDB with Redis, without its caches and
-// with them, each question in turn with the hand-written baseline over the same tables.
+// Package suite measures Kith on stores of its own making: the program itself, in processes of its
+// own, on SQLite, on MariaDB and on MariaDB with Redis, without its caches and with them. Each
+// question is asked in turn with the hand-written baseline over the same tables.
 package suite
 
 import (
@@ -23,46 +23,47 @@ type Config struct {
 	Engines  []string // of report.Engines
 	States   []string // of Cold, Warm and Baseline
 
-	// MariaDB is the DSN of a server, with the right to make databases; Auto starts a
-	// private one. Redis is likewise a URL.
+	// MariaDB is the DSN of a server, with the right to create databases; Auto starts a private one.
+	// Redis is the URL of a server; Auto starts a private one, too.
 	MariaDB, Redis string
 
 	Graphs    []Graph
-	Shards    []int // how many databases the stores have, each graph with each; nil: one
+	Shards    []int // how many databases the stores have; each graph is measured with each number; nil: one
 	Sonyflake bool
 	Seed      uint64
 
-	// OneStore: subjects that cannot use a store at once are asked one after another, and not in turn,
-	// each on its own store. That saves making the store several times, if it is large.
+	// OneStore means that subjects that cannot use a store at once are asked one after another on one
+	// store, and not in turn, each on a store of its own. That saves making a large store several
+	// times.
 	OneStore bool
 
 	Questions []*bench.Question
-	// MixedUsers is how many users the mixed load's graph has; 0: there is no mixed load.
+	// MixedUsers is how many users the mixed load's graph has; 0 means that there is no mixed load.
 	MixedUsers int
 
 	Connections int
 	Rounds      int
 	Duration    time.Duration // of each question and subject in each round
 
-	// Warmup is asked before each of these, uncounted; FirstWarmup in the first round,
-	// when pages are read and plans are made.
+	// Warmup is how long is asked before each of these without counting; FirstWarmup is the same in
+	// the first round, when pages are read and plans are made.
 	Warmup, FirstWarmup time.Duration
 
-	// Heat is how long everybody may be asked about to fill caches, before a question is
-	// asked of a warm gateway for the first time.
+	// Heat is how long all users may be asked about, to fill caches, before a question is asked of a
+	// warm gateway for the first time.
 	Heat time.Duration
 
 	// Parts are what is measured beside the questions, see [Parts].
 	Parts []string
 	// Inserts is the share of follows that [PartBytes] inserts after the import.
 	Inserts float64
-	// CacheBytes and Zipf are what [PartHits] measures: so much memory, and users drawn with this shape.
-	// HitsWarmup is how long it asks before it counts: gateways keep users for a minute.
+	// CacheBytes and Zipf are for [PartHits]: the sizes of memory, and the shape by which users are
+	// drawn. HitsWarmup is how long it asks before it counts: gateways keep users for a minute.
 	CacheBytes []int64
 	Zipf       float64
 	HitsWarmup time.Duration
 
-	// Log gets what is being done.
+	// Log reports what is being done.
 	Log func(format string, args ...any)
 }
 
@@ -72,7 +73,7 @@ const Auto = "auto"
 // Graph is the size of a graph.
 type Graph struct{ Users, Edges int }
 
-// Run measures everything. It ends all that it has started.
+// Run measures everything. It stops everything that it has started.
 func Run(ctx context.Context, c Config) (sizes []report.Size, machine report.Machine, err error) {
 	r := &run{Config: c, machine: describeMachine()}
 	defer func() { err = errors.Join(err, r.close()) }()
@@ -109,13 +110,13 @@ func (c Config) shardsToMeasure() []int {
 	return c.Shards
 }
 
-// subject is somebody who is asked.
+// subject is a program to which questions are put.
 type subject struct {
 	engine, state string
 	cacheBytes    int64 // of a warm gateway; 0: by default
 	location      string
 	program       *program
-	mix           *bench.Mix // its own, for it knows what was written
+	mix           *bench.Mix // its own, because it knows what was written
 	rounds        []bench.Result
 }
 
@@ -133,7 +134,7 @@ func (r *run) families() [][]string {
 	return families
 }
 
-// subjectsOf lists whom to ask on one family of engines: the baseline first.
+// subjectsOf lists the subjects of one family of engines, the baseline first.
 func (r *run) subjectsOf(family []string) []*subject {
 	var all []*subject
 	if slices.Contains(r.States, report.Baseline) && r.shards == 1 { // it knows of one database only
@@ -176,7 +177,8 @@ func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 	return measured, nil
 }
 
-// askQuestions asks the questions, of all that may share a store on one, and measures the parts.
+// askQuestions puts the questions to all subjects, with one store for those that may share it, and
+// measures the parts.
 func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Graph, into *report.Size) (err error) {
 	subjects := r.subjectsOf(family)
 	defer func() { err = errors.Join(err, stopAll(subjects)) }()
@@ -217,7 +219,8 @@ func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Gr
 	return err
 }
 
-// groupsOf lists who is asked in turn: all, or on one store those together who may use it at once.
+// groupsOf lists the groups of subjects that are asked in turn: all subjects or, on one store,
+// those that may use it at once.
 func (r *run) groupsOf(subjects []*subject) (groups [][]*subject) {
 	if !r.OneStore {
 		return [][]*subject{subjects}
@@ -236,7 +239,7 @@ func (r *run) groupsOf(subjects []*subject) (groups [][]*subject) {
 	return append([][]*subject{together}, groups...)
 }
 
-// askGroup asks the questions of gateways that run at the same time.
+// askGroup puts the questions to gateways that run at the same time.
 func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Graph, store *report.Store, into *report.Size) (err error) {
 	for _, s := range subjects {
 		if s.program, err = r.start(ctx, s, s.location); err != nil {
@@ -265,13 +268,13 @@ func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Gr
 	return stopAll(subjects)
 }
 
-// wantsToBeAlone: a gateway that does not hear of others' writes keeps nothing in memory
-// while there are others on its store.
+// wantsToBeAlone reports whether a subject must have its store to itself: a gateway that does not
+// hear of others' writes keeps nothing in memory while there are others on its store.
 func (s *subject) wantsToBeAlone() bool {
 	return s.state == report.Warm && s.engine != report.MariaDBRedis
 }
 
-// heat has a gateway read what it keeps in memory, and returns how long that took.
+// heat lets a gateway read what it keeps in memory, and returns how long that took.
 func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
 	load := r.load(s, graph)
 	load.EachOnce, load.Duration = true, r.Heat
@@ -285,7 +288,7 @@ func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench
 	return err
 }
 
-// askMix asks the mixed load, which writes: of each subject on a store of its own.
+// askMix puts the mixed load, which writes, to each subject, on a store of its own.
 func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (err error) {
 	graph := bench.NewGraph(r.MixedUsers, r.Seed)
 	graph.Degrees, graph.Spread = bench.PublishedDegrees, r.Sonyflake
@@ -307,8 +310,8 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 	return r.inRounds(ctx, subjects, graph, func(s *subject) bench.Workload { return s.mix }, into)
 }
 
-// inRounds asks all subjects one after another, round by round, so that what else the
-// machine does meets all of them.
+// inRounds asks all subjects one after another, round by round, so that other load on the machine
+// affects all of them.
 func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) error {
 	for round := range r.Rounds {
 		for _, s := range subjects {
@@ -351,5 +354,5 @@ func stopAll(subjects []*subject) error {
 	return errors.Join(errs...)
 }
 
-// path is where something of the run lies.
+// path is the path of a file or folder of the run.
 func (r *run) path(name string) string { return filepath.Join(r.Folder, name) }

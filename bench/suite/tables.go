@@ -14,7 +14,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// measureTables reports what a new store takes, then inserts follows in random order, packs the longest
+// measureTables reports the size of a new store, then inserts follows in random order, packs the longest
 // lists, and reports again.
 func (r *run) measureTables(ctx context.Context, made madeStore, graph *bench.Graph, into *report.Store) error {
 	into.Imported, into.ImportPerSecond = made.edges, float64(made.edges)/made.took.Seconds()
@@ -57,7 +57,7 @@ func (r *run) measureTables(ctx context.Context, made madeStore, graph *bench.Gr
 	return nil
 }
 
-// insert writes follows that are in no order to both sides, by the rules of single follows but many in a
+// insert writes follows in random order to both sides, by the rules of single follows but many in a
 // transaction: which pages of the tables are split depends on the order alone.
 func insert(ctx context.Context, store *sqlstore.Store, graph *bench.Graph, count int) error {
 	const atOnce = 1000

@@ -18,8 +18,8 @@ import (
 	"kith/storage"
 )
 
-// watch publishes posts through one gateway and looks at a follower's feed through another one until
-// it has them, while others post as well. Then it counts what a post writes.
+// watch publishes posts through one gateway and reads a follower's feed through another one until
+// the feed has them, while others post as well. Then it counts what a post writes.
 func (r *feedRun) watch(ctx context.Context, here *subject) (list []report.Seen, err error) {
 	there := &subject{engine: here.engine, state: here.state, location: here.location}
 	if there.program, err = r.start(ctx, there, there.location); err != nil {
@@ -74,7 +74,7 @@ type watch struct {
 	name        string // begins the keys of posts
 }
 
-// others has anybody post, at a rate, until the context is done.
+// others lets random users post, at a rate, until the context is done.
 func (w *watch) others(ctx context.Context) {
 	random := rand.New(rand.NewPCG(w.Seed, 1<<43))
 	tick := time.NewTicker(time.Second / time.Duration(w.what.PerSecond))
@@ -139,7 +139,8 @@ func (w *watch) publish(ctx context.Context, by storage.UserID, key string) (id 
 	return got.PublishPost.Post.ID, err
 }
 
-// written counts the rows that the server inserts and changes for a post, of many by one author.
+// written counts the rows that the server inserts and changes for a post, as the mean of many posts
+// by one author.
 func (w *watch) written(ctx context.Context, a author) (float64, error) {
 	const posts = 100
 	count := func() (sum int, err error) {
