@@ -61,7 +61,7 @@ func Skim(status int, response []byte) error {
 	return nil
 }
 
-// Check decodes a response and holds it against what was asked.
+// Check decodes a response and compares it with what was asked.
 func (q *Question) Check(a Arguments, response []byte) error {
 	var got answer
 	if err := json.Unmarshal(response, &got); err != nil {
@@ -110,7 +110,8 @@ func checkFollowings(_ Arguments, got *answer) error {
 	return nil
 }
 
-// checkNewestFirst sees that a list is complete and in the order of its times.
+// checkNewestFirst checks that a list is complete and in the order of its
+// times.
 func checkNewestFirst(list *listAnswer) error {
 	if err := checkList(list); err != nil {
 		return err
@@ -178,8 +179,8 @@ func checkSuggestions(a Arguments, got *answer) error {
 	return nil
 }
 
-// checkList sees that a list is there, complete, and that everyone in it has a
-// name.
+// checkList checks that a list exists, that it is complete, and that every user
+// on it has a name.
 func checkList(list *listAnswer) error {
 	switch {
 	case list == nil || list.Complete == nil:

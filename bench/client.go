@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// client asks over one connection that stays open. It exists because the load
-// shares the machine with what is measured: net/http's client hands each request
+// client asks over one connection that stays open. It exists because the load shares the
+// machine with the programs that are measured, and net/http's client hands each request
 // to two other goroutines and back.
 type client struct {
 	address  string

@@ -2,5 +2,5 @@
 
 package bench
 
-// ownCPU is not known here.
+// ownCPU is not known on this system.
 func ownCPU() float64 { return unknown }

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// Draw says which users the questions are about. Those about the famous are about the famous
-// always.
+// Draw says which users the questions are about. The questions about famous users do not depend
+// on it.
 type Draw string
 
 const (
-	// DrawUsers draws all users alike. It is what "" means, too.
+	// DrawUsers draws all users equally often. "" means the same.
 	DrawUsers Draw = "users"
-	// DrawFollowers draws users as often as they have followers: people as they are met in feeds.
+	// DrawFollowers draws users in proportion to their followers, as they are met in feeds.
 	DrawFollowers Draw = "followers"
-	// DrawFollowings draws users as often as they have followings: the busiest, whose answers take
-	// the longest.
+	// DrawFollowings draws users in proportion to their followings: the busiest users have the
+	// answers that take longest.
 	DrawFollowings Draw = "followings"
 )
 
-// Validate returns an error for a name that is none of these.
+// Validate returns an error for any other name.
 func (d Draw) Validate() error {
 	switch d {
 	case "", DrawUsers, DrawFollowers, DrawFollowings:
@@ -59,7 +59,7 @@ func (g *Graph) followed(r *rand.Rand) int {
 	return g.pickPopular(r)
 }
 
-// addDegrees adds up how many each user follows.
+// addDegrees adds up how many users each user follows.
 func (g *Graph) addDegrees() {
 	g.degrees = make([]float64, g.Users)
 	sum := 0.0

@@ -15,8 +15,8 @@ import (
 )
 
 // FeedGraph is a graph whose users have posted, with readers of home feeds beside it. How many posts
-// a user has is log-normal, and they are spread over the last 30 days. It is the same for the same
-// arguments, always.
+// a user has is log-normal, and they are spread over the last 30 days. The same arguments always give the
+// same graph.
 type FeedGraph struct {
 	*Graph
 	Groups []Readers
@@ -24,14 +24,14 @@ type FeedGraph struct {
 	posts []FeedPost // oldest first
 }
 
-// Readers follow equally many users of the graph each, and nobody follows them.
+// Readers are users who each follow the same number of users of the graph, and whom nobody follows.
 type Readers struct {
 	Followings int
 	IDs        []storage.UserID
 	follows    [][]int // numbers of users, by reader
 }
 
-// FeedPost is where a post is in home feeds.
+// FeedPost is the place of a post in home feeds.
 type FeedPost struct {
 	storage.PostID
 	At     storage.Micros
@@ -45,7 +45,8 @@ const (
 	postSpread    = 1.2 // sigma of their log-normal distribution
 )
 
-// NewFeedGraph lets the users of a graph post until now, and adds readers with so many followings.
+// NewFeedGraph lets the users of a graph post until now, and adds readers with the given numbers of
+// followings.
 func NewFeedGraph(g *Graph, now time.Time, followings []int) *FeedGraph {
 	f := &FeedGraph{Graph: g}
 	f.draw(storage.MicrosOf(now))
@@ -78,7 +79,8 @@ func (f *FeedGraph) draw(now storage.Micros) {
 	}
 }
 
-// followed draws so many users: half by popularity, so that readers follow celebrities, and the rest anyone.
+// followed draws a number of users: half of them by popularity, so that readers follow celebrities, the rest
+// from all.
 func (f *FeedGraph) followed(count, reader int) []int {
 	r := f.random(purposeReaders, reader)
 	seen := map[int]bool{}
@@ -109,7 +111,7 @@ func (f *FeedGraph) Rows() iter.Seq[storage.PostRow] {
 	}
 }
 
-// ReaderEdges yields whom the readers follow.
+// ReaderEdges yields the follows of the readers.
 func (f *FeedGraph) ReaderEdges() iter.Seq[storage.Edge] {
 	begin := storage.MicrosOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	return func(yield func(storage.Edge) bool) {
@@ -125,7 +127,7 @@ func (f *FeedGraph) ReaderEdges() iter.Seq[storage.Edge] {
 	}
 }
 
-// Newest are the newest posts of a reader's home feed, newest first, by looking at each post.
+// Newest returns the newest posts of a reader's home feed, newest first. It looks at each post.
 func (f *FeedGraph) Newest(g *Readers, reader, limit int) (page []FeedPost) {
 	follows := make([]bool, f.Users+1)
 	for _, n := range g.follows[reader] {

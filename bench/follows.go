@@ -8,8 +8,8 @@ import (
 	"kith/identity"
 )
 
-// Follows is a load of writes only: each request has a user follow another, both drawn among
-// all. In a large graph few of the pairs follow already.
+// Follows is a load of writes only: each request lets a user follow another, both drawn from
+// all users. In a large graph few of the pairs follow already.
 type Follows struct{ issuer *identity.Issuer }
 
 // NewFollows makes the load. The secret signs the followers' tokens, as

@@ -1,6 +1,5 @@
-// Package bench makes large graphs and measures Kith on them: how fast they are
-// imported, and how fast the six questions are answered that its speed is judged
-// by.
+// Package bench makes large graphs and measures Kith on them: how fast they are imported, and how
+// fast the six questions are answered by which its speed is judged.
 package bench
 
 import (
@@ -17,10 +16,10 @@ import (
 	"kith/storage"
 )
 
-// A Graph is a synthetic social graph: the same for the same fields, always. It
-// has what makes social graphs hard to serve: communities, so that common lists
-// and friends of friends are not empty; popularity that follows a power law; and
-// a few celebrities whom half of all users follow.
+// A Graph is a synthetic social graph; the same fields always give the same graph. It has what
+// makes social graphs hard to serve: communities, so that common lists and friends of friends are
+// not empty; popularity that follows a power law; and a few celebrities whom half of all users
+// follow.
 //
 // Each user's follows are drawn from a generator of the user's own, so a graph of
 // any size is made in the memory that one user takes.
@@ -30,13 +29,13 @@ type Graph struct {
 	Seed    uint64 // another seed is another graph of the same kind
 	Spread  bool   // ids as Sonyflake makes them, not 1 … Users
 	Degrees Degrees
-	Draw    Draw // whom the questions are about; the graph is the same
+	Draw    Draw // whom the questions are about; it does not change the graph
 
-	once    sync.Once // for the two below
-	popular []float64 // the cumulated weights of all users but the celebrities
+	once    sync.Once // for popular and ranked
+	popular []float64 // the cumulated weights of all users except the celebrities
 	ranked  []int     // the most popular of these, as indexes of popular
 
-	onceDegrees sync.Once // for the one below
+	onceDegrees sync.Once // for degrees
 	degrees     []float64 // the cumulated followings of all users
 }
 
@@ -46,15 +45,14 @@ type Degrees int
 const (
 	// LogNormal degrees have the mean Degree; celebrities come on top.
 	LogNormal Degrees = iota
-	// PublishedDegrees are those that LinkBench gives for Facebook's graph: a fifth of
-	// all users follow nobody, half one, one in a thousand more than 500. Nobody is a
-	// celebrity, and Degree does not count.
+	// PublishedDegrees are the degrees that LinkBench gives for Facebook's graph: a fifth of all
+	// users follow nobody, half follow one, one in a thousand more than 500. Nobody is a celebrity,
+	// and Degree is not used.
 	PublishedDegrees
 )
 
-// Celebrities is how many users, the first ones, are celebrities; Famous how many
-// most followed users the question about them is asked of; Community how many users,
-// neighbours by number, know one another.
+// The first users, Celebrities of them, are celebrities. The question about famous users is asked
+// of the Famous most followed users. A community has Community users with consecutive numbers.
 const (
 	Celebrities = 4
 	Famous      = 40
@@ -107,7 +105,7 @@ func (g *Graph) Edges() iter.Seq[storage.Edge] {
 // the time in seconds, separated by tabs.
 func (g *Graph) WriteTo(w io.Writer) (int64, error) { return WriteEdges(w, g.Edges()) }
 
-// WriteEdges writes edges likewise, and returns how many bytes.
+// WriteEdges writes edges in the same form, and returns the number of bytes.
 func WriteEdges(w io.Writer, edges iter.Seq[storage.Edge]) (int64, error) {
 	out := bufio.NewWriterSize(w, 1<<20)
 	var written int64
@@ -134,8 +132,9 @@ func appendEdge(line []byte, e storage.Edge) []byte {
 	return append(append(line, micros[1:]...), '\n')
 }
 
-// MoreEdges yields so many follows that the graph does not have, in random order, as if its users went
-// on following: from any user to neighbours and popular users, at the end of the graph's time.
+// MoreEdges yields a number of follows that the graph does not have, in random order, as if its
+// users went on following: from any user to neighbours and popular users, at the end of the
+// graph's time.
 func (g *Graph) MoreEdges(count int) iter.Seq[storage.Edge] {
 	return func(yield func(storage.Edge) bool) {
 		begin := storage.MicrosOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -159,7 +158,7 @@ func (g *Graph) MoreEdges(count int) iter.Seq[storage.Edge] {
 	}
 }
 
-// near is the share of follows that lie in one's own community.
+// near is the share of a user's follows that are in the user's own community.
 const near = 0.45
 
 // followings draws whom the n-th user follows, as numbers in no order.
@@ -189,8 +188,8 @@ func (g *Graph) followings(n int) []int {
 	return list
 }
 
-// degree draws the celebrities whom a user follows, and how many others. It is what is drawn first
-// of a user's followings.
+// degree draws the celebrities whom a user follows, and how many others. It is drawn before the
+// rest of a user's followings.
 func (g *Graph) degree(r *rand.Rand) (celebrities []int, others int) {
 	const (
 		spreadOfDegrees = 0.9  // sigma of a log-normal distribution
@@ -216,7 +215,7 @@ func (g *Graph) degree(r *rand.Rand) (celebrities []int, others int) {
 // down to 42 %.
 func shareOfFollowers(c int) float64 { return 0.64 / math.Pow(float64(c), 0.30) }
 
-// pickPopular draws a user, no celebrity, by popularity.
+// pickPopular draws a user who is not a celebrity, by popularity.
 func (g *Graph) pickPopular(r *rand.Rand) int {
 	g.once.Do(g.rank)
 	at, _ := slices.BinarySearch(g.popular, r.Float64()*g.popular[len(g.popular)-1])
@@ -232,8 +231,8 @@ func (g *Graph) famous(n int) int {
 	return Celebrities + 1 + g.ranked[n-Celebrities]
 }
 
-// rank gives all users but the celebrities their popularity: a power law over ranks
-// that are dealt out at random.
+// rank gives all users except the celebrities their popularity: a power law over ranks that are
+// dealt out at random.
 func (g *Graph) rank() {
 	const exponent, flatTop = 0.75, 20 // so that no one else comes near the celebrities
 	weights := make([]float64, g.Users-Celebrities)

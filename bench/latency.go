@@ -16,7 +16,7 @@ func newLatencies(samples ...[]time.Duration) Latencies {
 }
 
 // Percentile is the shortest time that p percent of all answers did not exceed
-// (the nearest rank), 0 when there is none.
+// (the nearest rank), 0 if there are no answers.
 func (l Latencies) Percentile(p float64) time.Duration {
 	if len(l) == 0 {
 		return 0
@@ -28,13 +28,13 @@ func (l Latencies) Percentile(p float64) time.Duration {
 	return l[min(max(rank, 1), len(l))-1]
 }
 
-// Beyond is how many answers took longer.
+// Beyond is how many answers took longer than a time.
 func (l Latencies) Beyond(time time.Duration) int {
 	at, _ := slices.BinarySearch(l, time+1)
 	return len(l) - at
 }
 
-// Total is what all answers took together.
+// Total is the time that all answers took together.
 func (l Latencies) Total() (total time.Duration) {
 	for _, one := range l {
 		total += one

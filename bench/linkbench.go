@@ -6,10 +6,10 @@ import (
 	"sort"
 )
 
-// What LinkBench publishes of Facebook's load: Armstrong, Ponnekanti, Borthakur and
-// Callaghan, "LinkBench: a database benchmark based on the Facebook social graph",
-// SIGMOD 2013; the figures to all their digits are in its config/FBWorkload.properties
-// and config/Distribution.dat.
+// These are LinkBench's published figures of Facebook's load: Armstrong, Ponnekanti,
+// Borthakur and Callaghan, "LinkBench: a database benchmark based on the Facebook
+// social graph", SIGMOD 2013; the figures to all their digits are in its
+// config/FBWorkload.properties and config/Distribution.dat.
 
 // An operation of the mix.
 type operation int
@@ -34,7 +34,7 @@ var share = [operations]float64{
 	countLinks: 4.8863567, deleteLink: 2.9907664, addNode: 2.5732789, deleteNode: 1.0115914, getLinks: 0.5261142,
 }
 
-// drawOperation draws one by its share.
+// drawOperation draws an operation by its share.
 func drawOperation(r *rand.Rand) operation {
 	at := r.Float64() * 100
 	for op, percent := range share {
@@ -45,8 +45,8 @@ func drawOperation(r *rand.Rand) operation {
 	return getList // by rounding
 }
 
-// How users are accessed: Zipf of these shapes over ranks. A few ranks are by degree,
-// the others are dealt out at random.
+// Users are accessed by Zipf's law with these shapes over ranks. A few ranks are by
+// degree, the others are assigned at random.
 const (
 	shapeOfListReads   = 0.8
 	shapeOfLinkWrites  = 0.741
@@ -76,7 +76,7 @@ func (z zipf) draw(r *rand.Rand) int {
 }
 
 // linksAsked draws how many links one look-up asks for: a geometric distribution with a
-// mean of 2.6, at most as many as there is room for.
+// mean of 2.6, at most room.
 func linksAsked(r *rand.Rand, room int) int {
 	n := 1
 	for n < room && r.Float64() >= 0.382 {
@@ -85,8 +85,8 @@ func linksAsked(r *rand.Rand, room int) int {
 	return n
 }
 
-// degreeShares are points of the distribution of degrees: so many percent of all nodes
-// have at most so many links. (Distribution.dat has 5,000 of them.)
+// degreeShares are points of the distribution of degrees: which percentage of all nodes
+// has at most how many links. (Distribution.dat has 5,000 of them.)
 var degreeShares = []struct {
 	degree  int
 	percent float64

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Load says how a gateway is asked: by so many connections, each of which sends
-// its next request when it has the answer to the last.
+// Load says how a gateway is asked: by a number of connections, each of which sends its
+// next request when it has the answer to the last.
 type Load struct {
 	URL         string // of the GraphQL endpoint, http only
 	Admin       string // where the gateway's /metrics are, such as http://127.0.0.1:8081; empty: at the URL's
@@ -23,12 +23,12 @@ type Load struct {
 	// Databases are the processes behind the gateway whose CPU is measured, too.
 	Databases []int
 
-	// EachOnce asks about every user of the graph once, which fills caches, and ends
-	// then, or after the duration.
+	// EachOnce asks about every user of the graph once, which fills caches. The load ends
+	// after that, or after the duration.
 	EachOnce bool
 
-	// CheckEvery: one answer in so many is decoded and checked in full; the others
-	// are looked at for errors and incomplete lists. Defaults to 50.
+	// CheckEvery says that one answer in so many is decoded and checked in full; the others
+	// are checked for errors and incomplete lists only. Defaults to 50.
 	CheckEvery int
 }
 
@@ -42,7 +42,7 @@ type Workload interface {
 // A stream makes requests and judges the responses to them.
 type stream interface {
 	// next appends the body of the next request and returns the token that it is sent
-	// with, "" for none. more is false when there is nothing left to ask.
+	// with, "" for none. more is false if there is nothing left to ask.
 	next(body []byte) (request []byte, token string, more bool)
 
 	// judge reports what is wrong with the response to the latest request; thorough, it
@@ -57,7 +57,7 @@ type stream interface {
 type Result struct {
 	Question string
 	Requests int           // counted ones
-	Errors   int           // of these; they are in Requests, but not in Latencies
+	Errors   int           // wrong ones among these; they are not in Latencies
 	Error    error         // the first of them
 	Elapsed  time.Duration // that the counted ones took together
 	Latencies
@@ -102,7 +102,7 @@ func addKinds[S ~[]time.Duration](to map[string][]time.Duration, samples map[str
 	}
 }
 
-// latenciesOf sorts samples; nil if all are of one kind.
+// latenciesOf sorts samples; it returns nil if all are of one kind.
 func latenciesOf(samples map[string][]time.Duration) map[string]Latencies {
 	kinds := make(map[string]Latencies, len(samples))
 	for kind, some := range samples {
@@ -156,7 +156,7 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 	wg.Wait()
 	elapsed := time.Since(begin)
 	if elapsed < l.Duration {
-		stop() // everybody has been asked about before the end
+		stop() // every user has been asked about before the end
 	} else if !slices.ContainsFunc(workers, func(w *worker) bool { return w.late }) {
 		elapsed = l.Duration
 	}

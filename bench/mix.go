@@ -12,19 +12,19 @@ import (
 )
 
 // Mix is LinkBench's mixed load, mapped to Kith's operations: two thirds reads, one third
-// writes, on behalf of whoever each request is about. It knows the graph as it was
-// loaded, and what it has added and deleted itself, so it is for one store only, as long
-// as nobody else writes there.
+// writes, on behalf of the user whom each request is about. It knows the graph as it was loaded,
+// and what it has added and deleted itself, so it is for one store only, as long as nobody else
+// writes there.
 //
-// The last fifth of the users is there to be deleted, one after another: nobody asks
-// about them or follows them anew, so that every other request has an answer.
+// The last fifth of the users exists only to be deleted, one after another: no other request asks
+// about them or follows them, so that every other request has an answer.
 type Mix struct {
 	graph  *Graph
 	issuer *identity.Issuer
 	lists  [][]int // whom each user follows, as numbers; [0] is nobody
 
 	lasting  int   // users who are not deleted: the numbers 1 to lasting
-	shuffled []int // these, as ranks are dealt out
+	shuffled []int // these, in the order of randomly assigned ranks
 	byDegree []int // the same, who follows most first
 
 	listReads, linkWrites, nodeReads, nodeUpdates zipf
@@ -60,8 +60,8 @@ func NewMix(g *Graph, secret []byte) (*Mix, error) {
 	return m, nil
 }
 
-// Ask asks for n operations, one after another, and checks every answer in full. The
-// first that is wrong is the error.
+// Ask asks for n operations, one after another, and checks every answer in full. The first wrong
+// answer is the error.
 func (m *Mix) Ask(seed uint64, n int, ask func(body []byte, token string) (status int, response []byte, err error)) error {
 	s := m.stream(&Load{Seed: seed}, 0)
 	var body []byte
@@ -96,19 +96,19 @@ type mixed struct {
 	asked  mixedRequest
 }
 
-// mixedRequest is what is asked, and of whom.
+// mixedRequest is what is asked, and about whom.
 type mixedRequest struct {
 	op       operation
-	user     int // the number of whom it is about, or who does it
+	user     int // the number of the user whom it is about, or who does it
 	id, with storage.UserID
 	to       []storage.UserID
 	name     string
-	renaming *renames // of whoever gets the name; nil: the name is new
-	rename   int64    // the how manieth of them it is; 0: another was under way
+	renaming *renames // of the user who gets the name; nil: the name is new
+	rename   int64    // its number among them; 0: another was under way
 }
 
-// The requests of the mix. A front end asks for a list together with names, so a list
-// is asked for so here.
+// The requests of the mix. A front end asks for a list together with names, so these queries do
+// so, too.
 var mixedQueries = [operations]string{
 	getList:    `query GetList($id: ID!) { user(id: $id) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
 	getNode:    `query GetNode($id: ID!) { user(id: $id) { id handle name createdAt } }`,
@@ -163,7 +163,7 @@ func (s *mixed) draw() mixedRequest {
 		case updateLink:
 			q.user = s.byRank(s.linkWrites, writesByDegree)
 			kept := s.kept(q.user)
-			for kept == 0 { // it follows nobody for good
+			for kept == 0 { // it has no follow that stays
 				q.user = s.shuffled[s.random.IntN(s.lasting)]
 				kept = s.kept(q.user)
 			}
@@ -177,7 +177,7 @@ func (s *mixed) draw() mixedRequest {
 		case deleteNode:
 			q.user = s.graph.Users + 1 - int(s.deleted.Add(1))
 			if q.user <= s.lasting {
-				continue // all are gone who may go
+				continue // all users that may be deleted have been
 			}
 		}
 		if q.id == 0 {
@@ -219,8 +219,8 @@ func (s *mixed) someOthers(user int) []storage.UserID {
 	return to
 }
 
-// kept is whom a user follows as long as the mix runs, 0 for nobody: its links are
-// updated, never deleted.
+// kept is the user whom a user follows as long as the mix runs, 0 for nobody: this link is
+// updated, but never deleted.
 func (m *Mix) kept(user int) int {
 	for _, other := range m.lists[user] {
 		if other <= m.lasting {
@@ -230,7 +230,7 @@ func (m *Mix) kept(user int) int {
 	return 0
 }
 
-// oneToLeave draws whom a user follows, or has followed, or does not follow at all.
+// oneToLeave draws a user whom a user follows, or has followed, or does not follow at all.
 func (s *mixed) oneToLeave(user int) int {
 	kept := s.kept(user)
 	if list := s.lists[user]; len(list) > 1 {
@@ -245,7 +245,7 @@ func (s *mixed) oneToLeave(user int) int {
 	}
 }
 
-// token is what the request is sent with: reads need none.
+// token returns the token that the request is sent with; reads need none.
 func (s *mixed) token() (string, error) {
 	switch s.asked.op {
 	case getList, getNode, countLinks, getLinks:

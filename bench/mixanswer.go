@@ -36,7 +36,7 @@ func (s *mixed) judge(status int, response []byte, thorough bool) error {
 	return nil
 }
 
-// check decodes a response and holds it against what was asked.
+// check decodes a response and compares it with what was asked.
 func (q *mixedRequest) check(response []byte) error {
 	var got mixedAnswer
 	if err := json.Unmarshal(response, &got); err != nil {
@@ -96,7 +96,8 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 	return nil
 }
 
-// isPerson sees that it is the user whom the request is about; an empty name is any.
+// isPerson checks that the answer has the user whom the request is about; an empty name
+// stands for any.
 func (q *mixedRequest) isPerson(got *personAnswer, name string) error {
 	switch {
 	case got == nil || got.Name == "":
@@ -121,7 +122,8 @@ func (c *changeAnswer) isThere() error {
 	return nil
 }
 
-// checkRelationsTo sees that there is one relation for each user asked about, in order.
+// checkRelationsTo checks that there is one relation for each user asked about, in
+// order.
 func checkRelationsTo(from storage.UserID, to []storage.UserID, got []*relationAnswer) error {
 	if len(got) != len(to) {
 		return errCount

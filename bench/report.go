@@ -21,8 +21,8 @@ func WriteTable(w io.Writer, results []Result) error {
 	return table.Flush()
 }
 
-// MarshalJSON spells a result with times in milliseconds; cores that are unknown
-// are null.
+// MarshalJSON writes a result with times in milliseconds; unknown cores are
+// null.
 func (r Result) MarshalJSON() ([]byte, error) {
 	known := func(cores float64) *float64 {
 		if cores < 0 {

@@ -36,7 +36,7 @@ func (u Usage) HitRate() float64 {
 	return u.Hits / (u.Hits + u.Misses)
 }
 
-// Cores is a number of CPU seconds spread over the measured time.
+// Cores is a number of CPU seconds divided by the measured time.
 func (u Usage) Cores(seconds float64) float64 {
 	if seconds < 0 || u.Measured <= 0 {
 		return unknown
@@ -75,7 +75,7 @@ func difference(a, b float64) float64 {
 // meter reads what processes have used: the gateway's by its /metrics, the databases'
 // from Linux's /proc.
 type meter struct {
-	at        *url.URL // anything where its /metrics are
+	at        *url.URL // any address of the server that has its /metrics
 	databases []int
 }
 
@@ -117,8 +117,7 @@ func sleepUntil(ctx context.Context, at time.Time) bool {
 	}
 }
 
-// readMetrics reads the gateway's own account. Statements stay unknown where no series
-// counts them.
+// readMetrics reads the gateway's own account. Statements stay unknown if no series counts them.
 func (m *meter) readMetrics(ctx context.Context) Usage {
 	u := unknownUsage
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.at.ResolveReference(&url.URL{Path: "/metrics"}).String(), nil)
@@ -171,7 +170,7 @@ func processCPU(pid int) float64 {
 	if err != nil {
 		return unknown
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
+	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold spaces
 	fields := strings.Fields(rest)
 	if len(fields) < 13 {
 		return unknown

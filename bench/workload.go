@@ -15,12 +15,12 @@ type Arguments struct {
 	To   []storage.UserID // of the question about relationships
 }
 
-// A Question is one of the six that speed is measured on. It is asked with fresh
+// A Question is one of the six by which speed is measured. It is asked with new
 // arguments every time.
 type Question struct {
 	Name  string // q1 … q6
 	Asks  string // the question in words
-	Query string // GraphQL, an operation that bears the name in capitals
+	Query string // GraphQL, an operation that has the name in capitals
 
 	draw  func(*Graph, *rand.Rand) Arguments
 	check func(Arguments, *answer) error
@@ -97,7 +97,7 @@ func QuestionNames() []string {
 	return names
 }
 
-// QuestionByName returns a question, nil when there is none of the name.
+// QuestionByName returns the question of a name, nil if there is none.
 func QuestionByName(name string) *Question {
 	for _, q := range Questions {
 		if q.Name == name {
@@ -107,7 +107,7 @@ func QuestionByName(name string) *Question {
 	return nil
 }
 
-// Draw returns fresh arguments for a graph.
+// Draw returns new arguments for a graph.
 func (q *Question) Draw(g *Graph, r *rand.Rand) Arguments { return q.draw(g, r) }
 
 func (q *Question) title() string { return q.Name }
@@ -130,9 +130,9 @@ type questions struct {
 	random *rand.Rand
 	asked  Arguments
 
-	turn, turns int // the users that are asked about in turn; turns is 0 where they are drawn
+	turn, turns int // the users that are asked about in turn; turns is 0 if they are drawn
 
-	popular *Popular // draws the users by rank; nil: all alike
+	popular *Popular // draws the users by rank; nil: all equally often
 }
 
 func (s *questions) next(body []byte) ([]byte, string, bool) {
@@ -214,7 +214,7 @@ func drawPair(g *Graph, r *rand.Rand) Arguments {
 	return Arguments{ID: g.ID(a), With: g.ID(b)}
 }
 
-// drawFamous draws two of the most followed users, all pairs alike.
+// drawFamous draws two of the most followed users, all pairs equally often.
 func drawFamous(g *Graph, r *rand.Rand) Arguments {
 	a := r.IntN(Famous)
 	b := (a + 1 + r.IntN(Famous-1)) % Famous
@@ -249,7 +249,7 @@ func drawRelations(g *Graph, r *rand.Rand) Arguments {
 
 func (g *Graph) anyone(r *rand.Rand) int { return 1 + r.IntN(g.Users) }
 
-// neighbour draws someone of a user's community, perhaps the user.
+// neighbour draws a user of a user's community, perhaps that user itself.
 func (g *Graph) neighbour(n int, r *rand.Rand) int {
 	return min((n-1)/Community*Community+1+r.IntN(Community), g.Users)
 }

@@ -1,8 +1,8 @@
-// Package baseline answers the six questions and the mixed load by hand: no GraphQL, no
-// batching, no limits, nothing verified, no failures but status 500, one shard; the best
-// SQL known for each question and JSON put together byte by byte. It takes the same
-// requests as Kith, gives the same answers from the same tables, and so shows what Kith
-// costs. `kith bench baseline` runs it.
+// Package baseline answers the six questions and the mixed load by hand: no GraphQL, no batching,
+// no limits, nothing verified, no failures but status 500, one shard. It uses the best SQL known
+// for each question, and puts JSON together byte by byte. It takes the same requests as Kith and
+// gives the same answers from the same tables, and so shows what Kith costs.
+// `kith bench baseline` runs it.
 package baseline
 
 import (
@@ -23,9 +23,9 @@ import (
 	_ "modernc.org/sqlite" // the driver of sqlite:PATH
 )
 
-// Serve answers on the listener, from a store that Kith has filled, sqlite:PATH or
-// mysql:DSN, until the context is done. Home feeds are joined, or come from inboxes if there is a
-// Redis with some.
+// Serve answers on the listener, from a store that Kith has filled, sqlite:PATH or mysql:DSN,
+// until the context is done. Home feeds are read by a join, or from inboxes if there is a Redis
+// that has some.
 func Serve(ctx context.Context, store string, inboxes redis.UniversalClient, listener net.Listener) error {
 	dbs, err := open(store)
 	if err != nil {
@@ -94,7 +94,7 @@ func pool(driver, address string, conns int) (*sql.DB, error) {
 	return db, nil
 }
 
-// request is what is read of a GraphQL request: the operation names the question.
+// request is the part of a GraphQL request that is read: the operation names the question.
 type request struct {
 	Query     string
 	Variables struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // Two ways to make a page of a home feed by hand: a join of the viewer's followings with their posts,
-// and inboxes in Redis, in which somebody else has put the posts of each reader's followings when
+// and inboxes in Redis, into which another program has put the posts of each reader's followings when
 // they were published.
 
 // InboxKey is the key of a reader's inbox: a sorted set with "author:number" by the time of the post.
@@ -46,7 +46,7 @@ ORDER BY p.created_at DESC, p.post_id DESC`
 // feeds answers with pages of home feeds.
 type feeds struct {
 	joined, byID *sql.Stmt
-	inboxes      redis.UniversalClient // nil: the page is joined
+	inboxes      redis.UniversalClient // nil: the page is read by a join
 }
 
 func (f *feeds) page(ctx context.Context, viewer int64) ([]byte, error) {

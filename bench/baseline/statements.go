@@ -70,8 +70,8 @@ ORDER BY user_id`
 
 // The statements for what two lists have in common.
 type sharedText struct {
-	both        string // of two short lists: faster than any join of them
-	count, page string // of two long ones: how many, and the first of them
+	both        string // of two short lists: faster than any join of the two
+	count, page string // of two long lists: how many users they have in common, and the first of these
 }
 
 var (
@@ -172,7 +172,7 @@ func newHandler(dbs databases, inboxes redis.UniversalClient) (*handler, error) 
 		follower:        listsOf("commonFollowers", sqlSharedFollowers),
 		feeds:           feeds{joined: prepare(sqlFeed), inboxes: inboxes},
 	}
-	if inboxes != nil { // beside MariaDB; SQLite writes such a list otherwise
+	if inboxes != nil { // only with MariaDB; SQLite writes such a list in another way
 		h.feeds.byID = prepare(strings.Replace(sqlPosts, "IN (?)", "IN ((?, ?)"+strings.Repeat(", (?, ?)", feedPage-1)+")", 1))
 	}
 	if failed != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 // The writes of the mixed load, one transaction each, in Kith's lock order and with Kith's
-// counts, so that the tables are as Kith would leave them. What Kith writes for others to
-// follow (the relation_log of SQLite) and its marks and requests are left out.
+// counts, so that the tables are as Kith would leave them. Rows that Kith writes for other
+// processes (the relation_log of SQLite) and its marks and requests are left out.
 const (
 	sqlLockTwo = `
 SELECT user_id
@@ -117,7 +117,7 @@ func newWrites(db *sql.DB) (*writes, error) {
 	var failed error
 	isolation := sql.LevelReadCommitted
 	if _, isMySQL := db.Driver().(*mysql.MySQLDriver); !isMySQL {
-		isolation = sql.LevelDefault // a transaction that writes has locked the file
+		isolation = sql.LevelDefault // here a transaction that writes has locked the file
 	}
 	prepare := func(text string) *sql.Stmt {
 		statement, err := db.Prepare(text)
@@ -138,7 +138,7 @@ func newWrites(db *sql.DB) (*writes, error) {
 	return w, failed
 }
 
-// transact runs a transaction, again where it lost a deadlock.
+// transact runs a transaction, and runs it again after a deadlock.
 func (w *writes) transact(do func(tx *sql.Tx) error) error {
 	const tries = 10
 	for try := 1; ; try++ {
@@ -162,7 +162,8 @@ func (w *writes) try(do func(tx *sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// setFollow makes one user follow another, or end it. It reports whether that was a change.
+// setFollow makes one user follow another, or ends the follow. It reports whether that was
+// a change.
 func (w *writes) setFollow(from, to int64, follows bool) (changed bool, err error) {
 	err = w.transact(func(tx *sql.Tx) error {
 		changed = false
@@ -255,7 +256,7 @@ func (w *writes) addUser(id int64, handle, name string) ([]byte, error) {
 	return append(b, `}}}`...), err
 }
 
-// deleteUser ends all that is between a user and others, and removes it.
+// deleteUser ends all edges between a user and others, and removes the user.
 func (w *writes) deleteUser(id int64) error {
 	return w.transact(func(tx *sql.Tx) error {
 		peers, err := w.peersOf(tx, id)
@@ -277,10 +278,10 @@ func (w *writes) deleteUser(id int64) error {
 	})
 }
 
-// tie is what a peer has to do with a user, as ones and zeroes.
+// tie is how a peer is related to a user, as ones and zeroes.
 type tie struct{ followed, follows, friends int }
 
-// peersOf lists who has to do with a user.
+// peersOf lists the peers that have an edge with a user.
 func (w *writes) peersOf(tx *sql.Tx, id int64) (map[int64]*tie, error) {
 	peers := map[int64]*tie{}
 	err := each(tx.Stmt(w.peers), []any{id, id}, func(rows *sql.Rows) error {
@@ -302,7 +303,7 @@ func (w *writes) peersOf(tx *sql.Tx, id int64) (map[int64]*tie, error) {
 	return peers, err
 }
 
-// part ends what is between a user who is being deleted and one peer, whose counts the
+// part ends the edges between a user who is being deleted and one peer, whose counts the
 // first statement locks.
 func (w *writes) part(tx *sql.Tx, id, peer int64, is tie, now int64) error {
 	if _, err := tx.Stmt(w.addCounts).Exec(-is.follows, -is.followed, -is.friends, peer); err != nil {
@@ -337,7 +338,7 @@ func each(statement *sql.Stmt, args []any, row func(*sql.Rows) error) error {
 	return rows.Err()
 }
 
-// viewerOf reads whose token a request brings; it believes it.
+// viewerOf reads the user from a request's token, which it does not verify.
 func viewerOf(r *http.Request) (int64, error) {
 	_, rest, _ := strings.Cut(r.Header.Get("Authorization"), ".")
 	payload, _, _ := strings.Cut(rest, ".")
