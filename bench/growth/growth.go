@@ -1,6 +1,6 @@
 // Package growth draws a year of a growing graph from measured figures: what its tables take, how many
-// servers it needs, what these have to do, and what a move to more of them takes. It is arithmetic
-// only; docs/scale.md says where the figures come from.
+// servers it needs, what load these servers have, and how long a move to more servers takes. It is
+// arithmetic only; docs/scale.md says where the figures come from.
 package growth
 
 import (
@@ -16,7 +16,7 @@ type Figures struct {
 	UserBytes      float64 `json:"bytesAUser"`             // of all tables that have a row for each user
 	PackedBytes    float64 `json:"packedBytesAFollow"`     // of follows that are packed as well
 	PackedShare    float64 `json:"packedShare"`            // how many follows these are, 0 to 1
-	HotBytes       float64 `json:"hotBytesADailyUser"`     // of the pages of tables and indexes that a user who comes reads
+	HotBytes       float64 `json:"hotBytesADailyUser"`     // of the pages of tables and indexes that are read for a user who comes
 	CacheBytes     float64 `json:"cacheBytesAnEntry"`      // of a user or a list in a gateway's memory
 	CacheKeep      float64 `json:"cacheKeepSeconds"`       // how long it stays there
 	FollowCPU      float64 `json:"databaseMsAFollow"`      // CPU time of a follow, without its replication
@@ -27,7 +27,8 @@ type Figures struct {
 	MovePerSecond  float64 `json:"movedPerSecond"`         // rows that a move copies without pauses; a store has one at a time
 }
 
-// Curve is how the graph grows: users by the same factor every month, what each does in a straight line.
+// Curve is how the graph grows: the number of users by the same factor every month, the activity of each
+// user linearly.
 type Curve struct {
 	Months         int        `json:"months"`
 	Users          [2]float64 `json:"users"` // at the beginning and at the end
@@ -36,11 +37,11 @@ type Curve struct {
 	RequestsPerDay float64    `json:"requestsADay"` // of each of these
 	ChangesPerDay  float64    `json:"changesADay"`  // follows and unfollows of each of these
 	Peak           float64    `json:"peak"`         // the busiest hour's rate, divided by the mean
-	Zipf           float64    `json:"zipf"`         // how uneven users are asked for
+	Zipf           float64    `json:"zipf"`         // how unevenly users are asked for
 	KeysPerRequest float64    `json:"keysARequest"` // users and lists that a request asks for
 }
 
-// Fleet is what it may run on.
+// Fleet is the servers that the graph may run on.
 type Fleet struct {
 	DiskBytes       float64 `json:"diskBytes"`      // of a database server
 	DiskShare       float64 `json:"diskShare"`      // that tables may fill, 0 to 1
@@ -55,7 +56,7 @@ type Fleet struct {
 	MaxLoad         float64 `json:"maxLoad"`        // --max-load of kith shards split
 }
 
-// Plan is all that the arithmetic needs.
+// Plan is everything that the arithmetic needs.
 type Plan struct {
 	Figures Figures `json:"figures"`
 	Curve   Curve   `json:"curve"`
@@ -80,7 +81,7 @@ type Month struct {
 
 	need        float64 // of servers, before it is rounded up
 	Servers     float64 `json:"servers"`
-	Because     string  `json:"because"` // what asks for so many: disk, memory, CPU, replication
+	Because     string  `json:"because"` // why so many are needed: disk, memory, CPU, replication
 	Shards      float64 `json:"shards"`
 	Replicated  float64 `json:"replicatedPerServer"` // rows a second
 	Connections float64 `json:"connectionsPerServer"`
@@ -97,12 +98,13 @@ const (
 	daysPerMonth = 365.0 / 12
 )
 
-// Simulate draws the months of a plan, its beginning first. The error says what in the plan cannot be.
+// Simulate draws the months of a plan, its beginning first. The error says which value of the plan is
+// impossible.
 func Simulate(p Plan) ([]Month, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	months := make([]Month, p.Curve.Months+2) // the last only shows what the one before has to be ready for
+	months := make([]Month, p.Curve.Months+2) // the last month only shows what the month before it has to be ready for
 	for m := range months {
 		months[m] = p.month(m)
 	}
@@ -130,7 +132,7 @@ func (p *Plan) check() error {
 		"diskBytes": s.DiskBytes, "memoryBytes": s.MemoryBytes, "cores": s.Cores, "gatewayCores": s.GatewayCores, "shardsAServer": s.ShardsPerServer,
 		"gatewayCache": s.GatewayCache, "poolAShard": s.PoolPerShard, "maxConnections": s.MaxConnections,
 	} {
-		if !(n > 0 && n <= 1e18) { // so that it is false of NaN
+		if !(n > 0 && n <= 1e18) { // so that it is false for NaN
 			return fmt.Errorf("%s: %v is not above 0 and at most 1e18", name, n)
 		}
 	}
@@ -190,13 +192,15 @@ func (p *Plan) month(m int) Month {
 
 func (m *Month) bytes() float64 { return m.FollowingBytes + m.FollowerBytes + m.OtherBytes }
 
-// addMove says when the servers of a month no longer do, and what the move to those of the next takes.
+// addMove says when the servers of a month are no longer enough, and how long the move to those of the
+// next month takes.
 func (p *Plan) addMove(now, next *Month) {
 	now.SplitIn = -1
 	if next.Servers <= now.Servers {
 		return
 	}
-	// Whatever asks for servers grows by a factor; it crosses what these carry after this part of the month.
+	// The need for servers grows by a factor; it exceeds what the present servers carry after this part of
+	// the month.
 	part := math.Log(now.Servers/now.need) / math.Log(next.need/now.need)
 	now.SplitIn = math.Max(0, math.Min(1, part)) * daysPerMonth
 	now.MoveRows = 2 * now.Follows * (1 - now.Servers/next.Servers)

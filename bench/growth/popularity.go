@@ -2,8 +2,8 @@ package growth
 
 import "math"
 
-// Popularity is how users are asked for: by Zipf's law, the k-th of them in proportion to k^−Shape, so
-// many keys a second in all.
+// Popularity is how users are asked for: by Zipf's law, the k-th user in proportion to k^−Shape, with
+// PerSecond keys a second in all.
 type Popularity struct {
 	Users     float64
 	Shape     float64
@@ -11,11 +11,11 @@ type Popularity struct {
 }
 
 // Hits computes what share of the keys is in memory, and how many entries that takes, if each key stays
-// there for keep seconds after it was read, and there is room for so many entries.
+// there for keep seconds after it was read, and there is room for that many entries.
 //
 // A key that is asked for r times a second is read once, and then found r·keep times on average: a share
-// of r·keep / (1 + r·keep) of its requests is answered from memory, and for the same share of the
-// time it is there. If there is not enough room, the keys that are asked for most have it, as W-TinyLFU
+// of r·keep / (1 + r·keep) of its requests is answered from memory, and it is in memory for the same
+// share of the time. If there is not enough room, the keys that are asked for most have it, as the cache
 // intends.
 func (p Popularity) Hits(keep, room float64) (share, entries float64) {
 	total := p.sum(func(float64) float64 { return 1 }, math.Inf(1), nil)
@@ -26,9 +26,9 @@ func (p Popularity) Hits(keep, room float64) (share, entries float64) {
 	return share, entries
 }
 
-// sum adds up over all ranks the weight times a value, until the values add up to room. Single ranks are
-// added at the head, where they differ most; behind it blocks of ranks that differ by one in a
-// hundred, each by its middle.
+// sum adds up over all ranks the weight times a value, until the values add up to room. At the head,
+// where ranks differ most, they are added one by one; after it, blocks of ranks that differ by one in a
+// hundred are added, each by its middle.
 func (p Popularity) sum(value func(weight float64) float64, room float64, used *float64) (sum float64) {
 	const head, block = 1000, 1.01
 	filled := 0.0

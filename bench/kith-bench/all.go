@@ -34,8 +34,8 @@ type benchFlags struct {
 	Heat        time.Duration `default:"6s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
-	program string // that is measured; empty: kith, beside this one
-	self    string // that has the baseline; empty: this one
+	program string // the program that is measured; empty: kith, beside this one
+	self    string // the program that has the baseline; empty: this one
 }
 
 // BenchAllCmd is `kith bench` and `kith bench all`.
@@ -46,8 +46,8 @@ type BenchAllCmd struct {
 	benchFlags
 }
 
-// Run measures, prints the tables and writes the figures. Wrong answers are an error
-// after that.
+// Run measures, prints the tables and writes the figures. If there were wrong
+// answers, it returns an error after that.
 func (c *BenchAllCmd) Run(ctx context.Context, k *kong.Context) error {
 	if c.Users < bench.Community || c.MixedUsers < bench.Community {
 		return fmt.Errorf("--users and --mixed-users: they must be at least one community, %d", bench.Community)
@@ -94,7 +94,7 @@ func (c *BenchGrowCmd) Validate() error {
 			return fmt.Errorf("--cache-bytes: %d is less than 1", n)
 		}
 	}
-	if !(c.Inserts >= 0 && c.Inserts <= 1) { // so that it is false of NaN
+	if !(c.Inserts >= 0 && c.Inserts <= 1) { // so that it is false for NaN
 		return errors.New("--inserts: it must be from 0 to 1")
 	}
 	if c.HitsHeat < 0 {
@@ -109,7 +109,7 @@ func (c *BenchGrowCmd) Validate() error {
 // mostShards is how many databases a private server has room for.
 const mostShards = 256
 
-// none asks for nothing, where a list that is left out means all.
+// none is the value for an empty list, since a list that is left out means all.
 const none = "none"
 
 // Run measures, prints the tables and writes the figures.
@@ -155,10 +155,10 @@ func questionsNamed(names []string) ([]*bench.Question, error) {
 	return questions, nil
 }
 
-// measuring is [suite.Run], or another one.
+// measuring is [suite.Run], or a function of the same kind.
 type measuring func(context.Context, suite.Config) ([]report.Size, report.Machine, error)
 
-// measure completes what is to be measured, does so, and reports.
+// measure completes the configuration, measures, and reports.
 func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config, run measuring) (err error) {
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
@@ -193,7 +193,7 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	return wrongAnswers(&r)
 }
 
-// programs are kith and this one.
+// programs returns the paths of kith and of this program.
 func (f *benchFlags) programs() (kith, self string, err error) {
 	if f.program != "" {
 		return f.program, f.self, nil
@@ -208,7 +208,7 @@ func (f *benchFlags) programs() (kith, self string, err error) {
 	return kith, self, nil
 }
 
-// command is how the program was called, without what may hold a password.
+// command is how the program was called, without arguments that may hold a password.
 func (f *benchFlags) command(k *kong.Context) string {
 	text := "kith " + strings.Join(k.Args, " ")
 	if f.MariaDB != suite.Auto {
@@ -220,7 +220,7 @@ func (f *benchFlags) command(k *kong.Context) string {
 	return text
 }
 
-// wrongAnswers is an error where there was one.
+// wrongAnswers returns an error if there were any.
 func wrongAnswers(r *report.Report) error {
 	for _, s := range r.Sizes {
 		for _, c := range s.Cells {

@@ -29,8 +29,8 @@ type BenchCmd struct {
 	Baseline BenchBaselineCmd `cmd:"" help:"Answer the same requests by hand, from the same store: what Kith is measured beside."`
 }
 
-// graphFlags say which graph is meant: the same for writing it and for asking
-// about it.
+// graphFlags say which graph is meant; they are the same for writing the graph
+// and for asking about it.
 type graphFlags struct {
 	Users     int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
 	Follows   int    `default:"50" placeholder:"N" help:"How many users each follows on average, from 4 to 500. Default: ${default}."`

@@ -51,7 +51,8 @@ func (c *BenchFeedCmd) Validate() error {
 	return nil
 }
 
-// Run measures, prints the tables and writes the figures. Wrong answers are an error after that.
+// Run measures, prints the tables and writes the figures. If there were wrong answers, it
+// returns an error after that.
 func (c *BenchFeedCmd) Run(ctx context.Context, k *kong.Context) error {
 	return c.measure(ctx, k, report.Feed, suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}},
 		func(ctx context.Context, config suite.Config) ([]report.Size, report.Machine, error) {

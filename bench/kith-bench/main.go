@@ -1,4 +1,5 @@
-// kith-bench is `kith bench`, a program beside kith: what measures a gateway is not in it.
+// kith-bench is `kith bench`, a program beside kith, so that kith does not contain the
+// code that measures a gateway.
 package main
 
 import (

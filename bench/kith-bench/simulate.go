@@ -45,7 +45,7 @@ func (c *BenchSimulateCmd) Run(k *kong.Context) error {
 	return nil
 }
 
-// readPlan reads a file over a plan. A name that is not known is an error.
+// readPlan reads a file over a plan. An unknown name is an error.
 func readPlan(path string, plan *growth.Plan) error {
 	file, err := os.Open(path)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 )
 
 // RatioChart draws how many times as fast as the baseline each question is, cold and warm,
-// on one engine; "" where nothing was measured beside a baseline. The axis is logarithmic,
+// on one engine; "" if nothing was measured beside a baseline. The axis is logarithmic,
 // and the line at 1 is the baseline.
 func (s *Size) RatioChart(engine string) string {
 	const left, right, top, bar, gap = 70, 70, 56, 13, 12
@@ -75,7 +75,7 @@ func (s *Size) RatioChart(engine string) string {
 }
 
 // GrowthChart draws the CPU that one request costs the gateway, by the number of users,
-// a line for each question; "" where the graphs do not grow.
+// with a line for each question; "" if the graphs do not grow.
 func (r *Report) GrowthChart(engine, state string) string {
 	const left, top, plotWidth, plotHeight, right = 70, 50, 480, 300, 90
 	if r.Kind != Growth || r.Sizes[0].Users >= r.Sizes[len(r.Sizes)-1].Users {
@@ -128,13 +128,13 @@ func (r *Report) GrowthChart(engine, state string) string {
 
 var lineColors = []string{"#2468a8", "#c2571a", "#3a8f4d", "#8b4fa8", "#b03a5b", "#7a6a1f", "#2a8f8f", "#666666"}
 
-// label is what stands at the end of a line.
+// label is the text at the end of a line.
 type label struct {
 	x, y        float64
 	color, text string
 }
 
-// labels writes labels from the top down, each so low that it lies on none before it.
+// labels writes labels from the top down, each low enough not to overlap those before it.
 func (d *drawing) labels(all []label) {
 	const apart = 12
 	slices.SortStableFunc(all, func(a, b label) int { return cmp.Compare(a.y, b.y) })

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Feeds is what was measured of home feeds, beside how fast pages are.
+// Feeds is what was measured of home feeds, except the speed of pages.
 type Feeds struct {
 	Posts       int    `json:"posts"`       // in the store
 	Recent      int    `json:"recentPosts"` // of these, in a gateway's memory
@@ -17,7 +17,7 @@ type Feeds struct {
 
 	Inboxes    int   `json:"inboxes"`    // of the readers
 	InboxBytes int64 `json:"inboxBytes"` // of each, in Redis
-	FanBytes   int64 `json:"fanBytes"`   // of each, for being among the fans of the authors it follows
+	FanBytes   int64 `json:"fanBytes"`   // of each reader, for the entries among the fans of the authors it follows
 }
 
 // Seen is how long it takes from sending a post to one gateway until it is in the feed that another
@@ -77,7 +77,7 @@ func (f *Feeds) write(w io.Writer) {
 	}
 }
 
-// times is how many times as fast one is as another.
+// times is how many times as fast one cell is as another.
 func times(cell, as *Cell) string {
 	if cell == nil || as == nil || as.PerSecond == 0 {
 		return ""

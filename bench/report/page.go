@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// The part of the page that is made from reports stands between these lines.
+// The part of the page that is made from reports is between these lines.
 const (
 	begin = "<!-- kith bench report: from here on it is generated -->\n"
 	end   = "<!-- kith bench report: up to here -->\n"
 )
 
-// Page puts reports into a page, in place of what was between the marks, and returns the
-// page and its charts by their names, which lie in a folder beside it.
+// Page puts reports into a page, in place of the text between the marks. It returns the
+// page, and its charts by name, which belong into a folder beside the page.
 func Page(page []byte, chartFolder string, reports ...*Report) ([]byte, map[string]string, error) {
 	before, rest, opened := bytes.Cut(page, []byte(begin))
 	_, after, closed := bytes.Cut(rest, []byte(end))
@@ -52,7 +52,7 @@ func (r *Report) heading() string {
 	return "Growth"
 }
 
-// addCharts draws what there is to draw, and returns the charts' names in order.
+// addCharts draws all charts of a report, and returns their names in order.
 func (r *Report) addCharts(charts map[string]string) (names []string) {
 	add := func(name, chart string) {
 		if chart != "" {
@@ -73,8 +73,8 @@ func (r *Report) addCharts(charts map[string]string) (names []string) {
 	return names
 }
 
-// WritePage does it to a file, with the charts in a folder beside it that bears its name:
-// for docs/performance.md docs/performance/.
+// WritePage does the same with a file; the charts go into a folder beside it that has its
+// name: for docs/performance.md docs/performance/.
 func WritePage(path string, reports ...*Report) error {
 	page, err := os.ReadFile(path)
 	if err != nil {

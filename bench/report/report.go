@@ -1,5 +1,5 @@
-// Package report keeps what `kith bench` has measured, as JSON, and makes of it the
-// tables and charts of docs/performance.md.
+// Package report keeps what `kith bench` has measured, as JSON, and makes the tables and charts
+// of docs/performance.md from it.
 package report
 
 import (
@@ -38,8 +38,8 @@ type Machine struct {
 	MariaDB string `json:"mariadb,omitempty"`
 	Redis   string `json:"redis,omitempty"`
 
-	// Load is the load average of the last minute before the run, 0 where it is unknown:
-	// how busy others kept the machine.
+	// Load is the load average of the last minute before the run, 0 if it is unknown. It shows how
+	// busy others kept the machine.
 	Load float64 `json:"loadBefore"`
 }
 
@@ -57,7 +57,7 @@ type Size struct {
 	Feeds  *Feeds  `json:"feeds,omitempty"`
 }
 
-// Cell is one question asked of one subject.
+// Cell is one question put to one subject.
 type Cell struct {
 	Engine   string `json:"engine"` // one of Engines
 	State    string `json:"state"`  // Cold, Warm or Baseline
@@ -80,12 +80,12 @@ const (
 	Cold     = "cold"
 	Warm     = "warm"
 	Baseline = "baseline"
-	Inboxes  = "inboxes" // of home feeds: a hand-written handler that has them in Redis
-	Hybrid   = "hybrid"  // of home feeds: Kith with --feed=hybrid; the others pull
+	Inboxes  = "inboxes" // home feeds from a hand-written handler that has them in Redis
+	Hybrid   = "hybrid"  // home feeds from Kith with --feed=hybrid; the other states pull
 )
 
-// Figures are what was measured. Wrong, incomplete and failed answers are Errors, and in
-// no other figure but Requests. Costs are for each request; null where they are unknown.
+// Figures are what was measured. Wrong, incomplete and failed answers are counted in Errors and
+// Requests, and in no other figure. Costs are for each request, and null if they are unknown.
 type Figures struct {
 	PerSecond float64 `json:"perSecond"` // good answers
 	P50       float64 `json:"p50Ms"`
@@ -155,7 +155,7 @@ func millis(l bench.Latencies, percent float64) float64 {
 	return l.Percentile(percent).Seconds() * 1e3
 }
 
-// Find returns a cell, nil where it was not measured.
+// Find returns a cell, nil if it was not measured.
 func (s *Size) Find(engine, state, question string) *Cell {
 	for i := range s.Cells {
 		if c := &s.Cells[i]; c.Engine == engine && c.State == state && c.Question == question {
@@ -165,8 +165,8 @@ func (s *Size) Find(engine, state, question string) *Cell {
 	return nil
 }
 
-// Ratio is how many times as fast as the baseline on the same tables a cell is; 0 where
-// there is no baseline beside it. With Redis in front of it, MariaDB's baseline is the baseline.
+// Ratio is how many times as fast as the baseline on the same tables a cell is; 0 if there is no
+// baseline. For MariaDB with Redis, the baseline is that of MariaDB.
 func (s *Size) Ratio(c *Cell) float64 {
 	engine := c.Engine
 	if engine == MariaDBRedis {

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// Store is what was measured of a store, beside the questions that were put to it.
+// Store is what was measured of a store, besides the questions that were put to it.
 type Store struct {
 	Engine string `json:"engine"`
 
@@ -41,7 +41,7 @@ type Packed struct {
 	Bytes   int64 `json:"bytes"` // of the chunks, without the rest of their rows
 }
 
-// Rest is what gateways that answer nobody use of a server.
+// Rest is what gateways that answer no requests use of a server.
 type Rest struct {
 	Gateways    int     `json:"gateways"`
 	Connections int     `json:"connections"` // open after the questions, of all of them
@@ -58,7 +58,7 @@ type Hits struct {
 	P50        float64 `json:"p50Ms"`
 	P99        float64 `json:"p99Ms"`
 	Entries    int     `json:"entries"` // users and lists that were in memory at the end
-	Bytes      int64   `json:"bytes"`   // that they took
+	Bytes      int64   `json:"bytes"`   // the bytes that they took
 }
 
 // Drain is how fast a backlog of follows was replicated to the other side.
@@ -78,7 +78,8 @@ type Move struct {
 // rowsOf are the tables of follows, which have a row for each.
 var rowsOf = map[string]bool{"following": true, "follower": true}
 
-// writeStores writes what was measured of the stores of one engine, a column a size.
+// writeStores writes what was measured of the stores of one engine, with a column for
+// each size.
 func (r *Report) writeStores(w io.Writer, engine string) {
 	var sizes []*Size
 	var stores []*Store
@@ -224,7 +225,7 @@ func (s *Store) table(name string) *Table {
 
 func rate(perSecond float64) string { return some(int(perSecond + 0.5)) }
 
-// some spells a number; 0 was not measured.
+// some writes a number; 0 means that it was not measured.
 func some(n int) string {
 	if n == 0 {
 		return ""

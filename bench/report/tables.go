@@ -13,8 +13,8 @@ import (
 // title is how a table or chart calls an engine.
 var title = map[string]string{SQLite: "SQLite", MariaDB: "MariaDB", MariaDBRedis: "MariaDB and Redis"}
 
-// WriteTables writes a report's tables as Markdown: where it comes from, then for each
-// engine the rates beside the baseline's and the costs; of growth, the costs by size.
+// WriteTables writes a report's tables as Markdown: where the report comes from, then for each engine
+// the rates beside the baseline's and the costs; for growth, the costs by size.
 func (r *Report) WriteTables(w io.Writer) {
 	r.writeOrigin(w)
 	if r.Kind == Growth {
@@ -116,7 +116,7 @@ func (s *Size) ratioText(c *Cell) string {
 	return number(ratio, 2) + "×"
 }
 
-// wrong counts the answers that were none, and says whose they were.
+// wrong counts the wrong answers, and says whose they were.
 func wrong(cells ...*Cell) string {
 	var text []string
 	for _, c := range cells {
@@ -143,8 +143,8 @@ func (s *Size) writeCosts(w io.Writer, engine string) {
 	}
 }
 
-// writeKinds has a line for each kind of request of a load of several: how long it takes, and how much
-// of the tail and of the time it makes.
+// writeKinds writes a line for each kind of request, if a load has several: how long it takes, and its
+// share of the tail and of the time.
 func (s *Size) writeKinds(w io.Writer, engine string) {
 	headed := false
 	for _, state := range []string{Baseline, Cold, Warm} {
@@ -172,7 +172,7 @@ func (c *Cell) costs() []string {
 	return []string{cost(c.GatewayCPU, 1, 0), cost(c.DatabaseCPU, 1, 0), cost(c.Statements, 1, 2), cost(c.Allocated, 1e-3, 1)}
 }
 
-// cost spells a figure; what is unknown is a dash.
+// cost writes a figure; an unknown one is a dash.
 func cost(value *float64, times float64, digits int) string {
 	if value == nil {
 		return "–"
@@ -201,7 +201,7 @@ func (s *Size) hasState(engine, state string) bool {
 	return false
 }
 
-// writeGrowthOf has a line for each question and cost, a column for each size.
+// writeGrowthOf writes a line for each question and cost, with a column for each size.
 func (r *Report) writeGrowthOf(w io.Writer, engine, state string) {
 	fmt.Fprintf(w, "\n### %s, %s, by size\n\n", title[engine], state)
 	head := []string{"", "per request"}
@@ -251,7 +251,7 @@ func writeRow(w io.Writer, cells []string) {
 
 func comma(n int) string { return humanize.Comma(int64(n)) }
 
-// number spells a number, rounded to so many digits behind the point.
+// number writes a number, rounded to a number of digits after the point.
 func number(n float64, digits int) string {
 	text := strconv.FormatFloat(n, 'f', digits, 64)
 	whole, fraction, _ := strings.Cut(text, ".")
@@ -265,7 +265,7 @@ func number(n float64, digits int) string {
 	return comma(value) + fraction
 }
 
-// short is number without zeroes at the end.
+// short does the same as number, without zeroes at the end.
 func short(n float64, digits int) string {
 	text := number(n, digits)
 	if strings.Contains(text, ".") {
