@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
 	"sync"
 	"syscall"
@@ -12,7 +13,7 @@ import (
 )
 
 // patience bounds every wait. Generous: it is only reached when something is wrong.
-const patience = 60 * time.Second
+const patience = 3 * time.Minute
 
 // An Option changes how the program is started.
 type Option func(*exec.Cmd)
@@ -69,6 +70,9 @@ func Launch(t testing.TB, options ...Option) *Command {
 	c := &Command{cmd: cmd, gone: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &c.stdout, &c.stderr
 	cmd.SysProcAttr = childAttr()
+	if signal.Ignored(os.Interrupt) { // as a script's jobs in the background have it: the program would inherit that
+		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	}
 	started := make(chan error)
 	go func() {
 		// The parent-death signal comes when the thread ends that made the child.

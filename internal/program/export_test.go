@@ -121,6 +121,17 @@ func kindsIn(summary string) string {
 	return kinds
 }
 
+// onlyProgress reports whether an export has written nothing else to its standard error: on a busy machine it takes so long that it
+// says how far it is.
+func onlyProgress(stderr string) bool {
+	for line := range strings.Lines(stderr) {
+		if !strings.HasPrefix(line, "export: ") {
+			return false
+		}
+	}
+	return true
+}
+
 // TestAnExportIsAnEqualStore copies stores to other numbers of shards and other databases.
 func TestAnExportIsAnEqualStore(t *testing.T) {
 	t.Parallel()
@@ -134,7 +145,7 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 			from, to := peopled(t, testgraph.Tiny, tt.from(t)), tt.to(t)
 			dir := filepath.Join(t.TempDir(), "copy")
 			end := kithtest.Run(t, export(dir, from))
-			if end.Code != 0 || end.Stderr != "" || !strings.HasPrefix(end.Stdout, "exported ") {
+			if end.Code != 0 || !onlyProgress(end.Stderr) || !strings.HasPrefix(end.Stdout, "exported ") {
 				t.Fatalf("%+v", end)
 			}
 			for _, kind := range []graphfile.Kind{"users", "following", "blocking", "ended", "friend_request", "accepted_request", "cancelled_request"} {
@@ -194,7 +205,7 @@ func TestKilledExportGoesOn(t *testing.T) {
 		}
 		sameFiles(t, dir, whole)
 		if again := kithtest.Run(t, export(dir, from)); again.Code != 0 || !strings.HasPrefix(again.Stdout, "exported 0 rows of 0 of 4 shards") ||
-			!strings.Contains(again.Stderr, "export: going on after 4 of 4 shards") && again.Stderr != "" || kindsIn(again.Stdout) != kindsIn(end.Stdout) {
+			!onlyProgress(again.Stderr) || kindsIn(again.Stdout) != kindsIn(end.Stdout) {
 			t.Errorf("once more: %+v", again)
 		}
 	})

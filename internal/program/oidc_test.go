@@ -74,6 +74,9 @@ type tokens struct {
 	Refresh string `json:"refresh_token"`
 }
 
+// eachAlone has a connection for each request: the provider closes idle ones, which may be when the next request is sent.
+var eachAlone = &http.Transport{DisableKeepAlives: true}
+
 // grant asks for tokens as one of the provider's clients.
 func (p *openIDProvider) grant(client string, form url.Values) (got tokens) {
 	p.t.Helper()
@@ -83,7 +86,7 @@ func (p *openIDProvider) grant(client string, form url.Values) (got tokens) {
 	}
 	request.SetBasicAuth(client, "known")
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	_, text := p.send(http.DefaultClient, request)
+	_, text := p.send(&http.Client{Transport: eachAlone}, request)
 	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Access == "" {
 		p.t.Fatalf("%v: %s", form, text)
 	}
@@ -119,7 +122,7 @@ func (p *openIDProvider) signIn(subject string) tokens {
 	}
 	const callback = "http://127.0.0.1/callback"
 	code := ""
-	browser := &http.Client{Jar: jar, CheckRedirect: func(request *http.Request, _ []*http.Request) error {
+	browser := &http.Client{Transport: eachAlone, Jar: jar, CheckRedirect: func(request *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(request.URL.String(), callback) {
 			code = request.URL.Query().Get("code")
 			return http.ErrUseLastResponse

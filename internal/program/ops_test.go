@@ -63,8 +63,10 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 		shards = append(shards, database{"mysql", servers[i].CreateDatabase(t, "kith")})
 	}
 	redis := testenv.Redis(t)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
-		"--store", location(shards...), "--redis", redis.URL()))
+	store := location(shards...)
+	kithtest.Start(t, kithtest.Args("--demo", "--store", store)).Interrupt(t) // to load the graph in 500 ms each may be too much
+	g := kithtest.Start(t, kithtest.Args("--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
+		"--store", store, "--redis", redis.URL()))
 
 	names := []string{"shard 0: " + servers[0].Addr() + "/kith", "shard 1: " + servers[1].Addr() + "/kith", "redis"}
 	all := []*testenv.Server{servers[0].Server, servers[1].Server, redis.Server}
