@@ -2,7 +2,8 @@ package storage
 
 import "context"
 
-// BesideKind is a kind of rows that lie beside edges, by the key of two users, and belong to From.
+// BesideKind is a kind of rows beside edges. Each row has the key of two users, and belongs to
+// From.
 type BesideKind uint8
 
 const (
@@ -14,7 +15,7 @@ const (
 // BesideKinds are all of them.
 var BesideKinds = [...]BesideKind{BesideMark, BesideMessage, BesideDismissal}
 
-// A Beside is a row that lies beside edges, of one kind.
+// A Beside is a row of one kind beside edges.
 type Beside struct {
 	Pair
 	Special bool   // of a mark
@@ -22,16 +23,16 @@ type Beside struct {
 	At      Micros // of a dismissal
 }
 
-// BesideWriter writes what lies beside edges as it was elsewhere, for imports.
+// BesideWriter writes rows beside edges as they were elsewhere, for imports.
 type BesideWriter interface {
-	// AddBeside writes rows of one kind where there is none. Without an Err, the Value reports
-	// whether the row was written. A row is not Found if it has nothing to lie beside: a mark
-	// without the follow, a message without the pending request, a dismissal by a user who does not
-	// exist. A message is there if it is not empty.
+	// AddBeside writes those rows of one kind that do not exist yet. Without an Err, the Value
+	// reports whether the row was written. A row is not Found if there is nothing that it could be
+	// beside: a mark without the follow, a message without the pending request, a dismissal by a
+	// user who does not exist. A message exists if it is not empty.
 	//
 	// Marks and messages raise the version of From. A mark beyond [MaxSpecials] gets
 	// [ErrLimitReached]; of the dismissals of a user the newest [MaxDismissals] stay. Rows of one
-	// shard are written in several transactions: after an error some may be there, and calling it
-	// again is harmless.
+	// shard are written in several transactions: after an error some may have been written, and
+	// calling it again is harmless.
 	AddBeside(ctx context.Context, kind BesideKind, rows []Beside) []Result[bool]
 }

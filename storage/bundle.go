@@ -25,9 +25,9 @@ type Bundle struct {
 	// Sets are lists in the form in which a cache keeps them for set algebra. A list that the cache
 	// does not keep is not Found, and without a cache none is: its rows are read instead.
 	Sets [4]*Lookup[UserID, Set]
-	// Recommenders are users as suggestions need them, which only a cache keeps: those whom it does
-	// not keep are not Found. Visibility and count are read by Users and Counts instead, lists as
-	// Sets or Neighbours.
+	// Recommenders are users as suggestions need them. Only a cache keeps recommenders: users whom
+	// it does not keep are not Found. Visibility and count are read by Users and Counts instead,
+	// lists as Sets or Neighbours.
 	Recommenders *Lookup[UserID, Recommender]
 	// Shared are users with their counts, which callers must not change. Only AtHand answers them.
 	Shared *Lookup[UserID, *Profile]
@@ -49,7 +49,7 @@ type Bundle struct {
 // Set is a list as a set: a *[kith/storage/idset.List].
 type Set interface{ Len() int }
 
-// Recommender is what suggestions need of a user: whom it follows, and to whom that is open.
+// Recommender is what suggestions need of a user: whom it follows, and who may see that.
 type Recommender struct {
 	Visibility Visibility // of its followings
 	Following  int64      // how many they are, by its counts
@@ -89,8 +89,8 @@ func (l *Lookup[K, V]) Fail(err error) {
 }
 
 // Apart answers every open look-up of a bundle except Shared, concurrently. It finds no sets and no recommenders. If
-// both users and counts are asked for, Profiles reads them together; the method of its name reads
-// each other kind.
+// both users and counts are asked for, Profiles reads them together. Each other kind is read by the method with its
+// name.
 func (b *Bundle) Apart(ctx context.Context, r Reader) {
 	var all apart
 	if b.Users.Open() && b.Counts.Open() {

@@ -35,8 +35,8 @@ type UserChange struct {
 	Profile *User
 }
 
-// And combines two changes of one user into one. Anything may have changed between the two, unless one tells of all
-// until the other.
+// And combines two changes of one user into one. Anything may have changed between the two, unless the later one
+// reports everything since the earlier one.
 func (c UserChange) And(d UserChange) UserChange {
 	if c.Counts.Version > d.Counts.Version {
 		c, d = d, c
@@ -47,7 +47,7 @@ func (c UserChange) And(d UserChange) UserChange {
 		d.Counts, d.Before, d.Profile = Counts{}, 0, nil
 	case d.Before <= c.Counts.Version:
 		d.Before = min(c.Before, d.Before)
-		if d.Profile == nil { // nothing of it has changed since
+		if d.Profile == nil { // the profile has not changed since
 			d.Profile = c.Profile
 		}
 	}
@@ -57,7 +57,7 @@ func (c UserChange) And(d UserChange) UserChange {
 // PostVersion is a post that a transaction has changed, for caches.
 type PostVersion struct {
 	PostID        // without a number: any post of the author may have changed
-	Version int64 // that the transaction has left; 0: not known
+	Version int64 // after the transaction; 0: not known
 }
 
 type postsKey struct{}

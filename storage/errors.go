@@ -37,7 +37,7 @@ var (
 	// ErrNotFollowing: the user does not follow the other.
 	ErrNotFollowing = errors.New("not following")
 
-	// ErrPostUnknown: there is no such post, or no longer.
+	// ErrPostUnknown: the post does not exist, or no longer exists.
 	ErrPostUnknown = errors.New("no such post")
 
 	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.

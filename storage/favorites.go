@@ -48,11 +48,11 @@ type FavoriteChange struct {
 type FavoriteChanger interface {
 	// ChangeFavorite makes a favorite on the Favorites side, or ends it, in one transaction on the
 	// user's shard. A row that already has the wanted type is left alone; otherwise its new time is
-	// the greater of At and the row's time plus 1. Ending a favorite that never was writes nothing.
-	// Whether there is such a post is not checked: callers have read it.
+	// the greater of At and the row's time plus 1. Ending a favorite that never existed writes
+	// nothing. ChangeFavorite does not check that the post exists: callers have read it.
 	//
 	// [ErrForbidden] for a new favorite if one of the user and the author blocks the other.
-	// [ErrUserUnknown] unless there is such a user, who is not being deleted. Inverse is the only
-	// option that counts.
+	// [ErrUserUnknown] if the user does not exist or is being deleted. Of the options, only Inverse
+	// is used.
 	ChangeFavorite(ctx context.Context, user UserID, change FavoriteChange, o ChangeOptions) (Changed, error)
 }

@@ -21,8 +21,8 @@ const MaxIdentityText = 255
 // MaxIdentities is how many identities a user may have.
 const MaxIdentities = 32
 
-// Valid reports whether there may be such an identity. Control characters are in none, so that files can
-// hold them all.
+// Valid reports whether the identity may be stored. It must not contain control characters, so that
+// files can hold every identity.
 func (i Identity) Valid() bool {
 	for _, text := range []string{i.Issuer, i.Subject} {
 		if text == "" || len(text) > MaxIdentityText || !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
@@ -32,14 +32,14 @@ func (i Identity) Valid() bool {
 	return true
 }
 
-// Digest stands for the identity: 176 bits of SHA-256 as 30 characters, by which it is found, and
-// sharded as a handle is.
+// Digest stands for the identity: 176 bits of SHA-256 as 30 characters. The identity is found by
+// it, and sharded by it as a handle is.
 func (i Identity) Digest() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s%s", len(i.Issuer), i.Issuer, i.Subject))
 	return base64.RawURLEncoding.EncodeToString(sum[:22])
 }
 
-// LinkedIdentity is an identity, and for whom it stands since when.
+// LinkedIdentity is an identity with the user for whom it stands, and the time since when.
 type LinkedIdentity struct {
 	Identity
 	User UserID
@@ -51,25 +51,26 @@ func (l LinkedIdentity) Compare(m LinkedIdentity) int {
 	return cmp.Or(cmp.Compare(l.At, m.At), strings.Compare(l.Digest(), m.Digest()))
 }
 
-// IdentityStore keeps for which users identities of providers stand.
+// IdentityStore keeps which users the identities of providers stand for.
 type IdentityStore interface {
-	// UsersOfIdentities looks up for whom identities stand. What cannot be an identity (see
+	// UsersOfIdentities looks up the users for whom identities stand. An invalid identity (see
 	// [Identity.Valid]) is not found, and does not affect the others.
 	UsersOfIdentities(ctx context.Context, identities []Identity) []Result[UserID]
 
 	// LinkIdentity makes a valid identity stand for a user. Doing it again changes nothing. Whether
-	// there is such a user is not asked: somebody who registers is linked first. A user may have
-	// several identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity
-	// stands for another user. [ErrLimitReached] if the user has [MaxIdentities] others where this one
-	// would lie, which may be one shard of several: who wants to know of all of them asks
-	// IdentitiesOf before.
+	// the user exists is not checked: a user who registers is linked first. A user may have several
+	// identities; [StateStore.Erase] removes them all. [ErrIdentityTaken] if the identity stands for
+	// another user. [ErrLimitReached] if the user has [MaxIdentities] other identities on the shard of
+	// this one. The user's identities may be on several shards: callers that need the number of all of
+	// them call IdentitiesOf first.
 	LinkIdentity(ctx context.Context, identity Identity, user UserID, at Micros) error
 
-	// UnlinkIdentity reports whether an identity has stood for a user. Now it stands for nobody, and may be
-	// linked to another.
+	// UnlinkIdentity unlinks an identity from a user, and reports whether it stood for that user.
+	// Afterwards it may be linked to another user.
 	UnlinkIdentity(ctx context.Context, identity Identity, user UserID) (bool, error)
 
-	// IdentitiesOf reads the identities of a user, those linked first first. It asks every shard.
+	// IdentitiesOf reads the identities of a user, in the order in which they were linked. It asks
+	// every shard.
 	IdentitiesOf(ctx context.Context, user UserID) ([]LinkedIdentity, error)
 
 	// RestoreIdentities links valid identities as they were elsewhere, for imports. Without an Err, each is

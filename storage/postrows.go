@@ -5,8 +5,8 @@ import (
 	"context"
 )
 
-// A PostRow is a post as a store keeps it: with the key of its author's client, and also after it has
-// been deleted, without text and media, so that the key stays taken.
+// A PostRow is a post as a store keeps it, with the key of its author's client. A deleted post keeps
+// its row, without text and media, so that the key stays taken.
 type PostRow struct {
 	NewPost
 	EditedAt Micros // 0: never
@@ -25,17 +25,18 @@ func (c NewComment) ID() CommentID { return CommentID{Author: c.Post.Author, Num
 func (c CommentID) Compare(d CommentID) int { return PostID(c).Compare(PostID(d)) }
 
 // PostRestorer writes posts and comments as they were elsewhere, for imports. Rows of one shard are
-// written in several transactions: after an error some may be there, and calling it again is harmless.
+// written in several transactions: after an error some may have been written, and calling it again is
+// harmless.
 type PostRestorer interface {
-	// RestorePosts writes posts where there is none with that id. Without an Err, the Value reports
+	// RestorePosts writes those posts whose ids do not exist yet. Without an Err, the Value reports
 	// whether the post was written. A post is not Found if its author does not exist. [ErrKeyTaken]
 	// if the author has another post with the key. Posts that are not deleted are counted with their
-	// authors, whose versions rise; nobody becomes active.
+	// authors, whose versions rise; no user becomes active.
 	RestorePosts(ctx context.Context, posts []PostRow) []Result[bool]
 
-	// RestoreComments writes comments where there is none with that id, and counts them with their
+	// RestoreComments writes those comments whose ids do not exist yet, and counts them with their
 	// posts, whose versions rise. A comment is not Found if its post does not exist, or has been
-	// deleted. [ErrKeyTaken] if its user has another comment with the key on the post. No block
-	// forbids it, and whether there is such a user is not asked.
+	// deleted. [ErrKeyTaken] if its user has another comment with the key on the post. Blocks do
+	// not prevent it, and whether the user exists is not checked.
 	RestoreComments(ctx context.Context, comments []NewComment) []Result[bool]
 }

@@ -5,14 +5,14 @@ import (
 	"context"
 )
 
-// PostID names a post: its author, on whose shard it lies, and its number, which is unique in the
+// PostID names a post: its author, on whose shard it is, and its number, which is unique in the
 // store.
 type PostID struct {
 	Author UserID
 	Number int64
 }
 
-// Post is a post with its counts, at one moment. A post that has been deleted is no post.
+// Post is a post with its counts, at one moment. A deleted post does not count as a post.
 type Post struct {
 	PostID
 	Text      string  // at most MaxPostLength characters
@@ -55,7 +55,7 @@ type Comment struct {
 	CreatedAt Micros
 }
 
-// CommentID names a comment. It lies beside its post, on the shard of the post's author.
+// CommentID names a comment. It is stored with its post, on the shard of the post's author.
 type CommentID struct {
 	Author UserID // of the post
 	Number int64
@@ -130,7 +130,7 @@ type CommentReader interface {
 // NewPost is a post to be published.
 type NewPost struct {
 	PostID
-	Key   string // by which the author's client knows it: printable ASCII, 1 to MaxClientKeyLength
+	Key   string // the author's client calls it so: printable ASCII, 1 to MaxClientKeyLength
 	Text  string
 	Media []Media
 	At    Micros
@@ -146,15 +146,15 @@ type PostChange struct {
 type PostWriter interface {
 	// Publish makes a post and counts it with its author. If the author has published with the key
 	// before, Publish changes nothing and returns that post and false; [ErrPostUnknown] if it has
-	// been deleted since. [ErrUserUnknown] unless there is such an author, who is not being deleted.
+	// been deleted since. [ErrUserUnknown] if the author does not exist or is being deleted.
 	Publish(ctx context.Context, post NewPost) (p Post, published bool, err error)
 
 	// EditPost changes the given values and sets EditedAt, and returns the post as it is afterwards.
 	// If the values are what they were, nothing changes. [ErrPostUnknown].
 	EditPost(ctx context.Context, id PostID, change PostChange, at Micros) (p Post, changed bool, err error)
 
-	// DeletePost deletes a post for good, with its text and media, and counts it no longer. If there
-	// is no such post, nothing changes.
+	// DeletePost permanently deletes a post with its text and media, and no longer counts it. If the
+	// post does not exist, nothing changes.
 	DeletePost(ctx context.Context, id PostID) (changed bool, err error)
 }
 
@@ -176,7 +176,8 @@ type CommentWriter interface {
 	// one of the two blocks the other.
 	AddComment(ctx context.Context, comment NewComment) (c Comment, added bool, err error)
 
-	// DeleteComment deletes a comment for good, and counts it no longer. If there is no such comment,
-	// nothing changes. [ErrForbidden] unless by is the user who wrote it, or the author of the post.
+	// DeleteComment permanently deletes a comment, and no longer counts it. If the comment does not
+	// exist, nothing changes. [ErrForbidden] unless by is the user who wrote it, or the author of the
+	// post.
 	DeleteComment(ctx context.Context, id CommentID, by UserID) (changed bool, err error)
 }

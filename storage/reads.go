@@ -9,8 +9,8 @@ import (
 )
 
 // Reads are what is done for an operation, for the lifetime of a context: how many statements engines of SQL have run, on
-// which shards, how many rows these have returned, and how many keys caches have answered. What several requests wait for
-// counts for the one that asked first.
+// which shards, how many rows these have returned, and how many keys caches have answered. A read that several requests
+// wait for counts for the request that asked first.
 type Reads struct {
 	statements, rows, memory, redis atomic.Int64
 
@@ -18,8 +18,8 @@ type Reads struct {
 	shards []int // of the statements, ascending, each once
 
 	log    *readLog // nil: only the totals are wanted
-	bundle int      // of log.bundles, for which this counts; -1 if for none
-	whole  *Reads   // of the operation, if this counts for a bundle
+	bundle int      // the index in log.Bundles of the bundle that this counts for; -1 if for none
+	whole  *Reads   // the operation's, if this counts for a bundle
 }
 
 // ReadLog is what was done for an operation, one by one, in the order in which it began or, for statements, ended.
@@ -51,11 +51,11 @@ type Read struct {
 	Ended  time.Time
 	Took   time.Duration
 	Err    error
-	Bundle int // the index of its bundle; -1: it is of none
+	Bundle int // the index of its bundle; -1: it belongs to none
 }
 
-// Most bundles and statements of an operation that are kept. An operation of usual size has fewer than ten; a set answer can
-// have hundreds.
+// How many bundles and statements of an operation are kept at most. An operation of usual size has fewer than ten; a set
+// answer can have hundreds.
 const (
 	MaxReadBundles    = 128
 	MaxReadStatements = 256
@@ -146,13 +146,13 @@ func (r *Reads) InRedis(keys int) {
 	}
 }
 
-// Begin notes a bundle that is about to be read under ctx, and returns the context to read it under and what to call
-// once it has been read. Unless [LogReads] was called, the context is the same.
+// Begin notes a bundle that is about to be read under ctx, and returns the context to read it under and the function
+// to call once it has been read. Unless [LogReads] was called, the context is the same.
 func (r *Reads) Begin(ctx context.Context, b *Bundle) (reading context.Context, of *Reads, end func()) {
 	if r == nil || r.log == nil {
 		return ctx, r, func() {}
 	}
-	return r.begin(ctx, b) // apart, since the variables of its closure are on the heap from its first line
+	return r.begin(ctx, b) // a function of its own: the variables of its closure are on the heap from its first line
 }
 
 func (r *Reads) begin(ctx context.Context, b *Bundle) (reading context.Context, of *Reads, end func()) {
@@ -184,8 +184,8 @@ func (r *Reads) Totals() ReadTotals {
 	return ReadTotals{whole.statements.Load(), whole.rows.Load(), whole.memory.Load(), whole.redis.Load(), slices.Clone(whole.shards)}
 }
 
-// Log is what was noted so far: a read that other requests wait for may go on after the operation. It is empty unless
-// [LogReads] was called.
+// Log is what was noted so far. A read that other requests wait for may continue after the operation. It is empty
+// unless [LogReads] was called.
 func (r *Reads) Log() ReadLog {
 	if r.log == nil {
 		return ReadLog{}

@@ -12,7 +12,7 @@ type PostAt struct {
 // Place is where the post is in lists.
 func (p PostAt) Place() Place { return Place{p.CreatedAt, p.Number} }
 
-// At is the post without all that can be changed.
+// At is the post without the values that can be changed.
 func (p Post) At() PostAt { return PostAt{p.PostID, p.CreatedAt} }
 
 // RecentQuery asks for a range of one shard's posts, newest first.
@@ -25,7 +25,7 @@ type RecentQuery struct {
 
 // RecentPostReader reads where posts are in time, without their texts.
 type RecentPostReader interface {
-	// RecentPosts lists posts of one shard. A post whose bucket is on its way may be on two shards.
+	// RecentPosts lists posts of one shard. A post whose bucket is moving may be on two shards.
 	// [ErrUnavailable].
 	RecentPosts(ctx context.Context, query RecentQuery) ([]PostAt, error)
 

@@ -26,8 +26,8 @@ type Comparer interface {
 
 	// WrongCounts returns the users in a range whose count on a side differs from the number of
 	// their edges of type [Following] there, together with that number. Users who have no counts at
-	// all are included. On the FavoriteInbox side, edges count whose post exists and has not been
-	// deleted.
+	// all are included. On the FavoriteInbox side, an edge counts only if its post exists and has
+	// not been deleted.
 	WrongCounts(ctx context.Context, side Side, shard int, owners OwnerRange) ([]WrongCount, error)
 
 	// WrongPostCounts returns the posts of users in a range whose number of favorites differs from the
@@ -57,7 +57,7 @@ type Served struct {
 // OwnerRange is the owners with After < id ≤ UpTo, of some buckets.
 type OwnerRange struct {
 	After, UpTo UserID
-	Buckets     Choice // nil: all of whom there are rows
+	Buckets     Choice // nil: every owner who has rows
 }
 
 // WrongCount is a count that is not what it should be.

@@ -57,7 +57,7 @@ const MaxMessageLength = 300
 // ChangedRequest is the outcome of an act.
 type ChangedRequest struct {
 	Row     Edge      // the request as it is now; Type None and UpdateTime 0 if there is none
-	Changed bool      // false if it was so before
+	Changed bool      // false if the request was already so
 	Written []Written // forward rows that were written, the request first
 }
 

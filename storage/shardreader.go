@@ -3,8 +3,8 @@ package storage
 import "context"
 
 // ShardReader reads all that a shard holds, as of one moment. Buckets may move from one shard to another
-// while it does, so who reads all shards reads those buckets of each that are still missing, until
-// none is.
+// meanwhile. A caller that reads all shards therefore reads from each one the buckets that are still
+// missing, until none is.
 type ShardReader interface {
 	// Shards is the number of shards. It may grow.
 	Shards() int
@@ -16,11 +16,12 @@ type ShardReader interface {
 	ReadShard(ctx context.Context, shard int, read func(ShardMoment) error) error
 }
 
-// ShardMoment is one shard at one moment. It is read in pages; one that is shorter than its limit is
-// the last.
+// ShardMoment is one shard at one moment. It is read in pages; a page that is shorter than its limit
+// is the last.
 type ShardMoment interface {
 	// Served are the buckets that the shard had at the moment, as numbers of a [Choice]. Users and
-	// rows of other buckets may be listed, too: they are on their way, and another shard has them.
+	// rows of other buckets may be listed, too: these buckets are moving, and another shard has
+	// them.
 	Served() Choice
 
 	// Users lists the users whose ids are greater than after, ascending, at most limit. Hidden users
@@ -28,20 +29,20 @@ type ShardMoment interface {
 	Users(ctx context.Context, after UserID, limit int) ([]UserWithState, error)
 
 	// Rows lists the rows of one of [Truths] behind a pair, in the order of [Side.Compare], at most
-	// limit: of every type, tombstones included, unless they are of time 0, which count as
-	// no row. The zero Pair is the beginning.
+	// limit. Rows of every type are listed, tombstones included, except those of time 0, which
+	// count as no row. The zero Pair is the beginning.
 	Rows(ctx context.Context, side Side, after Pair, limit int) ([]Edge, error)
 
-	// Beside lists the rows of a kind that lie beside edges, behind a pair, by From, then by To, at
-	// most limit. The zero Pair is the beginning.
+	// Beside lists the rows of one kind beside edges, behind a pair, by From, then by To, at most
+	// limit. The zero Pair is the beginning.
 	Beside(ctx context.Context, kind BesideKind, after Pair, limit int) ([]Beside, error)
 
 	// Posts lists the posts behind one, deleted ones included, by author, then by number, at most
 	// limit. The zero PostID is the beginning.
 	Posts(ctx context.Context, after PostID, limit int) ([]PostRow, error)
 
-	// Identities lists the identities behind a digest, see [Identity.Digest], in its order, at most limit. They
-	// are in the buckets of their digests, whosever they are. "" is the beginning.
+	// Identities lists the identities behind a digest, see [Identity.Digest], in its order, at most limit. Each
+	// is in the bucket of its digest, whichever user it stands for. "" is the beginning.
 	Identities(ctx context.Context, after string, limit int) ([]LinkedIdentity, error)
 
 	// Comments lists the comments behind one, by the author of the post, then by number, at most

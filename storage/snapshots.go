@@ -23,7 +23,7 @@ type ProfileReader interface {
 // Profile is a user with its counts, at one moment.
 type Profile struct {
 	User    User
-	Exists  bool // the user exists; false if only edges are known, or nothing
+	Exists  bool // false if only edges are known of the user, or nothing
 	Counts  Counts
 	Counted bool // there is a row of counts
 }

@@ -8,7 +8,7 @@ type UserState uint8
 const (
 	Active      UserState = 0
 	Deactivated UserState = 1 // hidden, at its own request, until it comes back
-	Deleting    UserState = 2 // hidden for good; its edges are being removed
+	Deleting    UserState = 2 // permanently hidden; its edges are being removed
 	Deleted     UserState = 3 // nothing is left
 )
 
@@ -50,23 +50,23 @@ type StateStore interface {
 	StateChanges(ctx context.Context, shard int, after StatePosition, limit int) ([]StateChange, error)
 
 	// Erase is the last step of a deletion, for a user in state Deleting whose edges have been
-	// ended. It removes the handle, the identities, the user, its counts, marks, dismissals and messages, its posts
-	// with all comments on them, and its comments on posts of others, and sets Deleted. Calling it again is harmless, also after a crash in between. Late writes bring back
-	// nothing that could be seen. [ErrForbidden] for a user in another state.
+	// ended. It removes the handle, the identities, the user, its counts, marks, dismissals and messages, its posts with all
+	// comments on them, and its comments on posts of others, and sets Deleted. Calling it again is harmless, also after a crash
+	// in between. Late writes bring back nothing that could be seen. [ErrForbidden] for a user in another state.
 	Erase(ctx context.Context, user UserID, at Micros) error
 }
 
-// EdgeEnder ends what is between a user who is being deleted and others.
+// EdgeEnder ends the edges between a user who is being deleted and others.
 type EdgeEnder interface {
-	// EndEdges is a step of a deletion: it makes tombstones of rows of a user, which [EdgeReader].AllRows
-	// has listed, and of their other sides, whatever is there. The row of the other end comes first, or
-	// in the same transaction if it is on the user's shard. So the user's rows that are left are the
-	// list of what is still to be done after a crash.
+	// EndEdges is a step of a deletion. It turns rows of a user, which [EdgeReader].AllRows has listed,
+	// into tombstones, and their other sides, too, whatever is there. The row of the other end is written
+	// first, or in the same transaction if it is on the user's shard. After a crash, the user's remaining
+	// rows are therefore the list of what is still to be done.
 	//
-	// Both sides get the same time: at or, if a row is not older, that row's time plus 1. With Found,
-	// the edge has ended on both sides, and the Value is the tombstone. Without, the user's row has
-	// changed meanwhile and is left: it has to be listed anew. Without Found or with an Err, a Value whose
-	// time is not 0 is the row of the other end, which has been written. If the shard of the other end
-	// does not answer, only that edge has an Err.
+	// Both sides get the same time: at or, if a row is not older, that row's time plus 1. If Found is set,
+	// the edge has ended on both sides, and the Value is the tombstone. If neither Found nor Err is set,
+	// the user's row has changed meanwhile and is left alone: it has to be listed again. If Found is not
+	// set, a Value whose time is not 0 is the row of the other end, which has been written. If the shard
+	// of the other end does not answer, only that edge has an Err.
 	EndEdges(ctx context.Context, user UserID, rows []Row, at Micros) []Result[Edge]
 }

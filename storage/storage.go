@@ -106,8 +106,7 @@ type EdgeWriter interface {
 	// On the Favorites side Apply changes the number of favorites of From. On the FavoriteInbox side
 	// it changes the number of favorites of the post, raises the post's version and, unless the post
 	// has been deleted, changes how often To's posts have been favorited. A favorite of a post that
-	// the store does not know is written, and counted nowhere but with From. Nothing follows from
-	// favorites.
+	// the store does not know is written, and counts only for From. Nothing follows from favorites.
 	//
 	// A row changed in this way gets the time of the edge or, if the row is not older than that,
 	// its own time plus 1. An accepted request always gets at least the time of the edge plus 1. If

@@ -59,9 +59,9 @@ const (
 type Counts struct {
 	Following int64
 	Follower  int64
-	Friend    int64 // mutual follows: both halves of each lie on the user's own shard
+	Friend    int64 // mutual follows: both halves of each are on the user's own shard
 	Posts     int64
-	Favorites int64 // posts that the user has favorited, those deleted since among them
+	Favorites int64 // posts that the user has favorited, including posts deleted since
 	Favorited int64 // how often the user's posts have been favorited, without deleted posts
 	Version   int64 // rises with every change of the user's edges, requests, favorites, posts or profile
 }
