@@ -45,7 +45,7 @@ SET version = version + 1, packed_version = packed_version + 1,
   active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
 WHERE user_id = ?`
 
-	// Locks the counts of a user, and reads the user as it is behind the wait. Served by the primary keys.
+	// Locks the counts of a user, and reads the user as it is after the wait. Served by the primary keys.
 	sqlLockUser = `
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable,
@@ -94,7 +94,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	ctx, cancel := context.WithTimeout(ctx, claimTime)
 	defer cancel()
 	exists := fmt.Errorf("%w: %s", storage.ErrUserExists, user.ID)
-	// Asked first so that somebody who exists leaves no claim on another handle.
+	// Asked first, so that a user who exists leaves no claim on another handle.
 	switch r := s.Users(ctx, []storage.UserID{user.ID})[0]; {
 	case r.Err != nil:
 		return r.Err
@@ -149,7 +149,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 			return taken
 		}
 	}
-	// A claim of its own is made anew: it may be about to be taken over.
+	// The user's own claim is made again: it may be about to be taken over.
 	return s.transact(ctx, "handles", s.ownerOfHandle(user.Handle), func(w *writer) error {
 		w.touchHandle(user.Handle)
 		n, err := w.Exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
@@ -192,7 +192,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 		switch {
 		case err != nil:
 			return err
-		case !found: // somebody of whom there are only edges
+		case !found: // of this user there are only edges
 			return fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
 		case now.Hash != change.Old:
 			return fmt.Errorf("%w: that of user %s", storage.ErrPasswordChanged, id)
@@ -212,8 +212,8 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 	return now, nil
 }
 
-// writePasswordTime puts a change of a password into the log of states, at a time that
-// is behind all earlier changes of the user.
+// writePasswordTime puts a change of a password into the log of states, at a time that is later
+// than all earlier changes of the user.
 func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storage.Micros, error) {
 	var old storage.StateChange
 	err := w.Read(1, sqlStateOf, []any{int64(id)}, func(rows *sql.Rows) error {

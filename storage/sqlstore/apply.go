@@ -67,7 +67,7 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 	return results
 }
 
-// judge makes one for a transaction.
+// judge makes a Judge for a transaction.
 func (s *Store) judge() *judge.Judge { return judge.New(s.requestTTL) }
 
 // apply does the work of one shard's transaction.
@@ -89,7 +89,7 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 	return applied, w.addCounts(diffs)
 }
 
-// applyRows reads, judges and writes rows, and notes what that makes of the counts.
+// applyRows reads, judges and writes rows, and notes how that changes the counts.
 func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Applied, error) {
 	if side.OfPosts() {
 		return w.applyFavorites(side, edges, rule, diffs)
@@ -163,8 +163,8 @@ INSERT OR IGNORE INTO user_counts (user_id)
 VALUES (?)`,
 }
 
-// lockCounts locks the counts of owners, in ascending order, making the rows of
-// those who have none. addCountsOf removes those of the rows that were not needed.
+// lockCounts locks the counts of owners, in ascending order, and makes rows for owners who have
+// none. addCountsOf removes those of these rows that were not needed.
 func (w *writer) lockCounts(owners []storage.UserID) error {
 	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
 		missing := make(map[storage.UserID]bool, len(chunk))
@@ -212,7 +212,7 @@ func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
 }
 
 // write writes the rows that have been changed, in key order, and removes the marks of
-// follows that have ended. Behind them come the counts of posts.
+// follows that have ended. Then it writes the counts of posts.
 func (w *writer) write(j *judge.Judge) error {
 	for _, side := range storage.AllSides {
 		if err := w.upsertEdges(side, j.Changed(side), j.Messages); err != nil {
@@ -346,7 +346,7 @@ const sqlRemoveMarks = `
 DELETE FROM edge_marks
 WHERE from_user_id = ? AND to_user_id IN (?)`
 
-// removeMarks removes what users have noted on whom they follow no longer.
+// removeMarks removes the marks of users on those whom they no longer follow.
 func (w *writer) removeMarks(ended []storage.Pair) error {
 	for len(ended) > 0 {
 		n := 1
@@ -368,7 +368,8 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 
 // Versions rise with every change of a user's counts, edges or profile.
 var (
-	// Without the counts of favorites: every column more costs a twentieth of what a row does.
+	// The counts of favorites are left out: every further column costs a twentieth of what a row
+	// does.
 	sqlAddCounts = db.Text{
 		MySQL: `
 INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
@@ -422,7 +423,7 @@ func (w *writer) addCounts(diffs judge.Diffs) error {
 	return w.addCountsOf(diffs, nil)
 }
 
-// addCountsOf does so for what users have done, each on a day.
+// addCountsOf is addCounts for what users have done, each on a day.
 func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage.Day) error {
 	if err := w.removeUnneeded(diffs); err != nil {
 		return err
@@ -438,7 +439,7 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 		args := make([]any, 0, width*len(chunk))
 		for _, id := range chunk {
 			d := diffs[id]
-			active := max(d.Active, acted[id], 0) // 0 of those who have done nothing
+			active := max(d.Active, acted[id], 0) // 0 for owners who have done nothing
 			args = append(args, int64(id), d.Following, d.Follower, d.Friend, int64(active))
 			if width > 5 {
 				args = append(args, d.Favorites, d.Favorited)
@@ -451,8 +452,8 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 	return nil
 }
 
-// removeUnneeded removes the counts that lockCounts has made of owners without a difference: an event that
-// came late leaves nothing of a user that has been erased.
+// removeUnneeded removes the counts that lockCounts has made for owners without a difference: a late event
+// leaves nothing of a user that has been erased.
 func (w *writer) removeUnneeded(diffs judge.Diffs) error {
 	unneeded := slices.DeleteFunc(w.made, func(id storage.UserID) bool { _, needed := diffs[id]; return needed })
 	w.made = nil

@@ -44,8 +44,8 @@ func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []s
 	})
 }
 
-// addByOwner adds rows that lie on the shards of their owners: those of different shards at once, and
-// those of one shard in the order of their owners, who are locked.
+// addByOwner adds rows that are on the shards of their owners: rows of different shards at once, and
+// rows of one shard in the order of their owners, who are locked.
 func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, ownerOf func(T) storage.UserID,
 	add func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error),
 ) []storage.Result[bool] {

@@ -9,8 +9,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// A block lies on the shards of both: in following where one blocks, in follower where
-// one is blocked. So one statement on a user's own shard knows them all.
+// A block is on the shards of both users: in following for the one who blocks, in follower for the
+// one who is blocked. So one statement on a user's own shard finds all blocks.
 //
 // Served by idx_following_list and idx_follower_list, by order: blocks are few, and most
 // rows of a user are not.

@@ -12,8 +12,8 @@ import (
 // bulkSize is how many edges a shard's share needs for the bulk path.
 const bulkSize = 64
 
-// inKeyOrder returns the order in which edges stand in the side's primary key,
-// as indexes, or nil when a pair occurs twice.
+// inKeyOrder returns the order of edges in the side's primary key, as indexes, or nil when a pair
+// occurs twice.
 func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 	order := make([]int, len(edges))
 	for i := range order {
@@ -29,10 +29,9 @@ func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
 }
 
 // applyBulk is apply for many edges, most of which are expected to be new: it
-// inserts without looking first. Since the owners are locked, an insert that
-// wrote every row proves that all of them were missing. One that did not is
-// taken back, and its rows are read and judged one by one. So are those from which
-// others may follow.
+// inserts without looking first. Since the owners are locked, an insert that wrote every row proves
+// that all of them were missing. An insert that did not is undone, and its rows are read and judged
+// one by one. So are rows from which others may follow.
 func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int, rule storage.Rule) ([]storage.Applied, error) {
 	applied := make([]storage.Applied, len(edges))
 	diffs := make(judge.Diffs)
@@ -53,7 +52,7 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 				}
 				continue
 			}
-			hopeful = n > len(chunk)/2 // mostly old rows: looking first is cheaper
+			hopeful = n > len(chunk)/2 // if most rows are old, looking first is cheaper
 		}
 		judged, err := w.applyRows(side, chunk, rule, diffs)
 		if err != nil {
@@ -102,8 +101,8 @@ VALUES (?, ?, ?, ?)`,
 	},
 }
 
-// insertBulk inserts edges, all of them or none, and notes what that makes of the
-// counts. It returns how many could be.
+// insertBulk inserts edges, all of them or none, and notes how that changes the counts. It returns
+// how many could be inserted.
 func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (int, error) {
 	if _, err := w.Exec(0, "SAVEPOINT hopeful"); err != nil {
 		return 0, err
@@ -136,10 +135,9 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge
 	return n, w.wrote(side, edges)
 }
 
-// meetOtherSide looks up what the other ends of new edges, which come in key order, are
-// to their owners, in the other table of follows. It notes the differences of counts,
-// or reports that one of the edges must not be written: a follow of somebody who blocks
-// its owner.
+// meetOtherSide looks up, in the other table of follows, what the peers of new edges are to the
+// owners. The new edges come in key order. It notes the differences of counts, or reports that one
+// of the edges must not be written: a follow of a user who blocks its owner.
 func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (allowed bool, err error) {
 	var others map[storage.Pair]storage.EdgeType
 	if side.Truth() == storage.Forward {
@@ -173,8 +171,8 @@ func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs ju
 	return true, nil
 }
 
-// otherSide reads the types of the edges that run against the follows among some, on the shard of their owners,
-// as far as there are any.
+// otherSide reads the types of the edges in the opposite direction of those edges that are follows, on the
+// shard of their owners. Edges that do not exist are left out.
 func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage.Pair]storage.EdgeType, error) {
 	other := side ^ storage.Inverse
 	keys := make([]storage.Pair, 0, len(edges)) // from the owner to the peer

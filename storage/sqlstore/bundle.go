@@ -8,11 +8,11 @@ import (
 )
 
 // A statement costs the server and the gateway some 30 µs each, whatever it asks, and small
-// look-ups of one user take less than that. So some of them become one statement, where they
-// are asked of one shard at the same time:
+// look-ups of one user take less than that. So some of them become one statement if they are asked
+// of one shard at the same time:
 //
 //   - users and counts (bundleprofiles.go), also of several shards,
-//   - a user and the first page of a list of its (bundlepage.go),
+//   - a user and the first page of one of its lists (bundlepage.go),
 //   - users, or counts, and edges (bundleedges.go). Edges of both sides alone stay two
 //     statements, which run side by side.
 
@@ -83,8 +83,8 @@ func asked[K, V any](l *storage.Lookup[K, V]) int {
 	return len(l.Keys)
 }
 
-// shardOfBundle is where all of a bundle lies; false where it is too large or has no such
-// shard.
+// shardOfBundle is the shard that has all of a bundle; false if the bundle is too large or there is
+// no such shard.
 func (s *Store) shardOfBundle(b *storage.Bundle) (shard int, ok bool) {
 	shard = -1
 	keys := 0

@@ -10,9 +10,9 @@ import (
 )
 
 // Edges on both sides of a few owners, with users and counts beside them, are one UNION ALL:
-// of a SELECT for the users, one for the counts and one for each owner and side. The first
-// column of a row says what it is of. The casts keep MariaDB from making decimals of numbers
-// with a sign and without.
+// of a SELECT for the users, one for the counts and one for each owner and side. The first column
+// of a row says what the row is of. Without the casts, MariaDB would make decimals of columns that
+// mix signed and unsigned numbers.
 type edgeBundle struct {
 	numbers int  // how many a row has
 	texts   bool // of users, behind the numbers
@@ -76,7 +76,7 @@ const (
 // bundleOwners bounds the SELECTs of edges.
 const bundleOwners = 8
 
-// bundledEdges answers a bundle without pages; false where that is not one statement.
+// bundledEdges answers a bundle without pages; false if that is not one statement.
 func (s *Store) bundledEdges(ctx context.Context, shard int, b *storage.Bundle) bool {
 	of := &edgeBundles[min(asked(b.Users), 1)]
 	selects, args := make([]string, 0, bundleOwners), make([]any, 0, bundleKeys)
@@ -112,7 +112,7 @@ func (s *Store) bundledEdges(ctx context.Context, shard int, b *storage.Bundle) 
 	return true
 }
 
-// peersOf lists whom pairs of one owner name.
+// peersOf lists the peers in pairs of one owner.
 func peersOf(side storage.Side, owner storage.UserID, pairs []storage.Pair) []storage.UserID {
 	peers := make([]storage.UserID, 0, len(pairs))
 	for _, p := range pairs {

@@ -8,11 +8,11 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// A user, with its counts where they are asked for, and the first page of a list of its, of
-// which every row has the user as well. To both engines the user is a constant, so the list
-// index gives the rows in order. A LEFT JOIN, which would answer for empty lists, too, is
-// sorted, and a UNION ALL takes longer than the two apart. TiDB would read the whole list
-// before its first page, so there the two stay apart.
+// A user, with its counts if they are asked for, and the first page of one of its lists. Every row
+// of the page has the user as well. To both engines the user is a constant, so the list index gives
+// the rows in order. A LEFT JOIN, which would answer for empty lists, too, is sorted, and a UNION
+// ALL takes longer than two statements. TiDB would read the whole list before its first page, so
+// there it stays two statements.
 //
 // Conditions and an order follow, as for a page (pages.go).
 var sqlUserPage = db.OfFollows[string]{
@@ -54,9 +54,9 @@ JOIN follower ON to_user_id = ? AND type = ?
 WHERE u.user_id = ?`,
 }
 
-// bundledPage answers a bundle that is one user and one page. It is false where that is not one
-// statement, and where there is no row: whether that is for want of the user or of edges has to
-// be asked apart.
+// bundledPage answers a bundle that is one user and one page. It returns false if that is not one
+// statement, or if there is no row: whether the user or the edges are missing has to be asked
+// separately.
 func (s *Store) bundledPage(ctx context.Context, shard int, b *storage.Bundle) bool {
 	if s.sql.LimitsBehindJoins {
 		return false

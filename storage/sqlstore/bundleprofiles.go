@@ -8,8 +8,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Users with their counts, by one look-up by key for each. Who is not in users is asked for
-// once more: in counts, or as [Store.Profiles] does. Served by the primary keys.
+// Users with their counts, by one look-up by key for each. A user without a row in users is asked
+// for once more: in counts, or as [Store.Profiles] does. Served by the primary keys.
 const sqlBundledProfiles = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
@@ -21,7 +21,7 @@ WHERE u.user_id IN (?)`
 // bundledProfiles answers the users and counts of a bundle, on any shards.
 func (s *Store) bundledProfiles(ctx context.Context, b *storage.Bundle) {
 	b.People(func(ids []storage.UserID) []storage.Result[storage.Profile] { return s.profilesByKey(ctx, ids) })
-	var rest []storage.UserID // who is not in users
+	var rest []storage.UserID // those who are not in users
 	var at []int
 	for i, r := range b.Counts.Results {
 		if r.Err == nil && !r.Found {

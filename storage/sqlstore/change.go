@@ -40,11 +40,11 @@ type change struct {
 	*judge.Judge
 	user storage.UserID
 
-	uncounted map[storage.UserID]bool // whose counts belong to the locks, but are missing
+	uncounted map[storage.UserID]bool // whose counts should be locked, but are missing
 }
 
-// lock locks the counts of the user and, where their rows are to be written as well,
-// of others on the same shard.
+// lock locks the counts of the user and, if their rows are to be written as well, of others on the
+// same shard.
 func (c *change) lock(others []storage.UserID) (counted storage.Counts, err error) {
 	counts, err := c.lockAll(append(others, c.user))
 	if err == nil && c.uncounted[c.user] {
@@ -79,8 +79,8 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 	return counts, nil
 }
 
-// newJudge forgets what has been read. Where inverse is set, rows of other users on the same
-// shard are written, too.
+// newJudge forgets what has been read. If inverse is set, rows of other users on the same shard are
+// written, too.
 func (c *change) newJudge(inverse bool) {
 	c.Judge = c.store.judge()
 	if inverse {
@@ -91,8 +91,8 @@ func (c *change) newJudge(inverse bool) {
 func (c *change) isLocal(id storage.UserID) bool { return c.store.shards.Of(id) == c.Shard }
 
 // lockMissing makes and locks the counts of owners that had none and whose rows are to
-// be written; it reports whether there were any. Nobody has locked what is not there:
-// what was read of their rows has to be read again.
+// be written; it reports whether there were any. Counts that did not exist were not locked, so what
+// was read of these owners' rows has to be read again.
 func (c *change) lockMissing() (bool, error) {
 	if len(c.uncounted) == 0 {
 		return false, nil
@@ -107,8 +107,8 @@ func (c *change) lockMissing() (bool, error) {
 	return true, c.lockCounts(missing)
 }
 
-// save writes rows and counts, and the day as one on which the actor, if any, has done
-// something.
+// save writes rows and counts. If there is an actor, it also records the day as one on which the
+// actor has done something.
 func (c *change) save(actor storage.UserID, at storage.Micros) error {
 	if actor == 0 {
 		return c.saveOf(nil)
@@ -170,7 +170,7 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 	}
 }
 
-// begin forgets what has been read, and sees which rows decide.
+// begin forgets what has been read, and determines which rows decide.
 func (c *edgeChange) begin(changes []storage.EdgeChange) {
 	c.newJudge(c.options.Inverse)
 	is := func(kinds ...storage.EdgeType) bool {

@@ -182,7 +182,7 @@ func (w *writer) comment(id storage.CommentID) (c storage.Comment, err error) {
 	return c, err
 }
 
-// deleteComments deletes comments on a post, whose counts are locked, as far as they are there.
+// deleteComments deletes those comments on a post that exist. The post's counts are locked.
 func (w *writer) deleteComments(post storage.PostID, numbers []int64) (deleted int, err error) {
 	args := []any{int64(post.Author)}
 	for _, n := range numbers {

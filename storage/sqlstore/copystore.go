@@ -9,15 +9,15 @@ import (
 	"kith/storage/sqlstore/internal/move"
 )
 
-// Checkpoints of a copy and of the store that it is of, each with the other's identity. Without them, what
-// has gone to one store would be missing in another.
+// Checkpoints of a copy and of its original, each with the identity of the other. Without them, writes
+// that have gone to one store would be missing in another.
 const (
 	copyFrom = "copy/from"
 	copyTo   = "copy/to"
 )
 
 // CopyTo copies the store to another one, which has to be empty or the unfinished copy of this one, while
-// this one is in use. In the end this one takes no writes any more. [move.CopyStore].
+// this one is in use. At the end, this store no longer takes writes. [move.CopyStore].
 func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveReport, error) {
 	if !s.sql.Moves {
 		return MoveReport{}, db.ErrStill
@@ -59,5 +59,5 @@ func (s *Store) CopyTo(ctx context.Context, to *Store, cfg MoveConfig) (MoveRepo
 // IsCopied reports whether the store is being copied to another one, or has been.
 func (s *Store) IsCopied() bool { return move.IsCopied(s.db.Claims()) }
 
-// AbortCopy lets the store be written to again that is being copied, or has been.
+// AbortCopy lets a store that is being copied, or has been copied, be written to again.
 func (s *Store) AbortCopy(ctx context.Context) error { return move.AbortCopy(ctx, s.db) }

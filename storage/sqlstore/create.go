@@ -52,8 +52,8 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 
 // CreateUsers implements [storage.UserWriter]: it claims the handles, each on
 // its own shard, and then writes the users whose claims held. One user whose handle is on its own shard
-// takes one transaction. A crash in between
-// leaves claims that the next call with the same users finds to be their own.
+// takes one transaction. A crash in between leaves claims that the next call with the same users
+// recognizes as their own.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
 		return s.createByShard(ctx, db.Chosen(users, at))
@@ -78,7 +78,7 @@ func (s *Store) createByShard(ctx context.Context, users []storage.User) []stora
 var errClaimed = errors.New("the handle is claimed")
 
 // createWhole creates a user whose handle is on the same shard, in one transaction. known is false if the
-// handle is claimed already, and nothing has been written then.
+// handle is claimed already; then nothing has been written.
 func (s *Store) createWhole(ctx context.Context, user storage.User) (made storage.Result[bool], known bool) {
 	err := s.transactOn(ctx, "users", s.shards.Of(user.ID), func(w *writer) error {
 		w.touchHandle(user.Handle)
@@ -143,7 +143,7 @@ func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results [
 	return fresh
 }
 
-// claimHandles returns the indexes of those whose handle is theirs now.
+// claimHandles claims handles, and returns the indexes of the users who have theirs now.
 func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted []int, results []storage.Result[bool]) []int {
 	if len(wanted) == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	for j, i := range wanted {
 		handles[j] = users[i].Handle
 	}
-	sure := make([]bool, len(wanted)) // nobody had claimed any of a part
+	sure := make([]bool, len(wanted)) // no handle of a part had been claimed
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
 		args := make([]any, 0, 3*len(p.At))
@@ -248,15 +248,15 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 			return err
 		}
 		if n != len(made) {
-			return db.ErrAgain // somebody else made one of them since the look
+			return db.ErrAgain // another caller has made one of them since the read
 		}
 		return w.insertCountsOf(fresh)
 	})
 	return made, err
 }
 
-// insertCountsOf gives new users their counts. Edges may have come before their user:
-// what they counted stays.
+// insertCountsOf gives new users their counts. Edges may have come before their user: the counts
+// they made stay.
 func (w *writer) insertCountsOf(users []storage.User) error {
 	args := make([]any, 0, 2*len(users))
 	for _, u := range users {

@@ -36,7 +36,8 @@ func isOf(r storage.OwnerRange, owner storage.UserID) bool {
 	return r.Buckets == nil || r.Buckets.Has(shard.BucketOf(owner))
 }
 
-// sqlOfBuckets is what a statement of digests gets if a shard has rows of others.
+// sqlOfBuckets is the condition that a statement of digests gets if a shard has rows of other
+// buckets.
 var sqlOfBuckets = [len(storage.AllSides)]string{
 	storage.Forward:       "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
 	storage.Inverse:       "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",

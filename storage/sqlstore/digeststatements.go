@@ -5,11 +5,11 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Digests are computed where the rows are, by the arithmetic of [storage.Cut], whose 1021 are
-// the [storage.Classes], and [storage.Mix]. Choices come as one text each, of which a row
-// looks at one byte: lists of as many numbers MariaDB turns into a table. MariaDB mixes rows as
-// integers, and BIT_XOR of them: CRC32 of a row's text takes three times as long, and SUM adds
-// decimals. SQLite has neither an exclusive or nor an aggregate of it, but a function of ours.
+// Digests are computed where the rows are, by the arithmetic of [storage.Cut] and [storage.Mix];
+// the 1021 are the [storage.Classes]. Each choice comes as one text, of which a row looks at one
+// byte: MariaDB turns a list of as many numbers into a table. MariaDB mixes rows as integers, and
+// takes BIT_XOR of them: CRC32 of a row's text takes three times as long, and SUM adds decimals.
+// SQLite has neither an exclusive or nor an aggregate of it, so it gets a function of ours.
 
 // By class, of all classes. Served by the primary keys, on SQLite by the
 // list indexes, which have all columns: idx_following_list, idx_follower_list,

@@ -9,9 +9,9 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// CountEdges counts a LIMITed range of a table's list index, so that it costs what it may
-// count at most, however long the list is. Left to itself, MariaDB reads all rows of an
-// owner with few of them.
+// CountEdges counts a LIMITed range of a table's list index, so that its cost is bounded by what it
+// may count, however long the list is. Without the hint, MariaDB reads all rows of an owner who has
+// few.
 var sqlEdgeCount = db.BySide[string]{
 	// Served by idx_following_list.
 	storage.Forward: `

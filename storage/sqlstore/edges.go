@@ -114,8 +114,8 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 	})
 }
 
-// edgesStatement spells the look-up of pairs, more simply where they have one
-// owner, which they mostly have.
+// edgesStatement writes the look-up of pairs. The statement is simpler if they have one owner, as
+// they mostly do.
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
 	switch owners := ownersIn(side, pairs); {
 	case side.OfPosts():
@@ -136,8 +136,8 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 }
 
 // edgesOfOwners looks up many pairs of few owners: a UNION ALL of one look-up for each
-// owner, or for every maxKeys of its peers. What many users have to do with the same
-// thousand others, as in followersYouKnow, is one statement so.
+// owner, or for every maxKeys of its peers. So the edges of many users with the same thousand
+// others, as in followersYouKnow, take one statement.
 func (s *Store) edgesOfOwners(side storage.Side, owners []storage.UserID, pairs []storage.Pair) (text string, args []any) {
 	byOwner := make(map[storage.UserID][]storage.Pair, len(owners))
 	for _, p := range pairs {
@@ -185,8 +185,8 @@ const (
 	dense    = 32     // pairs of an owner, on average, that are worth a SELECT of their own
 )
 
-// maxPairs bounds one statement's pairs. MariaDB takes no list of 1,000 values for ranges of a key, and those of
-// favorites have three each.
+// maxPairs bounds one statement's pairs. MariaDB does not take a list of 1,000 values for ranges of a key, and
+// pairs of favorites have three values each.
 func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
 	if side.OfPosts() {
 		return s.sql.MaxPairs * 2 / 3
@@ -197,7 +197,7 @@ func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
 	return s.sql.MaxPairs
 }
 
-// maxEdges is maxPairs for edgesStatement, which takes more where owners are few.
+// maxEdges is maxPairs for edgesStatement, which takes more pairs if there are few owners.
 func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 	few := s.maxPairs(side, pairs)
 	if len(pairs) <= few || side.OfPosts() {

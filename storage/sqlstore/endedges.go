@@ -13,7 +13,7 @@ import (
 type ending struct {
 	edge    storage.Edge // the tombstone, at the earliest time that it may have
 	sides   []storage.Side
-	settled bool // it is on the other side already: it is written with its time, or not at all
+	settled bool // the other side has it already: it is written with its time, or not at all
 }
 
 // EndEdges implements [storage.StateStore]. Rows of other users on other shards come first, all these
@@ -63,7 +63,7 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 		s.endOn(ctx, own, endings, here, results)
 	}
 	for _, i := range elsewhere {
-		results[i].Value = endings[i].edge // it is there, whatever has become of the user's row
+		results[i].Value = endings[i].edge // it has been written, whatever has become of the user's row
 	}
 	return results
 }

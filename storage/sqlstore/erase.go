@@ -102,15 +102,15 @@ DELETE FROM user_counts
 WHERE user_id IN (?)`
 )
 
-// erasedRow is how to pick some rows of a user, with the number of the part in front, and how to be rid
-// of them. Packed lists do not move with their buckets, and have no kind.
+// erasedRow says how to read some rows of a user, with the number of the part in front, and how to
+// remove them. Packed lists do not move with their buckets, and have no kind.
 type erasedRow struct {
 	pick, remove string
 	kind         db.RowKind
 }
 
-// erasedRows are what lies beside a user's edges. All are found by an index that begins
-// with the user.
+// erasedRows are a user's rows other than edges. All are found by an index that begins with the
+// user.
 var erasedRows = []erasedRow{
 	// Served by the primary key or idx_special.
 	{`
@@ -195,27 +195,27 @@ WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.
 const erasedAtOnce = 500
 
-// Erase implements [storage.StateStore]. First goes what may lie on other shards: identities, comments and
-// the handle. Then comes what may be many rows, in small steps, and with the last of them the user and its
-// state: a crash before it leaves a user to be erased again.
+// Erase implements [storage.StateStore]. First it removes what may be on other shards: identities,
+// comments and the handle. Then it removes in small steps what may be many rows. The last step also
+// removes the user and writes its state: after a crash before this step, the user has to be erased again.
 //
-// A late event brings nothing back that could be seen. The tombstones of the user's
-// edges stay, so that older events lose against them. Events of pairs without a row may
-// write one and make counts anew, but no row of users, without which nobody is found;
-// and the state stays for ever, by which every gateway hides the user, even where an
-// import makes one of this id again.
+// A late event brings back nothing that could be seen. The tombstones of the user's edges stay, so
+// that older events lose against them. Events of pairs without a row may write one and make counts
+// again, but they make no row of users, without which no user is found. The state stays
+// permanently, and every gateway hides the user by it, even if an import makes a user with this id
+// again.
 func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	state, handle, err := s.stateAndHandle(ctx, user)
 	switch {
 	case err != nil || state == storage.Deleted:
 		return err
-	case state != storage.Deleting: // from there nothing leads back
+	case state != storage.Deleting: // from Deleting no state leads back
 		return fmt.Errorf("%w: erase user %s in state %d", storage.ErrForbidden, user, state)
 	}
 	if err := s.eraseElsewhere(ctx, user); err != nil {
 		return err
 	}
-	beside := handle != "" && s.shards.OfHandle(handle) == s.shards.Of(user) // then it goes with the user
+	beside := handle != "" && s.shards.OfHandle(handle) == s.shards.Of(user) // then it is removed with the user
 	if !beside {
 		if err := s.releaseHandle(ctx, user, handle); err != nil {
 			return err
@@ -250,8 +250,8 @@ func (s *Store) stateAndHandle(ctx context.Context, user storage.UserID) (state 
 	return state, handle, err
 }
 
-// releaseHandle frees the handle of a user, unless it is another's by now. A user that has been removed
-// already has none.
+// releaseHandle frees the handle of a user, unless it belongs to another user by now. A user that has
+// been removed already has none.
 func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle string) error {
 	if handle == "" {
 		return nil
@@ -266,13 +266,13 @@ func (s *Store) releaseHandle(ctx context.Context, user storage.UserID, handle s
 // erase takes a step: it removes rows of every part, and if there are no more, the user. It reports whether
 // another step is needed.
 //
-// A handle that is given lies on the same shard.
+// A handle that is given is on the same shard.
 func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (more bool, err error) {
 	old, err := w.lockState(user)
 	if err != nil || old.State == storage.Deleted {
 		return false, err
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // before the first part goes
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // before the first part is removed
 		if err := w.packed.Unpack(w.Tx, side, []storage.UserID{user}); err != nil {
 			return false, err
 		}

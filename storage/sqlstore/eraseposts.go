@@ -61,7 +61,7 @@ func (s *Store) eraseElsewhere(ctx context.Context, user storage.UserID) error {
 	})
 }
 
-// elsewhere lists identities of a user and posts on which it has commented, behind some.
+// elsewhere lists identities of a user and posts on which it has commented, behind the given ones.
 func (s *Store) elsewhere(ctx context.Context, shard int, user storage.UserID, digest string, post storage.PostID) (digests []string, posts []storage.PostID, err error) {
 	text := s.unionAll([]string{sqlErasedIdentities, sqlCommentedPosts})
 	args := []any{int64(user), digest, erasedAtOnce, int64(user), int64(post.Author), int64(post.Author), post.Number, erasedAtOnce}
@@ -77,7 +77,7 @@ func (s *Store) elsewhere(ctx context.Context, shard int, user storage.UserID, d
 		}
 		return err
 	})
-	slices.Sort(digests) // which SQL does not promise of a UNION ALL
+	slices.Sort(digests) // SQL promises no order of a UNION ALL
 	slices.SortFunc(posts, comparePosts)
 	return digests, posts, err
 }

@@ -95,7 +95,7 @@ func (w *writer) changeFavorite(user storage.UserID, ch storage.FavoriteChange, 
 	if _, err := c.lock(others); err != nil {
 		return storage.Changed{}, err
 	}
-	if c.uncounted[author] { // nobody has locked what is not there: whoever propagates the row makes it
+	if c.uncounted[author] { // counts that do not exist are not locked: they are made when the row is propagated
 		c.Inline, inline = nil, false
 	}
 	state, err := w.lockedState(user)
@@ -149,7 +149,7 @@ func (w *writer) applyFavorites(side storage.Side, edges []storage.Edge, rule st
 }
 
 // lookFavorites reads rows of favorites as they are, under the lock of their owners, and on the
-// FavoriteInbox side also which of the posts there are.
+// FavoriteInbox side also which of the posts exist.
 func (w *writer) lookFavorites(j *judge.Judge, side storage.Side, pairs []storage.Pair) error {
 	pairs = slices.SortedFunc(slices.Values(pairs), side.Compare)
 	for chunk := range slices.Chunk(slices.Compact(pairs), w.store.maxPairs(side, pairs)) {
@@ -183,7 +183,7 @@ FROM wanted
 CROSS JOIN post ON author_id = a AND post_id = n`,
 }
 
-// lookPosts reads which posts of favorites there are. Their authors' counts are locked, without which
+// lookPosts reads which posts of favorites exist. Their authors' counts are locked; without that lock
 // no post is made or deleted.
 func (w *writer) lookPosts(j *judge.Judge, pairs []storage.Pair) error {
 	if j.Posts == nil {

@@ -68,8 +68,8 @@ func joins(from storage.UserID, changes []storage.EdgeChange) bool {
 }
 
 // changesAtOnce is how many transactions write single changes on a shard at a time. With as many as there
-// are connections (4), groups are smaller and the mixed load slower; with one, all wait for whoever waits
-// for a lock that another program holds.
+// are connections (4), groups are smaller and the mixed load slower; with one, all wait for any change
+// that waits for a lock that another program holds.
 const changesAtOnce = 2
 
 // changeOne changes an edge, together with the changes of others on the shard that come while
@@ -99,7 +99,7 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 }
 
 // changeTogether is the transaction of several users' changes, in the lock order of
-// [Store.Apply]. One after another they are decided as if each had one of its own.
+// [Store.Apply]. They are decided one after another, as if each had a transaction of its own.
 func (w *writer) changeTogether(jobs []*edgeTowards) error {
 	if len(jobs) == 1 {
 		j := jobs[0]

@@ -59,7 +59,7 @@ func (p *parts) edge(row *db.Numbers) storage.Edge {
 	return storage.Edge{From: pair.From, To: pair.To, Type: storage.EdgeType(row.At(2)), UpdateTime: storage.Micros(row.At(3))}
 }
 
-// A chunk is some follows by ascending peer, see appendChunk.
+// A chunk is some follows by ascending peer, see packChunk.
 type chunk struct {
 	first storage.UserID
 	data  []byte
