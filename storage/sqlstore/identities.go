@@ -24,8 +24,8 @@ FROM identities
 WHERE user_id = ? AND digest > ?
 ORDER BY digest LIMIT ?`
 
-	// Locked, so that of two who count at once one waits for what the other has linked. Served by
-	// idx_identity_user.
+	// Locked, so that if two callers count at once, one waits for what the other has linked. Served
+	// by idx_identity_user.
 	sqlCountIdentities = `
 SELECT digest
 FROM identities
@@ -60,7 +60,7 @@ VALUES (?, ?, ?, ?, ?)`,
 }
 
 // UsersOfIdentities implements [storage.IdentityStore]. The digest finds a row, and the row says
-// whose digest it is: that of another identity would be no more than not found.
+// whose digest it is. If it is that of another identity, the one asked for is not found.
 func (s *Store) UsersOfIdentities(ctx context.Context, identities []storage.Identity) []storage.Result[storage.UserID] {
 	shardOf := func(i storage.Identity) int { return s.shards.OfHandle(i.Digest()) }
 	return db.LookUp(s.db, identities, s.sql.MaxKeys, shardOf, func(shard int, identities []storage.Identity, found func(storage.Identity, storage.UserID)) error {
@@ -184,7 +184,8 @@ func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.Link
 	})
 }
 
-// restoreIdentities writes those of one shard that are free. Of several of one digest the first is written.
+// restoreIdentities writes those identities of one shard that are free. If several have the same digest,
+// the first is written.
 func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, results []storage.Result[bool]) error {
 	owners := make(map[storage.Identity]storage.UserID, len(at))
 	digests := make([]any, len(at))
@@ -220,7 +221,7 @@ func (w *writer) restoreIdentities(all []storage.LinkedIdentity, at []int, resul
 	n := len(args) / 5
 	made, err := w.Exec(n, db.Listed(w.store.sql.Text(sqlLinkIdentity), n), args...)
 	if err == nil && made != n {
-		err = db.ErrAgain // somebody else has linked one since the look
+		err = db.ErrAgain // another caller has linked one since the read
 	}
 	return err
 }

@@ -9,7 +9,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Leases lie on the first shard.
+// Leases are on the first shard.
 const (
 	// Served by the primary key.
 	sqlReadLeases = `
@@ -29,7 +29,7 @@ WHERE kind = ? AND leased_until > ?`
 DELETE FROM kith_leases
 WHERE kind = ? AND owner = ?`
 
-	// One that somebody else has taken since the look stays. Served by the primary key.
+	// A slot that another owner has taken since the read stays. Served by the primary key.
 	sqlEndLease = `
 DELETE FROM kith_leases
 WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)`
@@ -52,7 +52,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 		if err != nil {
 			return err
 		}
-		if held >= slots { // there were more of them
+		if held >= slots { // there were more slots then
 			if _, err := w.Exec(1, sqlRelease, kind, owner); err != nil {
 				return err
 			}
@@ -72,7 +72,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 		}
 		n, err := w.Exec(1, s.sql.Text(sqlTakeLease), kind, slot, owner, int64(until))
 		if err == nil && n == 0 {
-			err = db.ErrAgain // somebody else took it since the look
+			err = db.ErrAgain // another owner has taken it since the read
 		}
 		return err
 	})

@@ -9,11 +9,11 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// rowsOfPair are the rows between two users that decide a change: in which tables, and the
-// statement that locks the counts of one of them or of both and reads the rows of each
-// towards the other, in one round trip. Its arguments are, for each table, the user, the
-// other and the user again, and then the owners. The counts come first: the other tables are
-// read from their rows.
+// rowsOfPair describes the rows between two users that decide a change: their tables, and the
+// statement that reads them in one round trip. The statement locks the counts of one of the users
+// or of both, and reads the rows of each towards the other. Its arguments are, for each table, the
+// user, the other and the user again, and then the owners. The counts come first: the other tables
+// are read from their rows.
 type rowsOfPair struct {
 	sides []storage.Side
 	lock  string
@@ -25,10 +25,10 @@ var (
 	allRowsOfPair   = rowsOfPair{storage.Sides[:], sqlLockAllRows}
 )
 
-// On TiDB they lock the counts alone: a LEFT JOIN that finds no row would lock a key that is the
-// same for all users, and changes of strangers would wait for each other. On InnoDB the other
-// tables have to be locked, or they would be read as they were before the wait for the counts; on
-// TiDB a statement that has waited runs again. OF takes no alias there.
+// On TiDB the statements lock only the counts: a LEFT JOIN that finds no row would lock a key that
+// is the same for all users, and changes of strangers would wait for each other. On InnoDB the
+// other tables have to be locked, or they would be read as they were before the wait for the
+// counts; on TiDB a statement that has waited runs again. OF takes no alias there.
 //
 // Served by the primary keys.
 const (
@@ -69,8 +69,8 @@ WHERE user_counts.user_id IN (?)
 ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */`
 )
 
-// lockPair is lock and look for the user and one other, whose rows are to be written as
-// well where both is set.
+// lockPair is lock and look for the user and one other. If both is set, the other's rows are to be
+// written as well.
 func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (counts storage.Counts, err error) {
 	owners := []storage.UserID{c.user}
 	if both {

@@ -127,7 +127,7 @@ func scanInto(j *judge.Judge) func(*sql.Rows) error {
 	}
 }
 
-// lookStatement is the look-up of rows, more simply where they have one owner.
+// lookStatement is the look-up of rows. It is simpler if they have one owner.
 func (s *Store) lookStatement(sides []storage.Side, keys []storage.Pair) (text string, args []any) {
 	one := haveOneOwner(storage.Forward, keys)
 	selects := make([]string, len(sides))

@@ -19,7 +19,7 @@ type Manifest struct {
 	Digest    string // SHA-256 of the content, in hexadecimal digits
 	Documents int
 	Bytes     int            // of the content
-	ChangedAt storage.Micros // when it was put there, or last changed
+	ChangedAt storage.Micros // when it was first stored, or last changed
 }
 
 // Bounds of the manifests of a store. They are copied within a second when shard 0, or the store, gets other
@@ -32,15 +32,15 @@ const (
 )
 
 var (
-	// ErrManifestsChanged: somebody else has changed a manifest since the look.
+	// ErrManifestsChanged: another caller has changed a manifest since they were listed.
 	ErrManifestsChanged = errors.New("the manifests have changed meanwhile")
 
-	// ErrManifestTooLarge: there may not be so much.
+	// ErrManifestTooLarge: a bound would be exceeded.
 	ErrManifestTooLarge = errors.New("too large")
 )
 
-// Manifests lie on the first shard. They are written in transactions, which hold its epoch: if another database
-// takes the shard's place, none is left behind, see [move.Replace].
+// Manifests are on the first shard. They are written in transactions that hold its epoch: if another database
+// takes the shard's place, no manifest is left behind, see [move.Replace].
 const (
 	// Served by the primary key.
 	sqlManifests = `
@@ -92,8 +92,8 @@ func scanManifest(rows *sql.Rows, list *[]Manifest) error {
 	return err
 }
 
-// ManifestContent reads a manifest that [Store.Manifests] has listed. [ErrManifestsChanged] if it is another by
-// now, or gone.
+// ManifestContent reads a manifest that [Store.Manifests] has listed. [ErrManifestsChanged] if it has changed
+// or has been removed since.
 func (s *Store) ManifestContent(ctx context.Context, m Manifest) (content []byte, err error) {
 	err = s.db.Query(ctx, "manifest", 0, 1, sqlManifest, []any{m.Name}, func(rows *sql.Rows) error { return rows.Scan(&content) })
 	if err == nil && digestOf(content) != m.Digest {
@@ -107,8 +107,9 @@ func digestOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// PutManifest writes a manifest of so many documents, in the place of one of the same name. seen are the manifests
-// by which it was decided to write this: [ErrManifestsChanged] if there are others. [ErrManifestTooLarge].
+// PutManifest writes a manifest of so many documents, and replaces one of the same name. seen are the manifests
+// that the decision to write it was based on: [ErrManifestsChanged] if the store has others.
+// [ErrManifestTooLarge].
 func (s *Store) PutManifest(ctx context.Context, name string, documents int, content []byte, at storage.Micros, seen []Manifest) error {
 	others := 0
 	for _, m := range seen {
@@ -142,7 +143,7 @@ func (s *Store) PutManifest(ctx context.Context, name string, documents int, con
 	return err
 }
 
-// RemoveManifest reports whether there was one of this name.
+// RemoveManifest removes a manifest, and reports whether there was one of this name.
 func (s *Store) RemoveManifest(ctx context.Context, name string) (found bool, err error) {
 	err = s.transactOn(ctx, "manifests", 0, func(w *writer) error {
 		n, err := w.Exec(1, sqlRemoveManifest, name)

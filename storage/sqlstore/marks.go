@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Marks and the messages of requests lie beside edges, by the same key.
+// Marks and the messages of requests are beside edges, with the same key.
 type besideEdges struct {
 	ofOwner string  // rows of one user
 	ofPairs db.Text // any rows
@@ -136,7 +136,7 @@ func (s *Store) Messages(ctx context.Context, requests []storage.Pair) []storage
 
 func (s *Store) shardOfFrom(p storage.Pair) int { return s.shards.Of(p.From) }
 
-// rowsStatement is the look-up of rows by pairs, more simply where they leave one user.
+// rowsStatement is the look-up of rows by pairs. It is simpler if they leave one user.
 func (s *Store) rowsStatement(of besideEdges, pairs []storage.Pair) (text string, args []any) {
 	if haveOneOwner(storage.Forward, pairs) {
 		args = append(make([]any, 0, len(pairs)+1), int64(pairs[0].From))
@@ -159,8 +159,8 @@ func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.
 	})
 }
 
-// SetMark implements [storage.MarkWriter]. A follow that ends takes its mark along under
-// the same lock, so that none is left without one.
+// SetMark implements [storage.MarkWriter]. When a follow ends, its mark is removed under the same
+// lock, so that no mark is left without a follow.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	var mark storage.EdgeMark
 	var changed bool

@@ -9,11 +9,11 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Served by the primary keys, which have the peers in order. To name an index saves MariaDB a
-// fifth of the time of many short lists, which it takes to choose one; SQLite chooses the list
-// index: idx_following_list, idx_follower_list, idx_friend_request_list or
-// idx_friend_request_inbox_list. A list comes as one text: a row for each of its edges takes
-// the driver, and the server, several times as long.
+// Served by the primary keys, which have the peers in order. Naming an index saves MariaDB the time
+// to choose one, which is a fifth of the time of many short lists; SQLite chooses the list index:
+// idx_following_list, idx_follower_list, idx_friend_request_list or idx_friend_request_inbox_list.
+// A list comes as one text: a row for each of its edges takes the driver, and the server, several
+// times as long.
 var sqlNeighbours = db.BySide[string]{
 	storage.Forward: `
 SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
@@ -107,8 +107,8 @@ func (s *Store) neighboursByRow(ctx context.Context, shard int, side storage.Sid
 	return list, err
 }
 
-// parseIDs reads ids that are separated by commas. It is false unless they are so many:
-// then the end of the text is missing.
+// parseIDs reads ids that are separated by commas. It returns false if there are not as many as
+// length: then the end of the text is missing.
 func parseIDs(text []byte, length int) ([]storage.UserID, bool) {
 	list := make([]storage.UserID, 0, length)
 	var id storage.UserID
@@ -122,6 +122,7 @@ func parseIDs(text []byte, length int) ([]storage.UserID, bool) {
 	if len(text) > 0 {
 		list = append(list, id)
 	}
-	// The last of a text that was cut may be cut itself, and still be one of so many.
+	// If the text was cut, its last id may be cut as well, and the number of ids may still be
+	// right.
 	return list, len(list) == length && len(text) < db.MaxText
 }

@@ -106,7 +106,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 	return results, w.countPosts(author, judge.Diff{Posts: published})
 }
 
-// thereOf reads which of the values a statement lists behind its first argument are there.
+// thereOf reads which of the values that a statement lists behind its first argument exist.
 func thereOf[T comparable](w *writer, text string, args []any) (map[T]bool, error) {
 	there := make(map[T]bool)
 	n := len(args) - 1
@@ -125,7 +125,7 @@ func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComme
 	return addByOwner(ctx, s, "comments.restore", comments, ownerOf, (*writer).restoreComments)
 }
 
-// restoreComments writes comments on posts of one author, post by post, each of which it locks.
+// restoreComments writes comments on posts of one author, post by post. It locks each post.
 func (w *writer) restoreComments(author storage.UserID, comments []storage.NewComment) ([]storage.Result[bool], error) {
 	results, order := make([]storage.Result[bool], len(comments)), make([]int, len(comments))
 	numbers := []any{int64(author)}

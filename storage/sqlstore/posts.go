@@ -135,7 +135,7 @@ func inOrder[T any](page []T, place func(T) storage.Place) []T {
 	return page
 }
 
-// scanPost reads a row of a post, with what stands in front of it.
+// scanPost reads a row of a post, with the columns in front of it.
 func scanPost(rows *sql.Rows, front ...any) (p storage.Post, err error) {
 	var media []byte
 	into := slices.Concat(front, []any{&p.Author, &p.Number, &p.Text, &media, &p.CreatedAt, &p.EditedAt, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version})

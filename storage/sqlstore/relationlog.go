@@ -37,8 +37,8 @@ DELETE FROM relation_log
 WHERE position <= ?`
 )
 
-// logKept is how many entries a shard's log keeps at least, whoever reads it. An
-// import would otherwise leave a log as large as its tables.
+// logKept is how many entries of a shard's log large writes leave, even if a reader has not read
+// the older ones yet. An import would otherwise leave a log as large as its tables.
 const logKept = 500_000
 
 // HasLog reports whether this store has a relation_log.
@@ -115,7 +115,7 @@ func (s *Store) refusePruned(ctx context.Context, shard int, after int64) error 
 	return err
 }
 
-// endsOfLog reads the first position that is left, if any, and the last one given.
+// endsOfLog reads the first position that is left, if any, and the last one that was assigned.
 func (s *Store) endsOfLog(ctx context.Context, shard int) (first sql.NullInt64, last int64, err error) {
 	err = s.db.Query(ctx, "log.ends", shard, 1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
 	return first, last, err
@@ -143,5 +143,5 @@ func (s *Store) PruneLog(ctx context.Context, shard int, upTo int64) error {
 	return nil
 }
 
-// errNoLog is what an engine answers that has a binlog instead.
+// errNoLog is the answer of an engine that has a binlog instead.
 var errNoLog = errors.New("this engine has a binlog, not a relation_log")

@@ -10,10 +10,10 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Users with their count of friends and the number that there are. The shorter list is
-// looked through, as far as the counts are right, and each of it looked up in the other
-// table. The hints are for TiDB, which would hash both tables whole; the others pass them over.
-// Served by the primary keys, and by idx_following_list and idx_follower_list.
+// Users with their count of friends and the real number. The shorter list, as far as the counts are
+// right, is read, and each of its peers is looked up in the other table. The hints are for TiDB,
+// which would hash both tables whole; the others pass them over. Served by the primary keys, and by
+// idx_following_list and idx_follower_list.
 const (
 	sqlWrongFriends = `
 SELECT *

@@ -9,8 +9,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// A handle lies on the shard of its own bucket, so that those with a common beginning
-// are everywhere: every shard is asked for as many as are wanted. Served by the primary key.
+// A handle is on the shard of its own bucket, so handles with a common beginning are on every
+// shard: each shard is asked for as many as are wanted. Served by the primary key.
 const sqlSearchHandles = `
 SELECT handle, user_id
 FROM handles
@@ -22,8 +22,9 @@ const behindHandles = "{"
 
 // SearchHandles implements [storage.HandleSearcher].
 func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	// A text that cannot be a handle begins none and has none behind it. It must not reach the
-	// server either: compared with characters outside of ASCII, the column has no index.
+	// No handle begins with a text that cannot be a handle, and none is listed behind it. Such a
+	// text must not reach the server either: compared with characters outside of ASCII, the column
+	// has no index.
 	if prefix != "" && !storage.ValidHandle(prefix) || after != "" && !storage.ValidHandle(after) {
 		return nil, ctx.Err()
 	}

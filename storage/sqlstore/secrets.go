@@ -11,7 +11,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Secrets lie on the first shard.
+// Secrets are on the first shard.
 //
 // Served by the primary key.
 const sqlReadSecret = `
@@ -46,7 +46,7 @@ func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 		}
 		made := make([]byte, secretLength)
 		_, _ = rand.Read(made) // it never fails
-		// Another gateway may be faster: then its secret is the store's.
+		// If another gateway is faster, its secret is the store's.
 		if _, err := w.Exec(1, s.sql.Text(sqlWriteSecret), made); err != nil {
 			return err
 		}

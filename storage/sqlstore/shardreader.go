@@ -18,7 +18,7 @@ LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
 ORDER BY u.user_id LIMIT ?`
 
-// The rest of an owner's rows. Together with the rows of the owners behind it that is one range of
+// The rest of an owner's rows. Together with the rows of the owners behind it, this is one range of
 // the key, but no engine takes it for one. Served by the primary keys.
 var sqlRestOfOwner = map[storage.Side]string{
 	storage.Forward: `
@@ -85,7 +85,7 @@ ORDER BY from_user_id, to_user_id, post_id LIMIT ?`,
 	},
 }
 
-// As [sqlRestOfOwner], of what lies beside edges. Served by the primary keys.
+// As [sqlRestOfOwner], of rows beside edges. Served by the primary keys.
 var sqlRestBeside = [len(storage.BesideKinds)]string{
 	storage.BesideMark: `
 SELECT from_user_id, to_user_id, special, remark, 0
@@ -146,7 +146,7 @@ ORDER BY user_id, dismissed_id LIMIT ?`,
 
 // ReadShard implements [storage.ShardReader].
 func (s *Store) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
-	_ = s.db.Refresh(ctx) // so that Shards counts new ones; what the shard has, the moment itself reads
+	_ = s.db.Refresh(ctx) // so that Shards counts new ones; the moment itself reads what the shard has
 	return s.db.ReadMoment(ctx, shard, func(m *db.Moment) error {
 		served, err := m.Served(ctx)
 		if err != nil {

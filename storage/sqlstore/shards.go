@@ -57,12 +57,13 @@ func (s *Store) RemoveShard(ctx context.Context, ordinal int, cfg MoveConfig) er
 	return move.RemoveShard(ctx, s.db, ordinal, cfg)
 }
 
-// RaiseEpoch writes to a shard what everybody can do without: a mark in its log.
+// RaiseEpoch raises the epoch of a shard and changes no claims. It is a harmless write that leaves
+// a mark in the shard's log.
 func (s *Store) RaiseEpoch(ctx context.Context, ordinal int) error {
 	return move.RaiseEpoch(ctx, s.db, ordinal)
 }
 
-// Move moves buckets, or goes on with a move that was cut off. [move.Run].
+// Move moves buckets, or continues a move that was interrupted. [move.Run].
 func (s *Store) Move(ctx context.Context, plan Move, cfg MoveConfig) (MoveReport, error) {
 	return move.Run(ctx, s.db, plan, cfg)
 }
@@ -72,12 +73,12 @@ func (s *Store) ExpectMove(ctx context.Context, plan Move) (move.Expected, error
 	return move.Expect(ctx, s.db, plan)
 }
 
-// AbortMove takes back a move that has not been decided yet.
+// AbortMove undoes a move that has not been decided yet.
 func (s *Store) AbortMove(ctx context.Context, plan Move, cfg MoveConfig) error {
 	return move.Abort(ctx, s.db, plan, cfg)
 }
 
-// Moves are the moves that have been begun and not ended.
+// Moves are the moves that have begun and not ended.
 func (s *Store) Moves() []Move { return move.Moves(s.db.Claims()) }
 
 // ShardsStatus returns what every shard has, in the order of their ordinals.

@@ -9,11 +9,11 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// What caches keep has to be of one moment, and on every engine one statement is. An owner is
-// answered whether it has a user, counts, edges or nothing, and a list is left unread by its count.
-// Nearly everybody has a user and counts, so these are looked up by key first; for the others
-// there is a statement to which what is asked for comes as a table of its own, to which all else is
-// joined. That takes half as long again on MariaDB.
+// Answers that caches keep have to be as of one moment, and on every engine one statement is. An
+// owner is answered whether it has a user, counts, edges or nothing. A list that is too long by its
+// count is not read. Nearly every owner has a user and counts, so these are looked up by key first.
+// For the others there is a statement to which the keys come as a table of its own, and everything
+// else is joined to it. That takes half as long again on MariaDB.
 //
 // Served by the primary keys.
 var sqlProfiles = db.Text{
@@ -35,10 +35,10 @@ LEFT JOIN users u ON u.user_id = wanted.user_id`,
 }
 
 // Lists of owners with counts, each as one text of its edges' types, peers and times: a row for each
-// edge takes the driver, and the server, twice as long. Those that are packed, and those that are
-// longer than asked for, have none. Served by the primary keys.
-// The bound is in the key that is looked up: as a condition beside it MariaDB asks it of every
-// row of a list, which takes 80 ms where there are a million.
+// edge takes the driver, and the server, twice as long. Lists that are packed, and lists that are
+// longer than asked for, have no text. Served by the primary keys. The bound is in the key that is
+// looked up: if it were a condition beside the key, MariaDB would check it for every row of a list,
+// which takes 80 ms for a million rows.
 var sqlListTexts = db.OfFollows[db.Text]{
 	storage.Forward: {
 		MySQL: `
@@ -74,10 +74,10 @@ WHERE c.user_id IN (?)`,
 	},
 }
 
-// Lists row by row, but for those that are packed. Served by the primary keys, so that peers ascend: all
-// ids are positive, and SQLite takes the list index unless there is a condition on the peer.
-// The bound is in the key that is looked up: as a condition beside it MariaDB asks it of every
-// row of a list, which takes 80 ms where there are a million.
+// Lists row by row, except those that are packed. Served by the primary keys, so that peers ascend: all
+// ids are positive, and SQLite takes the list index unless there is a condition on the peer. The bound
+// is in the key that is looked up: if it were a condition beside the key, MariaDB would check it for
+// every row of a list, which takes 80 ms for a million rows.
 var sqlLists = db.OfFollows[db.Text]{
 	storage.Forward: {
 		MySQL: `
@@ -136,7 +136,7 @@ LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
 // Profiles implements [storage.Snapshots].
 func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	results := s.profilesByKey(ctx, ids)
-	var rest []storage.UserID // who is not in users
+	var rest []storage.UserID // those who are not in users
 	var at []int
 	for i, r := range results {
 		if r.Err == nil && !r.Found {
@@ -149,7 +149,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	return results
 }
 
-// profilesOfAnybody reads the counts of those, too, who are not in users: look-ups of counts, as metrics name them.
+// profilesOfAnybody also reads the counts of owners who are not in users. Metrics name these look-ups "counts".
 func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
@@ -190,12 +190,12 @@ func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.
 	})
 }
 
-// mostInText is how long a list may be to be read as one text. Ended edges and blocks come besides; a text that is too long
-// is not trusted.
+// mostInText is the length up to which a list is read as one text. Ended edges and blocks come in addition; a text that is
+// too long is not trusted.
 const mostInText = 5000
 
-// listTexts reads lists of one shard as texts. It leaves those that are packed, and those that have to be read row by row:
-// of owners without counts, for whom there may be rows all the same, and of what is too long for a text.
+// listTexts reads lists of one shard as texts. It leaves out lists that are packed, and lists that have to be read row by
+// row: those of owners without counts, who may have rows all the same, and those that are too long for a text.
 func (s *Store) listTexts(
 	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
 ) (byRow, packed []storage.ListQuery, err error) {
@@ -284,8 +284,8 @@ func errNotCounted(side storage.Side) error {
 	return fmt.Errorf("read the lists of %s: they are not counted", side)
 }
 
-// packedList answers a query for a list that is packed; from its rows where it cannot be read
-// packed.
+// packedList answers a query for a list that is packed. If it cannot be read packed, its rows are
+// read.
 func (s *Store) packedList(ctx context.Context, side storage.Side, shard int, q storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
 	list, ok, err := s.packed.List(ctx, side, shard, q)
 	if err != nil {
@@ -303,13 +303,13 @@ func (s *Store) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	return s.packed.Pack(ctx, side, owner)
 }
 
-// PackedNeighbours implements [storage.PackedReader]. A list that is worth it and is not packed
-// is packed soon.
+// PackedNeighbours implements [storage.PackedReader]. A list that is worth packing and is not
+// packed is packed soon.
 func (s *Store) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	return s.packed.Neighbours(ctx, side, owners)
 }
 
-// listRows reads lists of one shard row by row, and leaves those that are packed.
+// listRows reads lists of one shard row by row, and leaves out those that are packed.
 func (s *Store) listRows(
 	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
 ) (left []storage.ListQuery, err error) {

@@ -23,7 +23,7 @@ SELECT state, changed_at
 FROM user_states
 WHERE user_id = ?`
 
-	// Locks the counts of a user, and reads its state behind the wait. Served by the primary keys.
+	// Locks the counts of a user, and reads its state after the wait. Served by the primary keys.
 	sqlLockState = `
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   COALESCE(state, 0), COALESCE(changed_at, 0), COALESCE(users.user_id, 0)
@@ -102,8 +102,8 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	return changed && err == nil, err
 }
 
-// lockState locks the counts of a user and reads its state. [storage.ErrUserUnknown]
-// unless there is such a user or was one that has been deleted.
+// lockState locks the counts of a user and reads its state. [storage.ErrUserUnknown] unless the
+// user exists or has been deleted.
 func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
 	counted, exists := false, storage.UserID(0)
@@ -119,7 +119,7 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	})
 	switch {
 	case err != nil:
-	case !counted: // who has been erased has no counts
+	case !counted: // an erased user has no counts
 		return w.lockedState(user)
 	case exists == 0 && old.State != storage.Deleted:
 		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, user)
@@ -127,7 +127,8 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	return old, err
 }
 
-// lockedState reads the state of a user whose counts are locked. [storage.ErrUserUnknown] as lockState.
+// lockedState reads the state of a user whose counts are locked. [storage.ErrUserUnknown] as in
+// lockState.
 func (w *writer) lockedState(user storage.UserID) (storage.StateChange, error) {
 	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
 	err := w.Read(1, sqlStateOf, []any{int64(user)}, func(rows *sql.Rows) error {
@@ -147,8 +148,8 @@ func (w *writer) lockedState(user storage.UserID) (storage.StateChange, error) {
 	return old, err
 }
 
-// writeState makes a user's times rise, whatever the gateways' clocks say: whoever has
-// read one change finds the next behind it.
+// writeState makes a user's times rise, whatever the gateways' clocks say: a reader that has read
+// one change finds the next behind it.
 func (w *writer) writeState(old storage.StateChange, state storage.UserState, at storage.Micros) error {
 	_, err := w.Exec(1, w.store.sql.Text(sqlWriteState), int64(old.User), int64(state), int64(max(at, old.At+1)))
 	return err

@@ -29,11 +29,11 @@ type Config struct {
 	StatementTimeout time.Duration
 
 	// MaxConns bounds the connections to each shard that serve look-ups. Defaults
-	// to 16. Writes have a quarter of that besides, on SQLite one connection.
+	// to 16. Writes have a quarter of that in addition, on SQLite one connection.
 	MaxConns int
 
-	// RequestTTL is how long a request for friendship stays pending: two that are further
-	// apart do not meet. Defaults to [storage.DefaultRequestTTL].
+	// RequestTTL is how long a friend request stays pending: two requests that are further apart do
+	// not accept each other. Defaults to [storage.DefaultRequestTTL].
 	RequestTTL time.Duration
 
 	// OnStatement, when set, is called with every statement of a look-up or a write.

@@ -52,7 +52,7 @@ FROM (
 LEFT JOIN user_counts AS counts ON counts.user_id = famous.user_id
 ORDER BY counts.follower_count DESC, counts.user_id LIMIT ?`
 
-	// Most have been marked by another gateway, or by what they have done. Served by the
+	// Most users have been marked by another gateway, or by what they have done. Served by the
 	// primary key.
 	sqlNotActive = `
 SELECT user_id
@@ -162,7 +162,7 @@ func (s *Store) MarkActive(ctx context.Context, users []storage.UserID, day stor
 	if len(users) == 0 {
 		return nil
 	}
-	users = slices.Sorted(slices.Values(users)) // so that all who lock several do it in one order
+	users = slices.Sorted(slices.Values(users)) // so that all transactions that lock several users do it in one order
 	return s.db.Rerouted(ctx, func() error { return s.markActiveByShard(ctx, users, day) })
 }
 
@@ -207,7 +207,7 @@ func (s *Store) markActive(ctx context.Context, shard int, ids []storage.UserID,
 	})
 }
 
-// topOf merges what the shards have answered, at most so many in all.
+// topOf merges the answers of the shards, at most limit in all.
 func topOf[T any](lists [][]T, limit int, compare func(a, b T) int) []T {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, compare)

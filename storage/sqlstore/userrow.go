@@ -14,7 +14,7 @@ type userRow struct {
 	texts [4]sql.RawBytes
 }
 
-// userNumbers is how many numbers of a user there are that are no id: created_at, updated_at,
+// userNumbers is how many numbers a user has besides the id: created_at, updated_at,
 // followings_visibility, followers_visibility, undiscoverable.
 const userNumbers = 5
 

@@ -118,8 +118,9 @@ func (s *Store) UserIDsAfter(ctx context.Context, shard int, after storage.UserI
 	})
 }
 
-// ownPage reads a page of what a shard owns: a shard also has rows that are on their way to it, or have
-// gone. next reads a page behind the last one, and reports of each row whether it is the shard's.
+// ownPage reads a page of the rows that a shard owns: a shard also has rows that are moving to it, or
+// have left it. next reads a page behind the last one, and reports for each row whether the shard owns
+// it.
 func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) error) (page []T, err error) {
 	for {
 		read, wanted := 0, limit-len(page)

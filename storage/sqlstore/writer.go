@@ -21,8 +21,8 @@ type writer struct {
 	posts  []storage.PostID                  // whose versions it raises, see [storage.PostsChanged]
 }
 
-// transact runs a write of one user or handle as one transaction on the shard that has it, which is
-// asked for again if it moves meanwhile.
+// transact runs a write of one user or handle as one transaction on the shard that has it. If the
+// user or handle moves meanwhile, its shard is looked up again.
 func (s *Store) transact(ctx context.Context, what string, shardOf func() int, write func(*writer) error) error {
 	return s.db.Rerouted(ctx, func() error { return s.transactOn(ctx, what, shardOf(), write) })
 }
@@ -56,7 +56,7 @@ func (w *writer) noteLocked(owner storage.UserID, n storage.Counts, flags int64)
 	w.touchUser(owner)
 }
 
-// touchUser notes that rows of a user are written that there is one of each.
+// touchUser notes that rows are written of which a user has one each.
 func (w *writer) touchUser(id storage.UserID) { w.Touch(db.MovedRow{Kind: db.UserRows, Owner: id}) }
 
 func (w *writer) touchHandle(handle string) {
@@ -79,8 +79,8 @@ func (w *writer) touchMark(p storage.Pair) {
 	w.Touch(db.MovedRow{Kind: db.MarkRow, Owner: p.From, Peer: p.To})
 }
 
-// unchanged notes the owners, all locked, whose counts the transaction leaves as they were: somebody
-// has written the same before, and may have been killed before it reported it.
+// unchanged notes the owners, all locked, whose counts the transaction leaves as they were: another
+// writer has written the same before, and may have been killed before it reported that.
 func (w *writer) unchanged(diffs judge.Diffs) {
 	for owner, n := range w.locked {
 		if _, changed := diffs[owner]; !changed {

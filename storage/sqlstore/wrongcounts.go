@@ -156,8 +156,8 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
   )`,
 }
 
-// WrongCounts implements [storage.Comparer]. Mostly none are, and that is found sooner
-// than which.
+// WrongCounts implements [storage.Comparer]. Mostly no count is wrong, and finding that takes less
+// time than finding which are.
 func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
 	agree, err := s.countsAgree(ctx, side, shard, owners)
 	if err != nil || agree {

@@ -68,8 +68,8 @@ func (s *Store) WrongPostCounts(ctx context.Context, shard int, owners storage.O
 	}), nil
 }
 
-// RecountPosts implements [storage.Repairer], in the lock order of [Store.Apply]. Each author is a
-// transaction.
+// RecountPosts implements [storage.Repairer], in the lock order of [Store.Apply]. Each author takes
+// one transaction.
 func (s *Store) RecountPosts(ctx context.Context, posts []storage.PostID) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(posts), func(at []int) []storage.Result[bool] {
 		shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
