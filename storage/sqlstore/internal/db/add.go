@@ -13,7 +13,7 @@ import (
 var ErrStill = fmt.Errorf("%w: a store on TiDB is one shard, and grows by nodes of TiDB and TiKV", storage.ErrLayout)
 
 // Add makes an empty database the next shard of the store, which owns nothing yet. Programs that have
-// the store open learn of it within seconds. It returns the ordinal. If it is cut off, it can run
+// the store open learn of it within seconds. It returns the ordinal. If it is interrupted, it can run
 // again. [storage.ErrLayout] if the database is another store's, or a shard already.
 func (d *DB) Add(ctx context.Context, address string) (ordinal int, err error) {
 	if !d.Dialect.Moves {

@@ -8,8 +8,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// withCredentials is the address of an added shard as the store's first one is reached: by the same
-// user, with the same password and options. An address that is stored has none.
+// withCredentials is the address of an added shard with the user, password and options of the
+// store's first shard. A stored address has none of these.
 func (d *DB) withCredentials(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
 		return address, nil
@@ -26,8 +26,9 @@ func (d *DB) withCredentials(address string) (string, error) {
 	return first.FormatDSN(), nil
 }
 
-// Plain is an address as kith_shards has it: without credentials, and wherever a program is started.
-// It returns an error if the credentials it has are not those of the first shard.
+// Plain is an address as kith_shards has it: without credentials, and independent of the folder in
+// which a program is started. It returns an error if the credentials it has are not those of the
+// first shard.
 func (d *DB) Plain(address string) (string, error) {
 	if d.Dialect == sqliteDialect {
 		return filepath.Abs(address)

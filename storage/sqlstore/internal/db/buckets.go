@@ -22,8 +22,8 @@ type ClaimState int
 const (
 	Owned    ClaimState = iota // it serves them
 	Leaving                    // it serves them, and notes what is written: they are being copied to the other shard
-	Closed                     // it serves reads, and takes no writes: they are about to go
-	Left                       // they are the other shard's; their rows have not been removed yet
+	Closed                     // it serves reads, and takes no writes: they are about to move
+	Left                       // they belong to the other shard; their rows have not been removed yet
 	Arriving                   // they are being copied from the other shard
 )
 
@@ -69,9 +69,9 @@ const (
 INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
 VALUES (?, ?, ?, ?, ?, ?)`
 
-	// Every transaction that writes holds this lock, so that the buckets do not change below it. The id is
-	// an argument, which is always 1, because only statements with arguments are kept prepared.
-	// Served by the primary key.
+	// Every transaction that writes holds this lock, so that the buckets do not change meanwhile. The id
+	// is an argument, which is always 1, because only statements with arguments are kept prepared. Served
+	// by the primary key.
 	sqlEpoch = `
 SELECT epoch
 FROM kith_epoch
@@ -120,7 +120,7 @@ func (d *DB) Refresh(ctx context.Context) error {
 	d.refreshing.Lock()
 	defer d.refreshing.Unlock()
 	if d.refreshed.After(asked) {
-		return nil // by whoever had the lock
+		return nil // the caller that had the lock has refreshed the map
 	}
 	begun := time.Now()
 	err := errors.Join(d.learnShards(ctx), d.readClaims(ctx))
@@ -128,7 +128,7 @@ func (d *DB) Refresh(ctx context.Context) error {
 	return err
 }
 
-// learnShards opens the shards that have been added to the store, and lets those go that have been removed.
+// learnShards opens the shards that have been added to the store, and drops those that have been removed.
 func (d *DB) learnShards(ctx context.Context) error {
 	known := len(d.All())
 	listed, err := d.listed(ctx)
@@ -185,7 +185,7 @@ func (d *DB) attach(ctx context.Context, address string) error {
 	return nil
 }
 
-// readClaims reads the buckets of all shards, and makes the map of them.
+// readClaims reads the buckets of all shards, and makes the map from them.
 func (d *DB) readClaims(ctx context.Context) error {
 	shards := d.All()
 	d.claims = append(d.claims, make([][]Claim, max(0, len(shards)-len(d.claims)))...)[:len(shards)]
@@ -209,7 +209,7 @@ func (d *DB) readClaims(ctx context.Context) error {
 	})
 	if first := slices.Index(gone, true); first > 0 {
 		epochs, d.claims = epochs[:first], d.claims[:first]
-		defer d.drop(first) // once the map has it no longer
+		defer d.drop(first) // once the map no longer has it
 	}
 	a, err := assignmentOf(epochs, d.claims)
 	if failed != nil || err != nil {
@@ -217,14 +217,14 @@ func (d *DB) readClaims(ctx context.Context) error {
 			err = failed
 		}
 		if d.refreshed.IsZero() || a == nil {
-			return err // of a start
+			return err // at the start, when no map is known
 		}
 	}
 	d.Map.Set(a)
 	return err
 }
 
-// seenSince notes since when claims have been as they are. No clock of another machine is asked.
+// seenSince notes since when claims have been as they are. No clock of another machine is used.
 func seenSince(before, claims []Claim) []Claim {
 	now := time.Now()
 	for i, c := range claims {
@@ -238,8 +238,8 @@ func seenSince(before, claims []Claim) []Claim {
 	return claims
 }
 
-// claimsOf reads the epoch and the buckets of a shard, which it begins if there are none. If another
-// database has taken the shard's place, it is that one's.
+// claimsOf reads the epoch and the buckets of a shard. If there are none, it records those of the
+// beginning. If another database has taken the shard's place, it reads that database's.
 func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Claim, err error) {
 	const tries = 10 // of databases that have been replaced again and again
 	for range tries {
@@ -301,8 +301,8 @@ func (d *DB) beginEpoch(ctx context.Context, n *Shard, r shard.Range) error {
 	return tx.Commit()
 }
 
-// assignmentOf makes an assignment of what the shards record. Shards are not read at one moment:
-// if two have a bucket, the one that it is going to has been read later.
+// assignmentOf makes an assignment of what the shards record. Shards are not read at one moment: if
+// two have a bucket, the shard to which it is moving has been read later.
 func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
 	a := shard.NewAssignment(epochs)
 	assigned := make([]bool, shard.Buckets)
@@ -312,8 +312,8 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
 			assigned[b] = true
 		}
 	}
-	// The last that is given counts: an owner more than one that gives away, and that one more than
-	// who has given away.
+	// The last shard that is given a bucket counts: an owner overrides a shard that the bucket is
+	// leaving, and that one overrides a shard that it has left.
 	for _, states := range [][]ClaimState{{Left}, {Leaving, Closed}, {Owned}} {
 		for i, list := range claims {
 			for _, c := range list {

@@ -1,6 +1,6 @@
-// Package db is the databases that a store of several shards lies in: their connections, in
-// two dialects, the tables' migrations, look-ups over all shards at once, and transactions on
-// one of them. It knows nothing of what the tables are for.
+// Package db is the databases of a store of several shards: their connections, in two dialects, the
+// tables' migrations, look-ups over all shards at once, and transactions on one of them. It knows
+// nothing of what the tables are for.
 package db
 
 import (
@@ -63,11 +63,11 @@ type DB struct {
 	Map     *shard.Map
 	UUID    string // the identity that the store was given when it was laid out
 
-	// Rescue carries on a move whose mover has died, or takes it back, for writes that wait for it.
+	// Rescue continues a move whose mover has died, or undoes it, for writes that wait for it.
 	Rescue func(context.Context)
 
 	cfg    Config
-	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added behind, and removed there
+	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added and removed at the end
 	gone   sync.Map                 // ordinal → *Shard: the last that was removed
 
 	changing sync.Mutex
@@ -85,7 +85,7 @@ type DB struct {
 // see [DB.Refresh].
 func (d *DB) All() []*Shard { return *d.shards.Load() }
 
-// Shard is one shard. If it has just been removed, it is what it was, which has no rows.
+// Shard is one shard. If it has just been removed, its old database is returned, which has no rows.
 func (d *DB) Shard(ordinal int) *Shard {
 	if all := d.All(); ordinal < len(all) {
 		return all[ordinal]
@@ -95,8 +95,8 @@ func (d *DB) Shard(ordinal int) *Shard {
 }
 
 // Shard is one shard's database: its connections for look-ups and those for writes.
-// They are apart so that an import cannot starve readers, and because their
-// statements have different time limits.
+// They are separate so that an import cannot starve readers, and because their statements have
+// different time limits.
 type Shard struct {
 	Ordinal int
 	Name    string // server and database, or file; no credentials

@@ -29,7 +29,7 @@ type Dialect struct {
 	Limited  string                                        // one ordered and limited SELECT (%s) as a member of a UNION ALL
 	identity func(context.Context, *Shard) (string, error) // a text that no other database has
 
-	// A server ends a statement itself and says so. One that has said nothing for so
+	// A server ends a statement itself and reports that. A server that has not answered for this
 	// long beyond the limit is silent. 0: there is no server.
 	grace time.Duration
 
@@ -42,7 +42,8 @@ type Dialect struct {
 	// A join is made as a whole before its ORDER BY and LIMIT, even if one side is a constant row.
 	LimitsBehindJoins bool
 
-	// A statement that waits for a row runs again whenever the row has been let go, see [Tx.ReadLocked].
+	// A statement that waits for a row runs again whenever the row has been released, see
+	// [Tx.ReadLocked].
 	WaitsByTrying bool
 
 	retryable   func(error) bool // a race for locks was lost: run the transaction again

@@ -54,7 +54,7 @@ type examined struct {
 	meta  *meta  // nil if it is new, or cannot be read
 
 	server      string // which it is on; empty on SQLite
-	connections int    // it takes
+	connections int    // that it takes
 	ahead       time.Duration
 	timed       bool // whether ahead is known
 }

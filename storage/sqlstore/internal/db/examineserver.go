@@ -89,7 +89,7 @@ func (s *examined) askServer(ctx context.Context, v *variables) error {
 	return s.shard.Read.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&v.number)
 }
 
-// variables are those of a server, and what is to be said of them.
+// variables are those of a server, and the findings about them.
 type variables struct {
 	of     string
 	list   *doctor.List
@@ -181,7 +181,7 @@ const leastPacket = 4 << 20
 // Served by the primary key of the data dictionary: it has a row a table.
 const sqlSizeOfDatabase = `SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()`
 
-// memory compares the buffer pool with what lies in the database.
+// memory compares the buffer pool with the size of the database.
 func (v *variables) memory(ctx context.Context, pool *sql.DB) {
 	if packet, _ := strconv.ParseUint(v.known["max_allowed_packet"], 10, 64); packet < leastPacket {
 		v.list.Fail("max_allowed_packet", v.of, humanize.IBytes(packet)+": statements of many rows are larger", "SET GLOBAL max_allowed_packet = 16777216; and set it in the server's configuration")
@@ -205,7 +205,7 @@ func (s *examined) examineTLS(ctx context.Context, cfg *mysql.Config) {
 	var name, cipher string
 	err := s.shard.Read.QueryRowContext(ctx, `SHOW SESSION STATUS LIKE 'Ssl_cipher'`).Scan(&name, &cipher)
 	switch {
-	case err != nil: // nobody knows
+	case err != nil: // it is not known
 	case cipher != "":
 		s.OK("encryption", s.of, "%s", cipher)
 	case cfg.Net == "unix" || doctor.IsLocal(cfg.Addr):
@@ -215,7 +215,7 @@ func (s *examined) examineTLS(ctx context.Context, cfg *mysql.Config) {
 	}
 }
 
-// examineClock compares the server's clock with ours, in the middle of the question.
+// examineClock compares the server's clock with ours, at the middle of the query.
 func (s *examined) examineClock(ctx context.Context) {
 	began := time.Now()
 	var seconds float64
@@ -235,7 +235,8 @@ func (s *examined) examineClock(ctx context.Context) {
 // replicating is how many connections the replicator of a server takes.
 const replicating = 6
 
-// examineConnections compares what a gateway takes of each server with what that has.
+// examineConnections compares the connections that a gateway takes of each server with those that
+// the server has.
 func examineConnections(all *doctor.List, shards []*examined, cfg Config) {
 	type server struct {
 		of           string

@@ -105,8 +105,8 @@ func LookUp[K comparable, V any](
 	return results
 }
 
-// Query runs one look-up on one shard, calls each for every row, and sees to the
-// time limit, to the observer and to the error's translation.
+// Query runs one look-up on one shard, and calls each for every row. It applies the time limit,
+// reports to the observer and translates the error.
 func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text string, args []any, each func(*sql.Rows) error) error {
 	outages := storage.OutagesOf(ctx)
 	if err := outages.Of(shard); err != nil {
@@ -121,7 +121,7 @@ func (d *DB) Query(ctx context.Context, lookup string, shard, keys int, text str
 
 // Scan runs a SELECT of a scan on one shard, which takes longer than a look-up: under the
 // writes' time limit. On a server it goes over the writes' connections, which have
-// that limit there as well; SQLite's one such connection it would block.
+// that limit there as well; On SQLite it would block the only such connection.
 func (d *DB) Scan(ctx context.Context, what string, shard int, text string, args []any, each func(*sql.Rows) error) error {
 	return d.timed(ctx, what, shard, 0, d.scanPool(shard), d.cfg.writeTimeout(), text, args, each)
 }

@@ -65,9 +65,9 @@ var (
 	grantTo = regexp.MustCompile("(?i)^GRANT [^ ]+ TO ")
 )
 
-// granted are the rights on a database that the lines give, on which name more are to be granted, and whether there is a role
-// that may give more. If several names match the database, a server goes by one of them, which is not the same one everywhere: then only
-// rights on all of them count, and a right that is granted on a further name can take away those on the others.
+// granted returns the rights on a database that the lines give, the name on which more should be granted, and whether there is a
+// role that may give more. If several names match the database, a server uses one of them, and servers differ in which one. Then
+// only rights on all of the names count, and a right that is granted on a further name can take away those on the others.
 func granted(lines []string, database string) (have map[string]bool, on string, byRole bool) {
 	everywhere, names, of := map[string]bool{}, []string(nil), map[string]map[string]bool{}
 	for _, line := range lines {

@@ -9,22 +9,22 @@ import (
 	"kith/storage"
 )
 
-// A transaction of a small write is mostly what it takes to begin, to lock and to commit. So a shard has few
-// of them at a time. A write that comes while they are under way waits here, and the writes that wait are made
-// together, in one transaction with one statement of each kind (group commit). A write that finds room is
+// Most of a small write's transaction is beginning, locking and committing. So a shard has few such
+// transactions at a time. A write that comes while they are under way waits here, and the writes that wait are
+// made together, in one transaction with one statement of each kind (group commit). A write that finds room is
 // not delayed.
 //
-// An account that goes viral gets many new followers at the same time. Each of them needs the lock
-// of its counts, so they go one after another whatever happens; but each that waits for the
-// lock would hold one of the few connections for writes, and when all are held, everybody's
-// writes wait for the one account. So of those that write to the same account only one transaction is
-// under way, and the others wait here, too.
+// An account that goes viral gets many new followers at the same time. Each follow needs the lock of
+// the account's counts, so they are written one after another in any case. But each transaction that
+// waits for the lock would hold one of the few connections for writes, and when all are held, the
+// writes of all users wait for the one account. So only one transaction that writes to the same
+// account is under way, and the other writes wait here, too.
 
 // GroupCommit lets a bounded number of calls with the same key be served at a time, and those that
 // wait as groups.
 type GroupCommit[K comparable, J any] struct {
 	mu     sync.Mutex
-	queues map[K]*queue[J] // there is one of each key that is being served
+	queues map[K]*queue[J] // there is one for each key that is being served
 }
 
 const (
@@ -40,11 +40,12 @@ type Slots[K comparable] struct {
 	Key K
 	// AtOnce is how many groups may be served at a time, at least one.
 	AtOnce int
-	// Accounts are those that the call writes to. No two groups that are served at a time write to the same.
+	// Accounts are those that the call writes to. No two groups that are served at a time write to the same
+	// account.
 	Accounts []storage.UserID
 }
 
-// queue is who waits for a key.
+// queue is the calls that wait for a key.
 type queue[J any] struct {
 	atOnce  int
 	serving int
@@ -71,9 +72,9 @@ type waiting[J any] struct {
 	done     chan struct{}
 }
 
-// Do runs a job, alone at once or with others later. It returns the end of the context if
-// that comes before the job's group has begun; nothing has been done then. What becomes of
-// the job is in the job. A group's context is not that of any of its callers.
+// Do runs a job, alone at once or with others later. If the context ends before the job's group has
+// begun, Do returns its error, and nothing has been done. The outcome of the job is in the job. A
+// group's context is not that of any of its callers.
 func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func(context.Context, []J)) error {
 	t.mu.Lock()
 	if !t.admits(at) {
@@ -108,12 +109,12 @@ func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func
 	}
 	t.mu.Lock()
 	taken := w.taken
-	w.taken = true // or it is left out
+	w.taken = true // if it was not, its group leaves it out
 	t.mu.Unlock()
 	if !taken {
 		return context.Cause(ctx)
 	}
-	<-w.done // it is being written: whoever is notified of writes has to learn of this one
+	<-w.done // it is being written, and those who are notified of writes have to learn of it
 	return nil
 }
 
@@ -123,7 +124,7 @@ func (t *GroupCommit[K, J]) admits(at Slots[K]) bool {
 	return q == nil || q.serving < q.atOnce && q.isFree(at.Accounts)
 }
 
-// release lets those go on who have come while accounts were written to.
+// release lets calls go on that came while accounts were being written to.
 func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(context.Context, []J)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,12 +154,13 @@ func (t *GroupCommit[K, J]) release(key K, accounts []storage.UserID, run func(c
 	}
 }
 
-// next takes the next group. It leaves writes that wait for an account, and all others once the group is full.
+// next takes the next group. It leaves out writes that wait for an account, and all others once the group is
+// full.
 func (q *queue[J]) next() (group []*waiting[J]) {
 	var left []*waiting[J]
 	for _, w := range q.waiting {
 		switch {
-		case w.taken: // it has been given up
+		case w.taken: // its caller has given up
 		case len(group) < groupSize && q.isFree(w.accounts):
 			group = append(group, w)
 		default:

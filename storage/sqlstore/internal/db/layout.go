@@ -44,7 +44,7 @@ VALUES (1, ?, ?, ?, ?, ?, ?)`,
 
 // checkLayout compares what the shards record with the order and number in which
 // they were given. Shards that record nothing are laid out, the first shard
-// first, so that a start that was cut off in between can be finished by the next.
+// first, so that an interrupted start can be finished by the next.
 func (d *DB) checkLayout(ctx context.Context) error {
 	shards := d.All()
 	found := make([]*meta, len(shards))
@@ -57,8 +57,8 @@ func (d *DB) checkLayout(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Laid out first, the first shard is read last: where another program is at it, no
-	// shard is found without the first.
+	// The first shard is laid out first and read last: if another program is laying out the store,
+	// no shard is found laid out without the first.
 	if found[0], err = d.readMeta(ctx, shards[0]); err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"kith/storage/sqlstore/internal/db/prepared"
 )
 
-// A statement with a list in it is written for a list of one, so that it can be run as it
-// stands. Listed makes the list longer:
+// A statement with a list in it is written for a list of one, so that it can be run as it is
+// written. Listed makes the list longer:
 //
 //	IN (?)                         IN (?,?)
 //	IN ((?, ?))                    IN ((?, ?),(?, ?))

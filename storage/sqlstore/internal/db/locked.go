@@ -8,12 +8,12 @@ import (
 )
 
 // ReadLocked is Read of a statement that locks rows of some owners and ends with FOR UPDATE, or with
-// OF behind that. one locks the row of one owner; owners ascend.
+// OF behind that. The statement one locks the row of one owner; owners ascend.
 //
 // A server that waits by trying (TiDB) runs a statement of several rows again whenever one of them
-// has been let go, and gives up after 256 times. A statement that locks one row by its key waits in
-// a queue. So there the statement does not wait; if a row is locked, the rows are locked one by one,
-// and the statement runs again. TestManyFollowTheSame takes 2 s instead of 21 s for it.
+// has been released, and gives up after 256 times. A statement that locks one row by its key waits
+// in a queue. So there the statement does not wait; if a row is locked, the rows are locked one by
+// one, and the statement runs again. With this, TestManyFollowTheSame takes 2 s instead of 21 s.
 func (t *Tx) ReadLocked(owners []storage.UserID, one, text string, args []any, each func(*sql.Rows) error) error {
 	if !t.DB.Dialect.WaitsByTrying {
 		return t.Read(len(owners), text, args, each)

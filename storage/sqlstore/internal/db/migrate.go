@@ -15,10 +15,10 @@ import (
 //go:embed migrations/mysql/*.sql migrations/sqlite/*.sql
 var migrations embed.FS
 
-// migrate brings the tables of every shard up to date. Programs that start at
-// once are safe: MySQL by a named lock, SQLite because a migration that another
-// has run in the meantime fails, as a whole, and a second look shows that it need
-// not run again. Each migration can be run again after a crash in its middle.
+// migrate brings the tables of every shard up to date. Programs may start at the same time: MySQL
+// has a named lock, and on SQLite a migration that another program has run in the meantime fails as
+// a whole, and a second look shows that it need not run again. Each migration can be run again
+// after a crash in its middle.
 func (d *DB) migrate(ctx context.Context, shards []*Shard) error {
 	return EveryShard(len(shards), func(i int) error {
 		if err := d.migrateShard(ctx, shards[i]); err != nil {
@@ -72,8 +72,8 @@ CREATE UNIQUE INDEX IF NOT EXISTS kith_migrations_once
 ON kith_migrations (version_id)`
 
 // refuseOthers ends the start of a program that is older than the tables, or whose first
-// tables are newer. It makes the table of versions where that is missing, under the lock:
-// GetVersions, which takes none, fails in between another program's making and filling it.
+// tables are newer. If the table of versions is missing, refuseOthers makes it under the lock:
+// GetVersions takes no lock, and fails if another program has made the table but not yet filled it.
 func refuseOthers(ctx context.Context, p *goose.Provider) error {
 	have, err := p.GetDBVersion(ctx)
 	if err != nil {

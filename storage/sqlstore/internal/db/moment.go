@@ -43,8 +43,8 @@ func (d *DB) begin(ctx context.Context, shard int) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// endMoment closes the connection for good if the transaction does not end: another's statements
-// must not see the past.
+// endMoment returns the connection to the pool, or closes it if the transaction does not end: the
+// statements of another caller must not see the past.
 func endMoment(conn *sql.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -54,8 +54,8 @@ func endMoment(conn *sql.Conn) {
 	_ = conn.Close()
 }
 
-// Served are the buckets of which the shard has the rows to read. It may have others: of buckets that
-// are on their way.
+// Served are the buckets of which the shard has the rows to read. It may also have rows of buckets
+// that are moving.
 func (m *Moment) Served(ctx context.Context) (storage.Choice, error) {
 	var epoch int64
 	var claims []Claim

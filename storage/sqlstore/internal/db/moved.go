@@ -13,12 +13,12 @@ import (
 )
 
 // A transaction holds the buckets of its shard as they are, by a shared lock on the shard's epoch,
-// and says before its commit which rows it has written. If one of them is in a bucket that is no
-// longer the shard's, the transaction fails with [ErrMoved]. If its bucket is being copied, the key
-// is written down in the same transaction, so that the copy is repaired. So a gateway that has missed
-// a move cannot write to buckets of another shard.
+// and reports before its commit which rows it has written. If a row is in a bucket that is no longer
+// the shard's, the transaction fails with [ErrMoved]. If the row's bucket is being copied, its key is
+// noted in the same transaction, so that the copy is repaired. So a gateway that has missed a move
+// cannot write to buckets of another shard.
 
-// RowKind says of which table, or tables, a row that moves is.
+// RowKind says to which table, or tables, a row that moves belongs.
 type RowKind uint8
 
 // The kinds below are those of the sides of users, 0 to 3: rows of edges and requests. A note may have been
@@ -32,7 +32,7 @@ const (
 	CommentRow  = RowKind(9)  // the peer is the number of the comment
 	favoriteRow = RowKind(10) // of favorite; the peer is the author: all favorites of the author's posts are meant
 	inboxRow    = RowKind(11) // of favorite_inbox; the peer is the user: all favorites of the user are meant
-	IdentityRow = RowKind(12) // its digest stands in the place of a handle
+	IdentityRow = RowKind(12) // its digest is in the place of a handle
 )
 
 // ByText reports whether the rows are found by a text, in [MovedRow.Handle], and have no owner.
@@ -88,7 +88,8 @@ func (t *Tx) holdBuckets() error {
 	return err
 }
 
-// Touch says that the transaction writes rows, or would if they were not as they should be.
+// Touch says that the transaction writes rows, or would write them if they were not already as they
+// should be.
 func (t *Tx) Touch(row MovedRow) {
 	if t.touched == nil {
 		t.touched = make(map[MovedRow]bool)
@@ -96,7 +97,7 @@ func (t *Tx) Touch(row MovedRow) {
 	t.touched[row] = true
 }
 
-// noteMoved sees that what has been written is the shard's, and notes what is being copied.
+// noteMoved checks that the rows written are the shard's, and notes those that are being copied.
 func (t *Tx) noteMoved() error {
 	var args []any
 	n := 0
@@ -130,7 +131,8 @@ const (
 	// maxMove is how long a write waits for buckets that are being moved.
 	maxMove = 10 * time.Second
 
-	// GivenUp is when whoever moves them must have died: it lets writes wait for less than that.
+	// GivenUp is the wait after which the mover must have died: a mover lets writes wait for less
+	// than that.
 	GivenUp = 3 * time.Second
 )
 
@@ -145,8 +147,8 @@ func (d *DB) Rerouted(ctx context.Context, write func() error) error {
 	}
 }
 
-// awaitMap refreshes the map after a moment. It is false if a write has waited too long since it
-// began, or the context has ended. A move that does not go on is rescued.
+// awaitMap refreshes the map after a moment. It returns false if a write has waited too long since
+// it began, or the context has ended. A move that has stopped is rescued.
 func (d *DB) awaitMap(ctx context.Context, began time.Time) bool {
 	waited := time.Since(began)
 	if waited > maxMove || !pause(ctx, 2) {

@@ -118,8 +118,8 @@ func parseDSN(dsn string) (*mysql.Config, error) {
 	return cfg, nil
 }
 
-// dsnError is what the driver says of a DSN. Where it finds no address it takes
-// for one, and shows, what may be user and password.
+// dsnError is the driver's error about a DSN. If the driver finds no address, it takes what may be
+// user and password for the address, and shows it.
 func dsnError(err error) error {
 	if strings.HasPrefix(err.Error(), "default addr for network") {
 		return errors.New("invalid DSN: the address is missing (user:password@tcp(host:port)/database)")
@@ -157,8 +157,8 @@ var (
 	}
 )
 
-// oracleLimits are two, as max_execution_time ends no wait for a lock. That waits for whole
-// seconds, at least for one.
+// oracleLimits are two limits, because max_execution_time does not end a wait for a lock. The limit
+// of that wait is in whole seconds, at least one.
 func oracleLimits(d time.Duration) map[string]string {
 	return map[string]string{
 		"max_execution_time":       strconv.FormatInt(d.Milliseconds(), 10),
@@ -166,7 +166,7 @@ func oracleLimits(d time.Duration) map[string]string {
 	}
 }
 
-// maxPatience is how long a server may take to answer at first, whatever the timeouts of
+// maxPatience is how long the first answer of a server may take, whatever the timeouts of
 // statements are: a program that cannot start says so within 5 s.
 const maxPatience = 4 * time.Second
 
@@ -222,8 +222,8 @@ func mysqlPool(cfg *mysql.Config, f mysqlFlavor, limit time.Duration, conns int)
 	return db, nil
 }
 
-// MaxText is how long a text made of many rows is trusted to be whole: less than what any
-// server that is set so allows, see [mysqlPool].
+// MaxText is the length up to which a text made of many rows is trusted to be whole: less than what
+// any server with this setting allows, see [mysqlPool].
 const MaxText = 1 << 20
 
 // namedLock serialises migrations by GET_LOCK. Its name counts for a whole server, so
@@ -267,7 +267,7 @@ func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 	return nil
 }
 
-// writeFirstMigration writes the row of version 0 to an empty table of versions, if there is the table.
+// writeFirstMigration writes the row of version 0 to an empty table of versions, if the table exists.
 func writeFirstMigration(ctx context.Context, conn *sql.Conn) error {
 	var tables int
 	if err := conn.QueryRowContext(ctx, sqlHasMigrations).Scan(&tables); err != nil || tables == 0 {

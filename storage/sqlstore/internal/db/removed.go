@@ -11,9 +11,9 @@ import (
 	"kith/storage"
 )
 
-// The last shard may be removed, if it has no buckets and no rows. So the numbers of the others stay, and have
-// no hole. The database that was the shard records that it is gone, and that nobody has taken its place; then
-// shard 0's list does. Another database may become a shard of that number later.
+// The last shard may be removed, if it has no buckets and no rows. So the numbers of the other shards stay,
+// without a gap. The database that was the shard records that it is gone, and that no other has taken its
+// place; then the list of shard 0 records that. Another database may become a shard of that number later.
 
 // removed is the address of a shard that has been removed.
 const removed = ""
@@ -21,8 +21,8 @@ const removed = ""
 // errRemoved is the error of a database that was a shard.
 var errRemoved = fmt.Errorf("%w: the shard has been removed", storage.ErrUnavailable)
 
-// SQLForgetShard records on a database that it is a shard no longer, and on shard 0 that one of the beginning is
-// not.
+// SQLForgetShard records on a database that it is no longer a shard, and on shard 0 that a shard of the
+// beginning is gone.
 const SQLForgetShard = `
 REPLACE INTO kith_shards (ordinal, address)
 VALUES (?, '')`
@@ -43,7 +43,7 @@ func (d *DB) listed(ctx context.Context) (list, error) {
 	return listed, err
 }
 
-// number is how many shards a store has that had some at the beginning.
+// number is how many shards a store has that had laidOut shards at the beginning.
 func (l list) number(laidOut int) (n int) {
 	for n = 1; ; n++ {
 		address, known := l[n]
@@ -84,7 +84,7 @@ func (d *DB) Unlist(ctx context.Context, ordinal int) (was bool, err error) {
 }
 
 // addedAgain opens the database that has become a shard of the number of one that was removed. [errRemoved] if
-// there is none: then the list names none, or still the one that is gone.
+// there is no such database: then the list names none, or still the one that is gone.
 func (d *DB) addedAgain(ctx context.Context, gone *Shard) (*Shard, error) {
 	listed, err := d.listed(ctx)
 	if err != nil {
@@ -121,8 +121,8 @@ func (d *DB) isFresh(ctx context.Context, n *Shard) error {
 	return err
 }
 
-// drop lets go of the shards from a number on. A reader that still has one of them finds no rows there until its
-// connections are closed, which is later than any statement ends.
+// drop removes the shards from a number on from the list. A reader that still has one of them finds no rows
+// there until its connections are closed, which happens after every statement has ended.
 func (d *DB) drop(from int) {
 	if from >= len(d.All()) {
 		return

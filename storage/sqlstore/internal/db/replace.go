@@ -13,11 +13,11 @@ import (
 
 // Another database may take the place of a shard that has no buckets: it gets the shard's ordinal, and on
 // shard 0 the checkpoints, leases, secrets, trusted documents and the list of shards. The old database records that it is gone,
-// and where to, by the epoch that every transaction holds. So nothing is written to it any more, and
-// programs that know only the old one find the new.
+// and which database has taken its place, by the epoch that every transaction holds. So nothing is written to it any more, and
+// programs that know only the old database find the new one.
 
-// goneEpoch is the epoch of a database that is no shard any more. One that is to become a shard has an
-// epoch below.
+// goneEpoch is the epoch of a database that is no longer a shard. A database that is to become a shard
+// has a lower epoch.
 const goneEpoch = -1
 
 // ErrPlaced is the error of [DB.Beside] for a database that is the shard already.
@@ -70,8 +70,9 @@ func (d *DB) epochOf(ctx context.Context, n *Shard) (epoch int64, err error) {
 	return epoch, err
 }
 
-// successor opens the database that has taken the place of one that is gone. If nobody has used it yet, it
-// is a shard from here on: that was decided when the old one went. [errRemoved] if there is none.
+// successor opens the database that has taken the place of one that is gone. If no program has used it
+// yet, it is a shard from now on: that was decided when the old one was retired. [errRemoved] if there is
+// none.
 func (d *DB) successor(ctx context.Context, gone *Shard) (*Shard, error) {
 	var address string
 	epoch, err := d.epochOf(ctx, gone)
@@ -110,8 +111,8 @@ func (d *DB) follow(ctx context.Context, gone *Shard, address string) (*Shard, e
 	return n, nil
 }
 
-// followed is the list of shards with those databases that have taken the place of others, and without the
-// shards that have been removed, before anybody uses it.
+// followed makes the list of shards ready for use: databases that have taken the place of others are in it
+// instead of those, and shards that have been removed are left out.
 func (d *DB) followed(ctx context.Context, shards []*Shard) ([]*Shard, error) {
 	for i := 0; i < len(shards); {
 		n := shards[i]
@@ -139,8 +140,8 @@ func (d *DB) followed(ctx context.Context, shards []*Shard) ([]*Shard, error) {
 	return shards, nil
 }
 
-// Beside opens an empty database that is to take the place of a shard, as the only shard of what is
-// returned. Its address is that of [DB.Plain]. [ErrPlaced].
+// Beside opens an empty database that is to take the place of a shard, as the only shard of the DB
+// that it returns. Its address is in the form of [DB.Plain]. [ErrPlaced].
 func (d *DB) Beside(ctx context.Context, ordinal int, plain string) (*DB, error) {
 	n, err := d.prepare(ctx, ordinal, plain)
 	if err != nil {
@@ -211,8 +212,8 @@ func (d *DB) isNone(ctx context.Context, n *Shard) error {
 	return nil
 }
 
-// RecordShard records where a shard is that was added to the store, when another database takes its place;
-// those of the beginning are given.
+// RecordShard records the address of a shard that was added to the store, when another database takes its
+// place. Addresses of shards of the beginning are given, not recorded.
 func (d *DB) RecordShard(ctx context.Context, ordinal int, plain string) error {
 	return d.Transact(ctx, "shards", 0, func(tx *Tx) error {
 		_, err := tx.Exec(1, sqlMoveShard, plain, ordinal)
@@ -229,7 +230,7 @@ func (d *DB) replace(next *Shard) {
 	})
 }
 
-// change changes the list of shards. Readers have the one of before or the one of afterwards.
+// change changes the list of shards. Readers have the list from before or from after the change.
 func (d *DB) change(f func([]*Shard) []*Shard) {
 	d.changing.Lock()
 	defer d.changing.Unlock()

@@ -9,9 +9,9 @@ import (
 	"kith/storage"
 )
 
-// Numbers is a row's whole numbers, with NULLs among them. They are scanned as the driver
-// gives them, because database/sql takes every other target through reflection. That
-// counts where a list has a million rows.
+// Numbers is a row's whole numbers, with NULLs among them. They are scanned as the driver gives
+// them, because database/sql uses reflection for every other target. That matters if a list has a
+// million rows.
 type Numbers struct {
 	values []any
 	behind []*sql.RawBytes

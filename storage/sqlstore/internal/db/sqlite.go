@@ -70,7 +70,7 @@ func (m *mixOfEdges) Step(_ *sqlite.FunctionContext, args []driver.Value) error 
 	return m.toggle(args)
 }
 
-// WindowInverse takes a row back, which is the same again.
+// WindowInverse removes a row, which is the same operation as adding it.
 func (m *mixOfEdges) WindowInverse(_ *sqlite.FunctionContext, args []driver.Value) error {
 	return m.toggle(args)
 }
@@ -138,9 +138,9 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	return &Shard{Name: path, Read: read, Write: write, migrations: write, dialect: sqliteDialect}, nil
 }
 
-// makeSQLite makes the file by connecting to it. Changing a new file's journal to a
-// WAL does not wait for another program that is about to do the same, hence the
-// tries. A file that another program keeps locked has been waited for by the first.
+// makeSQLite makes the file by connecting to it. Changing a new file's journal to a WAL does not
+// wait for another program that is about to do the same, hence the tries. If another program keeps
+// the file locked, the first try has waited for it.
 func makeSQLite(ctx context.Context, write *sql.DB) error {
 	const tries = 10
 	began := time.Now()

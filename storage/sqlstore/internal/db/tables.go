@@ -2,7 +2,7 @@ package db
 
 import "kith/storage"
 
-// MarkSide stands beside the sides for the marks on follows.
+// MarkSide is one more number beside the sides: it stands for the marks on follows.
 const MarkSide = storage.Side(len(storage.AllSides))
 
 // BySide is a statement for each of the sides of users, written out.
@@ -16,7 +16,7 @@ type OfFollows[T Text | string] [storage.Inverse + 1]T
 
 // Text is a statement that the dialects write differently. Where only the MySQL family takes
 // a word (`FORCE INDEX`, `FOR UPDATE`), the statement is one string, with that word in an
-// executable comment, `/*! … */`: SQLite skips it. What only TiDB takes stands in `/*T! … */`.
+// executable comment, `/*! … */`: SQLite skips it. What only TiDB takes is in `/*T! … */`.
 type Text struct{ MySQL, SQLite string }
 
 // Text is a statement in this dialect.

@@ -7,8 +7,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// tiDBDialect is MySQL's, as TiDB speaks it. What only TiDB is to read in a statement stands in
-// its own executable comment, `/*T! … */`.
+// tiDBDialect is MySQL's, as TiDB speaks it. What only TiDB should read in a statement is in its
+// own executable comment, `/*T! … */`.
 var tiDBDialect = tiDBOf(*mysqlDialect)
 
 func tiDBOf(d Dialect) *Dialect {

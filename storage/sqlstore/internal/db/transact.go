@@ -32,8 +32,8 @@ var ErrAgain = errors.New("rows changed while they were being read")
 // errEpoch means that the buckets of the shard have changed since the map was read.
 var errEpoch = fmt.Errorf("%w: its buckets have changed", storage.ErrUnavailable)
 
-// ErrMoved is the error of a write to buckets that are not the shard's, or about to go: after a
-// [DB.Refresh] it may find another shard. [storage.ErrUnavailable].
+// ErrMoved is the error of a write to buckets that are not the shard's, or are about to move: after
+// a [DB.Refresh] it may find another shard. [storage.ErrUnavailable].
 var ErrMoved = fmt.Errorf("%w: its bucket is being moved to another shard", storage.ErrUnavailable)
 
 // Transact runs a write on one shard as one transaction, at READ COMMITTED. When
@@ -52,7 +52,8 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 			_ = d.Refresh(ctx) // of this shard, if any; else it is tried again
 			continue
 		}
-		// A connection that had been lost before may show only at the first statement: nothing was sent.
+		// That a connection had been lost before may show only at the first statement: then nothing was
+		// sent.
 		if !errors.Is(err, ErrAgain) && !errors.Is(err, driver.ErrBadConn) && !d.Dialect.retryable(err) {
 			break
 		}
@@ -66,13 +67,13 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 	return fmt.Errorf("write %s on shard %d (%s): %w", what, shard, d.Shard(shard).Name, err)
 }
 
-// Exclusive is Transact for those who move buckets: it holds none.
+// Exclusive is Transact for movers of buckets: it does not hold the buckets.
 func (d *DB) Exclusive(ctx context.Context, what string, shard int, write func(*Tx) error) error {
 	return d.persist(ctx, what, shard, func() error { return d.inTx(ctx, what, shard, d.Shard(shard).Write, write) })
 }
 
-// Hasty is Exclusive for statements behind whose locks all writers of a shard wait: it waits for
-// locks no longer than a second, and is tried again.
+// Hasty is Exclusive for statements whose locks all writers of a shard wait for: it waits for locks
+// no longer than a second, and is tried again.
 func (d *DB) Hasty(ctx context.Context, what string, shard int, write func(*Tx) error) error {
 	if d.Dialect == sqliteDialect {
 		return d.Exclusive(ctx, what, shard, write)
@@ -99,7 +100,7 @@ func (d *DB) Hasty(ctx context.Context, what string, shard int, write func(*Tx) 
 	})
 }
 
-// persist tries again what has lost races for locks.
+// persist runs try again if it has lost a race for locks.
 func (d *DB) persist(ctx context.Context, what string, shard int, try func() error) error {
 	const tries = 20
 	var err error
