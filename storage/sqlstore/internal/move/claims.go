@@ -21,11 +21,11 @@ import (
 //	to    arriving → owned     it serves them
 //	from  left → nothing       the rows have been removed
 //
-// All that a move needs to go on is in the claims, so whoever finds one that has been given up may
-// carry it on: another mover, or a gateway whose writes wait.
+// Everything that a move needs to continue is in the claims, so a move that has been given up may
+// be continued by another mover, or by a gateway whose writes wait.
 
-// errStep means that a claim is not as a step expects it: somebody else has gone on with the move,
-// or back.
+// errStep means that a claim is not as a step expects it: another process has continued the move,
+// or undone it.
 var errStep = errors.New("the buckets are not as they were")
 
 const (
@@ -59,10 +59,9 @@ FROM kith_buckets
 WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
 )
 
-// step changes the claims of a shard: all of them are given, and those that are to be are returned. Whatever else is
-// written for it is in the same transaction.
-// It waits for the transactions under way on the shard, which hold its epoch, but not for long, as
-// those that begin meanwhile wait behind it.
+// step changes the claims of a shard: change gets all of them, and returns what they are to be. What also writes is
+// in the same transaction. step waits for the transactions under way on the shard, which hold its epoch, but not for
+// long, because transactions that begin meanwhile wait behind it.
 func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error), also ...func(*db.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
@@ -125,7 +124,7 @@ func writeClaims(tx *db.Tx, old, wanted []db.Claim) error {
 	return err
 }
 
-// RaiseEpoch changes no claims.
+// RaiseEpoch raises the epoch of a shard, and changes no claims.
 func RaiseEpoch(ctx context.Context, d *db.DB, ordinal int) error {
 	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) { return old, nil })
 }
@@ -143,7 +142,7 @@ func merged(claims []db.Claim) (list []db.Claim) {
 }
 
 // cut takes a range out of the claim that has it, which must be in one of some states, and puts
-// another claim there; nothing, if that has no buckets.
+// another claim there, unless that has no buckets.
 func cut(claims []db.Claim, r shard.Range, put db.Claim, states ...db.ClaimState) (list []db.Claim, err error) {
 	done := false
 	for _, c := range claims {
@@ -183,9 +182,9 @@ func find(claims []db.Claim, r shard.Range) (db.Claim, bool) {
 
 func now() storage.Micros { return storage.MicrosOf(time.Now()) }
 
-// Rescue ends the waits of writes for moves that do not go on: those that are decided are carried
-// on, the others go back to where nothing waits. A claim that has just been closed is left alone,
-// however long whoever asks has waited for others: its mover is at work.
+// Rescue ends the waits of writes for moves that have stopped: moves that are decided are
+// continued, and the others go back to a state in which nothing waits. A claim that has just been
+// closed is left alone, however long the caller has waited for others: its mover is at work.
 func Rescue(ctx context.Context, d *db.DB) {
 	claims := d.Claims()
 	for i, list := range claims {
@@ -193,7 +192,7 @@ func Rescue(ctx context.Context, d *db.DB) {
 			switch {
 			case time.Since(c.Seen) < db.GivenUp:
 			case c.State == db.Closed:
-				_ = reopen(ctx, d, i, c) // whoever waits tries again
+				_ = reopen(ctx, d, i, c) // those who wait try again
 			case c.State == db.Left && c.Other >= 0 && c.Other < len(claims):
 				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
 					_ = Open(ctx, d, Plan{c.Range, i, c.Other})
@@ -203,8 +202,8 @@ func Rescue(ctx context.Context, d *db.DB) {
 	}
 }
 
-// reopen takes buckets back into use that have been closed and not decided. Their mover, if it lives,
-// finds that they are not as they were.
+// reopen lets buckets be used again that have been closed and not decided. Their mover, if it is
+// alive, finds that they are not as they were.
 func reopen(ctx context.Context, d *db.DB, ordinal int, closed db.Claim) error {
 	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) {
 		if c, ok := find(old, closed.Range); !ok || c.Since != closed.Since || c.Token != closed.Token {

@@ -10,8 +10,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// compare sees that both sides have the same rows. A row that differs because it has just been
-// written is noted; any other is repaired, and counted.
+// compare makes sure that both sides have the same rows. A row that differs because it has just
+// been written is noted; any other is repaired, and counted.
 func (m *Mover) compare(ctx context.Context) error {
 	for _, t := range tables {
 		m.phase.Table = t.name
@@ -61,8 +61,7 @@ func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []ro
 	}
 }
 
-// compareKeys compares keys, or one with the first columns of another: which is behind it if it has more of
-// the same.
+// compareKeys compares keys, or a key with the first columns of another, by the columns that both have.
 func compareKeys(a, b row) int {
 	for i := range min(len(a), len(b)) {
 		var c int
@@ -79,8 +78,9 @@ func compareKeys(a, b row) int {
 	return 0
 }
 
-// settle compares the rows of a window. Rows that differ are read again once what is noted has been
-// copied. A row that differs even then has been written since, and is noted, or its note is missing.
+// settle compares the rows of a window. Rows that differ are read again once the noted rows have
+// been copied. A row that differs even then has been written since, and is noted, or its note is
+// missing.
 func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 	differ := difference(t, rows, copied)
 	m.report.Compared += int64(len(rows) - len(differ))
@@ -133,8 +133,8 @@ func (m *Mover) copies(ctx context.Context, t table, keys []row) (rows []row, er
 	return rows, nil
 }
 
-// withoutNote is the keys of rows of which there is no note. It is asked after the rows have been
-// read, and nobody else takes notes away.
+// withoutNote is the keys of rows that have no note. It is called after the rows have been read,
+// and no other process removes notes.
 func (m *Mover) withoutNote(ctx context.Context, t table, keys []row) ([]row, error) {
 	if len(keys) == 0 {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 )
 
 // How far a move has copied a table is recorded with each page, in the transaction that writes it. So another
-// mover goes on behind the last page: what has been written since to the rows before it has been noted. The
-// records of a move are forgotten when it begins, before anything is noted, and when it has ended.
+// mover continues behind the last page: changes made since to the rows before it have been noted. The records
+// of a move are forgotten when it begins, before anything is noted, and when it has ended.
 
 const (
 	// Served by the primary key.
@@ -49,8 +49,8 @@ func (m *Mover) copied(ctx context.Context) (map[string]row, error) {
 	return known, err
 }
 
-// copyPage writes a page and how far that is; nil is all of the table. A page without rows is not worth a
-// transaction, unless it is the last one.
+// copyPage writes a page, and records how far the table has been copied with it; nil is all of the table.
+// A page without rows is not worth a transaction, unless it is the last one.
 func (m *Mover) copyPage(ctx context.Context, t table, rows []row, upTo row) error {
 	if m.to != m.db {
 		return m.put(ctx, change{t, rows, nil})

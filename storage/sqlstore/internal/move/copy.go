@@ -111,7 +111,7 @@ VALUES (1, 1)
 ON CONFLICT (id) DO UPDATE SET steps = steps + 1`,
 }
 
-// mark lets whoever reads the binlog know that the rows behind it are moved.
+// mark tells readers of the binlog that the rows behind it are moved.
 func (m *Mover) mark(tx *db.Tx) error {
 	_, err := tx.Exec(1, tx.DB.Dialect.Text(sqlMark))
 	return err
@@ -200,8 +200,8 @@ DELETE FROM kith_moved_rows
 WHERE position IN (?)`
 )
 
-// copyNoted copies what has been noted, the oldest part; all of it, if the buckets are closed. A row that is
-// noted while it is read is copied again later. It reports whether that was all.
+// copyNoted copies the oldest part of the noted rows, or all of them if the buckets are closed. A row that
+// is noted while it is read is copied again later. copyNoted reports whether that was all.
 func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error) {
 	for {
 		var positions []any
@@ -248,7 +248,7 @@ func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error
 	}
 }
 
-// changesOf are those that make rows at the other shard what they are now.
+// changesOf are the changes that make rows at the other shard what they are here now.
 func (m *Mover) changesOf(ctx context.Context, kind db.RowKind, noted []db.MovedRow) (changes []change, err error) {
 	seen := make(map[db.MovedRow]bool, len(noted))
 	var keys []row
@@ -288,7 +288,7 @@ func (m *Mover) changeOf(ctx context.Context, t table, keys []row) (change, erro
 		return change{}, err
 	}
 	if len(keys[0]) < len(t.keys) {
-		return change{t, have, keys}, nil // whole lists: all that is there goes first
+		return change{t, have, keys}, nil // whole lists: everything that is there is removed first
 	}
 	there := make(map[string]bool, len(have))
 	for _, r := range have {

@@ -64,7 +64,7 @@ type Config struct {
 	Token      string         // names this process
 	Load       sleep.Throttle // how much of the time statements may run
 	Page       int            // how many rows are read at a time; defaults to 500
-	Keep       time.Duration  // how long the rows stay where they were, for gateways that know of nothing yet
+	Keep       time.Duration  // how long the rows stay where they were, for gateways that do not know of the move yet
 	OnProgress func(Progress)
 	Step       func(string) // is called before every step; for tests
 }
@@ -118,8 +118,8 @@ type Mover struct {
 	phase  Progress
 }
 
-// Run moves, or goes on with the same move if it has been begun. Its end is the plan carried out. If
-// ctx ends or a shard fails, the next Run goes on from there.
+// Run moves, or continues the same move if it has begun. When it ends without an error, the plan has
+// been carried out. If ctx ends or a shard fails, the next Run continues from there.
 func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 	m := newMover(d, plan, cfg)
 	m.sift()
@@ -136,8 +136,9 @@ func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
 	return m
 }
 
-// sift lets the server leave out rows of other buckets, if a quarter of a shard's goes at most. It reads the
-// rows twice for that, once to find where a span ends, so of more buckets all rows are sent in the same time.
+// sift lets the server leave out rows of other buckets, if at most a quarter of a shard's buckets moves. For
+// that the server reads the rows twice, once to find where a span ends, so for more buckets it takes no
+// longer to send all rows.
 func (m *Mover) sift() {
 	claims, buckets := m.db.Claims(), 0
 	if m.plan.From < len(claims) {
@@ -182,7 +183,7 @@ func (m *Mover) run(ctx context.Context) error {
 		case err == nil:
 		case !errors.Is(err, errStep):
 			return err
-		case sleep.For(ctx, LookEveryMoving) != nil: // somebody else has gone on: see where it is
+		case sleep.For(ctx, LookEveryMoving) != nil: // another process has continued: see how far it is
 			return context.Cause(ctx)
 		}
 	}
@@ -199,7 +200,8 @@ func (m *Mover) owns(claims []db.Claim) bool {
 	return false
 }
 
-// begin lets rows be written to the one shard, and those that are written to the other be noted.
+// begin lets rows be written to the shard that gets them, and has rows noted that are written to
+// the other.
 func (m *Mover) begin(ctx context.Context) error {
 	err := step(ctx, m.db, m.plan.To, func(old []db.Claim) ([]db.Claim, error) {
 		list := make([]db.Claim, 0, len(old)+1)
@@ -229,7 +231,7 @@ func (m *Mover) claim(state db.ClaimState, other int) db.Claim {
 	return db.Claim{Range: m.plan.Buckets, State: state, Other: other, Token: m.cfg.Token, Since: now()}
 }
 
-// take makes a move that another process has begun this one's, so that the other's writes fail.
+// take takes over a move that another process has begun, so that the other's writes fail.
 func (m *Mover) take(ctx context.Context, from, to db.Claim) error {
 	if from.Token == m.cfg.Token && to.Token == m.cfg.Token && from.State == db.Leaving {
 		return nil
@@ -290,8 +292,8 @@ func (m *Mover) enter(p Phase) {
 	m.cfg.OnProgress(m.phase)
 }
 
-// trySwitch closes the buckets, copies what is noted, and decides. If that takes too long it opens
-// them again: false.
+// trySwitch closes the buckets, copies what is noted, and decides. If that takes too long, it opens
+// them again and returns false.
 func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	m.cfg.Step("close")
 	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
@@ -329,7 +331,7 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	m.cfg.Step("wait")
-	// By then every gateway that is well knows where to read.
+	// By then every healthy gateway knows where to read.
 	if err := sleep.For(ctx, LookEveryMoving+LookEveryMoving/2); err != nil {
 		return true, err
 	}
@@ -351,7 +353,7 @@ func Open(ctx context.Context, d *db.DB, p Plan) error {
 	}, forgetCopied(p.Buckets.First))
 }
 
-// Abort takes a move back that has not been decided. The rows that have been copied are removed.
+// Abort undoes a move that has not been decided. The rows that have been copied are removed.
 func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 	err := step(ctx, d, p.From, func(old []db.Claim) ([]db.Claim, error) {
 		if _, ok := find(old, p.Buckets); !ok {
@@ -375,7 +377,7 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 	return m.removeRows(ctx, db.Arriving)
 }
 
-// Moves are the moves that have been begun and not ended.
+// Moves are the moves that have begun and not ended.
 func Moves(claims [][]db.Claim) (plans []Plan) {
 	for i, list := range claims {
 		for _, c := range list {

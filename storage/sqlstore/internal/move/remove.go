@@ -32,11 +32,11 @@ func (m *Mover) remove(ctx context.Context) error {
 	return nil
 }
 
-// removeRows removes the plan's rows from the shard that has them no longer, and then its claim.
+// removeRows removes the plan's rows from the shard that no longer has them, and then its claim.
 func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 	for _, t := range slices.Concat(tables, packedTables) {
 		m.phase.Table = t.name
-		var keys []row // of a few buckets a page has only some, which are not worth a transaction
+		var keys []row // if a few buckets move, a page has only some of their rows, which are not worth a transaction
 		flush := func() error {
 			defer func() { keys = nil }()
 			return m.removeKeys(ctx, t, keys, state)
@@ -63,7 +63,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 	return err
 }
 
-// removedAtOnce is how many rows one transaction removes, while which the shard's writers wait.
+// removedAtOnce is how many rows one transaction removes. The shard's writers wait meanwhile.
 const removedAtOnce = 500
 
 // removeKeys removes rows by their keys.

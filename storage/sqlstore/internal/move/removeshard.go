@@ -8,8 +8,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// RemoveShard takes the last shard out of the store, if it has no buckets and no rows, or goes on with that. One
-// transaction of its database decides it, and holds off whoever would move buckets there meanwhile.
+// RemoveShard takes the last shard out of the store, if it has no buckets and no rows, or continues to do so.
+// One transaction of its database decides it, and prevents buckets from being moved there meanwhile.
 func RemoveShard(ctx context.Context, d *db.DB, ordinal int, cfg Config) error {
 	cfg = cfg.withDefaults()
 	cfg.Step("prepare")
@@ -45,7 +45,7 @@ func RemoveShard(ctx context.Context, d *db.DB, ordinal int, cfg Config) error {
 	return d.Refresh(ctx)
 }
 
-// retire records on a database without buckets that it is a shard no longer.
+// retire records on a database without buckets that it is no longer a shard.
 func retire(ctx context.Context, d *db.DB, ordinal int) error {
 	return d.Hasty(ctx, "remove", ordinal, func(tx *db.Tx) error {
 		if _, err := lockEpoch(tx); err != nil {

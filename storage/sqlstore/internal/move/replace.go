@@ -11,7 +11,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// The control tables of shard 0, which go with it from one database to another.
+// The control tables of shard 0, which move with it from one database to another.
 var (
 	secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}}
 
@@ -40,9 +40,9 @@ SET epoch = -1
 WHERE id = 1`
 )
 
-// Replace lets an empty database take the place of a shard that has no buckets and no rows, or goes on with
-// that. What shard 0 has besides goes along: checkpoints, leases, secrets, trusted documents, where the other shards are. One
-// transaction of the old database decides it, and holds off everybody who would write these meanwhile.
+// Replace lets an empty database take the place of a shard that has no buckets and no rows, or continues to do so. What shard
+// 0 has besides is copied: checkpoints, leases, secrets, trusted documents, where the other shards are. One transaction of
+// the old database decides it, and prevents these from being written meanwhile.
 func Replace(ctx context.Context, d *db.DB, ordinal int, address string, cfg Config) error {
 	cfg = cfg.withDefaults()
 	cfg.Step("prepare")
@@ -74,7 +74,7 @@ func Replace(ctx context.Context, d *db.DB, ordinal int, address string, cfg Con
 	return d.RecordShard(ctx, ordinal, plain)
 }
 
-// vacant returns an error unless a shard has no buckets, none are on their way, and no rows are left.
+// vacant returns an error unless a shard has no buckets, none are moving, and no rows are left.
 func vacant(ctx context.Context, d *db.DB, ordinal int) error {
 	if claims := d.Claims()[ordinal]; len(claims) > 0 {
 		return fmt.Errorf("%w: shard %d has buckets %d–%d, or rows of them: move them to another shard first", storage.ErrLayout, ordinal, claims[0].First, claims[0].Last)
@@ -132,7 +132,7 @@ func (w within) read(_ context.Context, text string, args []any, each func(*sql.
 	return w.Read(1, text, args, each)
 }
 
-// copyAll makes a small table what it is elsewhere.
+// copyAll makes a small table what it is in another database.
 func (t table) copyAll(ctx context.Context, from reader, to *db.Tx) error {
 	rows, err := t.query(ctx, from, fmt.Sprintf("SELECT %s\nFROM %s\nORDER BY %s", list(t.all()), t.name, list(t.keys)), nil)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 )
 
 // A whole store is copied to another one as its buckets would be to another shard: what is written
-// meanwhile is noted, copied again and compared. In the end the old store takes no writes any more, and
-// is read until everybody uses the new one.
+// meanwhile is noted, copied again and compared. At the end the old store no longer takes writes, and
+// is read until all programs use the new one.
 
 // ErrCopied means that the store has been copied, and is not to be written to.
 var ErrCopied = fmt.Errorf("%w: the store has been copied to another one, which is to be used", storage.ErrLayout)
@@ -26,9 +26,9 @@ type copier struct {
 	movers   []*Mover
 }
 
-// CopyStore copies a store to an empty one, or goes on with that. A shard of which that has been
-// decided stays as it is; [ErrCopied] if all have. The report's Waited is how long the old store took no
-// writes before the copy was whole.
+// CopyStore copies a store to an empty one, or continues to do so. A shard whose copy has been decided
+// stays as it is; [ErrCopied] if that is true of all shards. The report's Waited is how long the old
+// store took no writes before the copy was whole.
 func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report, err error) {
 	began, closed := time.Now(), time.Now()
 	c := copier{from: from, to: to, cfg: cfg.withDefaults()}
@@ -55,7 +55,7 @@ func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report,
 	return report, err
 }
 
-// leave lets what is written to the shards be noted, those apart of which the copy has been decided.
+// leave has rows noted that are written to the shards, except shards whose copy has been decided.
 func (c *copier) leave(ctx context.Context) (movers []*Mover, err error) {
 	if err := c.from.Refresh(ctx); err != nil {
 		return nil, err
@@ -108,8 +108,8 @@ func (c *copier) atOnce(name string, f func(*Mover) error) error {
 }
 
 // trySwitch closes the shards, copies what is noted, and decides for one after the other. If that takes
-// too long, or who waits has taken a shard back into use, those that are not decided are written to
-// again: it is to be tried again.
+// too long, or if a waiting writer has reopened a shard, the shards that are not decided take writes
+// again, and the switch has to be tried again.
 func (c *copier) trySwitch(ctx context.Context) (again bool, err error) {
 	late := errors.New("it takes too long")
 	limited, cancel := context.WithTimeoutCause(ctx, 2*closedFor, late)
@@ -138,7 +138,7 @@ func (c *copier) trySwitch(ctx context.Context) (again bool, err error) {
 	return false, errors.Join(err, back)
 }
 
-// leave notes from now on what is written to the shard.
+// leave has rows noted that are written to the shard from now on.
 func (m *Mover) leave(ctx context.Context) error {
 	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
 		for i, c := range old {
@@ -167,7 +167,7 @@ func (m *Mover) change(ctx context.Context, to db.ClaimState, from ...db.ClaimSt
 	})
 }
 
-// AbortCopy lets a store be written to again that has been copied, or is being copied.
+// AbortCopy lets a store that has been copied, or is being copied, be written to again.
 func AbortCopy(ctx context.Context, d *db.DB) error {
 	var errs []error
 	for i := range d.All() {
@@ -218,8 +218,8 @@ func (m *Mover) compareKeys(ctx context.Context) error {
 	return nil
 }
 
-// copyControls copies what keys are derived from, so that tokens and cursors stay good, and the trusted
-// documents.
+// copyControls copies the trusted documents, and what keys are derived from, so that tokens and cursors
+// stay valid.
 func copyControls(ctx context.Context, from, to *db.DB) error {
 	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error {
 		if err := secrets.copyAll(ctx, side{from, 0}, tx); err != nil {

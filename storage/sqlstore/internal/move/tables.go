@@ -43,7 +43,7 @@ var tables = []table{
 	{"comment", db.CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}, []string{"client_key", "text"}},
 }
 
-// packedTables are emptied of what has moved away.
+// packedTables are the tables from which rows that have moved away are only removed.
 var packedTables = []table{
 	{name: "packed_list", keys: []string{"owner", "side"}},
 	{name: "packed_change", keys: []string{"owner", "side", "peer"}},

@@ -31,9 +31,8 @@ DELETE FROM packed_chunk
 WHERE owner = ? AND side = ? AND first_peer IN (?)`
 )
 
-// fold puts the changes into the chunks, some chunks at a time, each time in one
-// transaction: before it and after it the list is the same. Changes that come behind are
-// left for the next time.
+// fold puts the changes into the chunks, some chunks at a time, each time in one transaction: the
+// list is the same before and after it. Changes that come behind are left for the next time.
 func (p *packing) fold() error {
 	after := storage.UserID(0)
 	for more := true; more; {
@@ -115,8 +114,8 @@ func (p *packing) chunksFrom(tx *db.Tx, peer storage.UserID) (chunks []chunk, er
 	return chunks, err
 }
 
-// rewrite makes the changes to the chunks that they belong to. It returns which of these go
-// and what takes their place.
+// rewrite makes the changes to the chunks that they belong to. It returns which of these are
+// removed and what takes their place.
 func (p *packing) rewrite(chunks []chunk, changes []change) (old []any, changed []chunk, err error) {
 	for i := 0; len(changes) > 0; i++ {
 		n := len(changes) // those before the next chunk belong to this one
@@ -159,8 +158,8 @@ func withChanges(follows []storage.Position, changes []change) []storage.Positio
 	return append(all, follows...)
 }
 
-// evenly is the size of chunks that are about equal, so that what has grown too large
-// has room again.
+// evenly is the size of chunks that are about equal, so that chunks that have grown too large have
+// room again.
 func evenly(n, most int) int {
 	if n <= most {
 		return most

@@ -10,9 +10,9 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// MariaDB needs the list index as a hint: of the rows it
-// wants the few that are no follows. The cast keeps MariaDB from making decimals of numbers with
-// a sign and without.
+// MariaDB needs the list index as a hint: of the rows, the statement wants the few that are no
+// follows. Without the cast, MariaDB would make decimals of columns that mix signed and unsigned
+// numbers.
 var sqlList = db.OfFollows[string]{
 	// Served by the primary keys and idx_following_list.
 	storage.Forward: `
@@ -58,8 +58,8 @@ FROM packed_chunk
 WHERE owner = ? AND side = ?`,
 }
 
-// List answers a query for a list. ok is false where it is not packed any more, or not as
-// long as the counts say: its rows have to be read.
+// List answers a query for a list. ok is false if it is not packed any more, or not as long as the
+// counts say: then its rows have to be read.
 func (l *Lists) List(ctx context.Context, side storage.Side, shard int, q storage.ListQuery) (list storage.List, ok bool, err error) {
 	p := parts{Name: Name{side, q.Owner}}
 	chunks, err := l.readList(ctx, shard, &p, q.EndedSince)
@@ -126,7 +126,7 @@ func (p *parts) edges(chunks []chunk) ([]storage.Edge, error) {
 	return all, p.check(all)
 }
 
-// check reports whether a list is one: as many follows as the counts say, nobody twice.
+// check returns an error unless a list has as many follows as the counts say, and no user twice.
 func (p *parts) check(edges []storage.Edge) error {
 	n := -p.count
 	last := storage.UserID(0)

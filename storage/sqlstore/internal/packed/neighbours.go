@@ -50,8 +50,8 @@ WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c
 // atOnce is how many packed lists one call reads from a shard at a time.
 const atOnce = 4
 
-// Neighbours answers a [storage.PackedReader]'s question. A list that is worth it and is not packed
-// is packed soon, see [queue].
+// Neighbours answers a [storage.PackedReader]'s question. A list that is worth packing and is not
+// packed is packed soon, see [queue].
 func (l *Lists) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	if side > storage.Inverse {
 		return make([]storage.Result[[]storage.UserID], len(owners))
@@ -75,7 +75,7 @@ func (l *Lists) neighbours(ctx context.Context, side storage.Side, owners []stor
 	})
 }
 
-// peersOf reads one list; ok is false where it cannot be read packed.
+// peersOf reads one list; ok is false if it cannot be read packed.
 func (l *Lists) peersOf(ctx context.Context, shard int, name Name) (list []storage.UserID, ok bool, err error) {
 	if _, doubted := l.Doubted.Load(name); doubted {
 		l.packSoon(name)

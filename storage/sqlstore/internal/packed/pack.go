@@ -125,8 +125,8 @@ func (l *Lists) Pack(ctx context.Context, side storage.Side, owner storage.UserI
 	return nil
 }
 
-// leave lets somebody else begin at once who need not wait until this one must have died.
-// Whatever this one has under way still counts or does not: see where began_at is read.
+// leave lets another packer begin at once, without waiting until this one must have died. What this
+// one has under way either still counts or does not: see where began_at is read.
 func (p *packing) leave() {
 	if p.began == 0 {
 		return // it has begun nothing
@@ -141,7 +141,7 @@ func (p *packing) leave() {
 	})
 }
 
-// errLostList reports that a list is somebody else's to pack, or nobody's any more.
+// errLostList reports that another packer has the list, or that no packer has it any more.
 var errLostList = errors.New("somebody else has the list")
 
 // packing is the work on one list.
@@ -154,11 +154,11 @@ type packing struct {
 	began storage.Micros // what names this work
 }
 
-// packState is what there is of a packed list.
+// packState is what exists of a packed list.
 type packState struct {
 	count   int64
 	flags   int64
-	unkept  int64 // changes that were not kept, by a gateway that knows nothing of it
+	unkept  int64 // changes that were not kept, by a gateway that does not know packed lists
 	began   storage.Micros
 	counted bool
 }
@@ -306,7 +306,7 @@ func (p *packing) writeSlice(follows []storage.Position, after, upTo storage.Use
 		if state.flags&own != keptFlag(p.side) || state.unkept != 0 || state.began != p.began {
 			return errLostList
 		}
-		// Chunks that lie there were left by an earlier packer.
+		// Chunks that exist there were left by an earlier packer.
 		if _, err := tx.Exec(1, sqlDropChunks, int64(p.owner), int64(p.side), int64(after), int64(upTo)); err != nil {
 			return err
 		}

@@ -15,8 +15,8 @@
 // Blocks and tombstones are read from the rows: the list index has them together.
 //
 // A gateway of a version that knows nothing of this writes rows without keeping changes.
-// It raises user_counts.version but not packed_version, which otherwise rise together, and
-// where these two differ a packed list is not read, and made again.
+// It raises user_counts.version but not packed_version, which otherwise rise together. If these two
+// differ, a packed list is not read, and is made again.
 //
 // See [Lists.Pack] for how it is made, [Lists.List] and [Lists.Neighbours] for how it is
 // read, and [Flags] for how it is kept.
@@ -38,7 +38,7 @@ func keptFlag(side storage.Side) int64 { return 1 << side }
 const allFlags = 15
 
 // wholeFlag reports that the chunks and the changes are all of a side: the list can be read packed
-// where it is set and packed_version = version. In statements it stands as a number, 4 or 8.
+// where it is set and packed_version = version. In statements it is a number, 4 or 8.
 func wholeFlag(side storage.Side) int64 { return 4 << side }
 
 var sqlKeepChanges = db.Text{
@@ -58,8 +58,8 @@ UPDATE user_counts
 SET packed = packed & ?
 WHERE user_id IN (?)`
 
-// Flags are those of the owners whose counts a transaction has locked, where they have any.
-// The zero value is ready.
+// Flags are those of the owners whose counts a transaction has locked, if they have any. The zero
+// value is ready.
 type Flags struct{ of map[storage.UserID]int64 }
 
 // Note notes the flags of an owner, user_counts.packed.
@@ -73,8 +73,8 @@ func (f *Flags) Note(owner storage.UserID, flags int64) {
 	f.of[owner] = flags
 }
 
-// Keep adds rows that have been written, each once, to the packed lists of their
-// owners, where there are such.
+// Keep adds rows that have been written, each once, to the packed lists of their owners, if there
+// are any.
 func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
 	if len(f.of) == 0 || side > storage.Inverse {
 		return nil
@@ -99,9 +99,9 @@ func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
 	return nil
 }
 
-// Unpack gives up the packed lists of a side, of owners whose counts are locked: their
-// rows were found to be other than Kith has written them. Their chunks
-// are removed when the list is packed again.
+// Unpack gives up the packed lists of a side, of owners whose counts are locked: their rows were
+// found to differ from what Kith has written. Their chunks are removed when the list is packed
+// again.
 func (f *Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) error {
 	flags := keptFlag(side) | wholeFlag(side)
 	args := []any{allFlags &^ flags}
@@ -121,7 +121,7 @@ func (f *Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) er
 
 // Sizes are bounds on how lists are packed. Tests have smaller ones.
 type Sizes struct {
-	From    int            // how long a list is that is worth it
+	From    int            // the length from which a list is worth packing
 	Chunk   int            // follows in a chunk, at most
 	Slice   int            // rows read and written at once, when a list is packed
 	Changes int            // how many changes are kept until they go into the chunks
@@ -163,5 +163,5 @@ type Lists struct {
 // New is for the lists in some databases.
 func New(d *db.DB) *Lists { return &Lists{Sizes: Defaults, db: d} }
 
-// Close breaks off what is being packed in the background.
+// Close cancels what is being packed in the background.
 func (l *Lists) Close() { l.queue.close() }

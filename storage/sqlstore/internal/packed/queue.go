@@ -7,16 +7,15 @@ import (
 	"time"
 )
 
-// queue has lists that readers have found unpacked, or with many changes beside them,
-// packed in the background: one at a time, so that this never takes more than one connection,
-// and each at most once in Sizes.Again, whatever came of it. So a list that somebody else
-// is packing, whose count is wrong, or whose shard refuses to be written, costs little.
-// Its zero value is ready.
+// queue packs lists in the background that readers have found unpacked, or with many changes beside
+// them. It packs one at a time, so that this never takes more than one connection, and each list at
+// most once in Sizes.Again, whatever the outcome. So a list that another packer has, whose count is
+// wrong, or whose shard refuses writes, costs little. Its zero value is ready.
 type queue struct {
 	mu      sync.Mutex
 	waiting []Name             // in the order in which they came
 	rests   map[Name]time.Time // until when a list is not taken again; zero while it waits or is worked on
-	swept   time.Time          // when rests was last rid of what is over
+	swept   time.Time          // when entries that are over were last removed from rests
 	running bool
 	closed  bool
 	end     context.CancelFunc // of what is running
@@ -24,7 +23,7 @@ type queue struct {
 }
 
 const (
-	// packsWaiting is how many lists may wait. Of more, somebody will ask again.
+	// packsWaiting is how many lists may wait. Further ones will be asked for again.
 	packsWaiting = 64
 	// packTime bounds the work on one list.
 	packTime = 10 * time.Minute
@@ -105,7 +104,7 @@ func (l *Lists) Idle() bool {
 // Rest lets tests say how long a list is not packed in the background.
 func (l *Lists) Rest(list Name, long time.Duration) { l.queue.rest(list, long) }
 
-// close breaks off what is running, waits for its end, and takes nothing more.
+// close cancels what is running, waits for its end, and takes nothing more.
 func (q *queue) close() {
 	q.mu.Lock()
 	q.closed = true

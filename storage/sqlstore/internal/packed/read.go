@@ -29,9 +29,9 @@ type parts struct {
 	others  []storage.Edge // blocks and tombstones, in no order
 }
 
-// read runs a statement that reads a list, and calls chunk for each chunk, in no order: the
-// members of a UNION ALL have none of their own, though both engines go by key. The data is
-// the driver's.
+// read runs a statement that reads a list, and calls chunk for each chunk, in no order: the members
+// of a UNION ALL have no order of their own, though both engines read them by key. The data belongs
+// to the driver.
 func (l *Lists) read(ctx context.Context, what string, shard int, p *parts, text string, args []any, chunk func(first storage.UserID, data []byte)) error {
 	var data sql.RawBytes
 	row := db.NewNumbers(4, &data)
