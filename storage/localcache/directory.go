@@ -88,12 +88,12 @@ func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error 
 	return nil
 }
 
-// begin numbers users by another directory. Entries and reads under way that the previous one numbers are forgotten. All
-// else stays: the directory is there some time after the start, and later on it is renewed, when much has been read.
+// begin numbers users by another directory. Entries and reads under way that the previous one numbers are forgotten.
+// Everything else stays: the directory is made some time after the start, and is renewed later, when much has been read.
 func (c *Cache) begin(dir *idset.Directory) {
 	c.lockAll()
 	defer c.unlockAll()
-	c.directory.Store(dir) // flat lists of another one are not found any more
+	c.directory.Store(dir) // flat lists of another directory are not found any more
 	c.kept.share(dir.Bytes())
 	for side := range c.lists {
 		c.lists[side].abandonAll()

@@ -57,7 +57,7 @@ func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where [
 	return c.listsFor(ctx, storage.Forward, asked).edges(storage.Forward, pairs, where, results)
 }
 
-// edgeOfOther does so for one edge if the cache has the other list.
+// edgeOfOther looks one edge up in this way if the cache has the other list.
 func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
 	if side != storage.Inverse {
 		return r, false

@@ -18,7 +18,7 @@ type fills[Q comparable, V any] struct {
 
 // fill is one of these reads, of one key.
 type fill[V any] struct {
-	done   chan struct{} // closed when the result is there
+	done   chan struct{} // closed when there is a result
 	result storage.Result[V]
 
 	generation uint64
@@ -192,7 +192,7 @@ func (f *fills[Q, V]) readAll(ctx context.Context, c *Cache, from source[Q, V], 
 	reading, cancel := detached(ctx)
 	defer cancel()
 	answered := 0
-	defer func() { // also if the store panics: nobody may wait for ever
+	defer func() { // also if the store panics: no caller may wait forever
 		for _, m := range all[answered:] {
 			f.end(c, m.key, m.fill, storage.Result[V]{Err: errFill}, nil)
 		}

@@ -13,10 +13,10 @@ import (
 	"kith/storage/packing"
 )
 
-// kept is what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the collector of
-// garbage does not look into. Long lists, which are few and large, are sets as they are used, in a cache of their own, of
-// half of the memory at most, and so are values that are too long for a block. The others have the memory that these and
-// the directory leave.
+// kept is what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the garbage
+// collector does not look into. Long lists, which are few and large, are kept as the sets that are used, in a cache of
+// their own, which has half of the memory at most. Values that are too long for a block are in it, too. The blocks have
+// the memory that this cache and the directory leave.
 type kept struct {
 	bytes uint64
 	now   func() time.Time
@@ -117,9 +117,9 @@ func (c *Cache) ended(k key, now int64) (data []byte, version int64, ok bool) {
 	return data, version, ends > now
 }
 
-// renew has a list that has ended live as long as the user with its counts, if that is kept and its version says that
-// nothing has changed since the list was read. A change that is being taken in meanwhile comes to the user first, and then to
-// the list, which either lives then or is not the same any more.
+// renew extends the life of a list that has ended to that of the user with its counts, if the user is kept and its version
+// says that nothing has changed since the list was read. A change that is being applied meanwhile reaches the user first, and
+// then the list, which by then is either alive or no longer the same.
 func (c *Cache) renew(k key, now int64) (data []byte, ok bool) {
 	data, version, ok := c.ended(k, now)
 	if !ok {
@@ -164,8 +164,8 @@ func flatForm(e entry) []byte {
 	panic("localcache: an entry without a flat form")
 }
 
-// fromFlat makes an entry of its flat form, which lives until a time: 0 for a caller that does not need it. It is false if the list is
-// numbered by another directory.
+// fromFlat makes an entry of its flat form, which lives until a time: 0 for a caller that does not need it. It returns false if
+// the list is numbered by another directory.
 func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	life := lifetime{time.UnixMicro(until)}
 	rest := data[flatHead:]

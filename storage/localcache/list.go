@@ -22,12 +22,12 @@ type list struct {
 	ended []endedEdge
 	floor storage.Micros
 
-	// version is that of the owner's counts at the moment of which the list is; 0 if it is not known, as of long lists and of
-	// those that were changed since. While the counts have it the list is right, also beyond its lifetime, but not for longer
-	// than until ends.
+	// version is that of the owner's counts at the moment of the list; 0 if it is not known, as for long lists and for lists
+	// that were changed since. While the counts have this version, the list is right, also beyond its lifetime, but not
+	// beyond ends.
 	version int64
 	ends    time.Time
-	renewed bool // what the cache has under its key
+	renewed bool // whether the cache has it under its key
 }
 
 // endedEdge is a tombstone.

@@ -30,8 +30,8 @@ func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []stor
 	return fetch(ctx, c, &c.lists[side], source[storage.UserID, *list]{listKind(side), of, known, read, c.keepList}, owners)
 }
 
-// renewOrRead reads lists, except those that have ended and are still as they are in the store: of these only the counts of
-// the owners are read, which the same requests mostly need as well.
+// renewOrRead reads lists, except those that have ended and are still as they are in the store: of these, only the owners'
+// counts are read, which the same requests mostly need as well.
 func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
 	results := make([]storage.Result[*list], len(owners))
 	var doubted []storage.UserID
@@ -171,7 +171,7 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 }
 
 // packInStore packs a long list in the store after it has been read, so that the next reader, here
-// or elsewhere, gets it sooner. It does so too if the list could not be read in time. If packing
+// or elsewhere, gets it sooner. It also packs a list that could not be read in time. If packing
 // fails, the next reader reads rows again.
 func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID, r storage.Result[*list]) {
 	tooLong := !r.Found && r.Err == nil

@@ -26,8 +26,8 @@ func (p *post) bytes() int {
 
 // stamps number the moments at which all posts of an author are forgotten. A post is kept under its
 // author's stamp: with the next stamp, what was kept and what is still being read is not found any
-// more, and leaves the cache as what nobody asks for. So there is no index of authors. Authors
-// share stamps; forgetting one then forgets the posts of some others too.
+// more, and leaves the cache because it is never asked for. So there is no index of authors.
+// Authors share stamps; forgetting one then forgets the posts of some others too.
 type stamps [1 << 12]atomic.Uint32
 
 func (c *Cache) stamp(author storage.UserID) *atomic.Uint32 {
@@ -76,7 +76,7 @@ func (c *Cache) forgetPost(id storage.PostID) {
 	c.forget(c.postKey(id))
 }
 
-// forgetPostOf forgets the post of which a row of favorite_inbox tells.
+// forgetPostOf forgets the post that a row of favorite_inbox is about.
 func (c *Cache) forgetPostOf(side storage.Side, e storage.Edge) {
 	if side == storage.FavoriteInbox {
 		c.forgetPost(e.Pair().PostID())

@@ -10,12 +10,13 @@ import (
 )
 
 // Suggestions read the followings of hundreds of users at a time, whole and without their times. So
-// these are kept once more, in as few bytes as possible: of a million users with 50 followings each
-// they take some 150 MB, when lists with their times take several times as much. They are dropped when
+// these lists are kept once more, in as few bytes as possible: for a million users with 50 followings
+// each they take some 150 MB; lists with their times take several times as much. They are dropped when
 // anything about their owner changes, and read again when they are needed.
 
 const (
-	// mostRecommends is how long a list may be to be kept so, if it fits. Longer ones are lists like others.
+	// mostRecommends is how long a list may be to be kept in this form, if it fits. Longer ones are lists
+	// like others.
 	mostRecommends = 50_000
 	// recommendsAtOnce bounds the follows that are read together, for whichever requests.
 	recommendsAtOnce = 500_000
@@ -25,7 +26,7 @@ const (
 
 func recommenderKey(id storage.UserID) key { return key{kind: recommenderKind, id: id} }
 
-// forgetRecommender forgets whose followings an edge changes.
+// forgetRecommender forgets the user whose followings an edge changes.
 func (c *Cache) forgetRecommender(side storage.Side, e storage.Edge) {
 	if side == storage.Forward {
 		c.forget(recommenderKey(e.From))
@@ -95,7 +96,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	return results
 }
 
-// recommender is what is kept of a user, if a directory numbers it. The list is used where its bytes lie.
+// recommender is what is kept of a user, if a directory numbers it. The list's bytes are used in place.
 func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[storage.Recommender], ok bool) {
 	data, ok := c.kept.flat.Get(recommenderKey(id), now)
 	if !ok || binary.NativeEndian.Uint64(data) != dir.Serial() {

@@ -13,8 +13,8 @@ var errFill = errors.New("the read that others waited for has failed")
 
 // Wrote takes in rows that have just been written, as they are now, each on the side that it names,
 // and forgets users of whom something else has changed. counts are those that the write has left,
-// as far as they are at hand; the cache reads other users' counts again. Writers call Wrote after
-// the commit and before answering.
+// as far as they are at hand; the cache reads the counts of the other users again. Writers call
+// Wrote after the commit and before answering.
 func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[storage.UserID]storage.UserChange) {
 	if c.Mode() == Off {
 		return
@@ -40,8 +40,8 @@ func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[sto
 	}
 }
 
-// recount gives a user the counts that a write has left, and the profile if that is at hand. It forgets the user if these
-// are not known, or if something else may have changed since the user was read.
+// recount gives a user the counts that a write has left, and the profile if that is at hand. It forgets the user if the
+// counts are not known, or if something else may have changed since the user was read.
 func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.UserChange) {
 	k := key{kind: profileKind, id: id}
 	lock := c.stripe(k)
@@ -68,8 +68,8 @@ func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.Use
 	}
 }
 
-// hasVersion reports whether a user is kept as of a version of its counts, or a later one: whoever wrote it has changed what
-// is kept.
+// hasVersion reports whether a user is kept as of a version of its counts, or a later one: the writer of that version has
+// changed what is kept.
 func (c *Cache) hasVersion(id storage.UserID, version int64) bool {
 	known, there := c.look(key{kind: profileKind, id: id})
 	if !there || version == 0 {
@@ -265,8 +265,8 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 	}
 }
 
-// lookOrAbandon returns what is kept of a list. If there is nothing, it abandons the read that is under way, in one step: it
-// may end at any moment, with a list from before.
+// lookOrAbandon returns what is kept of a list. If nothing is kept, it abandons the read that is under way, in one step:
+// that read may end at any moment, with a list from before the change.
 func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
 	lock := c.stripe(k)
 	lock.Lock()

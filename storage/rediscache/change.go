@@ -24,7 +24,7 @@ const (
 // writer answers. It costs one round trip, and none for what this process has already reported. The
 // same change may be reported twice, late and in any order. If a user's counts are not given, Redis
 // drops what it keeps of the user; it drops the lists that have changed, too. If anything about a user may
-// have changed, it drops the user's posts as well; one of the given posts without a number stands for all of its author.
+// have changed, it drops the user's posts as well; a given post without a number stands for all posts of its author.
 //
 // Once Changed has returned, no look-up that begins on any gateway finds older values, unless the
 // change could not be reported. In that case this gateway does not read Redis until it has reported

@@ -55,9 +55,9 @@ func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {
 	answer := c.learning.DoChan(strconv.FormatBool(fresh), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), learnTimeout)
 		defer cancel()
-		c.learnAlone.Lock() // or a slow call would bring back the epoch before a fresh one
+		c.learnAlone.Lock() // otherwise a slow call would bring back the epoch before a fresh one
 		defer c.learnAlone.Unlock()
-		if e := c.epoch.Load(); !fresh && e != nil && c.holds(e) { // learned while the caller came
+		if e := c.epoch.Load(); !fresh && e != nil && c.holds(e) { // learned while the caller waited
 			return e, nil
 		}
 		e, err := c.learn(ctx, fresh)

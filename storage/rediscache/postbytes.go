@@ -25,7 +25,7 @@ const (
 	postHead    = 9 + stampLength
 )
 
-// parsePost reads a value; the zero post if it says that there is none.
+// parsePost reads a value. It returns the zero post if the value says that there is none.
 func parsePost(id storage.PostID, value string) (storage.Post, error) {
 	if len(value) <= postHead {
 		return storage.Post{}, errMalformed

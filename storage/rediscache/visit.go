@@ -61,7 +61,7 @@ func (c *Cache) exchange(ctx context.Context, what string, pipe redis.Pipeliner)
 		c.epoch.Store(nil)
 	}
 	if cluster, ok := c.cfg.Redis.(*redis.ClusterClient); ok {
-		cluster.ReloadState(ctx) // or it would go on asking a dead master for a minute
+		cluster.ReloadState(ctx) // otherwise it would go on asking a dead master for a minute
 	}
 	c.failed(what)
 	return err
