@@ -91,7 +91,8 @@ func (b *Bus) hear(is bool) {
 	}
 }
 
-// Publish reports to everybody rows that are on both sides. Like Send, it does not wait.
+// Publish reports rows that are on both sides to this and all other gateways. Like Send, it does
+// not wait.
 func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
 	list := make([]Event, len(rows))
 	for i, r := range rows {
@@ -100,8 +101,8 @@ func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
 	b.Send(ctx, list...)
 }
 
-// Send reports events to everybody: this gateway's hub before it returns, the other gateways as soon
-// as they can be reached. It does not wait for them.
+// Send reports events to this gateway's hub before it returns, and to the other gateways as soon as
+// they can be reached. It does not wait for them.
 func (b *Bus) Send(_ context.Context, list ...Event) {
 	if len(list) == 0 {
 		return

@@ -1,8 +1,9 @@
 // Package events reports what has changed: a [Hub] to the subscriptions and the caches of this
 // gateway, a [Bus] to those of the others.
 //
-// Events are hints to look again, not the data itself: one may come twice, or after a newer one
-// about the same edge. None is lost unnoticed: if some may be missing, everybody gets a [Gap].
+// Events are hints to look again, not the data itself: an event may come twice, or after a newer
+// one about the same edge. No event is lost unnoticed: if some may be missing, every subscriber
+// gets a [Gap].
 package events
 
 import "kith/storage"

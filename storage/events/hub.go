@@ -16,11 +16,11 @@ var (
 	ErrClosed = errors.New("subscription is closed")
 )
 
-// How many events wait for a subscriber, 96 bytes each. One more ends the subscription: nobody
-// waits for a subscriber.
+// How many events wait for a subscriber, 96 bytes each. One more ends the subscription: a publisher
+// does not wait for subscribers.
 const (
 	buffered    = 128
-	bufferedAll = 1 << 14 // for a subscriber to everything: such as a cache, of which there are few
+	bufferedAll = 1 << 14 // for a subscriber to everything, such as a cache; there are few of these
 )
 
 // Hub hands events on to the subscribers within one gateway.

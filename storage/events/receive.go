@@ -11,12 +11,12 @@ import (
 	"kith/internal/sleep"
 )
 
-// quiet is how long nothing comes before Redis is asked whether it is still there, and how long its
-// answer may take.
+// quiet is how long nothing comes before Redis is asked whether it is still connected, and how long
+// its answer may take.
 const quiet = time.Second
 
 // maxSenders bounds how many gateways are remembered by their last number. It is reached if that
-// many have started since this one connected; then all are forgotten, at the price of a gap.
+// many gateways have started since this one connected; then all are forgotten, which costs a gap.
 const maxSenders = 10_000
 
 // receive passes on what the other gateways send. Pub/sub keeps nothing for a client that is not

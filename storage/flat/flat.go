@@ -1,10 +1,10 @@
-// Package flat keeps values as bytes in large blocks, so that the collector of garbage has nothing to follow in them: a cache
-// of some gigabytes costs a collection as much as an empty one, and a value takes its bytes and 58 more.
+// Package flat keeps values as bytes in large blocks, so that the garbage collector has nothing to follow in them: a cache of
+// some gigabytes costs a collection as much as an empty one, and a value takes its bytes and 58 more.
 //
 // Blocks are filled one after another and never changed behind what was written. A value that is replaced or deleted
-// leaves its room in its block until the block is given up as a whole: the oldest first. Values that were asked for since they were
-// written are then written anew, the rest is dropped (S3-FIFO: Yang et al., SOSP 2023). A block that is given up is
-// garbage once no reader holds a value of it.
+// leaves its room in its block until the block is given up as a whole, the oldest block first. Values that were asked for since
+// they were written are then written again, and the rest is dropped (S3-FIFO: Yang et al., SOSP 2023). A block that is given up
+// is garbage once no reader holds a value of it.
 package flat
 
 import (
@@ -24,7 +24,7 @@ type Cache[K comparable] struct {
 
 const (
 	mostShards = 64
-	shardBytes = 4 << 20 // a shard has at least so much, if there is so much
+	shardBytes = 4 << 20 // a shard has at least this much, if the cache does
 	leastBlock = 4 << 10
 	mostBlock  = 256 << 10
 	blocks     = 32 // of a shard, at least
@@ -59,7 +59,7 @@ func (c *Cache[K]) Longest() int { return c.block/4 - headBytes[K]() }
 // shard is some of the values.
 type shard[K comparable] struct {
 	sync.Mutex
-	at     map[uint64]place // by hash; of two keys of one hash, one is kept
+	at     map[uint64]place // by hash; of two keys with the same hash, one is kept
 	blocks []*block         // by number; nil: free
 	free   []uint32
 	queues [2][]uint32 // numbers of blocks, oldest first: of new values, and of those that were asked for
@@ -73,7 +73,8 @@ const (
 	old
 )
 
-// youngShare: the queue of new values has this fraction of the bytes, if there are enough others.
+// youngShare: the queue of new values has this fraction of the bytes, if there are enough other
+// values.
 const youngShare = 10
 
 type place struct{ block, offset uint32 }
@@ -83,7 +84,7 @@ type block struct {
 	queue uint8
 }
 
-// record is what stands before a value.
+// record is what is in front of a value.
 type record[K comparable] struct {
 	key    K
 	until  int64 // when the value ends
@@ -142,7 +143,7 @@ func (c *Cache[K]) Look(k K, now int64) (v []byte, until int64, ok bool) {
 	return v, r.until, true
 }
 
-// find returns the value of a key and what stands before it; nil if there is none.
+// find returns the value of a key and its record; nil if there is none.
 func (s *shard[K]) find(k K, h uint64) ([]byte, *record[K]) {
 	at, there := s.at[h]
 	if !there {
@@ -167,7 +168,8 @@ func (c *Cache[K]) Ended(k K, now int64) ([]byte, bool) {
 	return v, true
 }
 
-// Extend has a value that was got end later, which counts as asking. It returns false if the key has another value by now.
+// Extend lets a value that Get returned end later, which counts as asking. It returns false if the key has another value
+// by now.
 func (c *Cache[K]) Extend(k K, v []byte, until int64) bool {
 	s, h := c.shard(k)
 	s.Lock()
@@ -222,7 +224,7 @@ func (c *Cache[K]) write(s *shard[K], h uint64, r record[K], v []byte, queue int
 	b := s.last(queue)
 	if b == nil || cap(b.data)-len(b.data) < size || s.taken()+indexBytes > c.most.Load() {
 		c.makeRoom(s, now)
-		if b = s.last(queue); b == nil || cap(b.data)-len(b.data) < size { // what was kept may have begun a block
+		if b = s.last(queue); b == nil || cap(b.data)-len(b.data) < size { // the values kept may have begun a block
 			b = c.begin(s, queue)
 		}
 	}
@@ -259,8 +261,8 @@ func (c *Cache[K]) begin(s *shard[K], queue int) *block {
 	return b
 }
 
-// makeRoom gives blocks up until there is room for one more. Their values that were asked for are written anew, fewer and
-// fewer of them if that does not make room.
+// makeRoom gives blocks up until there is room for one more. Those of their values that were asked for are written again,
+// fewer and fewer of them if that does not make room.
 func (c *Cache[K]) makeRoom(s *shard[K], now int64) {
 	for least := uint8(1); s.taken()+int64(c.block) > c.most.Load(); {
 		queue := old
@@ -277,7 +279,7 @@ func (c *Cache[K]) makeRoom(s *shard[K], now int64) {
 		before := s.bytes
 		c.save(s, b, number, least, now)
 		s.blocks[number] = nil
-		s.free = append(s.free, number) // not before: places of what is written anew differ from those in b
+		s.free = append(s.free, number) // not before: places of values that are written again differ from those in b
 		if s.bytes > before && least <= mostAsked {
 			least++
 		}
@@ -287,7 +289,8 @@ func (c *Cache[K]) makeRoom(s *shard[K], now int64) {
 // taken is what the shard takes, its index included.
 func (s *shard[K]) taken() int64 { return s.bytes + indexBytes*int64(len(s.at)) }
 
-// save writes anew what a block has that was asked for so often at least, and drops the rest.
+// save writes those values of a block again that were asked for at least so often, and drops the
+// rest.
 func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now int64) {
 	for offset := uint32(0); int(offset) < len(b.data); {
 		r := *recordAt[K](b, offset)
@@ -312,7 +315,7 @@ func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now i
 	}
 }
 
-// rewrite appends a value to those that were asked for. Room for a block is there: one was just given up.
+// rewrite appends a value to those that were asked for. There is room for a block: one was just given up.
 func (c *Cache[K]) rewrite(s *shard[K], h uint64, r record[K], v []byte) {
 	size := headBytes[K]() + (len(v)+7)&^7
 	b := s.last(old)
@@ -345,10 +348,12 @@ func (s *shard[K]) clear() {
 	s.at, s.blocks, s.free, s.queues, s.bytes = map[uint64]place{}, nil, nil, [2][]uint32{}, 0
 }
 
-// Len is how many values there are, those that have ended among them until they are asked for.
+// Len is how many values there are, including values that have ended and have not been asked for
+// since.
 func (c *Cache[K]) Len() int { return int(c.sum(func(s *shard[K]) int64 { return int64(len(s.at)) })) }
 
-// Bytes is what values take, those that were replaced or deleted among them until their blocks are given up.
+// Bytes is what values take, including values that were replaced or deleted, until their blocks are given
+// up.
 func (c *Cache[K]) Bytes() uint64 {
 	return uint64(c.sum(func(s *shard[K]) int64 {
 		n := indexBytes * int64(len(s.at))

@@ -16,8 +16,8 @@ import (
 // meanwhile.
 var ErrNotNow = errors.New("not now")
 
-// Build builds the inbox of a user with these followings. pull finds the newest posts of some of them, Capacity at most, and
-// the time down to which these are all there are; 0: all. They include all posts that were published up to a time.
+// Build builds the inbox of a user with these followings. pull finds the newest posts of some of them, at most Capacity, and
+// the time down to which these are all posts; 0: all. They include all posts that were published up to a time.
 func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, followings []storage.UserID,
 	pull func(ctx context.Context, authors []storage.UserID) (posts []storage.PostAt, floor storage.Micros, err error),
 ) error {
@@ -48,7 +48,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 	return errors.Join(err, notIf(filled == 0))
 }
 
-// doing asks up to where posts are being copied now.
+// doing asks Redis up to where posts are being copied now.
 func (b *Boxes) doing(ctx context.Context, s *State) (storage.Micros, error) {
 	got, err := b.Redis.HMGet(ctx, b.stateKey(), "number", "doing").Result()
 	if err != nil || got[0] != s.number {
@@ -89,8 +89,8 @@ func (b *Boxes) register(ctx context.Context, s *State, user storage.UserID, bui
 }
 
 // Read reads the posts of a user's inbox from a time on back, newest first, as many as are asked for, and the time from which
-// on back the inbox does not have all. They are of followings who are not hot, or were followed once.
-// It is false if there is no such inbox for these followings, or Redis does not answer.
+// on back the inbox does not have all. The posts are of followings who are not hot, or of users who were followed once. Read
+// returns false if there is no inbox for these followings, or Redis does not answer.
 func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followings []storage.UserID, from storage.Micros, n int) (posts []storage.PostAt, floor storage.Micros, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
@@ -122,7 +122,7 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 	return posts, storage.Micros(end), true
 }
 
-// Forget takes posts that are gone out of an inbox. Failures do no harm.
+// Forget removes posts that no longer exist from an inbox. Failures do no harm.
 func (b *Boxes) Forget(ctx context.Context, user storage.UserID, gone []storage.PostID) {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()

@@ -14,10 +14,10 @@ import (
 	"kith/storage"
 )
 
-// One gateway at a time copies posts into the inboxes of their authors' fans: it holds a lease. What it had
-// not finished, the next one begins again.
+// One gateway at a time copies posts into the inboxes of their authors' fans: it holds a lease. The next
+// gateway repeats what this one had not finished.
 
-// stretch is how much time posts are copied together of: what is repeated if a gateway dies.
+// stretch is the length of time whose posts are copied together, and repeated if a gateway dies.
 const stretch = time.Minute
 
 var errLost = errors.New("another gateway has the lease")
@@ -51,7 +51,7 @@ func (b *Boxes) copyNewest(ctx context.Context, s *State) error {
 	return b.sweep(ctx, s)
 }
 
-// record says up to where posts are being copied, and then that they have been.
+// record stores up to where posts are being copied, and then that they have been copied.
 func (b *Boxes) record(ctx context.Context, s *State, upTo storage.Micros, hot []any, copying func() error) error {
 	for _, step := range [][]any{append([]any{"doing", int64(upTo)}, hot...), {"done", int64(upTo)}} {
 		if step[0] == "done" {
@@ -133,7 +133,8 @@ type delivery struct {
 	renewed time.Time
 }
 
-// copyAll copies the posts of authors who are not hot. Without posts, it looks who is a fan no longer.
+// copyAll copies the posts of authors who are not hot. Without posts, it finds those who are no longer
+// fans.
 func (b *Boxes) copyAll(ctx context.Context, s *State, posts map[storage.UserID][]storage.PostAt) error {
 	d := &delivery{Boxes: b, state: s, posts: posts, renewed: time.Now()}
 	authors := slices.DeleteFunc(slices.Sorted(maps.Keys(posts)), func(id storage.UserID) bool { return s.hot[id] && len(posts[id]) > 0 })
@@ -208,7 +209,7 @@ func (d *delivery) each(ctx context.Context, author storage.UserID, first *redis
 	}
 }
 
-// flush copies to the fans that wait, and removes those who have no such inbox.
+// flush copies to the fans that wait, and removes those whose inbox no longer exists.
 func (d *delivery) flush(ctx context.Context) error {
 	if len(d.waiting) == 0 {
 		return nil
@@ -282,8 +283,8 @@ type sweeps struct {
 	cursors map[string]uint64
 }
 
-// sweepKeys is how many keys of a server are looked at in a round: fans of authors who post nothing keep for a while those
-// whose inboxes have ended.
+// sweepKeys is how many keys of a server are looked at in a round: the fans of authors who post nothing include for a
+// while users whose inboxes have ended.
 const sweepKeys = 20
 
 func (b *Boxes) sweep(ctx context.Context, s *State) error {

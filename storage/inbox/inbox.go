@@ -1,21 +1,23 @@
 // Package inbox keeps in Redis, for each active user, which posts are in its home feed: the newest 800,
-// as candidates. A reader leaves out of a page what the viewer does not follow or must not see, and what is gone. So the
-// only thing that an inbox must not do is to lack a post. That is ensured as follows:
+// as candidates. A reader leaves out of a page the posts of users whom the viewer does not follow, posts that the viewer
+// must not see, and posts that no longer exist. So the only thing that must not happen is that an inbox lacks a post.
+// That is ensured as follows:
 //
-//   - Posts are copied in the order of time, by one gateway at a time, up to where no post may come
-//     any more ([recent.Posts.Through]). Only then [State.Done] rises. Readers take newer posts from memory.
-//   - An inbox is for certain followings: its head has their digest, and a reader with others does not use it.
-//     So a follow, an unfollow, and an author who becomes hot, end it.
+//   - Posts are copied in the order of time, by one gateway at a time, up to the time before which no post
+//     may come any more ([recent.Posts.Through]). Only then [State.Done] rises. Readers take newer posts
+//     from memory.
+//   - An inbox is for certain followings: its head has their digest, and a reader with other followings does
+//     not use it. So a follow, an unfollow, or an author who becomes hot ends it.
 //   - The inboxes that a post goes to are in Redis as well: the fans of each author. The builder of an inbox adds its
 //     user to the fans of all its authors; then it reads up to where posts are being copied (Doing), and fills in all
-//     posts up to there by pull. All that are newer find the user among the fans. The replica `follower`, which may lag,
+//     posts up to there by pull. For all newer posts, the user is among the fans. The replica `follower`, which may lag,
 //     is not asked.
 //   - A user is removed from the fans of an author only by the number of the build that has added it, when that build's
 //     inbox is gone.
-//   - All inboxes have the same number. A greater one ends them all: when the cache in Redis begins a new
+//   - All inboxes have the same number. A greater number ends them all: when the cache in Redis begins a new
 //     epoch (Redis is another process, or lost keys), when posts are missing in memory, or when a post came late.
 //
-// What is copied twice does no harm, so a gateway that dies is followed by another one from Done on.
+// Copying a post twice does no harm, so if a gateway dies, another one continues from Done.
 package inbox
 
 import (
@@ -46,13 +48,13 @@ type Config struct {
 	Logger *slog.Logger
 
 	// Hot is how many followers make an author hot: its posts are not copied. It is hot until it has fewer than
-	// half as many. 0: nobody is.
+	// half as many. 0: no author is hot.
 	Hot int64
 
 	// Active is how long an inbox is kept after its user has last read it.
 	Active time.Duration
 
-	// What tests change; zero are those below.
+	// Values that tests change; zero stands for those below.
 	Lag   time.Duration // behind recent.Posts.Through
 	Pause time.Duration // between the builds of an inbox, at least 2 ms
 	Batch int           // how many commands are sent together
@@ -67,10 +69,10 @@ const (
 	tick    = time.Second
 	lease   = 5 * time.Second
 	answers = 100 * time.Millisecond // how long Redis may take for a page
-	working = time.Second            // and in the background
+	working = time.Second            // in the background
 
-	// lag keeps those who fan out behind those who build inboxes: their clocks differ, and each gateway reads the newest
-	// posts every 5 s.
+	// lag keeps gateways that copy behind gateways that build inboxes: their clocks differ, and each gateway reads the
+	// newest posts every 5 s.
 	lag        = 10 * time.Second
 	buildEvery = 10 * time.Second
 	buildTakes = time.Minute
@@ -127,7 +129,7 @@ type State struct {
 	hot     map[storage.UserID]bool
 
 	Done  storage.Micros // all posts up to there have been copied
-	Doing storage.Micros // all posts that are newer have not
+	Doing storage.Micros // newer posts have not been copied
 }
 
 // Current is the state; nil if inboxes cannot be used now.
@@ -139,7 +141,7 @@ func (b *Boxes) Current() *State {
 	return s
 }
 
-// Hot lists which of the followings are not copied.
+// Hot lists the followings whose posts are not copied.
 func (s *State) Hot(followings []storage.UserID) (hot []storage.UserID) {
 	if len(s.hot) == 0 {
 		return nil
@@ -158,7 +160,7 @@ func (b *Boxes) Run(ctx context.Context) {
 	defer ticks.Stop()
 	var last *State
 	for failing := false; ; {
-		if s := b.state.Load(); s != nil { // before, because a round that is cut off forgets it
+		if s := b.state.Load(); s != nil { // before, because a round that is interrupted forgets it
 			last = s
 		}
 		err := b.Tick(ctx)
@@ -181,7 +183,7 @@ func (b *Boxes) Run(ctx context.Context) {
 // Tick is one round of [Boxes.Run].
 func (b *Boxes) Tick(ctx context.Context) error {
 	leading := false
-	if s := b.state.Load(); s != nil { // first, so that nobody else changes what look finds
+	if s := b.state.Load(); s != nil { // first, so that no other gateway changes what look finds
 		leading, _ = b.lead(ctx, s, "take")
 	}
 	err := b.look(ctx)
@@ -237,7 +239,7 @@ func (b *Boxes) look(ctx context.Context) error {
 	return nil
 }
 
-// name is another one as soon as Redis may have lost something.
+// name changes as soon as Redis may have lost something.
 func (b *Boxes) name(ctx context.Context) (rediscache.Epoch, string, error) {
 	epoch, err := b.Cache.Epoch(ctx)
 	if err != nil {
@@ -247,7 +249,7 @@ func (b *Boxes) name(ctx context.Context) (rediscache.Epoch, string, error) {
 	return epoch, lost + epoch.Name(), err
 }
 
-// ask asks for the state, and ends all inboxes first if the epoch is another, or if demanded.
+// ask asks for the state. It ends all inboxes first if the epoch has changed, or if end is true.
 func (b *Boxes) ask(ctx context.Context, name string, end bool) (*State, error) {
 	got, err := look.EvalSha(ctx, b.Redis, []string{b.stateKey(), b.hotKey()}, name, int64(storage.MicrosOf(time.Now())), flag(end)).StringSlice()
 	if err != nil {
@@ -280,8 +282,8 @@ func (b *Boxes) readHot(ctx context.Context) (map[storage.UserID]bool, error) {
 	return hot, err
 }
 
-// lost says how many keys Redis has given up for their room, if it may choose among all keys: then fans may be among
-// them. Otherwise it takes keys with a time to live: whole inboxes, which are missed.
+// lost says how many keys Redis has evicted, if it may choose among all keys: then fans may be among them. Otherwise
+// Redis evicts keys with a time to live: whole inboxes, whose absence is noticed.
 func (b *Boxes) lost(ctx context.Context) (string, error) {
 	counts := make(chan string, mostMasters)
 	err := b.eachMaster(ctx, func(ctx context.Context, one *redis.Client) error {

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// What a script changes lies in one slot of a cluster, which the part in braces determines.
+// The keys that a script changes are in one slot of a cluster, which the part in braces determines.
 
 func (b *Boxes) stateKey() string { return b.Prefix + ":inbox:{state}" }
 func (b *Boxes) hotKey() string   { return b.Prefix + ":inbox:{state}:hot" }
@@ -49,7 +49,7 @@ func parsePost(member, time string) (p storage.PostAt, err error) {
 }
 
 // digest is the sum of the followings, each spread over 64 bits: the same in any order. A user who finds two lists of
-// followings with one digest spoils only its own feed.
+// followings with the same digest harms only its own feed.
 func digest(followings []storage.UserID, except func(storage.UserID) bool) string {
 	var sum uint64
 	for _, id := range followings {

@@ -36,7 +36,7 @@ var (
 	read     = redis.NewScript(readText)
 )
 
-// loadAll gives a server the scripts, which are called by their digests then.
+// loadAll gives a server the scripts, which are then called by their digests.
 func loadAll(ctx context.Context, one *redis.Client) error {
 	for _, s := range []*redis.Script{look, lead, begin, register, leave, fill, deliver, read} {
 		if err := s.Load(ctx, one).Err(); err != nil { // in a pipeline, it would forget the digest

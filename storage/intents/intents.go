@@ -23,13 +23,13 @@ import (
 	"kith/storage"
 )
 
-// Config says where intents are kept and what is done about those left behind.
+// Config says where intents are kept and what is done about intents that were left behind.
 type Config struct {
 	Redis redis.UniversalClient
 	Key   string
 
-	// Sweep notifies all caches that users may have changed; without users, that all may have. It
-	// calls done once all caches have been notified.
+	// Sweep notifies all caches that users may have changed; without users, that all users may have
+	// changed. It calls done once all caches have been notified.
 	Sweep func(ctx context.Context, users []storage.UserID, done func())
 
 	// Metrics counts. Defaults to none.
@@ -127,8 +127,8 @@ func (l *Log) Close() {
 	}
 }
 
-// Begin notes which users are about to be changed; none stands for all. The note is sent while the
-// writer goes on, until [Intent.Wait]. Every intent must be ended by Done or Leave.
+// Begin notes which users are about to be changed; no users stand for all. The note is sent while
+// the writer goes on, until [Intent.Wait]. Every intent must be ended by Done or Leave.
 func (l *Log) Begin(users []storage.UserID) *Intent {
 	if l == nil {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// authors numbers those who have recent posts. Numbers of authors who have none anymore are given
-// out again.
+// authors numbers those who have recent posts. Numbers of authors who no longer have recent posts
+// are assigned again.
 type authors struct {
 	ids   []storage.UserID // by number; 0: free
 	heads []position       // the newest post, by number

@@ -35,10 +35,11 @@ type Follower struct {
 	Hub    *events.Hub // of this gateway: it reports the posts that were read without an event
 	Logger *slog.Logger
 
-	// Late is how long after its time a post may come to be known, besides how often the store is read. Zero is a minute.
+	// Late is how long after its time a post may become known, in addition to the time between reads of the store. Zero
+	// is a minute.
 	Late time.Duration
 
-	// Times that tests change; zero are those of [defaultTimes].
+	// Times that tests change; zero stands for [defaultTimes].
 	times times
 
 	hearing atomic.Bool
@@ -51,7 +52,8 @@ type Follower struct {
 type times struct {
 	often     time.Duration // how often, unless events come
 	oftenBack time.Duration
-	// Now and then further back: a transaction may take long, and clocks differ.
+	// Now and then posts are read from further back: a transaction may take long, and clocks
+	// differ.
 	seldom     time.Duration
 	seldomBack time.Duration
 	retry      time.Duration // after a shard has not answered
@@ -68,10 +70,11 @@ const (
 	pollPage = 1000
 )
 
-// Hearing says whether the events of all other gateways come, or there are none.
+// Hearing says whether the events of all other gateways come, or there are no other gateways.
 func (f *Follower) Hearing(is bool) { f.hearing.Store(is) }
 
-// Start subscribes to events, and returns what keeps the posts right until the context is done.
+// Start subscribes to events, and returns the function that keeps the posts right until the context
+// is done.
 func (f *Follower) Start(ctx context.Context) (run func()) {
 	if f.times == (times{}) {
 		f.times = defaultTimes
@@ -97,7 +100,7 @@ func (f *Follower) subscribe(ctx context.Context) *events.Subscription {
 	})
 }
 
-// take takes events in. Where some may be missing, it wakes the one that reads the store.
+// take takes events in. If some may be missing, it wakes the goroutine that reads the store.
 func (f *Follower) take(ctx context.Context, subscription *events.Subscription, wake chan<- struct{}) {
 	missed := func() {
 		select {
@@ -124,7 +127,7 @@ func (f *Follower) take(ctx context.Context, subscription *events.Subscription, 
 	}
 }
 
-// load reads the posts of the window, and tries until it can. It returns when it began.
+// load reads the posts of the window, and repeats that until it succeeds. It returns when it began.
 func (f *Follower) load(ctx context.Context) (began storage.Micros, ok bool) {
 	for ctx.Err() == nil && f.Posts.bytes > 0 {
 		began = storage.MicrosOf(f.Posts.now())
@@ -190,7 +193,7 @@ func (f *Follower) read(ctx context.Context, shard int, since storage.Micros, pa
 
 // looked is when a shard was last read.
 type looked struct {
-	far storage.Micros // with all that may have come late
+	far storage.Micros // with all posts that may have come late
 	any storage.Micros
 }
 
@@ -198,7 +201,7 @@ type looked struct {
 func (f *Follower) poll(ctx context.Context, loaded storage.Micros, wake <-chan struct{}) {
 	var shards []looked
 	f.settle([]looked{{far: loaded}})
-	var last time.Time // that it looked far back
+	var last time.Time // when it last looked far back
 	for ctx.Err() == nil {
 		for len(shards) < f.Source.Shards() {
 			shards = append(shards, looked{loaded, loaded})
@@ -242,7 +245,7 @@ func (f *Follower) pollAll(ctx context.Context, shards []looked, far bool) {
 	f.settle(shards)
 }
 
-// settle says up to when all posts are known: up to where nothing may come late any more on a shard.
+// settle sets the time up to which all posts are known: no shard can get a late post from before it.
 func (f *Follower) settle(shards []looked) {
 	through := storage.Micros(math.MaxInt64)
 	for _, one := range shards {

@@ -7,13 +7,13 @@ import (
 	"kith/storage"
 )
 
-// position is where a post is in the log. Positions rise, and begin anew behind the greatest: one is
-// in the log if it is less than a log's length behind the first.
+// position is where a post is in the log. Positions rise, and start over after the greatest: a
+// position is in the log if it is less than the log's length behind the first.
 type position uint32
 
 const (
 	chunkBits = 12
-	chunkLen  = 1 << chunkBits // posts in a chunk: at 16 bytes each it is dropped without much loss
+	chunkLen  = 1 << chunkBits // posts in a chunk: at 16 bytes each, a chunk is dropped without much loss
 
 	// nobody is the author of a post that has been deleted.
 	nobody = math.MaxUint32
@@ -41,8 +41,8 @@ type chunk struct {
 	next    []position // the author's next older post
 }
 
-// A number is foreseen from the time: numbers that are made as ids are (accounts/ids) rise by
-// 2^24 every 10 ms. It takes 4 bytes then, instead of 8. A number that is further away is kept beside the log.
+// A number is predicted from the time: numbers that are made as ids are (accounts/ids) rise by 2^24 every 10
+// ms. So a number takes 4 bytes instead of 8. A number that is further away is kept beside the log.
 const (
 	numbersTick = 10_000 // µs
 	numbersBits = 24
@@ -64,7 +64,8 @@ func (l *log) time(at position) storage.Micros {
 	return c.time(i)
 }
 
-// upTo is a time that is no older than a post and all that came before it. It takes no look at the post.
+// upTo is a time that is no older than a post and all posts that came before it. It does not read the
+// post.
 func (l *log) upTo(at position) storage.Micros { return l.chunks[(at-l.first)>>chunkBits].newest }
 
 func (l *log) next(at position) position {
@@ -134,7 +135,7 @@ func (l *log) begin(post storage.PostAt) *chunk {
 	return c
 }
 
-// clip gives room back that appending has left.
+// clip frees room that appending has left.
 func (c *chunk) clip() {
 	if len(c.times) < cap(c.times) {
 		c.times, c.numbers = slices.Clone(c.times), slices.Clone(c.numbers)

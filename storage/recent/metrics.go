@@ -2,8 +2,8 @@ package recent
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Register registers the metrics of recent posts and of what keeps them right. There is one such
-// follower in a process.
+// Register registers the metrics of recent posts and of what keeps them right. There is one
+// Follower in a process.
 func (f *Follower) Register(registerer prometheus.Registerer) {
 	gauge := func(name, help string, of func() float64) {
 		registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, of))

@@ -31,12 +31,13 @@ type Page struct {
 
 // How a page is found.
 const (
-	// After each sample of entries the share that is by the authors foretells how many a page takes.
+	// After each sample of entries, the share of them that is by the authors predicts how many
+	// entries a page takes.
 	sample = 64
-	// Whether the author of an entry is wanted takes as long to find out as the newest posts of so many
-	// authors (BenchmarkPage).
+	// Finding out whether the author of an entry is wanted takes as long as finding the newest posts of
+	// so many authors (BenchmarkPage).
 	mergeEach = 4
-	// mergeTo is for how many authors a merge takes hardly longer than a sample.
+	// mergeTo is the number of authors up to which a merge takes hardly longer than a sample.
 	mergeTo = 500
 
 	// farBack is how many posts of an author are passed over on the way to a place. If an author
@@ -62,8 +63,8 @@ func (p *Posts) Page(q Query) Page {
 	return p.scan(q, scanMost, math.MaxInt)
 }
 
-// merge merges the chains of those authors who have the newest posts, as many as posts are wanted. It
-// is not near if it gave up because the place is too far back in a chain.
+// merge merges the chains of those authors who have the newest posts, as many as posts are wanted.
+// near is false if it gave up because the place is too far back in a chain.
 func (p *Posts) merge(q Query) (page Page, near bool) {
 	var chains heads
 	floor := max(p.floor, q.Since)
@@ -118,8 +119,8 @@ type head struct {
 	at position
 }
 
-// room reports whether a head that is no newer than that may be among the newest, at most so many, which are a heap with
-// the oldest on top.
+// room reports whether a head that is no newer than t may be among the newest heads. These are at most so many, in a
+// heap with the oldest on top.
 func (h heads) room(t storage.Micros, most int) bool {
 	return len(h) < most || t >= h[0].CreatedAt
 }
@@ -160,7 +161,7 @@ func (h *heads) Pop() any {
 }
 
 // scan goes back through the log, over so many entries at most. It gives up early if a sample of the
-// entries foretells that it would look up more authors than are worth it.
+// entries predicts that it would look up more authors than is worthwhile.
 func (p *Posts) scan(q Query, most, worth int) (page Page) {
 	floor := max(p.floor, q.Since)
 	page.Through = floor

@@ -1,13 +1,13 @@
 // Package recent keeps in memory where the posts of the last days are in time, and finds those of
 // many authors among them: what pages of home feeds are merged from. The texts stay in the store.
 //
-//   - The log has each post once, about in order of time, in chunks; what leaves it leaves
-//     by the chunk.
+//   - The log has each post once, about in order of time, in chunks; posts leave it a whole chunk
+//     at a time.
 //   - The posts of one author are a chain through the log, newest first, so that the newest posts
 //     of some authors are a merge of their chains.
 //   - Posts that are older than the floor are not here: the store has them.
 //
-// Nothing here is about who follows whom, so nothing has to change when somebody follows.
+// Nothing here depends on who follows whom, so nothing has to change when a user follows another.
 package recent
 
 import (
@@ -34,7 +34,7 @@ type Posts struct {
 	through storage.Micros // see Through
 	late    func()
 
-	pages, beyond atomic.Int64 // found here; for which the store had to be asked
+	pages, beyond atomic.Int64 // pages found here; pages for which the store had to be asked
 }
 
 // content is what a load replaces.
@@ -42,7 +42,7 @@ type content struct {
 	log     log
 	authors authors
 	floor   storage.Micros     // all posts that are newer are here
-	all     int                // posts here, those that have been deleted aside
+	all     int                // posts here, without deleted ones
 	odd     map[position]int64 // numbers that the log has no room for
 }
 
@@ -55,11 +55,11 @@ type change struct {
 	gone bool
 }
 
-// New makes recent posts of which there are none: all posts are older than the floor. They take at
-// most so many bytes; 0 keeps none.
+// New makes recent posts without any post: all posts are older than the floor. They take at most so
+// many bytes; 0 keeps none.
 func New(bytes uint64, now func() time.Time) *Posts { return NewSince(bytes, now, math.MaxInt64) }
 
-// NewSince makes recent posts to which all those are added that are newer than the floor.
+// NewSince makes recent posts to which the caller adds all posts that are newer than the floor.
 func NewSince(bytes uint64, now func() time.Time, floor storage.Micros) *Posts {
 	return &Posts{bytes: bytes, now: now, content: content{floor: floor, odd: map[position]int64{}}}
 }
@@ -87,7 +87,7 @@ func (p *Posts) Bytes() int {
 
 func (p *Posts) size() int { return p.log.bytes() + p.authors.bytes() + oddBytes*len(p.odd) }
 
-// oddBytes is what a number takes that a chunk cannot hold, in the map.
+// oddBytes is what a number that a chunk cannot hold takes in the map.
 const oddBytes = 40
 
 // Add adds a post; false if it was there, or is not newer than the floor. A new post costs O(1) if
@@ -114,7 +114,7 @@ func (p *Posts) Remove(id storage.PostID) {
 	p.remove(id)
 }
 
-// mostWaiting bounds what may change during a load. If there is more, the load was in vain.
+// mostWaiting bounds what may change during a load. If more changes, the load has to be repeated.
 const mostWaiting = 1 << 16
 
 func (p *Posts) note(c change) {
@@ -130,10 +130,10 @@ func (p *Posts) beginLoad() {
 	p.loading, p.waiting = true, nil
 }
 
-// install replaces all posts by some that are oldest first, and by what has changed since beginLoad.
-// All posts that are newer than the floor are among them. It returns false, and changes nothing, if too much has changed.
+// install replaces all posts by the given ones, oldest first, and applies what has changed since beginLoad. All posts
+// that are newer than the floor are among the given ones. It returns false, and changes nothing, if too much has changed.
 func (p *Posts) install(posts []storage.PostAt, floor storage.Micros) bool {
-	fresh := NewSince(p.bytes, p.now, floor) // nobody waits meanwhile
+	fresh := NewSince(p.bytes, p.now, floor) // no lock is held meanwhile
 	for _, post := range posts {
 		fresh.add(post)
 	}
@@ -225,7 +225,7 @@ func (p *Posts) trim() {
 }
 
 // drop drops the oldest chunk. Some posts that came late and are not newer than the floor may
-// stay in other chunks: nobody looks at them.
+// stay in other chunks, where they are not read.
 func (p *Posts) drop() {
 	first, c := p.log.first, p.log.chunks[0]
 	for i, author := range c.authors {

@@ -6,12 +6,12 @@ import (
 	"kith/storage"
 )
 
-// What copies posts elsewhere, such as into inboxes, has to know up to when it may think that it has
+// Code that copies posts elsewhere, such as into inboxes, has to know the time up to which it has
 // seen all of them.
 
 // Through is the time up to which all posts are known: each shard has been read since, and the time
-// within which a post may come late has passed. 0: nothing is known yet. A post that comes later all the same is
-// reported, see [Posts.OnLate].
+// within which a post may come late has passed. 0: nothing is known yet. If a post comes later nevertheless, it
+// is reported, see [Posts.OnLate].
 func (p *Posts) Through() storage.Micros {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -33,8 +33,8 @@ func (p *Posts) OnLate(late func()) {
 	p.late = late
 }
 
-// Between lists the posts that are newer than a time and not newer than another, oldest first. It is false if some
-// of them are not here any more. O(posts that are newer than since).
+// Between lists the posts that are newer than a time and not newer than another, oldest first. It returns false if
+// some of them are no longer here. O(posts that are newer than since).
 func (p *Posts) Between(since, upTo storage.Micros) (list []storage.PostAt, all bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
