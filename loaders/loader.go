@@ -35,7 +35,7 @@ func (p location[K, V]) result() storage.Result[V] {
 // the keys that others ask for within a millisecond.
 func (l *Loader[K, V]) Load(key K) storage.Result[V] { return l.single(waiting, key) }
 
-// Get answers one key without company.
+// Get answers one key, not together with others.
 func (l *Loader[K, V]) Get(key K) storage.Result[V] { return l.single(atOnce, key) }
 
 func (l *Loader[K, V]) single(line int, key K) storage.Result[V] {
@@ -47,8 +47,7 @@ func (l *Loader[K, V]) single(line int, key K) storage.Result[V] {
 	return asked.Results()[0]
 }
 
-// Prime has the loader know an answer that was come by in another way, unless it
-// knows one already.
+// Prime gives the loader an answer that was found in another way, unless it knows one already.
 func (l *Loader[K, V]) Prime(key K, value V) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +63,7 @@ func (l *Loader[K, V]) Prime(key K, value V) {
 // were fetched before need none.
 func (l *Loader[K, V]) Fetch(keys []K) []storage.Result[V] { return fetch(l.all.Reader(), l, keys) }
 
-// Have makes sure that keys have been asked for, for those who load them one by one.
+// Have makes sure that keys have been asked for, for callers that load them one by one.
 func (l *Loader[K, V]) Have(keys []K) {
 	if l.knows(keys) {
 		return
@@ -79,12 +78,11 @@ func (l *Loader[K, V]) Ask(keys []K) *Asked[K, V] {
 	return &Asked[K, V]{loader: l, keys: keys}
 }
 
-// Asked is keys of one loader on their way: Ask, then [Loaders.Dispatch], then
-// Results.
+// Asked is keys of one loader that are being read: Ask, then [Loaders.Dispatch], then Results.
 type Asked[K comparable, V any] struct {
 	loader *Loader[K, V]
 	keys   []K
-	own    *batch[K, V] // that holds them all; nil: there is none
+	own    *batch[K, V] // the batch that holds them all; nil: there is none
 }
 
 func (a *Asked[K, V]) claim() { a.own = a.loader.claim(a.keys) }
@@ -110,7 +108,7 @@ func (a *Asked[K, V]) Results() []storage.Result[V] {
 	return results
 }
 
-// Wait waits for the answers, for those who load them one by one.
+// Wait waits for the answers, for callers that load them one by one.
 func (a *Asked[K, V]) Wait() {
 	if a.own != nil {
 		a.own.done.Wait()
@@ -140,8 +138,8 @@ func (l *Loader[K, V]) knows(keys []K) bool {
 	return true
 }
 
-// claim puts those of the keys that nobody has asked for into the next batch. It returns
-// that batch when it holds all of the keys.
+// claim puts those keys into the next batch that have not been asked for. It returns that batch
+// when it holds all of the keys.
 func (l *Loader[K, V]) claim(keys []K) (own *batch[K, V]) {
 	if len(keys) == 0 {
 		return nil

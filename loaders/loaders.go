@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-// Loaders are the loaders of one request, and what an execution of it keeps besides.
+// Loaders are the loaders of one request, and other values that an execution of it keeps.
 type Loaders struct {
 	*memory
 
@@ -20,7 +20,7 @@ type Loaders struct {
 	Once sync.Once
 
 	mu   sync.Mutex
-	kept []any // each of another type; there are one or two
+	kept []any // each of a different type; there are one or two
 }
 
 // memory is what a request has read, and what reads it.
@@ -55,12 +55,12 @@ type memory struct {
 	favoritedBy   lazy[storage.FavoritedByQuery, []storage.Edge]
 
 	ctx   context.Context // of the request
-	reads *storage.Reads  // of the request; nil: nobody asks
+	reads *storage.Reads  // of the request; nil: they are not counted
 	store storage.Bundler
 	lines [lines]atomic.Pointer[line]
 }
 
-// init makes the loaders of one request, whose context it is.
+// init makes the loaders of one request. ctx is the request's context.
 func (l *memory) init(ctx context.Context, store storage.Bundler) {
 	l.ctx, l.store, l.reads = ctx, store, storage.ReadsOf(ctx)
 	l.Users.all, l.Users.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.User] { return &b.Users }
@@ -74,7 +74,7 @@ type lookup[K comparable, V any] = storage.Lookup[K, V]
 // kind is where a bundle has the look-up of a loader.
 type kind[K comparable, V any] func(*storage.Bundle, storage.Side) **lookup[K, V]
 
-// lazy is a loader that most requests do without.
+// lazy is a loader that most requests do not need.
 type lazy[K comparable, V any] struct{ made atomic.Pointer[Loader[K, V]] }
 
 func (z *lazy[K, V]) of(l *memory, side storage.Side, k kind[K, V]) *Loader[K, V] {
@@ -184,8 +184,8 @@ func (l *memory) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge]
 	})
 }
 
-// Kept is a package's own value for the length of an execution, found by its type: one value,
-// zero at first.
+// Kept is a package's own value for the duration of an execution. It is found by its type: there is
+// one value of a type, zero at first.
 func Kept[T any](l *Loaders) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -201,7 +201,7 @@ func Kept[T any](l *Loaders) *T {
 
 type contextKey struct{}
 
-// Attach gives a request its loaders. It waits for a silent shard once.
+// Attach gives a request its loaders. The request waits for a silent shard only once.
 func Attach(ctx context.Context, store storage.Bundler) context.Context {
 	ctx = storage.RememberOutages(ctx)
 	a := &attached{Context: ctx}
@@ -218,7 +218,7 @@ func Again(ctx context.Context) context.Context {
 	return a
 }
 
-// attached is a context with its loaders: one allocation, where every request has one.
+// attached is a context with its loaders: one allocation, because every request has one.
 type attached struct {
 	context.Context
 	loaders Loaders
@@ -245,8 +245,8 @@ func (a *again) Value(key any) any {
 	return a.Context.Value(key)
 }
 
-// For returns the loaders of the request. A context without them is a mistake in
-// the program's wiring.
+// For returns the loaders of the request. A context without loaders is a mistake in the program's
+// wiring.
 func For(ctx context.Context) *Loaders {
 	return ctx.Value(contextKey{}).(*Loaders)
 }

@@ -15,9 +15,9 @@ import (
 
 // Keys that are sent to the store at the same time are one [storage.Bundle]. A caller that knows
 // many keys passes them to Dispatch, and reads them itself. A single key of a resolver is a load of
-// the library: a batch of it is the keys that arrive until it is closed, and its function
-// reads their bundle. To send everything that way, or each owner or key as a load of its own,
-// costs too much: docs/adr/0038.
+// the library: a batch of the library is the keys that arrive until it is closed, and the batch
+// function reads their bundle. Sending everything in this way, or each owner or key as a load of
+// its own, costs too much: docs/adr/0038.
 //
 // The library's own cache is off: each [Loader] remembers its keys.
 
@@ -26,20 +26,20 @@ type line = dataloader.Loader[Question, struct{}]
 
 // The lines of a request differ in who closes a batch.
 const (
-	atOnce  = iota // nobody: each key is a batch
-	waiting        // the library's timer: a key that no level has fetched waits for others like it
+	atOnce  = iota // none is needed: each key is a batch
+	waiting        // the library's timer: a key that no level has fetched waits for other such keys
 	lines
 )
 
-// defaultWait is how long a lone Load waits for company. It is only the fallback: a
-// resolver that knows the keys of the level below fetches them all at once.
+// defaultWait is how long a single Load waits for others. It is only the fallback: a resolver that
+// knows the keys of the level below fetches them all at once.
 const defaultWait = time.Millisecond
 
-// waitKey is the key of another wait in a request's context.
+// waitKey is the key of a different wait in a request's context.
 type waitKey struct{}
 
-// WithWait changes how long a lone Load waits for company, in the requests of a context: tests make it
-// longer.
+// WithWait changes how long a single Load waits for others, in the requests of a context: tests make
+// it longer.
 func WithWait(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, waitKey{}, d)
 }
@@ -83,7 +83,7 @@ type task interface {
 	into(*storage.Bundle)
 	answered() bool // by the bundle
 	size() int      // how many keys
-	end(error)      // lets the waiting callers go on; the error is for a batch that is not answered
+	end(error)      // lets the waiting callers continue; the error is for a batch that is not answered
 }
 
 // done is the library's answer to a question; the answers to its keys are in their batches.
@@ -95,9 +95,9 @@ func (l *memory) send(_ context.Context, asked []Question) []*dataloader.Result[
 	return slices.Repeat([]*dataloader.Result[struct{}]{&done}, len(asked))
 }
 
-// Dispatch answers questions that are asked together, and returns when that is done: from memory,
-// and the rest by a bundle, under the context of the request: others than who asked first may wait
-// for it. A look-up that panics has failed.
+// Dispatch answers questions that are asked together: from memory if it can, and the rest by a
+// bundle. It returns when that is done. It reads under the context of the request, because callers
+// other than the first may wait for the answers. A look-up that panics has failed.
 func (l *memory) Dispatch(asked ...Question) {
 	for _, q := range asked {
 		q.claim()

@@ -43,11 +43,11 @@ func (l *memory) Together(n int, answer func(i int, r Reader)) {
 // not read again.
 func (l *memory) Reader() Reader { return Reader{l, l.Dispatch} }
 
-// Reader is what [Loaders.Reader] returns. Each method has the contract of that of
-// [storage.Reader] of its name.
+// Reader is what [Loaders.Reader] returns. Each method has the contract of the method of
+// [storage.Reader] with the same name.
 type Reader struct {
 	l   *memory
-	ask func(...Question) // has it read; returns when that is done
+	ask func(...Question) // has the keys read; returns when that is done
 }
 
 func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storage.Result[V] {
@@ -64,7 +64,7 @@ func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result
 }
 
 // Profiles returns users with their counts, in the order of the ids, which must not be changed.
-// Of nobody it is the zero profile. A user and its counts may be of two moments.
+// For an id without a user it is the zero profile. A user and its counts may be of two moments.
 func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
 	shared := lookup[storage.UserID, *storage.Profile]{Keys: ids}
 	if r.l.store.AtHand(&storage.Bundle{Shared: &shared}); !shared.Open() {
@@ -97,7 +97,7 @@ func valuesOf[V any](results []storage.Result[V]) ([]V, error) {
 	return values, nil
 }
 
-// Sets returns lists that the store keeps as sets. The others are not Found: their rows are to be
+// Sets returns lists that the store keeps as sets. Other lists are not Found: their rows have to be
 // read.
 func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
 	kept := lookup[storage.UserID, storage.Set]{Keys: owners}
@@ -110,8 +110,8 @@ func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.User
 	return fetch(r, r.l.setsOf(side), owners)
 }
 
-// Recommenders returns users as suggestions need them. Users whom the store does not keep so are not
-// Found: their profiles and lists are to be read.
+// Recommenders returns users as suggestions need them. Users whom the store does not keep in this
+// form are not Found: their profiles and lists have to be read.
 func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
 	kept := lookup[storage.UserID, storage.Recommender]{Keys: ids}
 	if r.l.store.AtHand(&storage.Bundle{Recommenders: &kept}); !kept.Open() {
@@ -126,7 +126,7 @@ func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []
 	return fetch(r, r.l.packedOf(side), owners)
 }
 
-// Users is that of [storage.UserReader].
+// Users is the method of [storage.UserReader].
 func (r Reader) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	return fetch(r, &r.l.Users, ids)
 }

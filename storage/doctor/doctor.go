@@ -30,17 +30,17 @@ type Finding struct {
 // List gathers findings. It is for one goroutine.
 type List []Finding
 
-// OK adds what is as it should be.
+// OK adds a finding that nothing is wrong.
 func (l *List) OK(check, of, format string, args ...any) {
 	*l = append(*l, Finding{Level: OK, Check: check, Of: of, Says: fmt.Sprintf(format, args...)})
 }
 
-// Warn adds what may surprise, and what to do.
+// Warn adds a finding that may surprise, and what to do.
 func (l *List) Warn(check, of, says, mend string) {
 	*l = append(*l, Finding{Warn, check, of, says, mend})
 }
 
-// Fail adds what does not work, and what to do.
+// Fail adds a finding that something does not work, and what to do.
 func (l *List) Fail(check, of, says, mend string) {
 	*l = append(*l, Finding{Fail, check, of, says, mend})
 }

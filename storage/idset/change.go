@@ -30,7 +30,7 @@ func (s *Set) Insert(id storage.UserID) *Set {
 
 func (s *Set) insertFew(o ordinal) *Set {
 	few := inserted(s.few, gallop(s.few, 0, o), o)
-	return ofOrdinals(s.dir, few) // in chunks, if they have become too many
+	return ofOrdinals(s.dir, few) // in chunks, if there are now too many users for a list
 }
 
 // Remove returns the set without a user, or the set itself if it has no such user. It costs as much

@@ -78,7 +78,7 @@ func NewDirectory() *Directory {
 	return d
 }
 
-// Serial is this directory's alone, among those of the process.
+// Serial is a number that no other directory of the process has.
 func (d *Directory) Serial() uint64 { return d.serial }
 
 // Learn numbers users who have no number yet. It is best to give it all users once, in ascending

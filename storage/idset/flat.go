@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// The flat form of a list is for the memory of the process that made it: sets are used where the bytes lie, without being
-// read first. It is
+// The flat form of a list is for the memory of the process that made it: sets are used in place, without being decoded
+// first. It is
 //
 //	8 bytes   the directory that numbers its users
 //	4 bytes   how many users it has, up to FlatLength
@@ -60,7 +60,7 @@ type flatList struct {
 }
 
 // FlatList is the list whose flat form the bytes begin with; false if another directory numbers it. The list uses the bytes,
-// which must not change, and begin at a multiple of 8.
+// which must not change, and which must begin at a multiple of 8.
 func FlatList(dir *Directory, bytes []byte) (List, bool) {
 	if binary.NativeEndian.Uint64(bytes) != dir.serial {
 		return List{}, false

@@ -16,7 +16,7 @@
 // tens of kilobytes.
 //
 // The idea is the packed list of uids of Chinese micro-blogs' designs, cut into chunks;
-// that of bitmaps and lists by pages of 65,536 is Roaring's (Lemire et al. 2016).
+// the idea of bitmaps and lists by pages of 65,536 is Roaring's (Lemire et al. 2016).
 package idset
 
 import "kith/storage"

@@ -218,7 +218,7 @@ func replaced(v *view, blocks []*block, at int, entries packable) []*block {
 	return blocks
 }
 
-// blockFor returns the block in which a position lies or would lie, −1 for the head.
+// blockFor returns the block in which a position is or would be, −1 for the head.
 func (t *Timeline) blockFor(at storage.Position) int {
 	if len(t.blocks) == 0 || len(t.head) > 0 && at.Compare(t.head[0].at) <= 0 {
 		return -1

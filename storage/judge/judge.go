@@ -13,15 +13,15 @@ import (
 	"kith/storage"
 )
 
-// A Judge decides what becomes of the edges of one transaction. It works on rows that were read
+// A Judge decides the outcome for the edges of one transaction. It works on rows that were read
 // under the locks of their owners.
 //
 // Four rows hold all that two users are to each other, and the shard of either user has them: for
 // an owner and a peer, following and friend_request from the owner to the peer, follower and
 // friend_request_inbox from the peer to the owner.
 type Judge struct {
-	// Inline reports whose rows belong to the transaction besides those of its owners; nil: nobody's.
-	// The judge writes forward rows to the other side at once if Inline says so.
+	// Inline reports the users whose rows belong to the transaction besides those of its owners; nil:
+	// none. The judge writes forward rows to the other side at once if Inline says so.
 	Inline func(storage.UserID) bool
 
 	// Messages are those of requests that have been made.
@@ -98,8 +98,8 @@ func (j *Judge) Apply(side storage.Side, e storage.Edge, rule storage.Rule) stor
 	return storage.Applied{Row: e, Changed: true, Also: j.consequences(side, e)}
 }
 
-// End makes a tombstone of an edge in some tables, of one time: the given one or, if a row there is not
-// older, that row's time plus 1.
+// End turns an edge in some tables into tombstones with one time: the given time or, if a row there is
+// not older, that row's time plus 1.
 func (j *Judge) End(pair storage.Pair, at storage.Micros, sides ...storage.Side) storage.Edge {
 	for _, side := range sides {
 		if old, exists := j.row(side, pair); exists {

@@ -25,7 +25,7 @@ func (j *Judge) MayComment(author, by storage.UserID) error {
 }
 
 // MayDeleteComment returns [storage.ErrForbidden] unless a user has written the comment, or the post
-// below which it stands.
+// that it is on.
 func MayDeleteComment(c storage.Comment, by storage.UserID) error {
 	if by != c.By && by != c.Author {
 		return fmt.Errorf("%w: comment %d is not of user %s", storage.ErrForbidden, c.Number, by)
@@ -33,7 +33,7 @@ func MayDeleteComment(c storage.Comment, by storage.UserID) error {
 	return nil
 }
 
-// EditPost changes a post, and reports whether anything is different then.
+// EditPost changes a post, and reports whether anything is different afterwards.
 func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edited storage.Post, changed bool) {
 	edited = p
 	if change.Text != nil {

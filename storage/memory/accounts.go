@@ -14,7 +14,7 @@ type claim struct {
 }
 
 // Claim leaves a claim on a handle, as a [Store.Register] does that fails before it makes its user,
-// so that tests can check what becomes of the claim.
+// so that tests can check what happens to the claim.
 func (s *Store) Claim(_ context.Context, handle string, id storage.UserID, at storage.Micros) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"kith/storage/judge"
 )
 
-// allBeside is all that lies beside edges, in the order of its keys.
+// allBeside is all rows beside edges, in the order of their keys.
 func (s *Store) allBeside() map[storage.BesideKind][]storage.Beside {
 	all := make(map[storage.BesideKind][]storage.Beside)
 	for pair, mark := range s.marks {

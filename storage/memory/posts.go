@@ -10,7 +10,7 @@ import (
 	"kith/storage/judge"
 )
 
-// A post is one that has been published, and perhaps deleted since.
+// A post has been published, and perhaps deleted since.
 type post struct {
 	storage.Post
 	key     string

@@ -92,7 +92,7 @@ func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []stor
 	})
 }
 
-// page selects what lies between the bounds, and then one end of it.
+// page selects the edges between the bounds, and then one end of these.
 func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 	var part []storage.Edge
 	kind := q.Type
@@ -152,7 +152,7 @@ func (s *Store) PackedNeighbours(_ context.Context, _ storage.Side, owners []sto
 	return make([]storage.Result[[]storage.UserID], len(owners))
 }
 
-// AtHand implements [storage.Bundler]: a test's store answers like one elsewhere.
+// AtHand implements [storage.Bundler]: a store for tests answers as if it were in another process.
 func (s *Store) AtHand(*storage.Bundle) {}
 
 // Bundle implements [storage.Bundler].

@@ -22,11 +22,11 @@ type Write struct {
 	Users []storage.UserID
 	// Counted are users of whom nothing but counts has changed, and otherwise than by an edge.
 	Counted []storage.UserID
-	// Published are posts that can be read, and Deleted those that are gone. Their authors are
-	// listed besides.
+	// Published are posts that can be read, and Deleted posts that no longer exist. Their authors
+	// are listed as well.
 	Published []storage.PostAt
 	Deleted   []storage.PostID
-	// Posts have changed: one was published, edited or deleted, or its number of comments is another.
+	// Posts have changed: one was published, edited or deleted, or its number of comments changed.
 	// The number 0 stands for all posts of the author. Rows say which posts were favorited.
 	Posts []storage.PostID
 	// Commented are comments that can be read.
@@ -101,7 +101,7 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 	}
 }
 
-// All are the users in whom something has changed otherwise than by an edge.
+// All are the users of whom something has changed otherwise than by an edge.
 func (w Write) All() []storage.UserID { return slices.Concat(w.Users, w.Counted) }
 
 func (w Write) none() bool {
@@ -123,7 +123,7 @@ func (s *Store) wrote(ctx context.Context, w Write, left *counted) {
 // counted collects the counts that the transactions of a write have left, and the posts that they
 // have changed.
 type counted struct {
-	of    []storage.UserID // whose counts the write changes: it may share a transaction with others'; none stands for all
+	of    []storage.UserID // users whose counts the write changes, because it may share a transaction with other writes; none stands for all
 	mu    sync.Mutex
 	left  map[storage.UserID]storage.UserChange
 	posts []storage.PostID
@@ -343,8 +343,8 @@ func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post
 	return p, published, err
 }
 
-// EditPost implements [storage.PostWriter]. It also reports a post that was like that before: its
-// writer may have died before it could report it.
+// EditPost implements [storage.PostWriter]. It also reports a post that already had these values:
+// its writer may have died before it could report it.
 func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
 	ctx, end := s.begin(ctx, id.Author)
 	p, changed, err := s.Store.EditPost(ctx, id, change, at)
@@ -365,7 +365,8 @@ func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (sto
 	return c, added, err
 }
 
-// DeleteComment implements [storage.CommentWriter]. The store says which post it was on.
+// DeleteComment implements [storage.CommentWriter]. The store reports which post the comment was
+// on.
 func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
 	ctx, end := s.begin(ctx, id.Author)
 	deleted, err := s.Store.DeleteComment(ctx, id, by)

@@ -9,7 +9,8 @@ import (
 	"kith/storage/intents"
 )
 
-// whole joins several writes: other gateways hear of the first ones only when the last one is done.
+// whole joins several writes: other gateways learn of the first writes only when the last one is
+// done.
 type whole struct {
 	mu       sync.Mutex
 	reported []*intents.Intent
@@ -33,7 +34,7 @@ func Whole(ctx context.Context) (in context.Context, end func(complete bool)) {
 
 // covers reports whether a note for these users exists already.
 func (w *whole) covers(users []storage.UserID) bool {
-	if w == nil || len(users) > 4 { // looking up more is mostly in vain
+	if w == nil || len(users) > 4 { // looking up more rarely finds all
 		return false
 	}
 	w.mu.Lock()

@@ -29,8 +29,8 @@ func AppendPost(to []byte, p storage.Post) []byte {
 	return to
 }
 
-// ParsePost reads what AppendPost has written, with the version of the post's counts; the zero post if it says that there is
-// none. The texts are parts of the given one.
+// ParsePost reads what AppendPost has written, with the version of the post's counts; the zero post if the value says that
+// there is none. The texts are parts of the given one.
 func ParsePost(id storage.PostID, value string, version int64) (storage.Post, error) {
 	r := NewDecoder(value)
 	switch r.byte() {

@@ -129,7 +129,7 @@ type Decoder struct {
 // NewDecoder begins to read.
 func NewDecoder(text string) *Decoder { return &Decoder{left: text} }
 
-// OK reports whether nothing was missing until now.
+// OK reports whether no bytes were missing until now.
 func (r *Decoder) OK() bool { return !r.broken }
 
 func (r *Decoder) take(n uint64) string {
@@ -170,7 +170,7 @@ func (r *Decoder) varint() int64 {
 
 func (r *Decoder) text() string { return r.take(r.Uvarint()) }
 
-// End fails unless all was read and nothing was missing.
+// End returns an error unless all bytes were read and none were missing.
 func (r *Decoder) End() error {
 	if r.broken || r.left != "" {
 		return ErrMalformed

@@ -1,9 +1,9 @@
 // Package shard says where a user's rows are: id → bucket → shard.
 //
 // A bucket is crc32 (IEEE) of the id's decimal text, modulo [Buckets]: a rule
-// that SQL and every language can compute (`CRC32(id) % 1024` in MySQL), fixed
-// for ever, so that data can move between shards a bucket at a time. Which shard
-// owns a bucket is data, and may change while programs run.
+// that SQL and every language can compute (`CRC32(id) % 1024` in MySQL), fixed permanently, so that
+// data can move between shards a bucket at a time. Which shard owns a bucket is data, and may
+// change while programs run.
 package shard
 
 import (
@@ -66,7 +66,7 @@ func (a *Assignment) Assign(r Range, shard int, state State) {
 func (a *Assignment) Shards() int { return len(a.epochs) }
 
 // Epoch is the epoch of a shard to which the assignment belongs. It rises whenever the buckets of
-// the shard change. It is 0, which no shard has, if there is no such shard any more.
+// the shard change. It is 0, which no shard has, if the shard no longer exists.
 func (a *Assignment) Epoch(shard int) int64 {
 	if shard >= len(a.epochs) {
 		return 0
@@ -79,7 +79,7 @@ func (a *Assignment) Owner(bucket int) (shard int, state State) {
 	return int(a.owner[bucket]), a.state[bucket]
 }
 
-// Moving reports whether a bucket is on its way to another shard.
+// Moving reports whether a bucket is moving to another shard.
 func (a *Assignment) Moving() bool {
 	for _, s := range a.state {
 		if s != Owned {
