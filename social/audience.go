@@ -7,17 +7,17 @@ import (
 	"kith/storage"
 )
 
-// HiddenUsers are the users whom nobody sees for now: those who have deactivated their
+// HiddenUsers are the users whom no other user sees for now: those who have deactivated their
 // accounts, and those who are being deleted.
 type HiddenUsers interface {
 	Has(id storage.UserID) bool
 	IDs() []storage.UserID // ascending; not to be changed
 }
 
-// Audience is whom an answer is made for: the viewer, and the users whom it must not show. A nil
-// Audience is somebody who is not signed in, and hides nobody.
+// Audience is for whom an answer is made: the viewer, and the users whom the answer must not show.
+// A nil Audience is a viewer who is not signed in, and hides nobody.
 type Audience struct {
-	Viewer storage.UserID // 0: nobody is signed in
+	Viewer storage.UserID // 0: the viewer is not signed in
 
 	absent HiddenUsers
 	blocks []storage.UserID // in a block with the viewer, ascending
@@ -35,11 +35,11 @@ func NewAudience(viewer storage.UserID, absent HiddenUsers, blocks []storage.Use
 	return &Audience{Viewer: viewer, absent: absent, blocks: blocks}
 }
 
-// Hides reports whether a user must not be shown: a hidden user, or somebody in a block
-// with the viewer. The viewer always sees itself.
+// Hides reports whether a user must not be shown: a hidden user, or a user in a block with the
+// viewer. The viewer always sees itself.
 func (a *Audience) Hides(id storage.UserID) bool { return a.InBlock(id) || a.IsAbsent(id) }
 
-// InBlock reports whether a user blocks the viewer, or the viewer it.
+// InBlock reports whether a user blocks the viewer, or is blocked by the viewer.
 func (a *Audience) InBlock(id storage.UserID) bool {
 	if a == nil {
 		return false
@@ -48,7 +48,7 @@ func (a *Audience) InBlock(id storage.UserID) bool {
 	return found && id != a.Viewer
 }
 
-// IsAbsent reports whether a user is absent for everybody but itself.
+// IsAbsent reports whether a user is hidden from all other users.
 func (a *Audience) IsAbsent(id storage.UserID) bool {
 	return a != nil && a.absent != nil && id != a.Viewer && a.absent.Has(id)
 }
@@ -85,10 +85,10 @@ func (a *Audience) HidesAtMost() int {
 	return n
 }
 
-// hidesAny reports whether anybody may be hidden at all.
+// hidesAny reports whether any user may be hidden at all.
 func (a *Audience) hidesAny() bool { return a != nil && (a.absent != nil || len(a.blocks) > 0) }
 
-// showing lists those of the users whom the audience may be shown; ids stays as it is.
+// showing lists those users whom the audience may be shown; ids is not changed.
 func (a *Audience) showing(ids []storage.UserID) []storage.UserID {
 	if !a.hidesAny() || !slices.ContainsFunc(ids, a.Hides) {
 		return ids

@@ -13,10 +13,10 @@ import (
 //
 // It is decided on the user's own shard, where the user's own follow and request end
 // in the same transaction. Those of the other user end on the other's shard, where the
-// block is written at once, in every redundancy mode. If that shard does not answer,
-// the block stands and the outcome is stale: replication, a retry or reconcile does the
-// rest. Nothing is ended from another shard, where a late change could hit a later,
-// valid follow.
+// block is written at once, in every redundancy mode. If that shard does not answer, the block
+// remains and the outcome is stale: replication, a retry or reconcile does the rest. Follows and
+// requests are ended only on their own shard, because a late change from another shard could end a
+// later, valid follow.
 //
 // Errors: [ErrSelf]; [storage.ErrUserUnknown] for the other. If the user itself is
 // unknown, the error is a [Gone], for which [errors.Is] finds [storage.ErrUserUnknown] too.

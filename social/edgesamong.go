@@ -10,21 +10,21 @@ import (
 	"kith/storage/idset"
 )
 
-// Among is who of some users follows whom of them.
+// Among says which users of a group follow which others of the group.
 type Among struct {
-	// Followings are for each user the places of those whom it follows, ascending.
+	// Followings are, for each user, the indexes of the users whom it follows, ascending.
 	Followings [][]int
 
 	// Complete is false if lists were left out for the budget, or edges beyond those asked for.
 	Complete bool
 }
 
-// EdgesAmong returns who of some users, who are distinct, follows whom of them: at most so many edges, of
-// which visible says, by the places of both users, whether they may be shown. Hidden users follow nobody and
-// are followed by nobody.
+// EdgesAmong returns which of some users follow which others of them. The users are distinct. It returns at
+// most so many edges; visible says, by the indexes of both users, whether an edge may be shown. Hidden users
+// follow nobody and are followed by nobody.
 //
-// A list is taken from memory, read whole, or has the users looked up in it, whatever takes less. The shortest come
-// first, and those that the budget does not suffice for are left out.
+// A list is taken from memory, read whole, or has the users looked up in it, whichever takes less. The shortest
+// lists come first, and lists for which the budget does not suffice are left out.
 func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, visible func(from, to int) bool) (Among, error) {
 	places := make(map[storage.UserID]int, len(ids))
 	parts := make([]*part, 0, len(ids))
@@ -72,7 +72,7 @@ func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, 
 }
 
 // readAmong reads the lists that are not in memory, as far as the budget goes, and reports whether
-// it went all the way.
+// all of them were read.
 func (g *Graph) readAmong(ctx context.Context, parts []*part, wanted []storage.UserID) (complete bool) {
 	var missing, whole []*part
 	var probes []*probe
@@ -89,7 +89,7 @@ func (g *Graph) readAmong(ctx context.Context, parts []*part, wanted []storage.U
 		rows := int(min(p.length, int64(look)))
 		if rows > left {
 			complete = false
-			break // those behind it take no less
+			break // those behind it take at least as much
 		}
 		left -= rows
 		if p.length <= int64(look) {

@@ -16,9 +16,9 @@ const eraseStep = 500
 // the rows they end. It returns nil once it has found all tables empty.
 //
 // It works in steps, and can be called again after a crash, or when the context has ended:
-// the rows on the user's own shard are the list of work, so of each pair
-// the row on the other's shard is written first. If a user's shard does not answer, that user is
-// skipped, and the error says so.
+// the rows on the user's own shard are the list of work, so for each pair the row on the other
+// user's shard is written first. If a user's shard does not answer, that user is skipped, and the
+// error says so.
 func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 	for {
 		found, err := t.endOnce(ctx, user)
@@ -57,7 +57,7 @@ func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found boo
 	return found, failed
 }
 
-// nextRows lists rows of a user for one step, and what to ask for the next one.
+// nextRows lists rows of a user for one step, and returns the queries for the next step.
 func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (rows []storage.Row, further []storage.RowsQuery, err error) {
 	for i, r := range t.Store.AllRows(ctx, queries) {
 		q := queries[i]
@@ -79,7 +79,8 @@ func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (
 	return rows, further, nil
 }
 
-// end makes tombstones of rows, on both sides. The errors of single rows do not keep the others.
+// end turns rows into tombstones, on both sides. An error of one row does not keep the others from
+// ending.
 func (t *Relations) end(ctx context.Context, user storage.UserID, rows []storage.Row) (failed error) {
 	ctx, end := notify.Whole(ctx)
 	defer func() { end(failed == nil) }()

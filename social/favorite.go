@@ -9,7 +9,7 @@ import (
 	"kith/storage/notify"
 )
 
-// Favored is what became of a favorite, or of its end.
+// Favored is the outcome of a favorite, or of its end.
 type Favored struct {
 	Row     storage.Edge // as it is now; UpdateTime 0 if there is none
 	Changed bool
@@ -17,8 +17,8 @@ type Favored struct {
 	Stale   bool // the author's side lags for a reason that waiting does not repair
 }
 
-// Favorite makes a post a favorite of a user. [storage.ErrPostUnknown] if there is no such post, or if the
-// user may not see it.
+// Favorite makes a post a favorite of a user. [storage.ErrPostUnknown] if the post does not exist, or if
+// the user may not see it.
 func (t *Relations) Favorite(ctx context.Context, user storage.UserID, post storage.PostID) (Favored, error) {
 	if post.Author != user && t.HiddenUsers.Has(post.Author) {
 		return Favored{}, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
@@ -39,8 +39,8 @@ func (t *Relations) Favorite(ctx context.Context, user storage.UserID, post stor
 	return f, err
 }
 
-// Unfavorite ends a favorite, also of a post that is gone. Favorites of posts of hidden users stay as they
-// are: nobody sees them.
+// Unfavorite ends a favorite, also of a post that no longer exists. Favorites of posts of hidden users
+// stay as they are: no one sees them.
 func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post storage.PostID) (Favored, error) {
 	if post.Author != user && t.HiddenUsers.Has(post.Author) {
 		return Favored{}, nil
@@ -73,9 +73,9 @@ func (t *Relations) favorite(ctx context.Context, user storage.UserID, post stor
 	return f, nil
 }
 
-// ShowFavorites leaves out of a user's favorites, which run newest first, those whose posts are gone or of
-// hidden users, and reads more of them until there is a page of a size, and one more. posts reads posts. The
-// rows of the page are of posts that there are.
+// ShowFavorites filters a user's favorites, which run newest first: it leaves out favorites of posts that no
+// longer exist or whose authors are hidden, and reads more until it has a page of the given size, and one
+// more. posts reads posts. The rows of the page are of posts that exist.
 func (a *Audience) ShowFavorites(first []storage.Edge, asked, size int, posts func([]storage.PostID) []storage.Result[storage.Post],
 	more func(after storage.Place, limit int) ([]storage.Edge, error)) (Page[storage.Edge], error) {
 	shown := make(map[storage.PostID]bool)
@@ -110,8 +110,8 @@ func FavoritedByPlace(e storage.Edge) storage.Place {
 	return storage.Place{CreatedAt: e.UpdateTime, Number: int64(e.From)}
 }
 
-// ShowFavoritedBy leaves out of the favorites of a post, which run newest first, those of hidden users, as
-// ShowComments does.
+// ShowFavoritedBy leaves out favorites of a post by hidden users, as ShowComments does. The favorites run
+// newest first.
 func (a *Audience) ShowFavoritedBy(first []storage.Edge, asked, size int, more func(after storage.Place, limit int) ([]storage.Edge, error)) (Page[storage.Edge], error) {
 	return show(first, asked, size, func(e storage.Edge) bool { return !a.Hides(e.From) }, FavoritedByPlace, more)
 }

@@ -13,16 +13,16 @@ import (
 )
 
 // A home feed is worked out for each page: the newest posts of those whom the viewer follows at
-// that moment. Memory holds where posts are in time, and nothing about who follows whom:
-// a follow, a block or a deleted post counts at once, and posts that memory has too many of are
-// noticed when they are read.
+// that moment. Memory holds where posts are in time, and nothing about who follows whom: a follow,
+// a block or a deleted post counts at once. Deleted posts that are still in memory are noticed when
+// they are read.
 //
-// A page is found in the first of these ways that reaches so far back:
+// A page is found in the first of these ways that reaches far enough back:
 //
 //   - in the viewer's inbox, and among the newest posts in memory: see [Inboxes];
 //   - among the recent posts in memory;
-//   - by the author: who of the followings has posted before that time at all, and when last, then
-//     posts of those with the latest of these times;
+//   - by author: which followings have posted before that time, and when last, then posts of those
+//     with the latest of these times;
 //   - if there are too many followings for that, among all posts of each shard by time, as far as
 //     the budget allows.
 
@@ -39,7 +39,7 @@ type Feeds struct {
 	Recent  *recent.Posts // nil: all is read from the store
 	Inboxes *Inboxes      // nil: there are none; they need Recent
 
-	// What tests change: maxFeedAuthors and byTimeMost, unless zero.
+	// Values that tests change: they replace maxFeedAuthors and byTimeMost, unless zero.
 	fewAuthors, scansMost int
 }
 
@@ -51,15 +51,15 @@ type FeedPage struct {
 }
 
 const (
-	// maxFeedAuthors is up to how many followings are asked by the author: each takes an entry of an
-	// index.
+	// maxFeedAuthors is the number of followings up to which posts are read by author: each takes an
+	// entry of an index.
 	maxFeedAuthors = 10_000
-	// byTime is how many posts of a shard are looked at together otherwise.
+	// byTime is how many posts of a shard are read together otherwise.
 	byTime = 1000
 	// byTimeMost is how often that is done for a page.
 	byTimeMost = 10
 
-	// MostNewer is how far posts that are newer than a place are counted.
+	// MostNewer is up to how many posts that are newer than a place are counted.
 	MostNewer = 100
 )
 
@@ -111,7 +111,7 @@ func (f *Feeds) Newer(ctx context.Context, g *Graph, user storage.UserID, than s
 	return rows, false, nil
 }
 
-// Followings reads whom a user follows. The set is not whole if these are more than the
+// Followings reads whom a user follows. The set is not whole if there are more followings than the
 // budget allows.
 func (g *Graph) Followings(ctx context.Context, user storage.UserID) (set *idset.Set, whole bool, err error) {
 	p := &part{List: List{storage.Forward, user}}
@@ -140,11 +140,11 @@ type feedWalk struct {
 	whole   bool           // authors are all whom the user follows
 	until   storage.Place  // only posts that are newer, unless zero
 	since   storage.Micros // only posts in memory that are newer
-	inbox   *inboxWalk     // nil: the way through the viewer's inbox has ended
+	inbox   *inboxWalk     // nil: the viewer's inbox is not used, or not any more
 
 	at       storage.Place // posts ahead of it have been returned
 	ended    bool          // there are no more
-	tooFar   bool          // for the posts in memory, which are too many
+	tooFar   bool          // the posts in memory do not reach that far
 	examined int
 	scans    int
 }
@@ -159,7 +159,7 @@ func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after s
 	return w, nil
 }
 
-// next returns more posts, about as many as are wanted, and goes on to behind them.
+// next returns more posts, about as many as are wanted, and moves behind them.
 func (w *feedWalk) next(ctx context.Context, wanted int) (rows []storage.Post, err error) {
 	if w.inbox != nil {
 		if rows, ok, err := w.inInbox(ctx, wanted); ok || err != nil {
@@ -184,7 +184,7 @@ func (w *feedWalk) pull(ctx context.Context, wanted int) (rows []storage.Post, e
 	return w.byTime(ctx, wanted)
 }
 
-// spent reports whether the walk may not go on for this answer.
+// spent reports whether the walk has used up the budget of this answer.
 func (w *feedWalk) spent() bool {
 	return w.examined >= latestBudget || w.scans >= cmp.Or(w.scansMost, byTimeMost)
 }
@@ -203,7 +203,7 @@ func (w *feedWalk) inMemory(ctx context.Context, wanted int) ([]storage.Post, er
 	reached := storage.Place{}
 	if n := len(found.Posts); n == wanted {
 		reached = found.Posts[n-1].Place()
-	} else if found.Through < math.MaxInt64 { // otherwise they are being loaded anew
+	} else if found.Through < math.MaxInt64 { // otherwise they are being loaded again
 		reached = storage.Place{CreatedAt: found.Through + 1} // ahead of all posts of that time
 	}
 	if w.tooFar = w.at != (storage.Place{}) && reached.Compare(w.at) <= 0; w.tooFar { // the store gets further
@@ -218,7 +218,7 @@ func (w *feedWalk) inMemory(ctx context.Context, wanted int) ([]storage.Post, er
 	return w.read(ctx, posts, func(gone storage.PostID) { w.Recent.Remove(gone) })
 }
 
-// isBehind reports whether the walk has to go no further than to a place.
+// isBehind reports whether the walk need not go further than to a place.
 func (w *feedWalk) isBehind(at storage.Place) bool {
 	return w.until != storage.Place{} && at.Compare(w.until) >= 0
 }
@@ -234,7 +234,7 @@ func newerThan[T any](rows []T, until storage.Place, place func(T) storage.Place
 	return rows[:i]
 }
 
-// read reads posts, and leaves out those that are gone.
+// read reads posts, and leaves out posts that no longer exist.
 func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(storage.PostID)) ([]storage.Post, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -270,7 +270,8 @@ func (w *feedWalk) byAuthor(ctx context.Context, wanted int) ([]storage.Post, er
 	}
 	var rows []storage.Post
 	for asked := 0; asked < len(authors); {
-		// Of more authors than posts are wanted, those whose last post is older than all wanted have none of them.
+		// If there are more authors than wanted posts, authors whose last post is older than all wanted posts have
+		// none of them.
 		some := authors[asked:min(len(authors), max(2*asked, wanted))]
 		asked += len(some)
 		queries := make([]storage.PostsQuery, len(some))
@@ -315,7 +316,7 @@ func (w *feedWalk) lastPosts(ctx context.Context, upTo storage.Micros) (list []s
 	return list, nil
 }
 
-// byTime looks for the authors' posts among the posts of all.
+// byTime looks for the authors' posts among the posts of all users.
 func (w *feedWalk) byTime(ctx context.Context, wanted int) ([]storage.Post, error) {
 	w.scans++
 	var list []storage.PostAt

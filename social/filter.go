@@ -10,7 +10,7 @@ import (
 // on, or other filters.
 type Filter struct {
 	On  []List   // on every one of these lists
-	All []Filter // all of them fit; those that are negated, beside at least one that is not
+	All []Filter // all of them fit; negated filters need at least one beside them that is not
 	Any []Filter // any of them fits
 	Not *Filter  // does not fit; within All only
 }
@@ -78,7 +78,7 @@ func (f Filter) Lists() []List {
 	return lists
 }
 
-// String spells a filter in one way only: cursors are bound to it.
+// String writes equal filters in the same way: cursors are bound to the text.
 func (f Filter) String() string {
 	switch {
 	case len(f.On) > 0:

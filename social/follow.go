@@ -9,16 +9,16 @@ import (
 	"kith/storage/notify"
 )
 
-// Tie is what became of one follow or its end.
+// Tie is the outcome of one follow or its end.
 type Tie struct {
 	Row     storage.Edge // as it is now
 	Changed bool
 	Err     error // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden], [storage.ErrLimitReached], or a fault
 }
 
-// Follow makes a user follow others, as far as they exist, in one transaction.
-// Each has its own outcome, in their order. Existing follows stay as they
-// are. If one of two blocks the other, neither can follow.
+// Follow makes a user follow those of the others who exist, in one transaction. Each has its own
+// outcome, in their order. Existing follows stay as they are. If one of two blocks the other,
+// neither can follow.
 //
 // stale reports that the inverse side lags for a reason that waiting does not
 // repair. err is set if the user itself is unknown, or its shard did not answer.
@@ -33,8 +33,8 @@ func (t *Relations) Follow(ctx context.Context, people People, user storage.User
 
 func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.ErrUserUnknown, user) }
 
-// Unfollow ends follows of a user. Unknown users, whom nobody follows, are no
-// error. Hidden users are treated like unknown ones: their follows stay as they are.
+// Unfollow ends follows of a user. Unknown users are no error, because nobody follows them. Hidden
+// users are treated like unknown ones: their follows stay as they are.
 func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
 	relations = make([]Tie, len(others))
 	if t.HiddenUsers.Has(user) {
@@ -49,7 +49,7 @@ func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []
 	return relations, stale, err
 }
 
-// change writes the edges of those that have no error yet and are not hidden.
+// change writes the edges to those users who have no error yet and are not hidden.
 func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, relations []Tie) (stale bool, err error) {
 	at := t.at()
 	var changes []storage.EdgeChange

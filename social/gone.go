@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// nobody is absent.
+// nobody is HiddenUsers without any user.
 type nobody struct{}
 
 func (nobody) Has(storage.UserID) bool { return false }
@@ -21,7 +21,7 @@ func (g Gone) Error() string { return fmt.Sprintf("user %s is gone", g.User) }
 // Unwrap makes it a [storage.ErrUserUnknown].
 func (Gone) Unwrap() error { return storage.ErrUserUnknown }
 
-// gone names the user whom the store does not know.
+// gone makes an error that names the user whom the store does not know.
 func gone(user storage.UserID, err error) error {
 	if errors.Is(err, storage.ErrUserUnknown) {
 		return fmt.Errorf("%w: %w", Gone{user}, err)

@@ -19,7 +19,7 @@ import (
 // hiddenSets are the users whom an audience must not be shown, as disjoint sets.
 type hiddenSets [2]*idset.Set
 
-// hiddenIn returns the sets by the numbers of a directory; none where nobody is hidden.
+// hiddenIn returns the sets by the numbers of a directory; none if nobody is hidden.
 func (a *Audience) hiddenIn(dir *idset.Directory) []*idset.Set {
 	if a.HidesAtMost() == 0 {
 		return nil
@@ -35,7 +35,7 @@ func (a *Audience) hiddenIn(dir *idset.Directory) []*idset.Set {
 	return a.sets[:]
 }
 
-// blocked are those in a block with the viewer.
+// blocked are the users in a block with the viewer.
 func (a *Audience) blocked() []storage.UserID {
 	if a == nil {
 		return nil

@@ -17,11 +17,11 @@ import (
 // Inboxes let pages of home feeds be read from where posts have been copied, for users who are active. A page
 // is the same as without them:
 //
-//   - Posts that are newer than what has been copied for sure come from memory.
-//   - Below that, posts come from the inbox, if it is for the followings as they are now; with
-//     those of hot authors, which are never copied, by pull.
-//   - Where the inbox ends, or if there is none that is right, all come by pull. Then one is built, behind
-//     the request.
+//   - Posts come from memory if they are newer than those that have certainly been copied.
+//   - Older posts come from the inbox, if it is for the followings as they are now. Posts of hot
+//     authors, which are never copied, come by pull.
+//   - Where the inbox ends, or if there is no right inbox, all posts come by pull. Then an inbox is built
+//     in the background.
 type Inboxes struct {
 	*inbox.Boxes
 	Graph  func(context.Context) *Graph // of background work
@@ -40,10 +40,11 @@ const (
 	// mostBuilds is how many inboxes wait to be built. If there are more, a later page asks again.
 	mostBuilds = 1000
 	buildTime  = 10 * time.Second
-	// leastPosts is up to how many posts an inbox gets from the store, beyond those in memory.
+	// leastPosts is up to how many posts an inbox gets from the store in addition to those in
+	// memory.
 	leastPosts = 100
 	buildPage  = 50
-	// spare is how many more posts are read from an inbox than are wanted, in place of those that are left out.
+	// spare is how many more posts are read from an inbox than are wanted, to replace those that are left out.
 	spare = 10
 )
 
@@ -52,7 +53,7 @@ func NewInboxes(boxes *inbox.Boxes, graph func(context.Context) *Graph, logger *
 	return &Inboxes{Boxes: boxes, Graph: graph, Logger: logger, queue: make(chan build, mostBuilds)}
 }
 
-// Active takes in that a user has signed in: it may soon read its feed. It waits for nothing.
+// Active notes that a user has signed in: the user may soon read its feed. It does not wait.
 func (b *Inboxes) Active(user storage.UserID) { b.want(build{user: user}) }
 
 func (b *Inboxes) want(one build) {
@@ -100,8 +101,8 @@ func mayHaveInbox(followings *idset.Set, whole bool) bool {
 	return whole && followings.Len() > 0 && followings.Len() <= maxFeedAuthors
 }
 
-// candidates finds the newest posts of authors, whoever may see them, and the time down to which these are
-// all; 0: there are no more.
+// candidates finds the newest posts of authors, whoever may see them, and the time down to which no posts
+// are missing; 0: there are no more.
 func (f *Feeds) candidates(ctx context.Context, authors []storage.UserID) (list []storage.PostAt, floor storage.Micros, err error) {
 	w := &feedWalk{Feeds: f, authors: idset.Of(authors), hides: func(storage.UserID) bool { return false }, ended: len(authors) == 0}
 	if w.ended {
@@ -153,7 +154,7 @@ func (b *Inboxes) walk(user storage.UserID, authors *idset.Set, whole bool) *inb
 	return &inboxWalk{Inboxes: b, state: state, user: user, followings: ids, hot: idset.Of(state.Hot(ids))}
 }
 
-// inInbox is next by the inbox. It is false, and changes nothing, if the inbox cannot tell.
+// inInbox is next by the inbox. If the inbox has no answer, it returns false and changes nothing.
 func (w *feedWalk) inInbox(ctx context.Context, wanted int) (rows []storage.Post, ok bool, err error) {
 	if done := w.inbox.state.Done; w.at == (storage.Place{}) || w.at.CreatedAt > done+1 {
 		w.since = done
@@ -193,15 +194,15 @@ func (w *feedWalk) inInbox(ctx context.Context, wanted int) (rows []storage.Post
 	return newer, true, nil
 }
 
-// inboxPart is what comes next in an inbox, without what must not be shown.
+// inboxPart is the posts that come next in an inbox, without those that must not be shown.
 type inboxPart struct {
 	posts   []storage.PostAt
-	reached storage.Place // down to there these are all
+	reached storage.Place // down to there no posts are missing
 	end     bool          // the inbox ends there
 	last    bool          // and there are no posts behind it
 }
 
-// readInbox reads a part. If the inbox is not right, one is built.
+// readInbox reads a part. If the inbox is not right, a new one is built.
 func (w *feedWalk) readInbox(ctx context.Context, wanted int) (part inboxPart, ok bool) {
 	b := w.inbox
 	all, floor, ok := b.Read(ctx, b.state, b.user, b.followings, w.at.CreatedAt, wanted+spare)
@@ -216,7 +217,7 @@ func (w *feedWalk) readInbox(ctx context.Context, wanted int) (part inboxPart, o
 		part.reached = all[len(all)-1].Place()
 	}
 	if part.reached.Compare(w.at) <= 0 {
-		return part, false // it does not get further
+		return part, false // it does not reach further
 	}
 	for _, p := range all {
 		if p.Place().Compare(w.at) <= 0 || !w.authors.Contains(p.Author) || b.hot.Contains(p.Author) || w.hides(p.Author) {
@@ -230,13 +231,13 @@ func (w *feedWalk) readInbox(ctx context.Context, wanted int) (part inboxPart, o
 	return part, true
 }
 
-// pullHot pulls the posts of hot authors down to a place, as many as are wanted at most. It is false if that takes too
-// much.
+// pullHot pulls the posts of hot authors down to a place, at most as many as are wanted. It returns false if that
+// takes too much.
 func (w *feedWalk) pullHot(ctx context.Context, reached storage.Place, wanted int) (rows []storage.Post, ok bool, err error) {
 	if w.inbox.hot.Len() == 0 {
 		return nil, true, nil
 	}
-	reached.Number-- // what is there counts as well
+	reached.Number-- // a post at that place counts as well
 	hot := &feedWalk{Feeds: w.Feeds, authors: w.inbox.hot, hides: w.hides, at: w.at, until: reached}
 	for len(rows) < wanted && !hot.ended {
 		if hot.spent() {
