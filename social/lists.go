@@ -9,14 +9,14 @@ import (
 )
 
 // A plain list is a range of an index, newest first, of which hidden users are left
-// out. A page reads a little more than it holds when anybody is hidden, and reads on
-// until it is full or the list has ended. Its total is the owner's count less those
-// hidden users who are on the list.
+// out. If any user is hidden, a page reads a little more than it holds, and reads on until it is
+// full or the list has ended. The total of the list is the owner's count less those hidden users
+// who are on the list.
 
 // Shown is a page of a plain list.
 type Shown struct {
 	Edges []storage.Edge // newest first
-	More  bool           // something lies, or may lie, beyond the page's far end
+	More  bool           // there are, or may be, edges beyond the page's far end
 
 	// Complete is false when the budget ended before the page was full. Then the list continues
 	// behind End.
@@ -24,16 +24,15 @@ type Shown struct {
 	End      storage.Position
 }
 
-// Ahead is what to read first for a page of q.Limit users: one more, to learn whether
-// there is one, and some in place of hidden ones.
+// Ahead is what to read first for a page of q.Limit users: one more, to learn whether there is one,
+// and some to replace hidden users.
 func (a *Audience) Ahead(q storage.PageQuery) storage.PageQuery {
 	q.Limit += 1 + min(a.HidesAtMost(), 2+q.Limit/10)
 	return q
 }
 
 // Show makes pages from reads ahead: asked are the queries that [Audience.Ahead] made of queries,
-// read their answers. If too many users were hidden, it reads on, for all pages
-// together.
+// and read are their answers. If too many users were hidden, it reads on, for all pages together.
 func (g *Graph) Show(ctx context.Context, side storage.Side, queries, asked []storage.PageQuery, read []storage.Result[[]storage.Edge]) []storage.Result[Shown] {
 	pages := make([]pageInProgress, len(queries))
 	for i, q := range queries {
@@ -181,7 +180,8 @@ func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.U
 	return sizes
 }
 
-// sparse is the number of hidden users up to which they are looked up, rather than the list read.
+// sparse is the number of hidden users up to which they are looked up. If there are more, the list
+// is read.
 const sparse = 50
 
 // subtractProbed looks all hidden users up on the lists of some owners.

@@ -10,16 +10,16 @@ import (
 	"kith/storage/idset"
 )
 
-// MatchQuery asks for those on one list who are also on another one, or who are not:
-// friends are followings who are followers, too; followers not followed back are followers who are no
+// MatchQuery asks for the users on one list who are also on another, or who are not: friends are
+// followings who are also followers; followers not followed back are followers who are not
 // followings. The answer has the base list's order, newest first.
 type MatchQuery struct {
 	Base, Other List
-	Absent      bool // those who are not on the other list
+	Absent      bool // asks for those who are not on the other list
 }
 
-// Friends are the mutual follows of a user, its newest following first. Both halves of
-// every pair lie on the user's own shard.
+// Friends are the mutual follows of a user, its newest following first. Both halves of every pair
+// are on the user's own shard.
 func Friends(user storage.UserID) MatchQuery {
 	return MatchQuery{Base: List{storage.Forward, user}, Other: List{storage.Inverse, user}}
 }
@@ -74,7 +74,7 @@ func (g *Graph) Fits(ctx context.Context, q MatchQuery) (rows int64, fits bool, 
 	return 2 * base.length, 2*base.length <= int64(g.budget), nil
 }
 
-// pair returns both lists if they are in memory, else how long they are.
+// pair returns both lists if they are in memory, and otherwise their lengths.
 func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *part, inMemory bool, err error) {
 	base, other = &part{List: q.Base}, &part{List: q.Other}
 	parts := []*part{base, other}
@@ -87,7 +87,8 @@ func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *part, inMe
 //
 // The base is scanned newest first, in memory or as rows, and its users are looked up in the other
 // list. If the other list is far shorter than the base, its users are looked up in the base
-// instead: they are the matches, or all others are, which are counted by subtraction.
+// instead: either they are the matches, or all other users of the base are, which are counted by
+// subtraction.
 func (g *Graph) Matches(ctx context.Context, q MatchQuery, from MatchMark, first int) (MatchPage, error) {
 	c := &matches{MatchQuery: q, graph: g, from: from, first: first, decided: from.After, total: notCounted, examinable: int(g.budget)}
 	if err := c.run(ctx); err != nil {
@@ -107,9 +108,9 @@ type matches struct {
 	// next returns the matches behind decided, of at most so many positions or so many matches, moves
 	// decided, and reports whether the base ends there.
 	next  func(ctx context.Context, most int) (some []Match, end bool, err error)
-	total int // of all; notCounted if it is found by going through the base
+	total int // of all matches; notCounted if it is found by scanning the base
 
-	isExact bool // total matches lie behind the mark: when they have been found, the scan is done
+	isExact bool // total matches are behind the mark: when they have been found, the scan is done
 
 	list    []Match // one more than the page holds, if there is one
 	found   int     // behind the mark
@@ -169,7 +170,7 @@ func (c *matches) step(ctx context.Context, most int) (err error) {
 	return nil
 }
 
-// inSets compares lists in memory. They are counted as sets, unless going through is as fast.
+// inSets compares lists in memory. They are counted as sets, unless scanning is as fast.
 func (c *matches) inSets(base, other *part) {
 	c.examinable = int(c.graph.budget) * c.graph.sizes.positionsPerRow
 	if base.order.Len() > min(c.graph.sizes.fewPositions, c.examinable) {
@@ -264,7 +265,7 @@ func (c *matches) lookUpOther(ctx context.Context, other *part, more []storage.U
 	return on, ids, err
 }
 
-// fromOther sorts those of a short list who are on the base.
+// fromOther sorts those users of a short list who are on the base.
 func (c *matches) fromOther(ctx context.Context, other *part) error {
 	on, _, err := c.lookUpOther(ctx, other, nil)
 	slices.SortFunc(on, storage.Position.Compare)
@@ -282,8 +283,8 @@ func (c *matches) fromOther(ctx context.Context, other *part) error {
 // fewLeftOut is how many hidden users may be looked up for one answer.
 const fewLeftOut = 1000
 
-// fromAll counts by subtraction. If a list is long and the other far shorter, nearly everybody on the long list is
-// absent from the short one, such as the followers whom a celebrity does not follow back. Scanning a list of a
+// fromAll counts by subtraction. If one list is long and the other far shorter, nearly every user on the long list
+// is absent from the short one, such as the followers whom a celebrity does not follow back. Scanning a list of a
 // million to count them takes a second. But the length of the long list is known, and only few users must be
 // subtracted: those on the short list, and hidden users. The base is read for the page only.
 func (c *matches) fromAll(ctx context.Context, base, other *part) error {

@@ -17,15 +17,15 @@ type Mark struct {
 	Found int
 }
 
-// lastUser is behind everybody.
+// lastUser is behind every user.
 const lastUser storage.UserID = math.MaxInt64
 
 // Common is a page of users that match a filter, by ascending id.
 type Common struct {
 	IDs []storage.UserID
 
-	// Total counts all of them if Complete, otherwise those
-	// found so far, including earlier pages.
+	// Total counts all matching users if Complete is set, otherwise those found so far, including
+	// earlier pages.
 	Total    int
 	Complete bool
 
@@ -69,7 +69,7 @@ type peopleQuery struct {
 	graph *Graph
 	parts []*part // each list of the filter once
 
-	drivers  []*part        // everybody wanted is on one of them
+	drivers  []*part        // every wanted user is on one of them
 	chosen   []*part        // to be read whole: the drivers, and lists that are not far longer
 	rows     int            // left in the budget
 	isPartly bool           // not all lists are known as a whole
@@ -236,8 +236,8 @@ func (q *peopleQuery) term(f Filter) (t idset.Term) {
 	return t
 }
 
-// page computes the answer. Lists that are known as a whole are counted anew for every page. If they are
-// known only from the mark on, the count is added to the number in the mark.
+// page computes the answer. Lists that are known as a whole are counted again for every page. If they
+// are known only from the mark on, the count is added to the number in the mark.
 func (q *peopleQuery) page() Common {
 	term, a, few := q.term(q.Filter), q.graph.audience, q.graph.sizes.fewCommon
 	dir := q.directory()
@@ -246,11 +246,11 @@ func (q *peopleQuery) page() Common {
 		ids, _ := idset.Select(term, q.From.After, math.MaxInt)
 		return q.partlyPage(a.showing(before(ids, q.upTo)))
 	case dir == nil:
-		few = math.MaxInt // merging them has cost more than looking at everybody does
+		few = math.MaxInt // merging the lists has cost more than looking at every user does
 	}
 	ids, total := idset.Select(term, 0, few)
 	if total <= few {
-		shown := a.showing(ids) // users whom only the audience knows to be gone are not counted
+		shown := a.showing(ids) // users whom only the audience knows to be hidden are not counted
 		return q.pageOf(behind(shown, q.From.After), len(shown))
 	}
 	if a.HidesAtMost() > 0 {
@@ -296,7 +296,7 @@ func (q *peopleQuery) pageOf(ids []storage.UserID, total int) Common {
 	return c
 }
 
-// behind is what of ascending ids lies behind one.
+// behind is the part of ascending ids that is behind one.
 func behind(ids []storage.UserID, after storage.UserID) []storage.UserID {
 	n, found := slices.BinarySearch(ids, after)
 	if found {
@@ -305,7 +305,7 @@ func behind(ids []storage.UserID, after storage.UserID) []storage.UserID {
 	return ids[n:]
 }
 
-// before is what of ascending ids does not lie behind one.
+// before is the part of ascending ids that is not behind one.
 func before(ids []storage.UserID, upTo storage.UserID) []storage.UserID {
 	return ids[:len(ids)-len(behind(ids, upTo))]
 }

@@ -15,7 +15,7 @@ type PostStore interface {
 	storage.CommentWriter
 }
 
-// IDs makes numbers that nobody else in the store has.
+// IDs makes numbers that are unique in the store.
 type IDs interface {
 	Next(ctx context.Context) (storage.UserID, error)
 }
@@ -25,8 +25,8 @@ type WriteLimits interface {
 	Write(user storage.UserID) error
 }
 
-// Posts are the rules of posts and comments. A post is for everybody who may see its author: not for
-// users in a block with the author, and for nobody while the author is hidden.
+// Posts are the rules of posts and comments. A post is for every viewer who may see its author: not
+// for users in a block with the author, and for nobody while the author is hidden.
 type Posts struct {
 	Store       PostStore
 	IDs         IDs
@@ -93,7 +93,7 @@ func (p *Posts) Comment(ctx context.Context, people People, user storage.UserID,
 		return storage.Comment{}, false, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
 	}
 	// The user's own shard is not asked again, as it is for posts: a comment that a user writes while
-	// it is being erased is not shown, because nobody is found as its writer.
+	// it is being erased is not shown, because its writer is not found.
 	switch r := people.Users(ctx, []storage.UserID{user})[0]; {
 	case r.Err != nil:
 		return storage.Comment{}, false, r.Err
@@ -117,7 +117,7 @@ func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.C
 // latestBudget is how many posts, and how many comments, one page may examine.
 const latestBudget = 1000
 
-// writtenRow is what has a place, and a user whose it is.
+// writtenRow is a row that has a place and belongs to a user.
 type writtenRow interface {
 	storage.Post | storage.Comment | storage.Edge
 }
@@ -126,19 +126,19 @@ type writtenRow interface {
 type Page[T writtenRow] struct {
 	Rows []T
 	More bool
-	// End is the last place that was examined, where nothing is shown at it because the budget
-	// ended; otherwise it is zero.
+	// End is the last place that was examined, if nothing at it is shown because the budget ended;
+	// otherwise it is zero.
 	End storage.Place
 }
 
-// ShowPosts leaves out of posts that run newest first those of hidden users, and reads more of them
-// until there is a page of a size, and one more. first are those that have been read already: asked
-// of them, fewer if there are no more.
+// ShowPosts leaves out posts of hidden users, and reads more posts until it has a page of the given
+// size, and one more. Posts run newest first. first are those that have been read already: as many
+// as asked, fewer if there are no more.
 func (a *Audience) ShowPosts(first []storage.Post, asked, size int, more func(after storage.Place, limit int) ([]storage.Post, error)) (Page[storage.Post], error) {
 	return show(first, asked, size, func(p storage.Post) bool { return !a.Hides(p.Author) }, storage.Post.Place, more)
 }
 
-// ShowComments does so with comments.
+// ShowComments is ShowPosts for comments.
 func (a *Audience) ShowComments(first []storage.Comment, asked, size int, more func(after storage.Place, limit int) ([]storage.Comment, error)) (Page[storage.Comment], error) {
 	return show(first, asked, size, func(c storage.Comment) bool { return !a.Hides(c.By) }, storage.Comment.Place, more)
 }

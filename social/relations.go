@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// ErrSelf: nobody follows, blocks or befriends itself.
+// ErrSelf: no user follows, blocks or befriends itself.
 var ErrSelf = errors.New("not towards oneself")
 
 // ErrTheirLimit: the other user would have to follow, but has reached its limit of followings.
@@ -18,14 +18,13 @@ var ErrTheirLimit = errors.New("the other user has reached its limit of followin
 // forward side: the modes of the seeds ("好友中心" §7: by the service itself, by a
 // message, by the log).
 type Redundancy interface {
-	// Inline reports whether inverse rows that lie in the same database are written in
-	// the forward rows' transaction.
+	// Inline reports whether inverse rows in the same database are written in the forward rows'
+	// transaction.
 	Inline() bool
 
 	// Propagate takes over forward rows that have been written, alone or together with
-	// their other side, and the consequences written there. An error means that other
-	// sides are missing and may stay so: this has been counted, and
-	// is left to retries and reconcile.
+	// their other side, and the consequences written there. An error means that other sides are
+	// missing and may stay missing: this has been counted, and retries and reconcile repair it.
 	Propagate(ctx context.Context, written []storage.Written) error
 }
 
@@ -58,12 +57,12 @@ type RelationsConfig struct {
 	Store      RelationStore
 	Redundancy Redundancy
 
-	// MaxFollowing is how many users one may follow. 0 means no limit.
+	// MaxFollowing is how many users a user may follow. 0 means no limit.
 	MaxFollowing int64
-	// RequestTTL is how long a request for friendship can be accepted. Defaults to
-	// [storage.DefaultRequestTTL]. The store has to be opened with the same.
+	// RequestTTL is how long a friend request can be accepted. Defaults to
+	// [storage.DefaultRequestTTL]. The store has to be opened with the same value.
 	RequestTTL time.Duration
-	// RequestPause is how long after a decline one may not ask again. Defaults to
+	// RequestPause is how long after a decline the same user may not ask again. Defaults to
 	// [DefaultRequestPause].
 	RequestPause time.Duration
 	// MaxPending is how many of a user's requests may be pending. Defaults to
@@ -108,7 +107,7 @@ func NewRelations(cfg RelationsConfig) *Relations {
 // Outcome is the result of a block, a change of a request, or the end of one.
 type Outcome struct {
 	Row     storage.Row // as it is now; UpdateTime 0 if there is none
-	Changed bool        // false when it was so before
+	Changed bool        // false if it was already so
 
 	// Written are the forward rows that were written on any shard, the first one being
 	// Row; those whose Inverse is set are on both sides.

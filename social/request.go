@@ -13,14 +13,15 @@ import (
 // accepting a request makes both follow. This takes two steps, each in one transaction: on
 // the asker's shard the request is accepted and the asker follows; when that is applied
 // on the other's shard, the other follows. Both steps are done when the call returns,
-// in every redundancy mode. After a crash in between, whatever propagates the request's row
-// does the second step, once: the row's version reports whether it has been done.
+// in every redundancy mode. If a crash comes in between, the second step is done, once, when the
+// request's row is propagated: the row's version shows whether it has been done.
 
 // Ask makes a user ask another to be friends. If the other has asked, that request is accepted.
 //
 // Errors: [ErrSelf]; [storage.ErrUserUnknown]; [storage.ErrForbidden] if one blocks the other
 // or the last decline is too recent; [storage.ErrLimitReached] with too many pending requests,
-// or, if both have asked, with too many followings. A [Gone] means the user itself.
+// or, if both have asked, with too many followings. A [Gone] means that the user itself does not
+// exist.
 func (t *Relations) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
 		return Outcome{}, err
@@ -33,8 +34,8 @@ func (t *Relations) Ask(ctx context.Context, people People, user, other storage.
 //
 // Errors: [ErrSelf]; [storage.ErrNoRequest] if none is pending;
 // [storage.ErrForbidden]; [storage.ErrLimitReached] and [ErrTheirLimit] if the user, or the
-// other, has reached the limit of followings. The user's own limit lies on another shard, so it is
-// checked before and not in the same transaction: if the user follows somebody else at the same
+// other, has reached the limit of followings. The user's own limit is on another shard, so it is
+// checked before and not in the same transaction: if the user follows another user at the same
 // time, the limit may be exceeded by one.
 func (t *Relations) Accept(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	if err := t.visible(user, other); err != nil {
@@ -111,9 +112,8 @@ func (t *Relations) Cancel(ctx context.Context, user, other storage.UserID) (Out
 	return o, gone(user, err)
 }
 
-// Remove ends the friendship of two users, with or without a request: neither follows the
-// other any more. With an unknown or hidden user there is none.
-// [ErrSelf].
+// Remove ends the friendship of two users, with or without a request: neither follows the other any
+// more. There is no friendship with an unknown or hidden user. [ErrSelf].
 func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Outcome, error) {
 	switch {
 	case user == other:
@@ -125,7 +125,7 @@ func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Out
 	return o, gone(user, err)
 }
 
-// request does one act and brings it to the other shard.
+// request does one act and propagates it to the other shard.
 func (t *Relations) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
 	change.At = t.at()
 	ctx, end := notify.Whole(ctx)

@@ -24,8 +24,8 @@ type Handles struct {
 }
 
 // SearchHandles returns the first users behind a handle whose handles begin with a
-// prefix, without hidden ones. Claims on handles that never became a user are left out,
-// which is known only from the users' rows.
+// prefix, without hidden users. Claims on handles that never became a user are left out; only the
+// users' rows tell which claims these are.
 func SearchHandles(ctx context.Context, d Directory, audience *Audience, budget Budget, prefix, after string, first int) (Handles, error) {
 	if budget <= 0 {
 		budget = DefaultBudget

@@ -8,8 +8,7 @@ import (
 	"kith/storage"
 )
 
-// settleTime bounds the work done at once for committed rows, even if the
-// client has gone.
+// settleTime bounds the work done at once for committed rows, even if the client has disconnected.
 const settleTime = 5 * time.Second
 
 // settle propagates newly written forward rows to their other sides at once,
@@ -17,7 +16,7 @@ const settleTime = 5 * time.Second
 // the follow in return, an accepted request begins one. Then it hands
 // all rows to the mode, which propagates those that could not be written.
 //
-// It completes committed rows even if the client has gone.
+// It completes committed rows even if the client has disconnected.
 //
 // A crash leaves the rows that it has not reached as they are. In the modes
 // stream and binlog the mode propagates them; otherwise repeating the change or
@@ -50,8 +49,8 @@ func (t *Relations) settle(ctx context.Context, written []storage.Written) (all 
 	return all, t.Redundancy.Propagate(ctx, all) != nil || stale
 }
 
-// inverse applies the rows of one side that have not been applied, and marks those
-// that now have. It returns their consequences.
+// inverse applies the rows of one side that have not been applied yet, and marks those that it has
+// applied. It returns their consequences.
 func (t *Relations) inverse(ctx context.Context, side storage.Side, rows []storage.Written) (also []storage.Written, err error) {
 	var edges []storage.Edge
 	var index []int

@@ -12,8 +12,8 @@ import (
 	"kith/storage"
 )
 
-// Budget is how many rows one answer may examine. An answer that needs more stops
-// early, says so, and can be continued from there.
+// Budget is how many rows one answer may examine. An answer that needs more stops early, reports
+// that, and can be continued from there.
 type Budget int
 
 // DefaultBudget reads two lists of a quarter of a million each.
@@ -27,13 +27,13 @@ type Reader interface {
 	storage.PackedReader
 
 	// Profiles returns users with their counts, in the order of the ids, which must not be
-	// changed. Of nobody it is the zero profile.
+	// changed. For an id without a user it is the zero profile.
 	Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error)
-	// Sets returns lists that the store keeps as sets: each is a *[idset.List]. The others are
-	// not Found; reading their rows reports errors.
+	// Sets returns lists that the store keeps as sets: each is a *[idset.List]. Other lists are not
+	// Found; errors are reported when their rows are read.
 	Sets(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set]
-	// Recommenders returns users as suggestions need them, as far as the store keeps them so. The
-	// others are not Found; Profiles and Sets have them.
+	// Recommenders returns users as suggestions need them, if the store keeps them in this form.
+	// Other users are not Found; Profiles and Sets have them.
 	Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender]
 }
 
@@ -57,8 +57,8 @@ func New(store Reader, budget Budget, audience *Audience) *Graph {
 // Budget is how many rows one answer may examine.
 func (g *Graph) Budget() Budget { return g.budget }
 
-// Among is the graph for one of n answers that are worked out together, each step of all of
-// them as one statement: each looks up its share of ids at a time.
+// Among is the graph for one of n answers that are worked out together. Each step of all of them is
+// one statement, so each answer looks up its share of ids at a time.
 func (g *Graph) Among(n int) *Graph {
 	if n == 1 {
 		return g
@@ -77,7 +77,7 @@ type List struct {
 // String names the list: "following of 7".
 func (l List) String() string { return l.Side.String() + " of " + l.Owner.String() }
 
-// sizes is how much is read at a time, and from what size on whole sets are used.
+// sizes is how much is read at a time, and the sizes from which whole sets are used.
 type sizes struct {
 	firstLook int // rows of a list that are read at first instead of its length
 	stride    int // rows of a longer list that are read at a time
@@ -85,12 +85,12 @@ type sizes struct {
 	firstPool int // followings of a pool that are read at first
 	maxPool   int // most followings of one pool of suggestions
 
-	packedFrom int64 // so long a list may be kept packed
+	packedFrom int64 // the length from which a list may be kept packed
 	packedMost int64 // most users that are read from packed lists, 8 bytes each
 
-	fewCommon       int // up to so many common users are checked one by one for hidden ones
-	fewPositions    int // so long a list is gone through, counting on the way
-	fewHidden       int // up to so many hidden users are looked up in a list
+	fewCommon       int // the number of common users up to which they are checked one by one for hidden users
+	fewPositions    int // the length up to which a list is scanned and counted meanwhile
+	fewHidden       int // the number of hidden users up to which they are looked up in a list
 	positionsPerRow int // positions of a list in memory that are scanned in less time than one row takes
 }
 
@@ -101,8 +101,8 @@ var defaultSizes = sizes{
 }
 
 const (
-	// togetherProbes is how many ids answers that are worked out together look up at a time,
-	// those of all of them, which are one statement; each looks up fewProbes at least.
+	// togetherProbes is how many ids answers that are worked out together look up at a time, all of
+	// them together, in one statement; each looks up at least fewProbes.
 	togetherProbes, fewProbes = 20_000, 200
 
 	// probeCost is how many rows are read in order in the time of one look-up by key.

@@ -15,8 +15,8 @@ import (
 //     are looked up by key;
 //   - from its packed form;
 //   - whole, from its rows, if those are within the budget;
-//   - as a range of its rows, behind which the next page continues. A store that packs lists
-//     has been asked for this one by then, and packs it in the background.
+//   - as a range of its rows, behind which the next page continues. By then a store that packs
+//     lists has been asked for this list, and packs it in the background.
 //
 // In each of these ways, pages have the same users in the same order, and a page continues
 // where the one before ended.
@@ -61,7 +61,7 @@ func (g *Graph) recall(ctx context.Context, parts []*part) {
 	}
 }
 
-// measure reads how long the lists are that have not been read.
+// measure reads the lengths of the lists that have not been read.
 func (g *Graph) measure(ctx context.Context, parts []*part) {
 	owners := make([]storage.UserID, 0, len(parts))
 	for _, p := range parts {

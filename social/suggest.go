@@ -27,29 +27,29 @@ type Suggestion struct {
 	Via    []storage.UserID // some of the followings, by ascending id
 }
 
-// Pinned reports whether the user is suggested because the operators want it.
+// Pinned reports whether the user is suggested because the operators have pinned it.
 func (s Suggestion) Pinned() bool { return s.Score > pinned }
 
 // Suggestions is a page of suggestions, best first.
 type Suggestions struct {
 	Suggestions []Suggestion
 
-	// Complete is false when the budget ended before all followings were asked; Next
-	// of the last suggestion then leads to those who remain, and someone suggested
-	// already may come again.
+	// Complete is false if the budget ended before all followings were asked; Next of the last
+	// suggestion then leads to the remaining followings, and a user who was suggested already may
+	// be suggested again.
 	Complete bool
 	More     bool
 	Next     SuggestionMark
 
-	// Popular reports that the user follows nobody: these are the pinned users and then the most
-	// followed among the recently active, whose Score is the number of their followers.
+	// Popular reports that the user follows nobody: the suggestions are the pinned users and then
+	// the most followed of the recently active users, whose Score is the number of their followers.
 	Popular bool
 
 	Excluded Exclusions
 }
 
-// Exclusions is how many candidates were left out of a page's pool, by why. Each is
-// counted once, by the first that is true.
+// Exclusions is how many candidates were left out of a page's pool, by reason. Each is counted
+// once, by the first reason that applies.
 type Exclusions struct{ Followed, Blocked, Dismissed int }
 
 // SuggestionOrder says how suggestions rank.
@@ -59,13 +59,13 @@ const (
 	// ByMutualCount ranks by how many of the user's followings follow the candidate.
 	// (Seeds: query 6 of the user relations, friends of friends.)
 	ByMutualCount SuggestionOrder = iota
-	// ByAdamicAdar gives each following that recommends the weight 1/ln(1+n), n being how many
-	// it follows. (Adamic and Adar, Friends and neighbors on the Web, 2003.)
+	// ByAdamicAdar gives each recommender the weight 1/ln(1+n), where n is how many users it
+	// follows. (Adamic and Adar, Friends and neighbors on the Web, 2003.)
 	ByAdamicAdar
 )
 
-// Unit is the Score of 1. Weights are whole numbers, so that sums do not depend on
-// the order of addition.
+// Unit is the Score that stands for 1. Weights are whole numbers, so that sums do not depend on the
+// order of addition.
 func (o SuggestionOrder) Unit() int64 {
 	if o == ByAdamicAdar {
 		return 1_000_000
@@ -79,7 +79,7 @@ type SuggestionQuery struct {
 	Order SuggestionOrder
 	From  SuggestionMark
 	First int
-	Via   int // how many of the followings that recommend each are wanted
+	Via   int // how many of each suggestion's recommenders are wanted
 
 	// Dismissed are never suggested, ascending.
 	Dismissed []storage.UserID
@@ -93,8 +93,8 @@ type SuggestionQuery struct {
 // dismissed, and users who do not want to be suggested. It returns the first ones behind a
 // mark, each with some of the followings that recommend it.
 //
-// It uses the newest followings whose lists together fit the budget, and of
-// these only followings whose lists are open to the audience.
+// It uses the newest followings whose lists together fit the budget, and only those whose lists are
+// open to the audience.
 func (g *Graph) Suggest(ctx context.Context, q SuggestionQuery) (Suggestions, error) {
 	s, err := g.suggest(ctx, q)
 	if err != nil {

@@ -16,12 +16,12 @@ type pool struct {
 	followings   []storage.UserID // those read, newest first
 	empty        bool             // there are none
 	whole        bool             // all followings have been read
-	last         bool             // nobody is left to ask after this pool
+	last         bool             // no followings are left after this pool
 	end          storage.Position // of its oldest following
 }
 
-// firstPool is how many followings are read at first: most users follow fewer, and so few
-// are read together with the user.
+// firstPool is how many followings are read at first: most users follow fewer, and this many can be
+// read together with the user.
 const firstPool = 128
 
 // PoolAhead is what [Graph.Suggest] reads first of a user's followings, so that a caller can read
@@ -74,18 +74,18 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	return p, g.admit(ctx, user, &p, users)
 }
 
-// recommender is a following of whom suggestions may come.
+// recommender is a following from whom suggestions may come.
 type recommender struct {
 	id         storage.UserID
 	visibility storage.Visibility // of its followings
 	degree     int64              // how many they are, by its counts
 
-	kept      idset.Compact    // them, if the store keeps them so
-	directory *idset.Directory // of kept; nil: they are to be read
+	kept      idset.Compact    // them, if the store keeps them in this form
+	directory *idset.Directory // of kept; nil: they have to be read
 }
 
 // fitting returns the first users whose lists together fit the budget, and at
-// least one. It reads a few users at a time, because most of the others would be read in vain.
+// least one. It reads a few users at a time, because most of the others would not be used.
 func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]recommender, error) {
 	rows := int64(len(ids))
 	users := make([]recommender, 0, len(ids))
@@ -104,7 +104,8 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]recommende
 	return users, nil
 }
 
-// recommenders returns users as far as the store keeps them so, and the others by their profiles.
+// recommenders returns users in the form of [storage.Recommender] if the store keeps them so, and
+// the others from their profiles.
 func (g *Graph) recommenders(ctx context.Context, ids []storage.UserID) ([]recommender, error) {
 	users := make([]recommender, len(ids))
 	var others []storage.UserID
@@ -146,7 +147,7 @@ func (g *Graph) admit(ctx context.Context, user storage.UserID, p *pool, users [
 	return nil
 }
 
-// owner is what the rules of visibility ask of the recommender.
+// owner is what the rules of visibility need of the recommender.
 func (r recommender) owner() storage.User {
 	return storage.User{FollowingsVisibility: r.visibility}
 }

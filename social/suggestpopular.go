@@ -22,7 +22,7 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 	if err != nil {
 		return Suggestions{}, err
 	}
-	s := g.candidateFilterOf(q, pool{whole: q.From == (SuggestionMark{})}) // later pages look once more: it may follow some by now
+	s := g.candidateFilterOf(q, pool{whole: q.From == (SuggestionMark{})}) // later pages look once more: the user may follow some of them by now
 	behind := Suggestion{ID: q.From.ID, Score: q.From.Score}
 	var candidates ranking
 	for _, p := range popular {
@@ -55,14 +55,14 @@ func (g *Graph) suggestPopular(ctx context.Context, q SuggestionQuery) (Suggesti
 // PopularReader is what a store knows of popular users.
 type PopularReader interface {
 	Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error)
-	// Users is that of [storage.UserReader].
+	// Users is the method of [storage.UserReader].
 	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
 }
 
 // How Popular looks.
 const (
 	popularFor   = time.Minute // an answer is kept: asking every shard takes some 10 ms
-	popularDays  = 30          // who was active in these counts as recently active
+	popularDays  = 30          // a user who was active in these counts as recently active
 	popularUsers = 1000
 
 	// MaxPinned is how many users may be pinned.

@@ -41,7 +41,7 @@ func (s *candidateFilter) isDismissed(id storage.UserID) bool {
 
 // best ranks the candidates: the first want of them, or all.
 func (s *candidateFilter) best(ctx context.Context, scores *scores, want int) (ranking, error) {
-	// Some of the best may drop out in the end; then more are examined.
+	// Some of the best may drop out below; then more are examined.
 	for few := want; ; few *= 4 {
 		top, all := scores.best(few)
 		s.followedOutside = 0
@@ -53,9 +53,8 @@ func (s *candidateFilter) best(ctx context.Context, scores *scores, want int) (r
 }
 
 // keep drops users of a ranking who do not want to be suggested, or who turn out to be
-// followed already, outside of the pool, until want users are left at the front; users
-// behind those are not counted. A user who cannot be read stays: its name
-// cannot be shown either.
+// followed already, outside of the pool, until want users are left at the front; users behind them
+// are not counted. A user who cannot be read stays: its name cannot be shown either.
 func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (ranking, error) {
 	var kept ranking
 	for len(r) > 0 && len(kept) < want {
@@ -83,7 +82,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 	return kept, nil
 }
 
-// outside reports which of the candidates the user follows; nil if the pool knows.
+// outside reports which of the candidates the user follows; nil if the pool already tells.
 func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID) ([]bool, error) {
 	if s.pool.whole {
 		return nil, nil

@@ -7,12 +7,12 @@ import (
 	"kith/storage/idset"
 )
 
-// scores is how the followings of a pool rate candidates. The pool does not depend on what is in
+// scores is how the followings of a pool score candidates. The pool does not depend on what is in
 // memory, so that a mark stands for the same position.
 type scores struct {
 	recommenders []recommender // ascending
 	topK         idset.TopK    // of their lists
-	asked        int           // for how many the topK was held
+	asked        int           // how many best the topK was asked for
 	top          ranking
 	out          Exclusions
 }
@@ -36,8 +36,8 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 	return v, nil
 }
 
-// addLists adds the followings of the recommenders: those that came with them, and the others as
-// they are kept or read.
+// addLists adds the followings of the recommenders: those that came with the recommenders, and the
+// others as they are kept or read.
 func (g *Graph) addLists(ctx context.Context, v *scores) error {
 	k := &v.topK
 	k.Sets, k.Compact = make([]*idset.Set, len(v.recommenders)), make([]idset.Compact, len(v.recommenders))
@@ -47,7 +47,7 @@ func (g *Graph) addLists(ctx context.Context, v *scores) error {
 		if k.Directory == nil {
 			k.Directory = u.directory
 		}
-		if k.Directory != nil && u.directory == k.Directory { // another one, if it has just been renewed
+		if k.Directory != nil && u.directory == k.Directory { // it is another one if it has just been renewed
 			k.Compact[i] = u.kept
 		} else {
 			lists, of = append(lists, part{List: List{storage.Forward, u.id}}), append(of, i)

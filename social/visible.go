@@ -5,10 +5,10 @@ import "kith/storage"
 // Who may see a list: always its owner; others as the owner has set it
 // ([storage.Visibility]), unless one of the two blocks the other.
 //
-// An edge X → Y lies in two lists, the followings of X and the followers of Y, and is
-// visible if one of them is open. An answer that is derived from lists (common lists,
-// friends, people, suggestions) needs every list that it reads to be open: otherwise
-// it would reveal edges that are in no open list.
+// An edge X → Y is on two lists, the followings of X and the followers of Y, and is visible if one
+// of them is open. An answer that is derived from lists (common lists, friends, people,
+// suggestions) needs every list that it reads to be open: otherwise it would reveal edges that are
+// in no open list.
 
 // Owns reports whether a list is the viewer's own, which is open without reading its owner.
 func (a *Audience) Owns(l List) bool { return a != nil && a.Viewer != 0 && l.Owner == a.Viewer }
