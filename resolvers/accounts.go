@@ -59,7 +59,7 @@ func profileChange(name, bio, avatarURL *string, lists *model.ListVisibilityInpu
 	return change
 }
 
-// visibilityOf converts a visibility; null leaves it as it is.
+// visibilityOf converts a visibility; null leaves it unchanged.
 func visibilityOf(v *model.Visibility) *storage.Visibility {
 	if v == nil {
 		return nil
@@ -99,7 +99,7 @@ func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (
 	return payload, nil
 }
 
-// signOutEverywhereAt is for those who have deactivated the account, too.
+// signOutEverywhereAt also serves users who have deactivated their accounts.
 func (r *Resolver) signOutEverywhereAt(ctx context.Context) (*model.SignOutPayload, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *Resolver) linkIdentityAt(ctx context.Context, text, issuer, subject str
 	return profilePayload(ctx, id), nil
 }
 
-// unlinkIdentityAt is for backends, and for those whose identity it is.
+// unlinkIdentityAt serves backends, and the user whose identity it is.
 func (r *Resolver) unlinkIdentityAt(ctx context.Context, issuer, subject string) (*model.UnlinkIdentityPayload, error) {
 	who := storage.Identity{Issuer: issuer, Subject: subject}
 	if admin(ctx) == nil {
@@ -144,7 +144,7 @@ func (r *Resolver) unlinkIdentityAt(ctx context.Context, issuer, subject string)
 	return &model.UnlinkIdentityPayload{Changed: changed}, err
 }
 
-// identitiesAt answers `identities`, which only their user sees.
+// identitiesAt answers `identities`, which only the user itself sees.
 func (r *Resolver) identitiesAt(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil

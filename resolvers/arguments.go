@@ -36,8 +36,8 @@ type parsed[T any] struct {
 
 func parsedAs[T any](value T, err error) any { return &parsed[T]{value, err} }
 
-// argument is the arguments of a planned field, as [parse] has read them. An error in them
-// is reported where the field is resolved.
+// argument is the arguments of a planned field, as [parse] has read them. An error in them is
+// reported when the field is resolved.
 func argument[T any](r *requestState, f *selections.Field) (T, error) {
 	p := r.arguments[f.Index].(*parsed[T])
 	return p.value, p.err

@@ -42,15 +42,15 @@ type requestState struct {
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }
 
-// access is what the viewer may see. It looks the values it needs up in the context, which is a long chain,
-// once for many questions. It is for one goroutine.
+// access is what the viewer may see. The context is a long chain, so access looks up the values that it
+// needs in it once for many questions. It is for one goroutine.
 type access struct {
-	viewer   storage.UserID // 0: nobody is signed in
+	viewer   storage.UserID // 0: the viewer is not signed in
 	resolver *Resolver
 	loaders  *loaders.Loaders
 	request  *requestState
 
-	known *social.Audience           // nil: nobody has asked yet
+	known *social.Audience           // nil: not asked for yet
 	last  [len(storage.Sides)]opened // by side, the list that was asked about last: many relationships have one end
 }
 
@@ -66,7 +66,7 @@ func accessOf(ctx context.Context) *access {
 	return &access{viewer: viewer.ID, resolver: resolverOf(ctx), loaders: l, request: loaders.Kept[requestState](l)}
 }
 
-// isAbsent reports whether a user is hidden from everybody but itself. It reads nothing.
+// isAbsent reports whether a user is hidden from all other users. It reads nothing.
 func isAbsent(ctx context.Context, id storage.UserID) bool {
 	if !resolverOf(ctx).isHidden(id) {
 		return false
@@ -131,8 +131,8 @@ func bothLists(id storage.UserID) []social.List {
 	return []social.List{{Side: storage.Forward, Owner: id}, {Side: storage.Inverse, Owner: id}}
 }
 
-// fetchOpen reads what decides whether lists are open: the rows of their owners, and
-// whether the viewer follows owners who show them to their followers.
+// fetchOpen reads what decides whether lists are open: the rows of their owners, and whether the
+// viewer follows owners who show their lists to followers.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
 	l.Users.Have(ownersOf(a, lists))
@@ -150,7 +150,7 @@ func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	}
 }
 
-// ownersOf lists whose lists they are, each once, without the viewer's.
+// ownersOf lists the owners of lists, each once, without the viewer.
 func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
 	var owners distinct
 	for _, list := range lists {
@@ -222,22 +222,22 @@ func (e *access) look(list social.List) (bool, error) {
 	return a.Opens(list, row.Value, follows), nil
 }
 
-// isBetweenOthers reports whether the visibility of a relationship has to be checked:
-// the viewer may see its own, and a user's with itself is empty.
+// isBetweenOthers reports whether the visibility of a relationship has to be checked: the viewer
+// may see its own relationships, and a relationship of a user with itself is empty.
 func (e *access) isBetweenOthers(p storage.Pair) bool {
 	return p.From != e.viewer && p.To != e.viewer && p.From != p.To
 }
 
-// isViewers reports whether a relationship is the viewer's own, towards a user who is
-// not hidden from everybody.
+// isViewers reports whether a relationship is the viewer's own, towards a user who is not a hidden
+// user.
 func (e *access) isViewers(p storage.Pair) bool {
 	return e.viewer != 0 && p.From == e.viewer && p.To != e.viewer && !e.isAbsent(p.To)
 }
 
-// isVisible reports whether the viewer may see a relationship. One between two others shows what
-// is on both lists of the first user, so both have to be open, whatever the second user
-// shows: otherwise a viewer could read a closed list by asking about everybody who may be on it.
-// A user in a block with the viewer is hidden here as in lists.
+// isVisible reports whether the viewer may see a relationship. A relationship between two other
+// users shows what is on both lists of the first user, so both lists have to be open, whatever the
+// second user shows: otherwise a viewer could read a closed list by asking about every user who may
+// be on it. A user in a block with the viewer is hidden here as in lists.
 func (e *access) isVisible(p storage.Pair) (bool, error) {
 	if !e.isBetweenOthers(p) {
 		return true, nil

@@ -29,10 +29,10 @@ func (r *Resolver) newCommentAt(ctx context.Context) (<-chan *model.NewComment, 
 
 // authorNews is what others do with posts: rows R with keys K, sent as A.
 type authorNews[K comparable, R, A any] interface {
-	// keyOf is the key of the row that an event has added, with the post's author; false if it has
-	// added none.
+	// keyOf is the key of the row that an event has added, with the post's author; false if the
+	// event has added no row.
 	keyOf(e events.Event) (K, bool)
-	// read reads rows, without those that are gone.
+	// read reads rows, without those that no longer exist.
 	read(ctx context.Context, keys []K) ([]R, error)
 	// newest reads the newest rows of some posts, at most maxFirst of each.
 	newest(ctx context.Context, posts []storage.PostID) ([]R, error)
@@ -53,8 +53,8 @@ type aboutRow[K comparable] struct {
 	late bool // it may arrive long after its time, by replication
 }
 
-// authorSubscribes subscribes the viewer to what others do with its posts. It reads what it sends
-// after the event, on the viewer's own shard.
+// authorSubscribes subscribes the viewer to what others do with its posts. After an event it reads
+// what it sends on the viewer's own shard.
 func authorSubscribes[K comparable, R, A any](ctx context.Context, r *Resolver, news authorNews[K, R, A]) (<-chan A, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ type authorWatch[K comparable, R, A any] struct {
 	missed []K // rows that a gap has hidden and that have not been looked at yet, oldest first
 }
 
-// missedPosts is how many posts of the viewer are examined for what a gap has hidden, the newest ones:
+// missedPosts is how many of the viewer's posts, the newest, are examined for what a gap has hidden:
 // there is no list of what was done with all posts of an author.
 const missedPosts = 100
 
@@ -145,8 +145,8 @@ func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
 	return keys, nil
 }
 
-// shown reads rows, without what was sent before and what the viewer itself has done, and without those of
-// posts that are gone, and of users who are hidden from the viewer or no longer exist.
+// shown reads rows. It leaves out rows that were sent before or that the viewer itself has written, and
+// rows of posts that no longer exist, or of users who are hidden from the viewer or no longer exist.
 func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error) {
 	rows, err := w.news.read(ctx, keys)
 	if err != nil {
@@ -158,7 +158,7 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 	}
 	rows = slices.DeleteFunc(rows, func(row R) bool {
 		about := w.news.about(row)
-		// A writer who sends a comment once more has it reported once more.
+		// If a writer sends a comment again, it is reported again.
 		isOld := about.at <= w.sent[about.key] || !about.late && about.at < w.began-inFlight
 		return isOld || about.by == w.viewer || a.Hides(about.by)
 	})

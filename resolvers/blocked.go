@@ -9,8 +9,8 @@ import (
 	"kith/storage"
 )
 
-// blockedUsersAt answers `blockedUsers`. It leaves out only users who are hidden from everybody:
-// the list exists to show users in a block.
+// blockedUsersAt answers `blockedUsers`. It leaves out only hidden users: the list exists to show
+// users in a block.
 func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil

@@ -11,7 +11,7 @@ import (
 	"kith/reconcile"
 )
 
-// admin is who may see what concerns operators.
+// admin returns an error unless the caller may see what concerns operators.
 func admin(ctx context.Context) error {
 	caller, ok := identity.Caller(ctx)
 	switch {
@@ -46,5 +46,5 @@ func (r *Resolver) consistencyAt(ctx context.Context) (*model.Consistency, error
 	return c, nil
 }
 
-// upper spells a name as GraphQL's enums are.
+// upper writes a name as GraphQL's enums are written.
 func upper[T ~string](name T) string { return strings.ToUpper(string(name)) }

@@ -19,7 +19,8 @@ import (
 	"kith/storage"
 )
 
-// favoriteList names a page of what a user has favorited, favoritedByList one of who has favorited a post.
+// favoriteList names a page of the posts that a user has favorited, favoritedByList a page of the users
+// who have favorited a post.
 type (
 	favoriteList struct {
 		user storage.UserID
@@ -77,8 +78,8 @@ func favoritedByQuery(post storage.PostID, after storage.Place, limit int) stora
 	return storage.FavoritedByQuery{Post: post, After: storage.Position{UpdateTime: after.CreatedAt, Peer: storage.UserID(after.Number)}, Limit: limit}
 }
 
-// showFavorites keeps what the audience may see of the favorites that have been read, and adds what is
-// below them to the next level. The posts of all lists are one look-up.
+// showFavorites keeps the favorites that have been read and that the audience may see, and adds what
+// is below them to the next level. The posts of all lists are one look-up.
 func (b *batch) showFavorites(ctx context.Context, a *social.Audience) {
 	l, p, request := loaders.For(ctx), &b.favorites, stateOf(ctx)
 	if p.askedLists != nil {
@@ -148,7 +149,7 @@ func usersOfFavorites(rows []storage.Edge) []storage.UserID {
 	return ids
 }
 
-// favoriteOf names the viewer's favorite of a post; false if nobody is signed in.
+// favoriteOf names the viewer's favorite of a post; false if the viewer is not signed in.
 func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
 	viewer, ok := identity.Of(ctx)
 	return storage.Pair{From: viewer.ID, To: post.Author, Post: post.Number}, ok
@@ -217,7 +218,7 @@ func (r *Resolver) favoritedByAt(ctx context.Context, obj *model.Post) (*model.F
 	c.Nodes = make([]*model.User, len(rows))
 	if items := f.Below[0].Items; items != nil {
 		l := loaders.For(ctx)
-		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // who has been deleted meanwhile
+		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // the user has been deleted meanwhile
 			user := l.Users.Load(row.From)
 			return !user.Found && user.Err == nil
 		})
@@ -294,7 +295,8 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	return payload, nil
 }
 
-// hasFavorited is whether the viewer has favorited a post, if that was selected and has been fetched.
+// hasFavorited says whether the viewer has favorited a post, if that was selected and has been
+// fetched.
 func hasFavorited(ctx context.Context, post storage.PostID, on []*selections.Object) (is storage.Result[bool]) {
 	pair, signedIn := favoriteOf(ctx, post)
 	if !signedIn || aheadOn(fieldsOn(on), fields.HasFavorited, storage.Forward) == nil {

@@ -24,7 +24,8 @@ func parseEntities(argument any) (given[nodeID], error) {
 	return parseEach(list, parseEntity), nil
 }
 
-// parseEntity reads one of the keys that [sdl.Subgraph] gives a type. The id counts if there are both.
+// parseEntity reads one of the keys that [sdl.Subgraph] gives a type. If both are given, the id
+// counts.
 func parseEntity(v any) (nodeID, error) {
 	representation, _ := v.(map[string]any)
 	typeName, _ := representation["__typename"].(string)
@@ -40,8 +41,9 @@ func parseEntity(v any) (nodeID, error) {
 	return id, err
 }
 
-// withIDs gives users that are named by their handles, which have been fetched, their ids. If nobody
-// has a handle, or if its shard does not answer, the id is zero; failed gets the error and the index.
+// withIDs fills in the ids of users that are named by their handles. The handles have been fetched.
+// If a handle belongs to nobody, or if its shard does not answer, the id is zero; failed gets the
+// error and the index.
 func withIDs(ctx context.Context, nodes []nodeID, failed func(i int, err error)) []nodeID {
 	if !slices.ContainsFunc(nodes, func(id nodeID) bool { return id.handle != "" }) {
 		return nodes

@@ -16,8 +16,8 @@ import (
 	"kith/storage/idset"
 )
 
-// feedItemsAt answers `feedItems`. Of all posts that are published it wakes up only for those of
-// followings, as they were when an event last said that they have changed; then it asks the store.
+// feedItemsAt answers `feedItems`. It wakes up only for posts of followings, as they were when an
+// event last said that they had changed. Then it asks the store.
 func (r *Resolver) feedItemsAt(ctx context.Context) (<-chan *model.PostEdge, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ type feedWatch struct {
 	viewer   storage.UserID
 	follows  atomic.Pointer[idset.Set] // nil: not known yet
 	began    storage.Micros
-	newest   storage.Micros // that the client knows of
+	newest   storage.Micros // the newest that the client knows
 	sent     map[storage.PostID]storage.Micros
 }
 
@@ -110,8 +110,8 @@ func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post
 	return []storage.Post{r.Value}, nil
 }
 
-// missed reads what has come since the newest post that the client knows, oldest first, as many as
-// are counted for `newerThan`.
+// missed reads the posts that have come since the newest one that the client knows, oldest first,
+// as many as are counted for `newerThan`.
 func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 	g, err := w.resolver.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {

@@ -37,7 +37,8 @@ func needsOf(ctx context.Context, on []*selections.Object) (needs fields.Needs) 
 }
 
 // fetch reads all that a level and the levels below it need into the request's loaders: on each
-// level one batch for each look-up, all of them at once, and then what its set answers take.
+// level one batch for each look-up, all of them at once, and then what the level's set answers
+// need.
 func fetch(ctx context.Context, level ...wanted) {
 	stateOf(ctx).planOf(ctx)
 	for len(level) > 0 {
@@ -54,9 +55,9 @@ type batch struct {
 	marks  []storage.Pair
 
 	lists    []listed      // plain lists
-	opens    []social.List // lists of which it matters whether they are open
+	opens    []social.List // lists whose visibility matters
 	pools    []storage.PageQuery
-	requests []requested // requests for friendship below relationships
+	requests []requested // friend requests below relationships
 	posts    postReads
 
 	favorites favoriteReads
@@ -190,8 +191,8 @@ func pairsWith(users []storage.UserID, pair func(storage.UserID) storage.Pair) [
 	return pairs
 }
 
-// joined appends a list. It takes the first one as it is, without capacity beyond its length, because
-// its maker may keep it.
+// joined appends a list. It takes the first list as it is, without capacity beyond its length,
+// because its maker may keep it.
 func joined[T any](to, more []T) []T {
 	if to == nil {
 		return slices.Clip(more)
@@ -207,7 +208,7 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		}
 	}
 	var own []storage.Pair
-	var shown distinct // users whose lists decide whether the viewer sees a relationship with somebody else
+	var shown distinct // users whose lists decide whether the viewer sees a relationship with another user
 	e := accessOf(ctx)
 	for _, p := range pairs {
 		switch {
@@ -250,7 +251,7 @@ func fieldsOn(on []*selections.Object) []*selections.Field {
 	return all
 }
 
-// aheadOn are those fields that are read ahead as one kind, on one side.
+// aheadOn are the fields that are read ahead as one kind, on one side.
 func aheadOn(selected []*selections.Field, kind fields.Ahead, side storage.Side) (some []*selections.Field) {
 	for _, f := range selected {
 		if f.Ahead == kind && f.Side == side {
@@ -292,8 +293,7 @@ func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
 	return ends.keys
 }
 
-// run reads everything at once, then what only that can reveal, and returns the next
-// level.
+// run reads everything at once, then whatever turns out to be needed, and returns the next level.
 func (b *batch) run(ctx context.Context) []wanted {
 	l := loaders.For(ctx)
 	known := stateOf(ctx).knownAudience()
@@ -346,12 +346,12 @@ func (b *batch) run(ctx context.Context) []wanted {
 	return b.next
 }
 
-// looksAtLists reports whether anything here depends on the viewer.
+// looksAtLists reports whether anything in the batch depends on the viewer.
 func (b *batch) looksAtLists() bool {
 	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.posts.any() || b.favorites.any()
 }
 
-// owners are those whose rows report whether lists may be seen.
+// owners are the users whose rows tell whether lists may be seen.
 func (b *batch) owners(ctx context.Context) []storage.UserID {
 	viewer, _ := identity.Of(ctx)
 	var owners distinct
@@ -402,8 +402,7 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	}
 }
 
-// addRequests fetches the users of requests, and the messages of pending
-// ones.
+// addRequests fetches the users of requests, and the messages of pending requests.
 func (b *batch) addRequests(ctx context.Context) {
 	l := loaders.For(ctx)
 	var messages []storage.Pair

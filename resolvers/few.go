@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// few is a map that most often holds one value or two. A Go map makes room for eight, and of
-// the pages of lists, say, eight take 1.4 kB.
+// few is a map that most often holds one or two values. A Go map makes room for eight, and eight
+// pages of lists, for example, take 1.4 kB.
 type few[K comparable, V any] struct {
 	keys   []K
 	values []V
@@ -17,7 +17,7 @@ type few[K comparable, V any] struct {
 // distinct is ids, each once, in the order in which they came.
 type distinct = few[storage.UserID, struct{}]
 
-// many is from how many keys on they are no longer looked through one by one.
+// many is the number of keys from which they are no longer searched one by one.
 const many = 8
 
 func (f *few[K, V]) get(key K) (value V, ok bool) {
@@ -27,7 +27,7 @@ func (f *few[K, V]) get(key K) (value V, ok bool) {
 	return value, false
 }
 
-// at is the index of a key; negative if it is not there.
+// at is the index of a key; negative if the map does not have it.
 func (f *few[K, V]) at(key K) int {
 	if f.index != nil {
 		if at, ok := f.index[key]; ok {

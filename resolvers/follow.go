@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-// viewerOf is who is signed in; an error when nobody is.
+// viewerOf is the user who is signed in; an error if nobody is.
 func viewerOf(ctx context.Context) (storage.UserID, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
@@ -26,8 +26,8 @@ func viewerOf(ctx context.Context) (storage.UserID, error) {
 	return viewer.ID, nil
 }
 
-// actorOf is who is signed in and may change something: not someone who has
-// deactivated the account.
+// actorOf is the user who is signed in and may change something: not one who has deactivated the
+// account.
 func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil || r.States == nil {
@@ -36,7 +36,7 @@ func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
 	return viewer, viewerGone(r.States.MayAct(ctx, viewer))
 }
 
-// clientError turns a refusal into the client's error; other errors stay as they are. Refusals
+// clientError turns a refusal into the client's error; other errors stay unchanged. Refusals
 // between two users go through [Resolver.refusal].
 func clientError(err error) error {
 	_, gone := errors.AsType[social.Gone](err)
@@ -85,7 +85,7 @@ func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others 
 			why[i] = apierr.Forbidden("this user blocks you")
 		case asked[i].Value.Type == storage.Declined:
 			why[i] = apierr.Forbidden("this user has declined your request: ask again later")
-		default: // it has just ended, or is on its way here
+		default: // the block has just ended, or has not arrived here yet
 			why[i] = apierr.Forbidden("this is not possible between you and this user")
 		}
 	}
@@ -122,8 +122,7 @@ func (r *Resolver) removeFollowerAt(ctx context.Context, id string) (*model.Foll
 	return r.followPayload(ctx, viewer, other, relations, stale, err)
 }
 
-// actorAndOther are the viewer, who is about to change something, and the other user
-// concerned.
+// actorAndOther are the viewer, who is about to change something, and the other user.
 func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other storage.UserID, err error) {
 	if viewer, err = r.actorOf(ctx); err != nil {
 		return 0, 0, err
@@ -153,7 +152,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 	token := tokenOf(relations)
 	rememberRelations(ctx, relations)
 	p := r.payload(ctx, s, done{
-		// A viewer whose own edge it is exists: the store has just locked its counts.
+		// If the edge is the viewer's own, the viewer exists: the store has just locked its counts.
 		viewer: viewer, other: other, unsure: tie.Row.From != viewer,
 		token: token, late: token, stale: stale,
 	})

@@ -65,7 +65,7 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 	}, nil
 }
 
-// explain says of those follows that are forbidden why they are.
+// explain adds to forbidden follows why they are forbidden.
 func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, relations []social.Tie) {
 	var who []storage.UserID
 	var which []int
@@ -99,7 +99,7 @@ func followError(err error) *model.FollowError {
 type outcomesOf struct {
 	selection
 	at    string          // the response key of the list
-	index func(i int) int // in the answer
+	index func(i int) int // the index in the answer
 }
 
 func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.User {

@@ -12,7 +12,7 @@ import (
 )
 
 // requestStates are the numbers of states in cursors. Clients keep cursors, so new states are
-// added at the end. kind is what the store has for each.
+// added at the end. kind is the store's type for each.
 var requestStates = map[model.FriendRequestState]struct {
 	number int64
 	kind   storage.EdgeType
@@ -73,7 +73,7 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	return c, nil
 }
 
-// requestList is where the requests of a user lie that are in a state now.
+// requestList is the list of a user's requests that are now in a state.
 func (r *Resolver) requestList(user storage.UserID, direction model.FriendRequestDirection, state model.FriendRequestState) ownList {
 	list := ownList{side: storage.Requests, owner: user, kind: requestStates[state].kind}
 	if direction == model.FriendRequestDirectionReceived {

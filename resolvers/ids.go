@@ -17,7 +17,7 @@ const maxIDLength = 19
 
 // parseUserID takes canonical decimal text only: MySQL would take '10abc' for 10.
 func parseUserID(text string) (storage.UserID, error) {
-	if len(text) > maxIDLength { // an error of strconv holds all of it
+	if len(text) > maxIDLength { // an error of strconv would hold all of it
 		return 0, notUserID(text)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
@@ -72,7 +72,7 @@ func (g *given[T]) add(index int, one T, err error) {
 	g.good = append(g.good, one)
 }
 
-// index is the index in the answer of one of the good ones.
+// index is the index in the answer of one of the good elements.
 func (g *given[T]) index(i int) int {
 	if g.wrong == nil {
 		return i
@@ -120,8 +120,8 @@ const (
 
 // nodeID is a parsed id of any type of Node.
 type nodeID struct {
-	user         storage.UserID // 0: it is not a user's
-	handle       string         // of a user in its stead, folded
+	user         storage.UserID // 0: the node is not a user
+	handle       string         // of a user, instead of the id, folded
 	relationship storage.Pair
 	request      storage.Pair
 	post         storage.PostID
@@ -178,7 +178,7 @@ func parseHandles(texts []string) ([]string, error) {
 	return folded, nil
 }
 
-// parsePair takes two ids with a line between them.
+// parsePair takes two ids with an underscore between them.
 func parsePair(text string) (storage.Pair, error) {
 	from, to, _ := strings.Cut(text, "_")
 	a, err := parseUserID(from)

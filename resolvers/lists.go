@@ -120,8 +120,8 @@ func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
 	return storage.PageQuery{Owner: owner, Limit: p.size, After: p.after, Before: p.before, Backward: p.backward}
 }
 
-// info reports what lies on both sides of the page of edges. If a cursor was given, something is
-// assumed to lie behind it.
+// info reports what is on both sides of the page of edges. If a cursor was given, something is
+// assumed to be behind it.
 func (p pageArguments) info(side storage.Side, more bool, edges []storage.Edge) *model.PageInfo {
 	info := &model.PageInfo{
 		HasNextPage:     more,
@@ -148,7 +148,7 @@ func (r *requestState) page(p listPage) (shown storage.Result[social.Shown], ok 
 	return kept(r, &r.shown, p)
 }
 
-// kept is what the plan has read under a name.
+// kept is the value that the plan has read under a name.
 func kept[K comparable, V any](r *requestState, of *few[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,8 +164,8 @@ func mustHave[K comparable, V any](r *requestState, of *few[K, V], name K) V {
 	return value
 }
 
-// pagesOfSide are pages of plain lists of one side that are fetched together, and lists
-// whose lengths are.
+// pagesOfSide are pages of plain lists of one side that are fetched together, and lists whose
+// lengths are fetched.
 type pagesOfSide struct {
 	side   storage.Side
 	names  []listPage
@@ -174,8 +174,8 @@ type pagesOfSide struct {
 	totals distinct
 }
 
-// pagesAhead lists the reads for the lists of a level, each page once; nil if there are
-// none. The hidden users may not be known yet; then pages are completed later.
+// pagesAhead lists the reads for the lists of a level, each page once; nil if there are none. If
+// the hidden users are not known yet, pages are completed later.
 func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 	if len(b.lists) == 0 {
 		return all
@@ -204,8 +204,8 @@ func (b *batch) pagesAhead(a *social.Audience) (all [len(sides)]*pagesOfSide) {
 	return all
 }
 
-// show keeps those of the pages that are open to the audience, without hidden users, and
-// the lengths of the lists.
+// show keeps the pages that are open to the audience, without hidden users, and the lengths of the
+// lists.
 func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	if len(p.names)+len(p.totals.keys) == 0 {
 		return
@@ -357,7 +357,7 @@ func (p pageArguments) cut(edges []storage.Edge) (page []storage.Edge, more bool
 type item struct {
 	user   storage.UserID
 	cursor string
-	since  *time.Time // nil: the list is made of no edge
+	since  *time.Time // nil: the list is not made of edges
 }
 
 // fill makes the users of a page, which have been fetched, and puts them into the

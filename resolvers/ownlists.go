@@ -11,17 +11,17 @@ import (
 )
 
 // An ownList is a list that only its owner sees: the users it blocks, or its requests in one
-// state. It is read as it is, newest first, without hidden users.
+// state. It is read newest first, without hidden users.
 type ownList struct {
 	side  storage.Side
 	owner storage.UserID
 	kind  storage.EdgeType
 
 	newerThan storage.Micros // 0: no bound; otherwise only edges newer than that …
-	upTo      storage.Micros // … or only edges that are not
+	upTo      storage.Micros // … or only edges that are not newer than that
 }
 
-// isViewer reports whether a user is the one who is signed in.
+// isViewer reports whether a user is the viewer.
 func isViewer(ctx context.Context, id storage.UserID) bool {
 	viewer, ok := identity.Of(ctx)
 	return ok && viewer.ID == id
@@ -59,17 +59,17 @@ func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, afte
 
 // Bounds on counting a list.
 const (
-	// maxCounted is how far it is counted.
+	// maxCounted is how far a list is counted.
 	maxCounted = 10_000
-	// maxProbed is how many hidden users are looked up on the list. If there are more,
-	// it is read instead.
+	// maxProbed is how many hidden users are looked up on the list. If there are more, the list is
+	// read instead.
 	maxProbed = 1000
-	// countStep is how many of its edges are read at a time then.
+	// countStep is how many of the list's edges are then read at a time.
 	countStep = 1000
 )
 
-// size counts the users on the list without hidden ones; it is not complete if there are more
-// than were counted.
+// size counts the users on the list, without hidden users. complete is false if there are more than
+// were counted.
 func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
 	if a.HidesAtMost() > maxProbed {
 		return l.sizeRead(ctx, r, a)

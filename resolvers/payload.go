@@ -16,11 +16,11 @@ import (
 // done is the effect of a mutation between the viewer and another user.
 type done struct {
 	viewer, other storage.UserID
-	unsure        bool // whether there is such a viewer
+	unsure        bool // whether the viewer exists
 
 	token consistency.Token // of all that was written
-	late  consistency.Token // of rows that may still be on their way to their other side
-	stale bool              // some of it will not come by itself
+	late  consistency.Token // of rows that may not have been propagated to their other side yet
+	stale bool              // some of it will not be propagated without a repair
 }
 
 // doneBy is the effect of an outcome of the rules.
@@ -61,7 +61,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wan
 	}
 }
 
-// await lets a payload that reads the inverse side see the write.
+// await waits until a payload that reads the inverse side sees the write.
 func (r *Resolver) await(ctx context.Context, d done, readsInverse bool) {
 	request := consistency.For(ctx)
 	request.Wrote(d.token)

@@ -55,7 +55,7 @@ func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first
 	return pageOfUsers(ctx, f, &a), nil
 }
 
-// areOpen reports whether lists are open that no level has read ahead.
+// areOpen reports whether lists are open. No level has read their owners ahead.
 func areOpen(ctx context.Context, lists []social.List) (bool, error) {
 	a, err := audienceOf(ctx)
 	if err != nil {
@@ -81,8 +81,8 @@ func filterError(err error) error {
 	return apierr.BadInput("%s", err)
 }
 
-// filterOf turns a filter into the words of the rules. It checks once more that
-// the filter has exactly one field, and no null: gqlparser checks literals (`@oneOf`), not variables.
+// filterOf turns a filter into the form of the rules. It checks again that the filter has exactly one
+// field, and no null: gqlparser checks literals (`@oneOf`), not variables.
 func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	var f social.Filter
 	if level > social.MaxFilterLevels {
@@ -142,7 +142,7 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	return f, nil
 }
 
-// fieldsGiven counts the fields of a filter that are there, null or not.
+// fieldsGiven counts the fields of a filter that were given, null or not.
 func fieldsGiven(where model.PeopleFilter) (n int) {
 	for _, is := range []bool{
 		where.And.IsSet(), where.Or.IsSet(), where.Not.IsSet(),

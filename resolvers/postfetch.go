@@ -119,8 +119,8 @@ func (p *postReads) ask(l *loaders.Loaders) (asked []loaders.Question) {
 	return asked
 }
 
-// showPosts keeps what the audience may see of the posts and comments that have been read, and adds
-// what is below them to the next level.
+// showPosts keeps the posts and comments that have been read and that the audience may see, and
+// adds what is below them to the next level.
 func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
 	l, p := loaders.For(ctx), &b.posts
 	for _, w := range p.nodes {
@@ -179,7 +179,7 @@ func (p *postReads) showComments(ctx context.Context, l *loaders.Loaders, a *soc
 	return page
 }
 
-// addWriters has the writers of comments read: whoever does not exist has written none.
+// addWriters has the writers of comments read: comments of writers who do not exist are left out.
 func (b *batch) addWriters(rows []storage.Comment, on []*selections.Object) {
 	if len(rows) == 0 {
 		return
@@ -191,8 +191,8 @@ func (b *batch) addWriters(rows []storage.Comment, on []*selections.Object) {
 	b.next = append(b.next, wanted{users: distinctOf(by), exist: true, on: belowOf(aheadOn(fieldsOn(on), fields.Author, storage.Forward))})
 }
 
-// visiblePosts are those of the posts, which have been fetched, that there are and that the audience
-// may see.
+// visiblePosts are the posts that exist and that the audience may see. All of the ids have been
+// fetched.
 func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID) (rows []storage.Post) {
 	for _, id := range ids {
 		if r := loaders.For(ctx).Posts().Load(id); r.Found && !a.Hides(id.Author) {
@@ -202,8 +202,8 @@ func visiblePosts(ctx context.Context, a *social.Audience, ids []storage.PostID)
 	return rows
 }
 
-// visibleComments are those of the comments: neither their writer nor the author of the post is
-// hidden.
+// visibleComments are the comments that the audience may see: neither the writer nor the author of
+// the post is hidden.
 func visibleComments(ctx context.Context, a *social.Audience, ids []storage.CommentID) (rows []storage.Comment) {
 	for _, id := range ids {
 		if r := loaders.For(ctx).Comments().Load(id); r.Found && !a.Hides(id.Author) && !a.Hides(r.Value.By) {

@@ -34,7 +34,7 @@ func placePageOf(ctx context.Context, kind cursor.Kind, first, after any) (p pla
 // asked is how many are read for a page: one more than are shown.
 func (p placePage) asked() int { return p.size + 1 }
 
-// info reports what lies behind a page. The page ends at its last row, or where its budget did.
+// info reports what is behind a page. The page ends at its last row, or where its budget ended.
 func (p placePage) info(kind cursor.Kind, seal *cursor.Sealer, places []storage.Place, more bool, end storage.Place) *model.PageInfo {
 	info := &model.PageInfo{HasNextPage: more}
 	if n := len(places); n > 0 {
@@ -53,7 +53,7 @@ func placeCursor(kind cursor.Kind, m storage.Place) string {
 }
 
 // postsOf makes posts that the viewer may see and whose users have been fetched. paths are the paths
-// of each in the answer.
+// of each post in the answer.
 func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, paths func(i int) []ast.Path) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
 	for i, row := range rows {
@@ -124,8 +124,8 @@ func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind
 	return c
 }
 
-// latestPostsAt answers `latestPosts`. It is one look-up of all shards, more only where many of the
-// newest posts are hidden.
+// latestPostsAt answers `latestPosts`. It is one look-up on all shards; only if many of the newest
+// posts are hidden are there more.
 func (r *Resolver) latestPostsAt(ctx context.Context, first *int32, after *string) (*model.PostConnection, error) {
 	f := fetchQuery(ctx)
 	args, err := placePageOf(ctx, cursor.LatestPosts, first, after)
@@ -182,7 +182,7 @@ func (r *Resolver) commentsAt(ctx context.Context, obj *model.Post) (*model.Comm
 }
 
 // commentsOf makes comments that the viewer may see and whose users have been fetched, without those
-// whose writers no longer exist. paths are the paths of each in the answer.
+// whose writers no longer exist. paths are the paths of each comment in the answer.
 func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, paths func(i int) []ast.Path) []*model.Comment {
 	if on == nil {
 		return nil

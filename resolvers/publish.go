@@ -156,7 +156,7 @@ func (r *Resolver) deleteCommentAt(ctx context.Context, text string) (*model.Del
 	return &model.DeleteCommentPayload{Changed: changed}, nil
 }
 
-// actorAndPost are the viewer, who is about to change something, and the post concerned.
+// actorAndPost are the viewer, who is about to change something, and the post.
 func (r *Resolver) actorAndPost(ctx context.Context, text string) (viewer storage.UserID, post storage.PostID, err error) {
 	if viewer, err = r.actorOf(ctx); err != nil {
 		return 0, post, err

@@ -13,8 +13,8 @@ import (
 )
 
 // relationshipsOf makes the relationships of a selection, from what the
-// loaders hold. A relationship of two others is nil if its edges are not visible. If a shard
-// did not answer, the relationship is nil, with an error at its path.
+// loaders hold. A relationship between two other users is nil if its edges are not visible. If a
+// shard did not answer, the relationship is nil, with an error at its path.
 func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, path func(i int) ast.Path) []*model.Relationship {
 	e, selected := accessOf(ctx), fieldsOn(on)
 	needs := needsOf(ctx, on)
@@ -72,7 +72,7 @@ func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) 
 	}
 }
 
-// requestSides are where the requests of a user lie: those that it has sent, and those
+// requestSides are the sides that have the requests of a user: those that it has sent, and those
 // that it has received.
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
@@ -109,8 +109,8 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 	}
 }
 
-// addHalves adds the edges of a relationship that its needs name. Towards a user who
-// is hidden from everybody there are none.
+// addHalves adds the edges of a relationship that its needs name. Towards a hidden user there are
+// none.
 func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.Needs) error {
 	if p.From == p.To || e.isAbsent(p.From) || e.isAbsent(p.To) {
 		return nil
@@ -132,8 +132,8 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 	return nil
 }
 
-// relationshipEnds makes the users at one end of all relationships, by id; none
-// if they are not selected. Errors are reported only below relationships that are not null.
+// relationshipEnds makes the users at one end of all relationships, by id; it makes none if they
+// are not selected. Errors are reported only below relationships that are not null.
 func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) map[storage.UserID]*model.User {
 	if asked == nil {
 		return nil
@@ -165,8 +165,8 @@ func relationshipEnds(ctx context.Context, list []*model.Relationship, side stor
 	return ends
 }
 
-// relationshipsAt answers a root field that is a relationship or a list of them. path
-// is the path of each in the answer.
+// relationshipsAt answers a root field that is a relationship or a list of them. path is the path
+// of each relationship in the answer.
 func relationshipsAt(ctx context.Context, path func(i int) ast.Path) ([]*model.Relationship, error) {
 	f := fetchQuery(ctx)
 	pairs, err := argument[given[storage.Pair]](stateOf(ctx), f)

@@ -90,8 +90,8 @@ func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
 	return ends
 }
 
-// requestsOf makes requests whose rows are known and whose users have been fetched. paths
-// are the paths of each in the answer.
+// requestsOf makes requests whose rows are known and whose users have been fetched. paths are the
+// paths of each request in the answer.
 func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, paths func(i int) []ast.Path) []*model.FriendRequest {
 	if len(rows) == 0 {
 		return nil
@@ -152,8 +152,8 @@ func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendReq
 	}
 }
 
-// requestNodes fills in the requests among some nodes. Only their two users see them, on
-// their own shards, and not while the other one is hidden.
+// requestNodes fills in the requests among some nodes. Only the two users of a request see it, each
+// on its own shard, and not while the other user is hidden.
 func requestNodes(ctx context.Context, f *selections.Field, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) {
 	viewer, _ := identity.Of(ctx)
 	var pairs [len(requestSides)][]storage.Pair

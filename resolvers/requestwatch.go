@@ -13,9 +13,9 @@ import (
 	"kith/storage/events"
 )
 
-// friendRequestChangedAt answers `friendRequestChanged`. It reads what it sends
-// after the event, on the viewer's own shard, and sends only newer rows than before. So
-// events that arrive twice or late, or are reported lost, do no harm.
+// friendRequestChangedAt answers `friendRequestChanged`. After an event it reads what it sends on
+// the viewer's own shard, and sends only rows that are newer than those before. So events that
+// arrive twice or late, or are reported lost, do no harm.
 func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.FriendRequest, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -31,7 +31,7 @@ type requestWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
 	began    [len(requestSides)]storage.Micros // the newest when the subscription began, by side
-	newest   [len(requestSides)]storage.Micros // that the client knows of
+	newest   [len(requestSides)]storage.Micros // the newest that the client knows
 	page     [len(requestSides)]storage.Micros // where reading a gap continues; zero: it begins
 	sent     map[storage.Pair]storage.Micros   // of the requests sent last
 }
@@ -64,8 +64,8 @@ func (w *requestWatch) pages(ctx context.Context, side storage.Side, query stora
 	return w.resolver.Store.Pages(ctx, side, queries)
 }
 
-// missed reads the requests of a side that changed after a time, oldest first. There is more
-// if it has not reached the newest of some state.
+// missed reads the requests of a side that changed after a time, oldest first. more is true if it
+// has not reached the newest request of some state.
 func (w *requestWatch) missed(ctx context.Context, side storage.Side, since storage.Micros) (rows []storage.Edge, more bool, err error) {
 	query := storage.PageQuery{Limit: maxFirst, Backward: true}
 	if since > 0 {
@@ -77,13 +77,13 @@ func (w *requestWatch) missed(ctx context.Context, side storage.Side, since stor
 			return nil, false, page.Err
 		}
 		if rows = append(rows, page.Value...); len(page.Value) == maxFirst {
-			// Behind it others of the same time may come.
+			// Behind the last row there may be others with the same time.
 			upTo, more = min(upTo, page.Value[0].UpdateTime-1), true
 		}
 	}
 	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
 	if more {
-		upTo = max(upTo, rows[0].UpdateTime) // or it would not come on
+		upTo = max(upTo, rows[0].UpdateTime) // otherwise it would not get further
 		rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return row.UpdateTime > upTo })
 	}
 	return rows, more, nil
@@ -141,7 +141,7 @@ func (w *requestWatch) sideOf(pair storage.Pair) storage.Side {
 	return storage.Inbox
 }
 
-// isNews reports whether the client does not know a row yet, and notes that it does now.
+// isNews reports whether a row is new to the client, and notes that the client now knows it.
 func (w *requestWatch) isNews(row storage.Edge) bool {
 	pair := row.Pair()
 	if row.UpdateTime <= w.sent[pair] {

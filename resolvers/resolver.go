@@ -35,17 +35,17 @@ type Resolver struct {
 	Accounts *accounts.Accounts
 	// States hides, shows and removes users. Nil: nobody is hidden.
 	States *accounts.States
-	// HiddenUsers are the users who are hidden. Nil: nobody is.
+	// HiddenUsers are the users who are hidden. Nil: nobody is hidden.
 	HiddenUsers social.HiddenUsers
 
 	// Reads is what requests read from: the store, or caches of it. Nil: Store.
 	Reads storage.Reader
-	// Store is read by what outlives a request's loaders, such as subscriptions.
+	// Store is read by whatever outlives a request's loaders, such as subscriptions.
 	Store storage.Reader
-	// Tokens let payloads wait for a write to arrive on the inverse side, and later reads.
+	// Tokens let payloads and later reads wait until a write has arrived on the inverse side.
 	Tokens *consistency.Tokens
 
-	// Cursors reads cursors, and spells those of positions at which nobody was shown.
+	// Cursors reads cursors, and writes those of positions at which no user was shown.
 	Cursors *cursor.Sealer
 
 	// Handles finds users by the beginnings of their handles.
@@ -59,7 +59,7 @@ type Resolver struct {
 	// Hub sends events to subscriptions.
 	Hub *events.Hub
 
-	// HideSchema refuses to tell the schema. Defaults to false.
+	// HideSchema refuses introspection. Defaults to false.
 	HideSchema bool
 
 	// Statuses report what reconciling has found.

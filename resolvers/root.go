@@ -52,8 +52,8 @@ func fetchHandles(ctx context.Context, root []*selections.Field) {
 	}
 }
 
-// wantedByRoot leaves arguments that are wrong to the field's own resolver, which
-// refuses them.
+// wantedByRoot is what a root field needs. Wrong arguments are left to the field's own resolver,
+// which refuses them.
 func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 	request := stateOf(ctx)
 	users := func(ids ...storage.UserID) []wanted {

@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// directory searches handles. The rows of those found are kept for the fields below.
+// directory searches handles. The rows of the users found are kept for the fields below.
 type directory struct {
 	storage.HandleSearcher
 	loaders.Reader
@@ -75,7 +75,7 @@ func encodeHandle(seal *cursor.Sealer, handle string) string {
 }
 
 // decodeHandle accepts only a handle that begins with the prefix: any other belongs to
-// another search. It is empty at the beginning.
+// another search. The handle is empty at the beginning.
 func (r *Resolver) decodeHandle(text, prefix string) (string, error) {
 	numbers := make([]int64, handleNumbers)
 	into := make([]*int64, handleNumbers)

@@ -17,9 +17,9 @@ import (
 	"kith/storage"
 )
 
-// A set answer is worked out from whole lists, in several look-ups, one after another. Those of a
-// level are worked out when it is fetched, each step of theirs together; their resolvers find
-// them here.
+// A set answer is worked out from whole lists, in several look-ups, one after another. The set
+// answers of a level are worked out when the level is fetched, each step of all of them together;
+// their resolvers find them here.
 
 // setName names a set answer.
 type setName struct {
@@ -27,7 +27,7 @@ type setName struct {
 	user  storage.UserID
 }
 
-// setAnswer is a page of one, or why there is none.
+// setAnswer is a page of a set answer, or the reason why there is none.
 type setAnswer struct {
 	err      error
 	isClosed bool // a list that it is derived from is not open to the viewer
@@ -81,8 +81,7 @@ func forwardPage(first, after any) (size int, from string, err error) {
 	return size, from, nil
 }
 
-// answerSets works out the set answers of a level, and adds those who are on them to the next
-// one.
+// answerSets works out the set answers of a level, and adds the users on them to the next level.
 func (b *batch) answerSets(ctx context.Context) {
 	e := accessOf(ctx)
 	var sets few[setName, *setAnswer]
@@ -110,7 +109,7 @@ func (b *batch) lacks(e *access, id storage.UserID) bool {
 	return slices.Contains(b.rows, id) && !e.loaders.Users.Load(id).Found
 }
 
-// wanted are those who are on the page, and those who speak for them.
+// wanted are the users on the page, and those who recommend them.
 func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wanted) {
 	if items := f.Below[0].Items; items != nil && len(a.page) > 0 {
 		level = append(level, wanted{users: usersOfPage(a.page), on: items})
@@ -158,7 +157,7 @@ func (r *Resolver) answerSet(ctx context.Context, name setName, read loaders.Rea
 	return a
 }
 
-// setAnswer is one that has been worked out.
+// setAnswer is a set answer that has been worked out.
 func (r *requestState) setAnswer(f *selections.Field, user storage.UserID) *setAnswer {
 	return mustHave(r, &r.sets, setName{f, user})
 }
@@ -243,7 +242,7 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 			return setAnswer{}, err
 		}
 	}
-	common := social.Common{Complete: true} // of an absent user, as of one who does not exist
+	common := social.Common{Complete: true} // for a hidden user, as for one who does not exist
 	if !isAbsent(ctx, a.Owner) && !isAbsent(ctx, b.Owner) {
 		var err error
 		if common, err = q.graph.People(ctx, social.PeopleQuery{Filter: social.Both(a, b), From: from, First: q.arguments.size}); err != nil {
@@ -255,11 +254,11 @@ func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b so
 	}), nil
 }
 
-// unsealed spells the cursors of those who are shown.
+// unsealed writes the cursors of users who are shown.
 var unsealed *cursor.Sealer
 
-// away spells a cursor of a position that is not on the page. Nobody is at the beginning of
-// a list.
+// away writes a cursor of a position that is not on the page. The beginning of a list has no user,
+// so it needs no seal.
 func (r *Resolver) away(isBeginning bool) *cursor.Sealer {
 	if isBeginning {
 		return unsealed
@@ -316,7 +315,7 @@ func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists soci
 	return q.matches(ctx, kind, lists, func(c social.Match) storage.Micros { return max(c.At.UpdateTime, c.Other) })
 }
 
-// matches is a page of matches. since returns since when each is one.
+// matches is a page of matches. since returns the time since when a match is one.
 func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social.MatchQuery, since func(social.Match) storage.Micros) (setAnswer, error) {
 	var from social.MatchMark
 	if text := q.arguments.from; text != "" {
@@ -346,7 +345,7 @@ func (q setQuestion) matches(ctx context.Context, kind cursor.Kind, lists social
 	return setAnswer{page: page, info: pageInfoOf(page, c.More, beyond), total: c.Total, complete: c.Complete}, nil
 }
 
-// namesTwo reports whether a cursor names the owners of both lists: if both lists are of one user,
+// namesTwo reports whether a cursor names the owners of both lists. If both lists are of one user,
 // it need not.
 func namesTwo(kind cursor.Kind) bool {
 	return kind == cursor.RecentCommonFollowings || kind == cursor.RecentCommonFollowers

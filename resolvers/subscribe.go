@@ -26,11 +26,11 @@ const (
 
 // A subscriber is the state of one subscription: what its client knows.
 type subscriber[T any] interface {
-	// begin reads how things stand when the subscription starts.
+	// begin reads the state in which the subscription starts.
 	begin(ctx context.Context) error
-	// answers reads what an event has changed for the client. If more is true, it is to be
-	// called again with the same event, for the rest. After an error, too: then the
-	// client knows no more than before.
+	// answers reads what an event has changed for the client. If more is true, it has to be called
+	// again with the same event, for the rest. After an error, it has to be called again, too: then
+	// the client knows no more than before.
 	answers(ctx context.Context, e events.Event) (list []T, more bool, err error)
 }
 
@@ -105,8 +105,7 @@ func inTurn(ctx context.Context, source *events.Subscription, e events.Event) ev
 	return source.Newest(e)
 }
 
-// once reads once. A part below an answer that could not be read is null there, as below other
-// fields.
+// once reads once. If a part of an answer could not be read, it is null, as below other fields.
 func once[T any](ctx context.Context, r *Resolver, s subscriber[T], e events.Event) (list []T, more bool, err error) {
 	defer subscription.Turn(ctx)()
 	ctx, cancel := r.attempt(ctx)
@@ -129,7 +128,7 @@ func ended(ctx context.Context, source *events.Subscription) {
 	}
 }
 
-// survive ends a subscription that panics, and nothing else.
+// survive ends only the subscription that panics.
 func survive(ctx context.Context) {
 	if reason := recover(); reason != nil {
 		subscription.Fail(ctx, fmt.Errorf("panic in a subscription: %v\n%s", reason, debug.Stack()))

@@ -19,9 +19,9 @@ import (
 	"kith/storage/events"
 )
 
-// relationshipChangedAt answers `relationshipChanged`. It reads what it sends
-// after the event, and sends it only if it differs from what was sent before. So events that
-// arrive twice or late, or are reported lost, do no harm.
+// relationshipChangedAt answers `relationshipChanged`. After an event it reads what it sends, and
+// sends it only if it differs from what was sent before. So events that arrive twice or late, or
+// are reported lost, do no harm.
 func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<-chan *model.Relationship, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
@@ -146,13 +146,13 @@ type newFollowers struct {
 // maxSeen bounds the memory for recognising repeated events.
 const maxSeen = 1000
 
-// inFlight is how much older than what a subscription has sent already the rows may be that
-// a gap hides: writers at several gateways commit in another order than that of their times.
-// Events that were sent are remembered, and not sent twice.
+// inFlight is how much older the rows that a gap hides may be than what a subscription has sent
+// already: writers at several gateways commit in an order other than that of their times. Events
+// that were sent are remembered, and not sent twice.
 const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
 
-// noteSent notes the version of what has been sent. If there is too much of it, then what
-// is too old to be read again goes, or else all.
+// noteSent notes the version of what has been sent. If that becomes too much, it forgets what is
+// too old to be read again, or else everything.
 func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
 	if len(sent) >= maxSeen {
 		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-inFlight })
@@ -173,8 +173,8 @@ func (f *newFollowers) begin(ctx context.Context) error {
 	return r.Err
 }
 
-// answers are the followers of an event, oldest first; those of a gap, or of a
-// correction, come a page at a time.
+// answers are the followers of an event, oldest first. After a gap or a correction they come a page
+// at a time.
 func (f *newFollowers) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
 	rows := []storage.Edge{e.Edge}
 	if e.Kind != events.EdgeChanged {

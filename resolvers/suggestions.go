@@ -16,7 +16,7 @@ import (
 	"kith/storage"
 )
 
-// dismissedFor is how long a dismissal holds.
+// dismissedFor is how long a dismissal lasts.
 const dismissedFor = 180 * 24 * time.Hour
 
 // suggestionOrders are the orders of the schema.

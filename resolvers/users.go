@@ -17,8 +17,8 @@ import (
 )
 
 // usersOf makes the users of a selection, from what the loaders hold.
-// A user who does not exist, or is hidden from everybody else, is nil. If a shard
-// did not answer, the user is nil, with an error at each of its paths.
+// A user who does not exist, or is hidden from all others, is nil. If a shard did not answer, the
+// user is nil, with an error at each of its paths.
 func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
 	e := accessOf(ctx)
 	needs := needsOf(ctx, w.on)
@@ -51,8 +51,8 @@ func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*mod
 	return users
 }
 
-// failAt reports what kept something from being read, at each path of the answer
-// that it leaves empty.
+// failAt reports why something could not be read, at each path of the answer that is empty because
+// of it.
 func failAt(ctx context.Context, paths []ast.Path, err error) {
 	for _, p := range paths {
 		graphql.AddError(ctx, gqlerror.WrapPath(p, err))
@@ -115,7 +115,8 @@ func usersAt(ctx context.Context) ([]*model.User, error) {
 	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) }), nil
 }
 
-// usersByHandleAt answers `userByHandle` and `usersByHandle`. path is the path of each in the answer.
+// usersByHandleAt answers `userByHandle` and `usersByHandle`. path is the path of each user in the
+// answer.
 func usersByHandleAt(ctx context.Context, path func(i int) ast.Path) ([]*model.User, error) {
 	f := fetchQuery(ctx)
 	handles, err := argument[[]string](stateOf(ctx), f)
@@ -139,7 +140,8 @@ func usersByHandleAt(ctx context.Context, path func(i int) ast.Path) ([]*model.U
 	return users, nil
 }
 
-// byHandle is the user with a folded handle, which has been fetched; 0 if nobody has it.
+// byHandle is the user with a folded handle, which has been fetched; 0 if the handle belongs to
+// nobody.
 func byHandle(ctx context.Context, handle string) (storage.UserID, error) {
 	if !storage.ValidHandle(handle) { // nobody has it
 		return 0, nil
@@ -151,8 +153,8 @@ func byHandle(ctx context.Context, handle string) (storage.UserID, error) {
 	return r.Value, nil
 }
 
-// nodesAt answers a root field that is a list of nodes. path is the path of each in
-// the answer.
+// nodesAt answers a root field that is a list of nodes. path is the path of each node in the
+// answer.
 func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, error) {
 	f := fetchQuery(ctx)
 	ids, err := argument[given[nodeID]](stateOf(ctx), f)
