@@ -53,7 +53,7 @@ func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handl
 	})
 }
 
-// recorder notes what became of an answer.
+// recorder notes the outcome of an answer.
 type recorder struct {
 	http.ResponseWriter
 	status int // 0 until something was sent
@@ -76,8 +76,8 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController reach what lies below.
+// Unwrap lets http.ResponseController reach the writer below.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// Flush passes on; streaming answers look for it.
+// Flush passes the call on; streaming answers look for it.
 func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Admin is what a process shows its operators, at an address of its own: nobody has to sign in there, and a
+// Admin is what a process shows its operators, at an address of its own, because it needs no sign-in and a
 // profile takes processor time.
 //
 //	/metrics       for Prometheus
@@ -66,7 +66,7 @@ const (
 	// mostAdmins is how many connections may be open: probes, Prometheus, and people.
 	mostAdmins = 200
 
-	// longestProfile is how many seconds a profile may take. The pages of pprof heed no timeout of the server.
+	// longestProfile is how many seconds a profile may take. The pages of pprof ignore the server's timeouts.
 	longestProfile = 120
 )
 

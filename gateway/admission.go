@@ -16,9 +16,9 @@ import (
 // then they are refused: a client that is asked to come back soon is better off than one of
 // thousands that all wait.
 //
-// Requests whose work takes milliseconds get half of the processors, so that cheap ones are
-// answered beside them: long bodies, long queries that were not seen before, and costly
-// operations.
+// Requests whose work takes milliseconds get half of the processors, so that cheap requests are
+// answered beside them. These are requests with long bodies, with long queries that were not seen
+// before, and with costly operations.
 type admission struct {
 	requests *semaphore.Weighted // of 1 each
 	costly   *semaphore.Weighted // of 1 each
@@ -36,16 +36,17 @@ type admission struct {
 const (
 	// costlyFrom is the cost from which an operation is not cheap.
 	costlyFrom = 2_000
-	// costlyBytes is how long a body, or a query that was not seen before, is that is not cheap.
+	// costlyBytes is the length from which a body, or a query that was not seen before, is not
+	// cheap.
 	costlyBytes = 4 << 10
 
 	// queueTime is how long a request waits until it is refused.
 	queueTime = time.Second
 
-	// longAnswer is how many bytes an answer has that is not handed to the system at once.
+	// longAnswer is the number of bytes from which an answer is not handed to the system at once.
 	longAnswer = 64 << 10
 
-	// longAnswers is how many answers of the greatest length may be on their way.
+	// longAnswers is how many answers of the greatest length may be being sent.
 	longAnswers = 8
 )
 
@@ -58,7 +59,7 @@ func newAdmission(cfg Config) *admission {
 	return a
 }
 
-// A permit is what one request has been let in by; the zero value is none.
+// A permit is the admission of one request; the zero value is none.
 type permit struct {
 	of     *admission // nil: it is none, or has ended
 	costly bool
@@ -73,7 +74,7 @@ func (a *admission) enter(ctx context.Context) (permit, bool) {
 	return permit{of: a}, true
 }
 
-// work announces work of milliseconds; it returns false if there is too much of that.
+// work announces work of milliseconds; it returns false if there is too much such work.
 func (p *permit) work(ctx context.Context) bool {
 	if a := p.of; !p.costly {
 		p.costly = a.costly.TryAcquire(1) || a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
@@ -81,7 +82,7 @@ func (p *permit) work(ctx context.Context) bool {
 	return p.costly
 }
 
-// end is called when nothing is left but to send the answer, or at last in any case.
+// end is called when only sending the answer is left, and again at the end in any case.
 func (p *permit) end() {
 	a := p.of
 	if a == nil {
@@ -111,7 +112,7 @@ func (a *admission) take(ctx context.Context, length int) (done func(), err erro
 	return func() { a.costly.Release(1); a.sockets.Release(1) }, nil
 }
 
-// enterWriting takes in an answer that is to be sent. leave is called when it is.
+// enterWriting admits an answer that is to be sent. leave is called when it has been sent.
 func (a *admission) enterWriting(ctx context.Context, length int) (leave func(), ok bool) {
 	if length < longAnswer {
 		return func() {}, true
@@ -123,7 +124,7 @@ func (a *admission) enterWriting(ctx context.Context, length int) (leave func(),
 	return func() { a.writing.Release(n) }, true
 }
 
-// wait waits for room, unless too many do.
+// wait waits for room, unless too many already wait.
 func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *atomic.Int64, most, n int64, why string) bool {
 	if queued.Add(1) <= max(1, most) {
 		ctx, cancel := context.WithTimeout(ctx, queueTime)
@@ -139,7 +140,7 @@ func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *
 	return false
 }
 
-// busy refuses a request, or a connection, that is one too many.
+// busy refuses a request, or a connection, that exceeds a bound.
 func busy(w http.ResponseWriter, a answer, message string) {
 	w.Header().Set("Retry-After", "1")
 	a.refuse(http.StatusServiceUnavailable, apierr.Unavailable("%s", message))

@@ -63,7 +63,7 @@ type answer struct {
 	frame    int  // how many bytes of a long answer are written at a time
 	keeping  keeping
 
-	// For requests that are slowed down if they are refused once too often.
+	// For requests that are slowed down if they are refused too often.
 	streams *streams // nil: it is not
 	ctx     context.Context
 }
@@ -121,7 +121,7 @@ func (a answer) requestError(response *graphql.Response) {
 	a.write(status, response)
 }
 
-// pause slows a client down that is refused again and again. Nobody waits for it.
+// pause slows down a client that is refused again and again. Nothing else waits for it.
 func (a answer) pause() {
 	if a.streams != nil {
 		a.exchange.permit.end()
@@ -129,7 +129,8 @@ func (a answer) pause() {
 	}
 }
 
-// isPersistedMiss: to ask for a text that only its hash was sent of is no failure.
+// isPersistedMiss: it is not a failure to ask for the text of a query of which only the hash was
+// sent.
 func isPersistedMiss(response *graphql.Response) bool {
 	return len(response.Errors) == 1 && response.Errors[0].Extensions["code"] == codePersistedNotFound
 }
@@ -190,7 +191,7 @@ func (a answer) writeParts(status, length int, parts [][]byte) {
 	a.w.WriteHeader(status)
 	for _, part := range parts {
 		if !a.send(part) {
-			return // the client is gone, or does not read
+			return // the client has disconnected, or does not read
 		}
 	}
 }
@@ -201,14 +202,14 @@ func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
 		coding, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
 		if strings.TrimSpace(coding) == "gzip" {
-			return quality == "" || strings.Trim(quality, " q=.0") != "" // q=0 is no
+			return quality == "" || strings.Trim(quality, " q=.0") != "" // q=0 means no
 		}
 	}
 	return false
 }
 
-// zipped compresses a long answer as a whole, as work that takes milliseconds. If
-// [compressed] did it while writing, other requests could not take turns with it.
+// zipped compresses a long answer as a whole, as work that takes milliseconds. If [compressed] did
+// that while writing, it would not take turns with other requests.
 func zipped(parts [][]byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
@@ -233,7 +234,7 @@ const (
 	writeTimeout = 5 * time.Second
 )
 
-// send writes a part of an answer; false if nobody takes it.
+// send writes a part of an answer; false if the client does not take it.
 func (a answer) send(part []byte) bool {
 	if len(part) < longAnswer {
 		_, err := a.w.Write(part) //nolint:gosec // it is JSON, and says so with nosniff
@@ -252,8 +253,8 @@ func (a answer) send(part []byte) bool {
 }
 
 // envelope is what surrounds the data of a response: errors come first, as the specification
-// advises, then the data as it came from gqlgen. Going through encoding/json would scan and copy
-// all of it again. Data that is nil is left out.
+// advises, then the data as gqlgen wrote it. encoding/json would scan and copy all of it again.
+// Data that is nil is left out.
 func envelope(response *graphql.Response) (head, tail []byte) {
 	head, tail = headOfData, tailOfAll
 	if len(response.Errors) > 0 {
@@ -283,7 +284,7 @@ func appendResponse(to []byte, response *graphql.Response) []byte {
 	start := len(to)
 	to = slices.Concat(to, head, response.Data, tail)
 	for i, c := range to[start:] {
-		if c == '\n' { // between values, for within strings it is escaped
+		if c == '\n' { // this one is between values: within strings it is escaped
 			to[start+i] = ' '
 		}
 	}

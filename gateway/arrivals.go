@@ -10,7 +10,7 @@ import (
 
 // arrivals is a listener with a bound on open connections. One address may have half
 // of them, so that clients in one place leave room for others, including health
-// checks. For a connection beyond the bound, it closes the one that has been idle for
+// checks. If a connection exceeds the bound, the listener closes the one that has been idle for
 // longest, which every client has to expect, or the new one if none is idle.
 type arrivals struct {
 	net.Listener
@@ -57,8 +57,7 @@ func (a *arrivals) Accept() (net.Conn, error) {
 	}
 }
 
-// admit counts a connection, or refuses it. If it is one too many, another has to be closed
-// for it.
+// admit counts a connection, or refuses it. If there are too many, another has to be closed for it.
 func (a *arrivals) admit(c *arrival) (longest *arrival, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -91,7 +90,7 @@ func (a *arrivals) fits(c *arrival) bool {
 	return true
 }
 
-// longestIdle takes the connection off the list that is closed for another; nil if there is
+// longestIdle takes off the list the connection that is closed for another one; nil if there is
 // none.
 func (a *arrivals) longestIdle(fits func(*arrival) bool) *arrival {
 	for e := a.idle.Front(); e != nil; e = e.Next() {

@@ -17,10 +17,10 @@ import (
 
 // A batch is a list of operations in one body, as Apollo's BatchHttpLink sends them. It is one request: one
 // admission, one deadline, and one limit of cost, of text and of the answer's length for all of them. They are
-// executed one after another, in order. Each has loaders of its own, because the resolvers keep the plan of
-// one operation beside them; what one has read is in the gateway's memory for the next.
+// executed one after another, in order. Each operation has loaders of its own, because the resolvers keep its
+// plan beside them; what one operation has read is in the gateway's memory for the next.
 
-// errTooMany is one operation more than a batch may have.
+// errTooMany means that a batch has more operations than it may have.
 var errTooMany = errors.New("too many operations")
 
 // batched is one operation of a batch.
@@ -125,7 +125,8 @@ func (t transport) batch(parent context.Context, r *http.Request, raw received, 
 	a.writeParts(http.StatusOK, length, parts)
 }
 
-// createAll makes the operations of a batch and adds their costs up. It gives up if there is too much work already.
+// createAll makes the operations of a batch and adds their costs up. It gives up if the gateway has too much work
+// already.
 func (t transport) createAll(ctx context.Context, all []*graphql.RawParams, x *exchange) (operations []batched, cost uint64, busy bool) {
 	for _, params := range all {
 		if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !x.permit.work(ctx) {
@@ -149,8 +150,8 @@ func (t transport) createAll(ctx context.Context, all []*graphql.RawParams, x *e
 	return operations, cost, false
 }
 
-// answerAll answers operations one after another. The parts of the answer are written as they are; refused is
-// how many operations were not executed.
+// answerAll answers operations one after another. The parts of the answer are written without change; refused
+// is how many operations were not executed.
 func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.GraphExecutor, x *exchange) (parts [][]byte, refused int) {
 	data, done := 0, make([]executed, len(all))
 	for i, one := range all {
@@ -190,7 +191,7 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 	return append(parts, listEnds), refused
 }
 
-// fitting is a response, or an error if it is too long beside so many bytes of data of others.
+// fitting is a response, or an error if it is too long together with so many bytes of other data.
 func (t transport) fitting(response *graphql.Response, beside int) *graphql.Response {
 	length := beside + len(response.Data)
 	if length <= t.maxAnswer {

@@ -19,10 +19,11 @@ import (
 // extensionPersisted is the extension that names a query by its hash.
 const extensionPersisted = "persistedQuery"
 
-// maxPersistedExtension is how many bytes it may have: a version and a hash take some 100.
+// maxPersistedExtension is how many bytes this extension may have: a version and a hash take some
+// 100.
 const maxPersistedExtension = 1 << 10
 
-// errExtension is a persisted query that is no version and hash.
+// errExtension means that a persisted query is not a version and a hash.
 var errExtension = apierr.BadInput("the extension %s has at most %d bytes", extensionPersisted, maxPersistedExtension)
 
 // The other errors of a text of JSON. A text that is no JSON has one of jsontext.
@@ -36,15 +37,15 @@ type wrongType string
 
 func (w wrongType) Error() string { return "the parameter " + string(w) + " is of the wrong type" }
 
-// decoder reads the parameters of GraphQL requests. Reading by tokens, it costs half as much as
-// encoding/json, which reads every text twice, and it skips values that are not used.
-// Numbers stay text, so that long ids keep their digits.
+// decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
+// encoding/json, which reads every text twice; and it skips values that are not used. Numbers stay
+// text, so that long ids keep their digits.
 type decoder struct {
 	*jsontext.Decoder
-	text string // all that there is to read; strings without escapes are parts of it
+	text string // the whole text; strings without escapes are parts of it
 }
 
-// As encoding/json: the last of several values of a name counts, and bytes that are no UTF-8
+// As in encoding/json, the last of several values of a name counts, and bytes that are not UTF-8
 // are replaced.
 var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
@@ -130,9 +131,9 @@ func (r decoder) parameter(name string) (string, error) {
 	return "", wrongType(name)
 }
 
-// extensions reads those that mean something: the consistency token, which is no token unless it
-// is a text, what is true of cost and plan, and the persisted query. The others are passed over. As values they would take some
-// fifty times the memory of their text, for as long as the operation runs.
+// extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost and plan, if they are true, and
+// the persisted query. It skips the others. As values they would take some fifty times the memory of their text, for as long as
+// the operation runs.
 func (r decoder) extensions() (map[string]any, error) {
 	e := map[string]any{}
 	there, err := r.object(func(name string) (err error) {
@@ -176,7 +177,7 @@ func (r decoder) mapping() (map[string]any, error) {
 	return m, err
 }
 
-// object reads an object, the value of each name by a function. It is not there if it is null.
+// object reads an object, the value of each name by a function. there is false if it is null.
 func (r decoder) object(value func(name string) error) (there bool, err error) {
 	switch r.PeekKind() {
 	case '{':

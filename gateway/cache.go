@@ -15,8 +15,8 @@ type cache[V any] struct {
 	sizeOf  func(key string, value V) int
 }
 
-// newCache makes a cache. Each value counts for at least what leaves room for maxEntries of them,
-// which bounds their number.
+// newCache makes a cache. Each value counts as at least the size of which maxEntries fit, which
+// bounds the number of values.
 func newCache[V any](maxEntries, maxSize int, sizeOf func(string, V) int) *cache[V] {
 	return &cache[V]{
 		entries: otter.Must(&otter.Options[string, V]{
@@ -31,8 +31,8 @@ func newCache[V any](maxEntries, maxSize int, sizeOf func(string, V) int) *cache
 // Get returns the value of a key.
 func (c *cache[V]) Get(_ context.Context, key string) (V, bool) { return c.entries.GetIfPresent(key) }
 
-// Add puts a value in, in exchange for those used least. One that would take more than an
-// eighth of the cache is not kept.
+// Add puts a value in, and drops the values used least. A value that would take more than an eighth
+// of the cache is not kept.
 func (c *cache[V]) Add(_ context.Context, key string, value V) {
 	if c.sizeOf(key, value) <= c.largest {
 		c.entries.Set(key, value)

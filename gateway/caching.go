@@ -21,7 +21,7 @@ type keeping struct {
 }
 
 // keepingOf is how long the answer to a request may be kept: GETs of documents, by their ids or hashes, without
-// a sign-in. The answer is the same for everybody who is not signed in.
+// a sign-in. The answer is the same for all clients that are not signed in.
 func keepingOf(r *http.Request, byID bool, op *graphql.OperationContext, response *graphql.Response) keeping {
 	if r.Method != http.MethodGet || !byID || len(response.Errors) > 0 || len(response.Extensions) > 0 {
 		return keeping{}
@@ -37,8 +37,8 @@ func keepingOf(r *http.Request, byID bool, op *graphql.OperationContext, respons
 // personal are the headers that an answer depends on, besides those of its form.
 var personal = [...]string{"Authorization", "Kith-Viewer", headerConsistency}
 
-// maxAge is the least that the fields of a query say, in seconds; 0 if one is the viewer's alone, or a field
-// of the query itself says nothing.
+// maxAge is the shortest age that the fields of a query give, in seconds; 0 if a field is for the viewer
+// only, or if a root field gives none.
 func maxAge(op *ast.OperationDefinition) int64 {
 	age := leastAge(op.SelectionSet, 0)
 	if age == forAsLong {
@@ -47,7 +47,7 @@ func maxAge(op *ast.OperationDefinition) int64 {
 	return age
 }
 
-// forAsLong is the age of a selection that says nothing.
+// forAsLong is the age of a selection that gives none.
 const forAsLong = 1<<63 - 1
 
 func leastAge(set ast.SelectionSet, unsaid int64) (least int64) {
@@ -67,7 +67,7 @@ func leastAge(set ast.SelectionSet, unsaid int64) (least int64) {
 	return least
 }
 
-// ageOf is what the schema says of a field.
+// ageOf is the age that the schema gives a field.
 func ageOf(field *ast.FieldDefinition, unsaid int64) int64 {
 	d := field.Directives.ForName(directiveCaching)
 	switch {

@@ -32,12 +32,12 @@ type Config struct {
 	// is not read again. Defaults to none: nothing is deferred.
 	PerPart func(context.Context) context.Context
 
-	// Identify finds out who sends a request to /graphql and puts that into its
-	// context, or refuses it. Defaults to nobody being asked.
+	// Identify finds out who sends a request to /graphql and puts that into its context, or refuses
+	// it. Defaults to no identification.
 	Identify func(http.Handler) http.Handler
 
-	// MayAsk refuses an operation as a whole, by who asks. Subscriptions are not asked about: their
-	// fields refuse. Defaults to refusing none.
+	// MayAsk refuses an operation as a whole, depending on who asks. It is not called for
+	// subscriptions: their fields refuse. Defaults to refusing none.
 	MayAsk func(context.Context, *ast.OperationDefinition) error
 
 	// Limits bounds each query. For its defaults see [limits.Limits].
@@ -85,7 +85,8 @@ type Config struct {
 	// answers. Defaults to none: tokens are ignored.
 	Consistency *consistency.Tokens
 
-	// H2C has [Serve] speak HTTP/2 without TLS, to clients that begin with it (prior knowledge), besides HTTP/1.1. Defaults to false.
+	// H2C makes [Serve] speak HTTP/2 without TLS to clients that begin with it (prior knowledge), in addition to HTTP/1.1.
+	// Defaults to false.
 	H2C bool
 
 	// MaxConnections is how many connections [Serve] has open at once, those that stay open
@@ -96,11 +97,11 @@ type Config struct {
 	// For its defaults see [Subscriptions].
 	Subscriptions Subscriptions
 
-	// StopDelay is how long [Serve] goes on to answer once its context is done, while /readyz says that it
-	// is not ready, so that load balancers send requests elsewhere first. Defaults to 0: not at all.
+	// StopDelay is how long [Serve] continues to answer once its context is done, while /readyz says that
+	// it is not ready, so that load balancers send requests elsewhere first. Defaults to 0: not at all.
 	StopDelay time.Duration
 
-	// Checks are what /readyz asks besides. Defaults to none.
+	// Checks are further questions of /readyz. Defaults to none.
 	Checks []Check
 
 	// Metrics counts requests. Defaults to none.
@@ -115,10 +116,11 @@ type Config struct {
 	// Web serves every other path. Defaults to none: they are not found.
 	Web http.Handler
 
-	// SlowOperation is how long the execution of an operation may take until a line of the log tells of it. Defaults to 0: none does.
+	// SlowOperation is how long the execution of an operation may take before it is logged. Defaults to 0: none is logged.
 	SlowOperation time.Duration
 
-	// MayPlan reports whether who asks may have the plan of a request in its answer. Defaults to nobody.
+	// MayPlan reports whether the caller may have the plan of a request in its answer. Defaults to no
+	// caller.
 	MayPlan func(context.Context) bool
 
 	// Logger takes the access log and the causes of masked errors. Defaults to

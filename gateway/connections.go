@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// connections are those that stay open: their number is bounded (see slots.go), and they
+// connections are the connections that stay open: their number is bounded (see slots.go), and they
 // have to be notified when the gateway stops.
 type connections struct {
 	Subscriptions
@@ -65,7 +65,7 @@ func (c *connections) wait(ctx context.Context) error {
 }
 
 // ending is the reason why a connection was ended. The label is for log and metrics; code and
-// reason close a WebSocket. Without a code it is just cut.
+// reason close a WebSocket. Without a code the connection is just cut.
 type ending struct {
 	label  string
 	code   int
@@ -77,7 +77,7 @@ func (e *ending) Error() string { return e.label }
 // The endings that both kinds of connections know.
 var (
 	errLeft    = &ending{label: "client"}                                                         // it left
-	errDone    = &ending{label: "complete"}                                                       // nothing more to say
+	errDone    = &ending{label: "complete"}                                                       // no more answers
 	errSlow    = &ending{label: "slow"}                                                           // it did not take its messages
 	errExpired = &ending{label: "expired", code: 4403, reason: "the token has expired"}           // Expires
 	errRevoked = &ending{label: "revoked", code: 4403, reason: "the token is not valid any more"} // Revoked
@@ -92,8 +92,8 @@ func endingOf(ctx context.Context) *ending {
 	return errLeft
 }
 
-// endWithToken cancels when the token of a context expires or is revoked. The function
-// that it returns calls it off.
+// endWithToken cancels when the token of a context expires or is revoked. The function that it
+// returns cancels that.
 func (s Subscriptions) endWithToken(ctx context.Context, cancel context.CancelCauseFunc) (callOff func()) {
 	keep := s.Revoked(ctx, func() { cancel(errRevoked) })
 	at := s.Expires(ctx)

@@ -18,8 +18,8 @@ const (
 	extensionStale       = "stale"
 
 	// maxTokenHeader is how long a token may be that is answered as a header: proxies refuse
-	// headers of more than 4 kB. A longer one, of a request with a hundred writes, is in the
-	// extension only.
+	// headers of more than 4 kB. A longer token, of a request with a hundred writes, is only in the
+	// extension.
 	maxTokenHeader = 4000
 )
 
@@ -28,7 +28,7 @@ const (
 func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost uint64, err error) {
 	return func(op *graphql.OperationContext) (uint64, error) {
 		text := tokenOf(op)
-		if text == "" || op.Operation.Operation == ast.Subscription { // its answers are read after their events
+		if text == "" || op.Operation.Operation == ast.Subscription { // the answers of a subscription are read after their events
 			return 0, nil
 		}
 		token, err := tokens.Parse(text)
@@ -42,11 +42,11 @@ func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost
 
 // readYourWrites makes an operation with a token wait until the token's rows
 // can be read, and puts a token for the operation's own writes into the
-// answer. If the wait ends first, the answer says that it may be stale.
+// answer. If the wait ends before that, the answer says that it may be stale.
 func readYourWrites(ctx context.Context, tokens *consistency.Tokens, next graphql.ResponseHandler) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
-		return next(ctx) // it is not executed, or its answers are read after their events
+		return next(ctx) // it is not executed, or it is a subscription, whose answers are read after their events
 	}
 	token, _ := op.Stats.GetExtension(extensionConsistency).(consistency.Token)
 	if len(token) == 0 && op.Operation.Operation == ast.Query {
@@ -88,7 +88,7 @@ func extended(extensions map[string]any, written string, stale bool) map[string]
 }
 
 // freshForEachMutation prepares a new context for every root field of a mutation:
-// they run one after another, and each must see what the last one wrote.
+// they run one after another, and each must see what the one before it wrote.
 func freshForEachMutation(prepare func(context.Context) context.Context) graphql.RootFieldMiddleware {
 	return func(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 		if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {

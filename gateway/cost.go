@@ -28,7 +28,7 @@ func asks(op *graphql.OperationContext, header, extension string) bool {
 	return asks
 }
 
-// countingReads is a context that notes what is read for an operation, as far as anybody wants to know.
+// countingReads is a context that notes what is read for an operation, as far as that is asked for.
 func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
 	switch {
 	case span != nil:
@@ -41,8 +41,8 @@ func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext
 	return ctx
 }
 
-// withCost adds to an answer what its operation may cost by the limit, and what was read for it. Where the schema is hidden,
-// the latter is left out: the number of rows can tell of users whom the answer does not show.
+// withCost adds to an answer what its operation may cost by the limit, and what was read for it. If the schema is hidden,
+// what was read is left out: the number of rows can reveal users whom the answer does not show.
 func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, estimateOnly bool) *graphql.Response {
 	reads := storage.ReadsOf(ctx)
 	if reads == nil || response == nil {

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// deadline is a context that ends at a time, like that of context.WithDeadline, but starts
-// its timer only when somebody waits for the end. Requests that are answered from memory
-// never do: for them, a timer and an entry in the list of contexts that the connection's context
-// cancels would be needless work.
+// deadline is a context that ends at a time, like that of context.WithDeadline, but starts its
+// timer only when a goroutine waits for the end. Requests that are answered from memory never wait:
+// for them, a timer and an entry in the list of contexts that the connection's context cancels
+// would be needless work.
 type deadline struct {
 	context.Context // of the request
 	at              time.Time
@@ -20,7 +20,7 @@ type deadline struct {
 	ended  bool // by end
 }
 
-// withDeadline returns a context that ends at a time, and what ends it before.
+// withDeadline returns a context that ends at a time; its method end ends it earlier.
 func withDeadline(parent context.Context, at time.Time) *deadline {
 	return &deadline{Context: parent, at: at}
 }
@@ -59,7 +59,7 @@ func (d *deadline) Value(key any) any {
 	return d.Context.Value(key)
 }
 
-// start has the timer run.
+// start starts the timer.
 func (d *deadline) start() context.Context {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,8 +18,9 @@ import (
 	"kith/graph/selections"
 )
 
-// delivery answers a query in parts: what is not deferred first, each deferred fragment when it is
-// there. They are executed at once, by the steps of any query, and share what the request has read.
+// delivery answers a query in parts: first what is not deferred, then each deferred fragment when
+// it is ready. They are executed at the same time, by the same steps as any query, and share what
+// the request has read.
 type delivery struct {
 	transport
 	a      answer
@@ -46,8 +47,9 @@ type part struct {
 	failed     gqlerror.List // why there is no data; nil: there is
 }
 
-// defers prepares to answer a query in parts; nil if it has to be answered as a whole: nothing of it is deferred, the
-// client does not take parts, or the parts together cost too much, because what leads to each is looked up again.
+// defers prepares to answer a query in parts; nil if the query has to be answered as a whole: because nothing is
+// deferred, the client does not take parts, or the parts together cost too much (what leads to each part is looked up
+// again).
 func (t transport) defers(r *http.Request, document *document, op *graphql.OperationContext, a answer) *delivery {
 	if document == nil || document.deferred == nil || t.perPart == nil {
 		return nil
@@ -70,7 +72,7 @@ func (t transport) defers(r *http.Request, document *document, op *graphql.Opera
 func (d *delivery) first(ctx context.Context, end func()) (context.Context, *graphql.Response) {
 	d.ctx, d.end = ctx, end
 	op := d.operation(d.split.First)
-	op.Stats = d.op.Stats // with the consistency token: what follows reads as late
+	op.Stats = d.op.Stats // with the consistency token: the parts that follow read no older state
 	executed, response := d.queries.answer(selections.With(ctx, &d.split.First.Memo), op)
 	response = inTime(executed, response)
 	response.Data = d.found.Read(d.split.First, response.Data)
@@ -88,8 +90,8 @@ func (d *delivery) operation(of *deferral.Operation) *graphql.OperationContext {
 	}
 }
 
-// begin begins the parts that stand in one that has been answered, nil for what is answered first, and returns them. A
-// fragment on objects that are not there is none.
+// begin begins the parts within a part that has been answered, and returns them; nil stands for what is answered
+// first. A fragment on objects that do not exist is skipped.
 func (d *delivery) begin(within *deferral.Part) (begun []*deferral.Part) {
 	for _, p := range d.split.Parts {
 		if p.Within != within {
@@ -116,7 +118,7 @@ func (d *delivery) begin(within *deferral.Part) (begun []*deferral.Part) {
 func (d *delivery) execute(p *part) *part {
 	ctx := d.ctx
 	defer func() {
-		if reason := recover(); reason != nil { // it is not below net/http, which would do it
+		if reason := recover(); reason != nil { // no net/http above would recover it
 			p.failed, p.how = gqlerror.List{asGraphQL(d.recover(ctx, reason))}, outcomeError
 		}
 	}()
@@ -134,8 +136,8 @@ func (d *delivery) execute(p *part) *part {
 	return p
 }
 
-// fail notes why there is no data: an error below a field that must not be null, or the object is gone since
-// it was answered.
+// fail notes why there is no data: there was an error below a field that must not be null, or the object no
+// longer exists since it was answered.
 func (p *part) fail(why gqlerror.List) {
 	p.how = worse(p.how, outcomeError)
 	if len(why) == 0 {
@@ -150,7 +152,7 @@ func worse(a, b outcome) outcome {
 	return order[max(slices.Index(order[:], a), slices.Index(order[:], b))]
 }
 
-// follow sends the first answer and all that follows it. The parts in begun have begun.
+// follow sends the first answer and all parts that follow it. The parts in begun have begun.
 func (d *delivery) follow(ctx context.Context, response *graphql.Response, begun []*deferral.Part) {
 	x := d.a.exchange
 	x.outcome = outcomeOf(ctx, response)
@@ -167,7 +169,7 @@ func (d *delivery) follow(ctx context.Context, response *graphql.Response, begun
 			sending = d.send(ended)
 		}
 		if !sending {
-			d.end() // nobody waits for what is still executed
+			d.end() // what is still being executed is not needed
 		}
 		for _, p := range ended {
 			d.metrics.deferred(p.how)
@@ -182,7 +184,8 @@ func (d *delivery) follow(ctx context.Context, response *graphql.Response, begun
 	}
 }
 
-// send sends parts that have ended, and begins those that stand in them; false if nobody takes it.
+// send sends parts that have ended, and begins the parts within them; false if the client does not
+// take it.
 func (d *delivery) send(ended []*part) bool {
 	length := 0
 	for _, p := range ended {
@@ -222,7 +225,7 @@ func (d *delivery) bound(p *part) (length int) {
 	return length
 }
 
-// open sends the headers. Parts are not compressed: each has to go at once.
+// open sends the headers. Parts are not compressed: each has to be sent at once.
 func (d *delivery) open() bool {
 	h := d.a.w.Header()
 	h.Set("Content-Type", d.format.media)
@@ -232,7 +235,7 @@ func (d *delivery) open() bool {
 	return d.write([]byte(partsBegin))
 }
 
-// write sends a message; false if nobody takes it.
+// write sends a message; false if the client does not take it.
 func (d *delivery) write(text []byte) bool {
 	control := http.NewResponseController(d.a.w)
 	for chunk := range slices.Chunk(text, writtenAtOnce) {

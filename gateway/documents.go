@@ -13,8 +13,8 @@ import (
 	"kith/graph/selections"
 )
 
-// documents are the queries that have been parsed and validated, by their text, with what
-// has been made of them since. It is gqlgen's query cache.
+// documents are the queries that have been parsed and validated, by their text, with what has been
+// derived from them since. It is gqlgen's query cache.
 type documents struct {
 	*cache[*document]
 	trusted *trusted.Documents // have been parsed and validated already
@@ -24,7 +24,7 @@ type documents struct {
 type document struct {
 	parsed   *ast.QueryDocument  // without @defer
 	deferred *deferral.Fragments // which carried it; nil: none
-	memo     selections.Memo     // it goes when the document does
+	memo     selections.Memo     // it is dropped with the document
 
 	mu         sync.Mutex
 	operations atomic.Pointer[map[string]*known] // by the name that clients gave; replaced as a whole
@@ -47,8 +47,8 @@ func (d documents) Get(ctx context.Context, text string) (*ast.QueryDocument, bo
 	return found.parsed, true
 }
 
-// Add implements [graphql.Cache]. The document is new and has been validated. Everywhere but in parts it
-// is answered as a whole, so what it defers is taken out of it.
+// Add implements [graphql.Cache]. The document is new and has been validated. Unless it is answered in
+// parts, it is answered as a whole, so what it defers is taken out of it.
 func (d documents) Add(ctx context.Context, text string, parsed *ast.QueryDocument) {
 	d.cache.Add(ctx, text, &document{parsed: parsed, deferred: deferral.Take(parsed)})
 }
@@ -77,8 +77,8 @@ func (d *document) operation(name string) *known {
 	return nil
 }
 
-// keep remembers an operation. There are no more than the document has, each under its name
-// and the only one without a name as well.
+// keep remembers an operation. There are no more than the document has: each is kept under its
+// name, and an only operation also without a name.
 func (d *document) keep(name string, k *known) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

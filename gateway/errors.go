@@ -33,13 +33,13 @@ const (
 	maxCause = 2000
 )
 
-// codePersistedNotFound is the one code that is not in the contract's list: it
-// is a step of the protocol of persisted queries, and clients wait for it.
+// codePersistedNotFound is the only code that is not in the contract's list: it is a step of the
+// protocol of persisted queries, and clients expect it.
 const codePersistedNotFound = "PERSISTED_QUERY_NOT_FOUND"
 
-// presenter decides what a client sees of an error: the sentence of an
-// [apierr.Error], a mistake in the query as gqlgen words it, a fixed sentence
-// for failures of reach or time, and nothing of any other error.
+// presenter decides what a client sees of an error: the sentence of an [apierr.Error], a mistake in
+// the query in gqlgen's words, a fixed sentence if something cannot be reached or takes too long,
+// and nothing of any other error.
 func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		shown := &gqlerror.Error{Path: graphql.GetPath(ctx)}
@@ -62,8 +62,8 @@ func presenter(logger *slog.Logger) graphql.ErrorPresenterFunc {
 	}
 }
 
-// explain finds the error that the client may see; nil if there is none. Once
-// the time of the request is over, every failure is reported as that.
+// explain finds the error that the client may see; nil if there is none. Once the time of the
+// request is over, every failure is reported as a timeout.
 func explain(ctx context.Context, err error) *apierr.Error {
 	if known, ok := apierr.Of(err); ok {
 		return known
@@ -129,8 +129,8 @@ func argumentOf(ctx context.Context, path ast.Path) (string, bool) {
 		return "", false
 	}
 	if fc.Args != nil {
-		// The arguments were all right. A failing field below this one may have the name of an argument:
-		// relationship(to:) { to { … } }.
+		// The arguments were right: a failing field below this one may have the name of an argument, as
+		// in relationship(to:) { to { … } }.
 		return "", false
 	}
 	field := fc.Path()

@@ -46,7 +46,7 @@ func (e *event) begin() {
 	})
 }
 
-// start has the time run, unless it does.
+// start starts the time, unless it is running.
 func (e *event) start() {
 	if e.timer != nil {
 		return
@@ -80,7 +80,7 @@ func (e *event) Err() error {
 	return err
 }
 
-// Value finds the event itself, besides what lies below it.
+// Value finds the event itself, or a value of the context below it.
 func (e *event) Value(key any) any {
 	if key == (eventKey{}) {
 		return e

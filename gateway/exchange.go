@@ -22,7 +22,7 @@ type exchange struct {
 	name      string    // of the operation, as the client says
 	isTrusted bool      // its document is one of [Config.Trusted]
 	outcome   outcome   // "" if the request is not GraphQL
-	stream    *streamed // of a connection that stays open, else nil
+	stream    *streamed // of a connection that stays open, otherwise nil
 	parts     int       // deferred fragments that were executed
 
 	batch []executed // the operations of a batch
@@ -37,14 +37,14 @@ type exchange struct {
 
 	permit permit // of a request to plain HTTP
 
-	// The values of the headers that are its own, for which memory is at hand here.
+	// Values of headers that differ by request: they need no allocation here.
 	idValue, lengthValue [1]string
 }
 
 // operationBatch is what the log and the metrics call a request with a list of operations.
 const operationBatch = "batch"
 
-// executed is how one operation of a request went.
+// executed is the outcome of one operation of a request.
 type executed struct {
 	operation string
 	name      string
@@ -98,7 +98,7 @@ func (c countingSink) next(response *graphql.Response) error {
 
 type exchangeKey struct{}
 
-// exchanging is a context with its exchange: one allocation, where every request has one.
+// exchanging is a context with its exchange: one allocation, because every request has one.
 type exchanging struct {
 	context.Context
 	exchange exchange
@@ -131,7 +131,7 @@ var canonicalRequestID = http.CanonicalHeaderKey(headerRequestID)
 // else must not get into a log.
 var ownID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// identified gives every request an id, its own if it brings one.
+// identified gives every request an id: the client's, if the request has one.
 func identified(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(headerRequestID)
