@@ -1,10 +1,9 @@
 // Package gateway is Kith's HTTP surface: GraphQL over HTTP, the pages of the
 // web folder, and, at an address of their own, health, readiness, metrics and profiles.
 //
-// GraphQL follows the GraphQL-over-HTTP specification; the public audit suite
-// finds nothing to object to (see audit_test.go). Errors of every kind, those of
-// HTTP included, are GraphQL responses with `extensions.code` and
-// `extensions.retryable`.
+// GraphQL follows the GraphQL-over-HTTP specification; the public audit suite finds no violation
+// (see audit_test.go). Errors of every kind, those of HTTP included, are GraphQL responses with
+// `extensions.code` and `extensions.retryable`.
 package gateway
 
 import (
@@ -13,8 +12,8 @@ import (
 	"github.com/klauspost/compress/gzhttp"
 )
 
-// minCompressed is the size from which an answer is compressed. Below it a
-// packet is saved at best.
+// minCompressed is the size from which an answer is compressed. Below it, at most one packet is
+// saved.
 const minCompressed = 1 << 10
 
 // New makes the handler of the public surface:
@@ -25,9 +24,9 @@ const minCompressed = 1 << 10
 //
 // What operators need is in [Config.Admin].
 //
-// Its connections that stay open end only with their clients or their time. The program uses [Serve],
-// which also ends them before it stops; New is for whoever has a server already, such as
-// [net/http/httptest].
+// Connections that stay open end only with their clients or when their time is over. The program uses
+// [Serve], which also ends them before it stops; New is for callers that have a server already, such
+// as [net/http/httptest].
 //
 // It panics on a schema that the limits cannot cost, which is a mistake in the
 // program.

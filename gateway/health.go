@@ -16,7 +16,7 @@ import (
 // readyWithin is how long /readyz waits for its checks.
 const readyWithin = 2 * time.Second
 
-// Check is something besides the store that the gateway depends on.
+// Check is something that the gateway depends on besides the store.
 type Check struct {
 	Name string // such as "redis"; shown in the answer
 	Ask  func(context.Context) error
@@ -24,7 +24,7 @@ type Check struct {
 	// Advisory is shown, but does not make the gateway unready: it can still answer.
 	Advisory bool
 
-	// Details, where there are any, are shown as JSON. They hold no secrets.
+	// Details, if there are any, are shown as JSON. They hold no secrets.
 	Details func() any
 }
 
@@ -38,7 +38,7 @@ func serveHealth(w http.ResponseWriter, _ *http.Request) {
 type readiness struct {
 	store    storage.Pinger
 	checks   []Check
-	stopping func() bool // then it is not ready, whatever answers
+	stopping func() bool // if true, it is not ready, whatever answers
 	within   time.Duration
 	asking   singleflight.Group
 }
@@ -84,7 +84,7 @@ func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// ask asks everything at once.
+// ask asks all questions at once.
 func (h *readiness) ask(ctx context.Context) report {
 	ctx, cancel := context.WithTimeout(ctx, h.within)
 	defer cancel()
@@ -130,11 +130,11 @@ func (h *readiness) askShards(ctx context.Context) (shards []shardReport, stuck 
 	return shards, false
 }
 
-// once asks unless the same question is still open: then it waits for that
-// answer, so that something that hangs is not asked again with every probe.
+// once asks a question. If the same question is still open, it waits for that answer, so that
+// something that hangs is not asked again with every probe.
 func (h *readiness) once(ctx context.Context, name string, question func(context.Context) (any, error)) (any, error) {
 	answer := h.asking.DoChan(name, func() (any, error) {
-		// Not the first prober's own context: others may be waiting.
+		// Not the context of the first probe: others may be waiting.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.within)
 		defer cancel()
 		return question(ctx)

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// HTTP/2 has many requests, each a stream, on one connection. net/http bounds what one connection does: it runs no more handlers than
-// streams, also for streams that the client resets at once (CVE-2023-44487), and closes a connection with many more
-// resets, with headers without end (CVE-2023-45288), or with control frames whose answers it does not take.
+// HTTP/2 has many requests, each a stream, on one connection. net/http bounds what one connection does: it runs no more handlers
+// than streams, including streams that the client resets at once (CVE-2023-44487), and closes a connection with many more resets,
+// with headers without end (CVE-2023-45288), or with control frames whose answers it does not take.
 const (
 	// streamsOfOne is how many requests one connection may have in work. RFC 9113 advises at least 100.
 	streamsOfOne = 100
@@ -23,7 +23,8 @@ const (
 	silence = 15 * time.Second
 
 	// writtenToStream is how much of a long answer is written to a stream at a time. It becomes one frame, if the
-	// client allows frames so long, and nothing else is sent on the connection until the client has taken it.
+	// client allows frames so long, and nothing else is sent on the connection until the client has taken that
+	// frame.
 	writtenToStream = 16 << 10
 )
 
@@ -38,8 +39,9 @@ func boundsOfHTTP2() *http.HTTP2Config {
 	}
 }
 
-// streams counts each request over HTTP/2 as if it had come over a connection of its own. The
-// bounds on connections would mean nothing otherwise: each may hold a hundred bodies, headers and handlers.
+// streams counts each request over HTTP/2 as if it had come over a connection of its own. Otherwise the
+// bounds on connections would mean nothing: each connection may hold a hundred bodies, headers and
+// handlers.
 func (a *arrivals) streams(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor < 2 {
@@ -60,12 +62,13 @@ func (a *arrivals) streams(next http.Handler) http.Handler {
 	})
 }
 
-// noConn is what closes with a stream.
+// noConn stands for the connection of a stream; closing it does nothing.
 type noConn struct{ net.Conn }
 
 func (noConn) Close() error { return nil }
 
-// closing has the connection closed after the answer. That of HTTP/2 stays: it has other requests on it.
+// closing has the connection closed after the answer. A connection of HTTP/2 stays open: it has other
+// requests on it.
 func closing(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor < 2 {
 		w.Header().Set("Connection", "close")

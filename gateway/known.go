@@ -13,12 +13,10 @@ import (
 )
 
 // operations makes the operation of each request as gqlgen's executor does. If the text has been
-// executed before, it does so with less work. It keeps only the
-// text and the operation's name of a request: variables, headers and extensions are
-// those of each request.
+// executed before, it needs less work. It keeps only the text and the operation's name of a
+// request: variables, headers and extensions are those of each request.
 //
-// Unusual cases are left to the executor, above all errors: clients see the
-// executor's errors.
+// Unusual cases, above all errors, are left to the executor: clients see the executor's errors.
 type operations struct {
 	exec       *executor.Executor
 	documents  documents
@@ -47,7 +45,7 @@ func (o operations) create(ctx context.Context, params *graphql.RawParams) (*gra
 		if d := o.documents.of(ctx, params.Query); d != nil && o.registered.answers(params.Query) {
 			if k := d.operation(params.OperationName); k != nil {
 				if variables, ok := coerced(k.variables, params.Variables); ok {
-					_ = o.registered.check(ctx, params.Query, params.OperationName) // it is answered
+					_ = o.registered.check(ctx, params.Query, params.OperationName) // it is answered in any case
 					return o.again(k, params, variables)
 				}
 			}
@@ -138,10 +136,9 @@ func variablesOf(op *ast.OperationDefinition) []variable {
 	return all
 }
 
-// coerced does the same as [github.com/vektah/gqlparser/v2/validator.VariableValues] if
-// all variables of a request are given, none is superfluous, and each is of
-// exactly the type in its definition. Otherwise ok is false. The map that it
-// returns is the one that it was given.
+// coerced does the same as [github.com/vektah/gqlparser/v2/validator.VariableValues] if all
+// variables of an operation are given, none is superfluous, and each is of exactly the type in its
+// definition. Otherwise ok is false. The map that it returns is the one that it was given.
 func coerced(all []variable, given map[string]any) (map[string]any, bool) {
 	if given == nil {
 		given = map[string]any{}

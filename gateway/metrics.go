@@ -11,7 +11,7 @@ import (
 
 // Metrics counts GraphQL requests by the type of their operation and how they
 // ended. The names of operations in trusted documents are labels, too. Other names never become
-// labels: there is no end of them.
+// labels: their number is unbounded.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -24,7 +24,7 @@ type Metrics struct {
 	byName     *prometheus.CounterVec
 	timeByName *prometheus.HistogramVec
 	names      sync.Map     // those that are labels
-	howMany    atomic.Int64 // there are
+	howMany    atomic.Int64 // how many there are
 
 	resting     prometheus.Gauge
 	connections *prometheus.GaugeVec
@@ -149,7 +149,8 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 	})
 }
 
-// executed counts an operation, whose caller may have been in a hurry.
+// executed counts an operation. hurried means that its caller waited less long than the gateway
+// works.
 func (m *Metrics) executed(one executed, hurried bool) {
 	m.counts(one.operation, one.outcome)
 	if hurried {
@@ -186,7 +187,7 @@ func (m *Metrics) notInFlight(x *exchange) {
 	}
 }
 
-// hurried counts an answer that a caller did not wait for as long as the gateway works.
+// hurried counts an answer for which the caller waited less long than the gateway works.
 func (m *Metrics) hurried(how outcome) {
 	if m != nil && how == outcomeTimeout {
 		m.hurry.Inc()

@@ -21,14 +21,14 @@ type format struct {
 const (
 	mediaParts = "multipart/mixed"
 
-	// A client knows that a message has ended when it sees the boundary, which is therefore sent at once.
+	// A client knows that a message has ended when it sees the boundary, so the boundary is sent at once.
 	partsBegin  = "\r\n---"
 	messageHead = "\r\nContent-Type: application/json; charset=utf-8\r\n\r\n"
 	messageEnd  = "\r\n---"
 	partsEnd    = "--\r\n"
 )
 
-// formats are those that a client may ask for, by the parameter of the media type in Accept.
+// formats are the formats that a client may ask for, by the parameter of the media type in Accept.
 var formats = []struct {
 	parameter, value string
 	*format
@@ -160,7 +160,7 @@ func (l listed) end(text []byte) []byte {
 	return append(text, `],`...)
 }
 
-// appendRest writes the response of one of a part's operations behind what it is about.
+// appendRest writes the response of one of a part's operations, after what identifies it.
 func appendRest(text []byte, response *graphql.Response) []byte {
 	text = append(append(text, `,"data":`...), response.Data...)
 	if len(response.Errors) > 0 {
@@ -172,7 +172,7 @@ func appendRest(text []byte, response *graphql.Response) []byte {
 	return append(text, '}')
 }
 
-// close ends a message, and the answer with the last one.
+// close ends a message; with the last message it ends the answer.
 func (d *delivery) close(text []byte) []byte {
 	if d.begun > 0 {
 		return append(text, `,"hasNext":true}`+messageEnd...)

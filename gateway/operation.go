@@ -8,12 +8,12 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// operation is one that runs on a WebSocket, and the sink of its answers.
+// operation is an operation that runs on a WebSocket, and the sink of its answers.
 type operation struct {
 	*socket
 	id     string
 	cancel context.CancelFunc
-	known  func() // it has ended, or is known to be a subscription, which runs for long
+	known  func() // called when it has ended, or is known to be a subscription, which runs for long
 }
 
 // run is the life of an operation.
@@ -30,7 +30,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	}()
 	op, errs, ok := o.create(ctx, params)
 	if !ok {
-		o.forget() // no caller waits for it any more
+		o.forget() // the client no longer waits for it
 		return
 	}
 	if errs != nil {
@@ -46,7 +46,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 	}
 }
 
-// create makes the operation, or finds why there is none; not ok if it has been called off
+// create makes the operation, or finds why there is none; ok is false if it has been cancelled
 // before.
 func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op *graphql.OperationContext, errs gqlerror.List, ok bool) {
 	done, err := o.admission.take(ctx, len(params.Query))
@@ -72,8 +72,8 @@ func (o *operation) forget() bool {
 }
 
 // next sends an answer, unless the client has completed the operation meanwhile.
-// It is put together by hand: the data may be long, and going through
-// encoding/json would scan it once more.
+// The message is put together by hand: the data may be long, and encoding/json would scan it once
+// more.
 func (o *operation) next(response *graphql.Response) error {
 	o.mu.Lock()
 	active := o.active[o.id] == o
@@ -87,8 +87,8 @@ func (o *operation) next(response *graphql.Response) error {
 	return o.send(append(text, '}'))
 }
 
-// fail ends the operation with an error, after which it must not be completed. One
-// that was refused was never active.
+// fail ends the operation with an error, after which it must not be completed. A refused operation
+// was never active.
 func (o *operation) fail(response *graphql.Response) error {
 	o.forget()
 	return o.write(message{ID: o.id, Type: typeError, Payload: appendJSON(nil, response.Errors)})

@@ -8,12 +8,11 @@ import (
 	"github.com/rs/cors"
 )
 
-// headersNotSimple are headers a page of another origin can send only after a
-// CORS preflight, so that carrying one proves that it was allowed. The last two
-// are what GraphQL clients in the field send.
+// headersNotSimple are headers that a page of another origin can send only after a CORS preflight,
+// so a request that has one was allowed. The last two are sent by common GraphQL clients.
 var headersNotSimple = []string{"X-Kith-Csrf", "Apollo-Require-Preflight", "GraphQL-Require-Preflight"}
 
-// origins knows which pages of other origins may ask.
+// origins knows which pages of other origins may send requests.
 type origins struct {
 	cors *cors.Cors // nil: none
 }
@@ -30,13 +29,14 @@ var headersAllowed = slices.Concat([]string{
 // headersShown are the headers of answers that such a page may read, besides the few that browsers show of any answer.
 var headersShown = []string{headerRequestID, headerConsistency, headerTrace, "ETag", "Retry-After"}
 
-// preflightSeconds is for how long a browser may remember what is allowed. A changed setting has reached all pages by then.
+// preflightSeconds is how long a browser may remember what is allowed. After that time, a changed setting has reached all
+// pages.
 const preflightSeconds = 600
 
 // newOrigins takes the origins that are allowed, and headers that their pages may send beyond headersAllowed.
 func newOrigins(allowed, headers []string) origins {
 	if len(allowed) == 0 {
-		return origins{} // to rs/cors an empty list means everybody
+		return origins{} // to rs/cors an empty list means all origins
 	}
 	return origins{cors.New(cors.Options{
 		AllowedOrigins: allowed,
@@ -59,11 +59,11 @@ func (o origins) handler(next http.Handler) http.Handler {
 // allowed: cross-site request forgery. (A POST needs no such test: the browser
 // sends a preflight before it sends application/json.)
 //
-// A page can make a browser send a GET, with cookies, without permission. It could
-// not read the answer, but it could measure it, and load the server with its
-// visitors. Browsers say where a request comes from in Sec-Fetch-Site, or, over
-// plain HTTP, at least in Origin or Referer. A client that sends none of these is taken
-// for a program, which can send any request without a browser.
+// A page can make a browser send a GET, with cookies, without permission. It could not read the
+// answer, but it could measure it, and use its visitors to put load on the server. Browsers say
+// where a request comes from in Sec-Fetch-Site, or, over plain HTTP, at least in Origin or Referer.
+// A client that sends none of these is taken for a program, which can send any request without a
+// browser.
 func (o origins) forged(r *http.Request) bool {
 	for _, name := range headersNotSimple {
 		if r.Header.Get(name) != "" {
@@ -83,14 +83,14 @@ func (o origins) forged(r *http.Request) bool {
 	}
 }
 
-// isForeign reports whether a page of another origin that is not allowed asks for a
-// WebSocket. Browsers send no preflight for these.
+// isForeign reports whether the request for a WebSocket comes from a page of another origin that is
+// not allowed. Browsers send no preflight for these.
 func (o origins) isForeign(r *http.Request) bool {
 	return foreign(r, "Origin") && (o.cors == nil || !o.cors.OriginAllowed(r))
 }
 
-// foreign reports whether a header names another host than the request's own. The request's own
-// host is what the client says: others may point a DNS name of theirs here. Their page can
+// foreign reports whether a header names a host other than the request's own. The request's own
+// host is what the client says: others may point their own DNS name to this server. Their page can
 // then query without being signed in, but no more, because browsers add no token by themselves.
 func foreign(r *http.Request, header string) bool {
 	value := r.Header.Get(header)

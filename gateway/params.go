@@ -41,7 +41,7 @@ type received struct {
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// release has the memory of a body used again, unless it is much.
+// release lets the memory of a body be used again, unless it is large.
 func (b received) release() {
 	if b.body != nil && b.body.Cap() <= maxPooledBody {
 		b.body.Reset()
@@ -115,15 +115,15 @@ func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refus
 
 // mediaOf is the media type of a header's value, without its parameters.
 func mediaOf(value string) (media string, ok bool) {
-	if value == mediaJSON { // as most say
+	if value == mediaJSON { // as in most requests
 		return value, true
 	}
 	media, _, err := mime.ParseMediaType(value)
 	return media, err == nil
 }
 
-// tooLarge gives the connection up: to use it again, the rest of the body would
-// have to be read.
+// tooLarge gives up the connection: to use it again, the gateway would have to read the rest of the
+// body.
 func (t transport) tooLarge(w http.ResponseWriter, r *http.Request) *refusal {
 	closing(w, r)
 	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)

@@ -21,8 +21,8 @@ var grpcUnits = map[byte]time.Duration{
 	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
 }
 
-// patienceOf is how long the caller of a request waits for its answer; most, if it waits longer or does not say. If it
-// says so in both headers, the shorter time counts.
+// patienceOf is how long the caller of a request waits for its answer. It is most if the caller waits longer or does
+// not say. If both headers are given, the shorter time counts.
 func patienceOf(r *http.Request, most time.Duration) (time.Duration, *refusal) {
 	patience := most
 	for _, header := range [...]struct {
@@ -65,7 +65,8 @@ func parseTimeout(text string) (time.Duration, bool) {
 	return given, err == nil && given > 0
 }
 
-// times is a number of units. A time that is too long to be represented is as long as can be.
+// times is a number of units. A time that is too long to be represented becomes the longest that
+// can be.
 func times(digits string, unit time.Duration, ok bool) (time.Duration, bool) {
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if !ok || err != nil || n <= 0 || digits[0] == '+' {

@@ -29,7 +29,7 @@ var errNoPlan = apierr.Forbidden("the plan of an operation takes a token with th
 // look-ups and statements as [storage.ReadLog] keeps.
 type plan struct {
 	LookUps    []plannedLookUp    `json:"lookUps"`    // in the order in which they began
-	Statements []plannedStatement `json:"statements"` // of no look-up, such as those of writes; in the order in which they ended
+	Statements []plannedStatement `json:"statements"` // that belong to no look-up, such as those of writes; in the order in which they ended
 	LeftOut    int                `json:"leftOut"`    // look-ups and statements that are not listed
 	Shards     []int              `json:"shards"`     // on which statements ran, ascending
 }
@@ -37,7 +37,7 @@ type plan struct {
 // plannedLookUp are look-ups that were sent together.
 type plannedLookUp struct {
 	Keys       map[string]int     `json:"keys"`     // asked for, by kind
-	InMemory   int                `json:"inMemory"` // keys that were answered from there
+	InMemory   int                `json:"inMemory"` // keys that were answered from the gateway's memory
 	InRedis    int                `json:"inRedis"`
 	Ms         *float64           `json:"ms"` // null: the answer did not wait for it
 	Statements []plannedStatement `json:"statements"`
@@ -52,7 +52,8 @@ type plannedStatement struct {
 	Failed bool    `json:"failed,omitempty"`
 }
 
-// withPlan adds to an answer what was read for it. A client that may not see that was refused before.
+// withPlan adds to an answer what was read for it. A client that may not see this has been refused
+// before.
 func withPlan(ctx context.Context, response *graphql.Response) *graphql.Response {
 	reads := storage.ReadsOf(ctx)
 	if reads == nil || response == nil {

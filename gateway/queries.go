@@ -6,9 +6,9 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// queries answers queries over plain HTTP, which have one answer each. It does what
-// gqlgen's executor does in DispatchOperation, which is made for answers that come one after
-// another, through the same steps: newServer hands them to both.
+// queries answers queries over plain HTTP, which have one answer each. It does what gqlgen's
+// executor does in DispatchOperation, which is made for answers that come one after another. Both
+// use the same steps, which newServer passes to both.
 type queries struct {
 	schema  graphql.ExecutableSchema
 	present graphql.ErrorPresenterFunc
@@ -16,7 +16,7 @@ type queries struct {
 	around  graphql.ResponseMiddleware
 }
 
-// answer executes a query, and returns the context of its answer besides.
+// answer executes a query, and also returns the context of its answer.
 func (q queries) answer(ctx context.Context, op *graphql.OperationContext) (context.Context, *graphql.Response) {
 	ctx = graphql.WithResponseContext(graphql.WithOperationContext(ctx, op), q.present, q.recover)
 	if ctx.Err() != nil {

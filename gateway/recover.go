@@ -43,7 +43,7 @@ func logPanic(ctx context.Context, logger *slog.Logger, reason any) {
 		"request_id", RequestID(ctx), "reason", fmt.Sprint(reason), "stack", string(debug.Stack()))
 }
 
-// internal is the masked error, with the request's id to find its cause by.
+// internal is the masked error, with the request's id, by which its cause can be found.
 func internal(ctx context.Context) *apierr.Error {
 	err := &apierr.Error{Code: apierr.CodeInternal, Message: masked}
 	if id := RequestID(ctx); id != "" {

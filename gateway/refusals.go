@@ -18,8 +18,8 @@ type refusals struct {
 }
 
 const (
-	// refusalsASecond is how many refusals an address gets at once, and refusalsAtOnce how many
-	// of them together. For each one beyond that it waits.
+	// refusalsASecond and refusalsAtOnce are how many refusals an address gets without a wait: per
+	// second, and together. For each refusal beyond that it waits.
 	refusalsASecond = 20
 	refusalsAtOnce  = 50
 	refusalPause    = 100 * time.Millisecond

@@ -15,7 +15,7 @@ import (
 )
 
 // parameterDocument is the parameter that names a document by its id, after appendix A of GraphQL over
-// HTTP. It is carried among the extensions, where a client cannot put it.
+// HTTP. It is passed on among the extensions, where a client cannot put it.
 const parameterDocument = "documentId"
 
 // OnlyTrusted is what happens to texts that are not among [Config.Trusted].
@@ -28,7 +28,7 @@ const (
 	TrustKnown OnlyTrusted = "on"  // they are refused
 )
 
-// mostLogged is how many texts are remembered as logged; the next are not logged.
+// mostLogged is how many texts are remembered as logged; further ones are not logged.
 const mostLogged = 1000
 
 // registered lets clients send something shorter than a query's text: the id of a trusted document, or the
@@ -83,13 +83,13 @@ func (r *registered) resolve(params *graphql.RawParams) error {
 	return nil
 }
 
-// MutateOperationParameters finds the text of a query. gqlgen says of a hash that is not known which kind of
-// error it is, and of no other error.
+// MutateOperationParameters finds the text of a query. gqlgen gives an unknown hash an error of its own
+// kind, and no other error has one.
 func (r *registered) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
 	if err := r.resolve(params); err != nil {
 		return gqlerror.Wrap(err)
 	}
-	if params.Query != "" && !r.answers(params.Query) { // nor is it kept by its hash
+	if params.Query != "" && !r.answers(params.Query) { // then it is not kept by its hash, either
 		return gqlerror.Wrap(r.check(ctx, params.Query, params.OperationName))
 	}
 	if err := r.apq.MutateOperationParameters(ctx, params); err != nil {
@@ -104,10 +104,11 @@ func (r *registered) MutateOperationParameters(ctx context.Context, params *grap
 	return nil
 }
 
-// answers reports whether a text is answered. One that was may no longer be.
+// answers reports whether a text is answered. A text that was answered before may no longer be.
 func (r *registered) answers(text string) bool { return r.only != TrustKnown || r.trusted.Has(text) }
 
-// check counts a text that is not trusted. The error says that it is refused, if it is.
+// check counts a text that is not trusted. If the text is refused, it returns an error that says
+// so.
 func (r *registered) check(ctx context.Context, text, operation string) error {
 	switch {
 	case r.only != TrustKnown && r.only != TrustLog || r.trusted.Has(text):
