@@ -13,8 +13,8 @@ import (
 	"kith/graph/sdl"
 )
 
-// serveSchema answers /schema.graphql: the schema as text, for code generators and routers. It is
-// made when it is first asked for.
+// serveSchema answers /schema.graphql: the schema as text, for code generators and routers. The
+// text is made when it is first asked for.
 func serveSchema(schema graphql.ExecutableSchema) http.HandlerFunc {
 	made := sync.OnceValues(func() (text, etag string) {
 		text, err := sdl.Of(schema.Schema())

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The patience of the HTTP server with its clients.
+// How long the HTTP server waits for its clients.
 const (
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second // a body of 256 KiB at 9 kB/s
@@ -20,12 +20,12 @@ const (
 	maxHeaderBytes    = 64 << 10         // queries by GET are part of it
 )
 
-// Serve answers on a listener until the context is done, and for [Config.StopDelay] more. Then it
-// accepts no more connections, ends the subscriptions, lets the requests under way finish for at
-// most drain, and cuts the rest. It returns nil if everything ended by itself, and closes the
-// listener in any case.
+// Serve answers on a listener until the context is done, and for [Config.StopDelay] after that.
+// Then it accepts no more connections, ends the subscriptions, lets the requests under way finish
+// for at most drain, and cuts the rest. It returns nil if everything ended by itself, and closes
+// the listener in any case.
 //
-// Requests do not see that the context is done: they have deadlines of their own.
+// Requests do not see that the context is done: they have their own deadlines.
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
 	cfg.stopping = new(atomic.Bool)
@@ -63,7 +63,7 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 	case <-time.After(cfg.StopDelay):
 	}
 	err := shutdown(server, open, drain)
-	<-ended //nolint:errcheck // it says that the server was shut down
+	<-ended //nolint:errcheck // the error says that the server was shut down
 	return err
 }
 
@@ -82,9 +82,9 @@ func shutdown(server *http.Server, open *connections, drain time.Duration) error
 	return nil
 }
 
-// sendingAway closes each connection behind its next answer once the gateway is stopping, so that whoever
-// has it open takes another gateway. To close what is idle right away would cut a request that is on
-// its way: only the client knows whether there is one.
+// Once the gateway is stopping, sendingAway closes each connection after its next answer, so that its
+// client connects to another gateway. Closing idle connections right away could cut a request that is
+// already being sent: only the client knows whether there is one.
 func sendingAway(stopping *atomic.Bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if stopping.Load() {

@@ -17,8 +17,8 @@ import (
 	"kith/graph/limits"
 )
 
-// server is /graphql: gqlgen's executor, and the ways to ask it. gqlgen has a server of its
-// own, which copies every request to put the time into its context.
+// server is /graphql: gqlgen's executor and its transports. gqlgen has a server of its own, which
+// copies every request to put the time into its context.
 type server struct {
 	exec    *executor.Executor
 	sockets webSockets
@@ -101,9 +101,9 @@ func aroundAnswers(cfg Config, costs *limits.Extension, slow slowLog) graphql.Re
 	}
 }
 
-// quietRules are the rules of validation without those that search the schema
-// for what may have been meant: they cost time in proportion to the names in the
-// query, and show a schema that may be hidden. (gqlgen itself replaces two more.)
+// quietRules are the rules of validation without suggestions, for which rules search the schema:
+// these cost time in proportion to the names in the query, and show a schema that may be hidden.
+// (gqlgen itself replaces two more.)
 func quietRules() *rules.Rules {
 	set := rules.NewDefaultRules()
 	set.RemoveRule(rules.KnownArgumentNamesRule.Name)

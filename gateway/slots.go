@@ -8,18 +8,18 @@ import (
 	"kith/graph/apierr"
 )
 
-// Party is whose connection one is: the bounds of connections that stay open count for
-// its address and for its user.
+// Party says to whom a connection belongs: the bounds on connections that stay open apply to its
+// address and to its user.
 type Party struct {
 	// Address is the client's address, in the form in which addresses are counted; "" counts
 	// for none, as for a backend that connects for many users.
 	Address string
 
-	// User is who is signed in; 0: nobody.
+	// User is the user who is signed in; 0: nobody.
 	User int64
 
-	// Anonymous: nobody is signed in, no service either. Such a connection is closed when
-	// it does nothing.
+	// Anonymous: neither a user nor a service is signed in. Such a connection is closed when it is
+	// idle.
 	Anonymous bool
 }
 
@@ -46,7 +46,7 @@ const (
 	perUser        = "user"
 )
 
-// tooMany is one connection too many.
+// tooMany means that a bound on connections has been reached.
 type tooMany struct {
 	bound string // one of the above
 	most  int
@@ -60,8 +60,8 @@ func (c *tooMany) Error() string {
 	return "at most " + strconv.Itoa(c.most) + " connections may be open for one " + c.bound
 }
 
-// refuse answers the request. If the client has too many connections of its own, the answer says so;
-// otherwise it says that the gateway has.
+// refuse answers the request. The answer says whether the client has too many connections of its
+// own, or the gateway has.
 func (c *tooMany) refuse(w http.ResponseWriter, a answer) {
 	if c.bound == allConnections {
 		busy(w, a, tooManyConnections)

@@ -15,15 +15,16 @@ import (
 	"kith/storage"
 )
 
-// slowLog writes a line for each operation that takes long. There are no more lines at a time than operations in work.
+// slowLog writes a line for each operation that takes long. At any time there are no more such lines than operations
+// being executed.
 type slowLog struct {
 	from   time.Duration // operations that take as long are logged; 0: none is
 	costs  *limits.Extension
 	logger *slog.Logger
 }
 
-// note logs an operation that has been executed since then, if that took long. An answer of a subscription takes from its event
-// on: before that, it waits for one.
+// note logs an operation that has been executed since began, if that took long. The time of an answer of a subscription begins
+// with its event: before that, the subscription waits.
 func (l slowLog) note(ctx context.Context, began time.Time, response *graphql.Response) {
 	op := graphql.GetOperationContext(ctx)
 	if op.Operation == nil {

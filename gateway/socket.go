@@ -31,9 +31,9 @@ type socket struct {
 	mu         sync.Mutex
 	active     map[string]*operation // by the client's id
 	stopping   bool                  // no more operations
-	idle       *time.Timer           // closes the connection; nil: it may do nothing for as long as it likes
+	idle       *time.Timer           // closes the connection; nil: it may be idle without limit
 	operations sync.WaitGroup
-	slots      chan struct{}  // one for each operation that has not ended, be it completed or not
+	slots      chan struct{}  // one for each operation that has not ended, whether the client has completed it or not
 	requests   sync.WaitGroup // queries, mutations, and operations not yet known to be subscriptions
 	background sync.WaitGroup
 }
@@ -110,7 +110,7 @@ func (s *socket) read(initialised *time.Timer) {
 	}
 }
 
-// decode reads a message; false if it is none.
+// decode reads a message; false if the text is not a message.
 func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok bool) {
 	done, err := s.admission.take(s.ctx, len(text))
 	if err != nil {
@@ -218,8 +218,8 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 	}
 }
 
-// start runs an operation. It waits for those that the client has completed and that
-// have not ended yet, or a client could start and complete any number.
+// start runs an operation. It waits for operations that the client has completed and that have not
+// ended yet. Otherwise a client could start and complete any number.
 func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawParams) {
 	select {
 	case s.slots <- struct{}{}:
@@ -249,7 +249,7 @@ func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
 	return params, err == nil && !isNothing(params)
 }
 
-// begin takes an operation in; false if that must not be.
+// begin admits an operation; false if it must not run.
 func (s *socket) begin(o *operation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +273,7 @@ func (s *socket) isStopping() bool {
 	return s.stopping
 }
 
-// complete ends an operation on the client's wish.
+// complete ends an operation because the client has asked for that.
 func (s *socket) complete(id string) {
 	s.mu.Lock()
 	o := s.active[id]

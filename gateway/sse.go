@@ -18,9 +18,8 @@ const mediaStream = "text/event-stream"
 
 // events is an answer of server-sent events, after
 // https://github.com/enisdenny/graphql-sse/blob/master/PROTOCOL.md, in its distinct
-// connections mode: one operation a connection, each answer an event `next`, at
-// the end one `complete`. A stream that ends without was cut, and the client asks
-// again.
+// connections mode: one operation a connection, each answer an event `next`, and at the end an
+// event `complete`. A stream that ends without `complete` was cut, and the client asks again.
 type events struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -49,7 +48,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 
 	ctx, cancel := context.WithCancelCause(r.Context())
 	e := &events{w: a.w, control: http.NewResponseController(a.w), timeout: t.streams.WriteTimeout, http2: r.ProtoMajor == 2, cancel: cancel}
-	closing(a.w, r) // its deadlines are not those of a next request
+	closing(a.w, r) // its deadlines must not apply to a next request
 	e.open()
 	defer t.streams.endWithToken(ctx, cancel)()
 	working := make(chan struct{})
@@ -78,8 +77,8 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 	t.streams.metrics.disconnected(a.exchange)
 }
 
-// watch sends pings until the work is done, and ends a subscription when the
-// gateway stops. Anything else is soon done by itself.
+// watch sends pings until the work is done, and ends a subscription when the gateway stops. Other
+// operations soon end by themselves.
 func (s *streams) watch(ctx context.Context, e *events, working chan struct{}, live bool) {
 	ping := time.NewTicker(s.PingInterval)
 	defer ping.Stop()
@@ -102,13 +101,13 @@ func (s *streams) watch(ctx context.Context, e *events, working chan struct{}, l
 	}
 }
 
-// open sends the headers. The server's deadline for the answer does not apply any
-// more, for each write has its own.
+// open sends the headers. The server's deadline for the answer no longer applies: each write has
+// its own.
 func (e *events) open() {
 	h := e.w.Header()
 	h.Set("Content-Type", mediaStream)
-	h.Set("X-Accel-Buffering", "no")           // proxies that collect answers would collect for ever
-	h.Set(gzhttp.HeaderNoCompression, "plain") // each event has to go at once; gzhttp takes this header off
+	h.Set("X-Accel-Buffering", "no")           // proxies that collect answers would never send this one
+	h.Set(gzhttp.HeaderNoCompression, "plain") // each event has to be sent at once; gzhttp removes this header
 	e.w.WriteHeader(http.StatusOK)
 	_ = e.write(":\n\n")
 }
@@ -118,10 +117,10 @@ func (e *events) next(response *graphql.Response) error {
 	return e.write(string(append(text, "\n\n"...)))
 }
 
-// fail: errors have no event of their own.
+// fail sends errors as an answer: they have no event of their own.
 func (e *events) fail(response *graphql.Response) error { return e.next(response) }
 
-// write sends something whole, or ends the connection.
+// write sends a whole text, or ends the connection.
 func (e *events) write(text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -131,7 +130,7 @@ func (e *events) write(text string) error {
 	if err == nil {
 		err = e.control.Flush()
 	}
-	if e.http2 { // it resets a stream whose deadline is over, even if nothing is being written
+	if e.http2 { // net/http resets a stream whose deadline is over, even if nothing is being written
 		_ = e.control.SetWriteDeadline(time.Time{})
 	}
 	if !time.Now().Before(deadline) { // the error of a flush does not get through gzhttp

@@ -53,7 +53,8 @@ func newStreams(cfg Config, open *connections, limit *limits.Extension, slow slo
 	}
 }
 
-// within are the streams for a caller that waits for each answer only so long; 0: it does not say.
+// within are the streams for a caller that waits for each answer only for so long; 0: the caller
+// does not say.
 func (s *streams) within(patience time.Duration) *streams {
 	if patience == 0 {
 		return s
@@ -63,8 +64,7 @@ func (s *streams) within(patience time.Duration) *streams {
 	return &own
 }
 
-// sink takes the answers of one operation. An error means that the client has
-// gone.
+// sink takes the answers of one operation. An error means that the client has disconnected.
 type sink interface {
 	// next takes an answer; more may follow.
 	next(*graphql.Response) error
@@ -78,8 +78,8 @@ func (s *streams) refuse(ctx context.Context, exec graphql.GraphExecutor, op *gr
 	_ = to.fail(exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
 }
 
-// run executes an operation until it has no more answers, nobody takes them, or
-// the context is done.
+// run executes an operation until it has no more answers, the client does not take them, or the
+// context is done.
 func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *slot, to sink) (how outcome) {
 	if op.Operation.Operation == ast.Subscription {
 		cost := limits.SubscriptionCost(op)
@@ -92,7 +92,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 	}
 	s.metrics.operationBegan()
 	defer func() {
-		if reason := recover(); reason != nil { // it is not below net/http, which would do it
+		if reason := recover(); reason != nil { // no net/http above would recover it
 			how = outcomeError
 			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(s.recover(ctx, reason))}})
 		}
@@ -114,8 +114,8 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.turn(ctx).sent })
 	responses, ctx := s.dispatch(ctx, exec, op, on)
 	if root != nil {
-		own := *root                              // the resolver still reads the other
-		ctx = graphql.WithFieldContext(ctx, &own) // or the paths of errors would lack the field
+		own := *root                              // the resolver still reads the original
+		ctx = graphql.WithFieldContext(ctx, &own) // otherwise the paths of errors would lack the field
 	}
 	for {
 		e, response, how := s.next(ctx, on, responses, false, nil)
@@ -129,7 +129,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 			return outcomeError
 		case response == nil:
 			return outcomeOK
-		case response.Data == nil: // not an event, but why there are none
+		case response.Data == nil: // not an event, but the reason why there are none
 			return how
 		}
 	}
@@ -145,7 +145,7 @@ func (s *streams) failed(ctx context.Context) func(err error, attempt int) {
 	}
 }
 
-// dispatch has a subscription begin, which reads how things stand.
+// dispatch lets a subscription begin, which reads the state at that time.
 func (s *streams) dispatch(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext, on *slot) (graphql.ResponseHandler, context.Context) {
 	defer on.turn(ctx).sent()
 	return exec.DispatchOperation(s.perRequest(ctx), op)
@@ -158,7 +158,7 @@ func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *g
 	e, response, how := s.next(ctx, on, s.admitted(op, responses), true, span)
 	defer e.turn.sent()
 	span.Outcome(string(how), how.isFailure())
-	if x := exchangeOf(ctx); x.span == nil { // else the request ends it
+	if x := exchangeOf(ctx); x.span == nil { // otherwise the request ends it
 		span.End()
 	}
 	if ctx.Err() != nil || to.next(response) != nil {
@@ -167,8 +167,8 @@ func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *g
 	return how
 }
 
-// spanOf is the span of a query or a mutation: that of its request, or on a WebSocket one of its own, which is a part of what
-// the handshake was a part of.
+// spanOf is the span of a query or a mutation: that of its request. On a WebSocket it is a span of its own, with the parent
+// that the handshake has.
 func (s *streams) spanOf(ctx context.Context, op *graphql.OperationContext) *traces.Span {
 	x := exchangeOf(ctx)
 	if x.stream == nil || x.stream.transport != transportWebSocket {
@@ -182,7 +182,7 @@ func (s *streams) spanOf(ctx context.Context, op *graphql.OperationContext) *tra
 	return span
 }
 
-// admitted has a query or a mutation admitted as those of plain HTTP are, once it has its turn.
+// admitted admits a query or a mutation as over plain HTTP, once it has its turn.
 func (s *streams) admitted(op *graphql.OperationContext, responses graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		admitted, ok := s.admission.enter(ctx)
@@ -198,14 +198,14 @@ func (s *streams) admitted(op *graphql.OperationContext, responses graphql.Respo
 	}
 }
 
-// next has the next answer made. Without one it is nil, except for an operation
-// that has exactly one. The event's turn is over when the answer has been sent.
+// next makes the next answer. If there is none, it returns nil, except for an operation that has
+// exactly one answer. The event's turn is over when the answer has been sent.
 func (s *streams) next(ctx context.Context, on *slot, responses graphql.ResponseHandler, one bool, span *traces.Span) (*event, *graphql.Response, outcome) {
 	e := newEvent(context.WithValue(ctx, exchangeKey{}, &exchange{id: RequestID(ctx)}), on, s.timeout)
 	done := false
 	defer func() {
 		e.end()
-		if !done { // but panics
+		if !done { // it panicked
 			e.turn.sent()
 		}
 	}()

@@ -9,36 +9,36 @@ import (
 
 // Subscriptions is how operations are served over connections that stay open:
 // WebSocket (graphql-transport-ws) and server-sent events (graphql-sse, distinct
-// connections). A field left zero takes its default.
+// connections). A zero field takes its default.
 type Subscriptions struct {
 	// Init prepares the context of a WebSocket connection by the payload of its
-	// connection_init, such as {"Authorization": "Bearer …"}. Its error refuses the
-	// connection. Defaults to taking every connection as its request's headers say.
+	// connection_init, such as {"Authorization": "Bearer …"}. If it returns an error, the
+	// connection is refused. Defaults to accepting every connection by its request's headers.
 	Init func(ctx context.Context, payload map[string]any) (context.Context, error)
 
 	// Expires is when a connection with a context has to end, such as with the token
 	// that opened it; zero: never. Defaults to never.
 	Expires func(context.Context) time.Time
 
-	// Party returns from a context whose connection it is. Defaults to an empty party,
-	// for which only MaxConnections and MaxConnectionCost count.
+	// Party returns to whom the connection of a context belongs. Defaults to an empty party, for
+	// which only MaxConnections and MaxConnectionCost count.
 	Party func(context.Context) Party
 
 	// Revoked calls end when a connection with a context has to end before it expires, such
-	// as when the token that opened it is refused from now on. The function that it returns
-	// calls that off. Defaults to never.
+	// as when the token that opened it is refused from now on. The function that it returns cancels
+	// that. Defaults to never.
 	Revoked func(ctx context.Context, end func()) (callOff func())
 
 	// InitTimeout is how long a WebSocket may stay open without a connection_init.
 	// Defaults to 5 s.
 	InitTimeout time.Duration
 
-	// IdleTimeout is how long a WebSocket may stay open without an operation where nobody
-	// is signed in. Defaults to 60 s.
+	// IdleTimeout is how long a WebSocket may stay open without an operation if nobody is signed
+	// in. Defaults to 60 s.
 	IdleTimeout time.Duration
 
-	// PingInterval is how often the other end is asked for a sign of life. Over
-	// WebSocket it has as long again to answer. Defaults to 15 s.
+	// PingInterval is how often the other end is asked for a sign of life. Over WebSocket, the
+	// other end has as long again to answer. Defaults to 15 s.
 	PingInterval time.Duration
 
 	// WriteTimeout is how long a client may take to receive one answer before it is
@@ -62,12 +62,12 @@ type Subscriptions struct {
 	// (see [limits.SubscriptionCost]). Defaults to 10,000.
 	MaxConnectionCost uint64
 
-	// MaxUserCost is how much those of one user may cost together. Defaults to 20,000: all
-	// of them may be answered for one event.
+	// MaxUserCost is how much the subscriptions of one user may cost together. Defaults to 20,000:
+	// all of them may be answered for one event.
 	MaxUserCost uint64
 
-	// MaxAnswers is how many answers are worked on at once, and a quarter of it how many
-	// for one user. Defaults to 8 for each processor.
+	// MaxAnswers is how many answers are worked on at once; a quarter of it is how many for one
+	// user. Defaults to 8 for each processor.
 	MaxAnswers int
 
 	// MaxOperations is how many operations may run at once on one WebSocket. Defaults

@@ -12,8 +12,9 @@ import (
 // headerTrace tells the caller of a traced request what its span is (W3C Trace Context, level 2).
 const headerTrace = "Traceresponse"
 
-// traced gives each request to /graphql a span, from before it is known who asks until the answer is written. Operations of
-// WebSockets have spans of their own, see [streams.runOnce]; subscriptions have none: they last for hours.
+// traced gives each request to /graphql a span, which lasts from before the caller is identified until the answer is
+// written. Operations of WebSockets have spans of their own, see [streams.runOnce]; subscriptions have none: they last for
+// hours.
 func traced(t *traces.Traces, next http.Handler) http.Handler {
 	if t == nil {
 		return next
@@ -59,7 +60,8 @@ func wasKnown(op *graphql.OperationContext) bool {
 	return op != nil && op.Stats.Validation.End.IsZero()
 }
 
-// isFailure reports whether there are errors in an answer. A refused request is a mistake of its client, and one that was called off is none.
+// isFailure reports whether there are errors in an answer. A refused request is a mistake of its client, and a cancelled request
+// is no failure.
 func (o outcome) isFailure() bool {
 	return o == outcomePartial || o == outcomeError || o == outcomeTimeout
 }

@@ -56,8 +56,8 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 	}
 }
 
-// Supports takes every request, so that unsuitable ones are refused in its own
-// words. Transports for anything else are added before it.
+// Supports accepts every request, so that unsuitable requests are refused with this transport's
+// messages. Other transports are added before it.
 func (t transport) Supports(*http.Request) bool { return true }
 
 // Do answers one request.
@@ -79,7 +79,7 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	ctx := r.Context()
 	a.streams, a.ctx = t.streams, ctx
 	defer func() {
-		// gqlgen recovers what panics below a field; this is for the rest.
+		// gqlgen recovers panics below a field; this is for all others.
 		if reason := recover(); reason != nil {
 			a.refuse(http.StatusInternalServerError, t.recover(r.Context(), reason))
 		}
@@ -213,8 +213,8 @@ func (t transport) answer(ctx context.Context, exec graphql.GraphExecutor, op *g
 	return executed, inTime(executed, response)
 }
 
-// inTime is a response, or says why there is none: gqlgen gives none once the context is
-// done.
+// inTime is a response, or the error that explains why there is none: gqlgen returns none once the
+// context is done.
 func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
 	if response == nil {
 		return &graphql.Response{Errors: gqlerror.List{asGraphQL(overdue(ctx))}}

@@ -9,10 +9,9 @@ import (
 )
 
 // turns bound how many answers over connections that stay open are worked on at once:
-// in the whole gateway, and a part of these for one user, or for one address if nobody is
-// signed in. Turns are given in order. So the subscriptions of one user
-// can neither keep the processors from others, nor hold memory for more than a few
-// answers.
+// in the whole gateway, and for one user, or for one address if nobody is signed in, a part of that
+// number. Turns are given in order. So the subscriptions of one user can neither keep the
+// processors from others, nor hold memory for more than a few answers.
 type turns struct {
 	all *semaphore.Weighted
 	own int64
@@ -37,8 +36,8 @@ type queue struct {
 	messages *rate.Limiter
 }
 
-// How many messages one user, or one address where nobody is signed in, may send. Beyond that
-// they are not read for a while.
+// How many messages one user, or one address if nobody is signed in, may send. Further messages are
+// not read for a while.
 const (
 	messagesASecond = 500
 	messagesAtOnce  = 1000
@@ -54,8 +53,8 @@ type grant struct{ made, sent func() }
 // noGrant is the grant of an answer that is no longer wanted.
 var noGrant = grant{made: func() {}, sent: func() {}}
 
-// take waits for a turn. Made gives back the gateway's part, sent both; both may be
-// called more than once.
+// take waits for a turn. made gives back the gateway's turn, and sent gives back both turns; each
+// may be called more than once.
 func (t *turns) take(ctx context.Context, q queue) grant {
 	if q.turns.Acquire(ctx, 1) != nil {
 		return noGrant

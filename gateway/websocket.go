@@ -13,7 +13,7 @@ import (
 	"kith/graph/apierr"
 )
 
-// subprotocol is the one that is spoken:
+// subprotocol is the one that the gateway speaks:
 // https://github.com/enisdenny/graphql-ws/blob/master/PROTOCOL.md
 const subprotocol = "graphql-transport-ws"
 
@@ -27,10 +27,9 @@ const (
 	maxUpgrade      = 16 << 10 // address and headers of the request, which live as long as the connection
 )
 
-// webSockets is GraphQL over WebSocket. gqlgen has a transport of its own; it
-// waits for slow clients without end, takes any number of operations and the same
-// id twice, closes with other codes than the protocol's, and sends errors of
-// validation past the error presenter.
+// webSockets is GraphQL over WebSocket. gqlgen has a transport of its own; it waits for slow
+// clients without limit, takes any number of operations and the same id twice, closes with codes
+// that are not the protocol's, and does not send errors of validation through the error presenter.
 type webSockets struct {
 	*streams
 	origins origins
@@ -59,7 +58,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 		return
 	}
 	party := t.Party(r.Context())
-	t.refusals.pause(r.Context(), party) // one that comes again and again was refused, mostly
+	t.refusals.pause(r.Context(), party) // a client that comes again and again has mostly been refused
 	slot, full := t.connections.enter(party)
 	if full != nil {
 		t.metrics.connectionRefused(transportWebSocket, full)
@@ -70,7 +69,7 @@ func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 	defer slot.leave()
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
-		InsecureSkipVerify: true, // of the origin, which has been checked
+		InsecureSkipVerify: true, // this is about the origin, which has been checked
 	})
 	if err != nil {
 		a.exchange.outcome = outcomeRefused // and it has been answered
@@ -132,8 +131,8 @@ func forbidden(reason string) *ending {
 	return &ending{"refused", 4403, apierr.Shortened(reason, maxReason-len("…"))}
 }
 
-// tooManyEnding is a connection that turns out to be one too many for its user. Clients come
-// back after a while.
+// tooManyEnding ends a connection that turns out to exceed a bound of its user. Clients come back
+// after a while.
 func tooManyEnding(full *tooMany) *ending {
 	return &ending{"refused", 1013, full.Error()}
 }
@@ -173,7 +172,7 @@ func (s *socket) close(e *ending) {
 	_ = s.conn.CloseNow()
 }
 
-// ping asks for a sign of life now and then.
+// ping asks for a sign of life at intervals.
 func (s *socket) ping() {
 	ticker := time.NewTicker(s.PingInterval)
 	defer ticker.Stop()
@@ -183,8 +182,8 @@ func (s *socket) ping() {
 		case <-s.ctx.Done():
 			return
 		}
-		// Not below the connection's context: the library cuts a connection whose
-		// context ends, and it may have to be closed in good order.
+		// Not below the connection's context: the library cuts a connection whose context ends, but
+		// the connection may have to be closed properly.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.PingInterval)
 		err := s.conn.Ping(ctx)
 		cancel()

@@ -13,7 +13,7 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Settings are where spans go, and which are made.
+// Settings say where spans are sent, and which are made.
 type Settings struct {
 	Endpoint string  // the address that spans are posted to; "": traces are off
 	Ratio    float64 // of the operations whose callers do not say whether they are sampled
@@ -37,7 +37,7 @@ var (
 	ErrRatio    = errors.New("it has to be between 0 and 1")
 )
 
-// Read finds the settings: endpoint and ratio if they are set, else what the variables of OpenTelemetry say. A ratio below 0
+// Read finds the settings: endpoint and ratio if they are set, otherwise those of OpenTelemetry's variables. A ratio below 0
 // is not set.
 func Read(endpoint string, ratio float64, env func(string) string) (Settings, error) {
 	s := Settings{Ratio: ratio}
@@ -85,7 +85,7 @@ func address(text string) (string, bool) {
 	return strings.TrimRight(text, "/"), ok
 }
 
-// check refuses variables that the library would log and pass over.
+// check refuses variables that the library would log and ignore.
 func check(env func(string) string) error {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
 		if value := env(name); value != "" && value != "http/protobuf" {

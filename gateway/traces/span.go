@@ -19,17 +19,18 @@ import (
 	"kith/storage"
 )
 
-// A Span is that of a request or of an operation of a list. All methods of nil do nothing: so are those that are not sampled.
+// A Span is the span of a request or of an operation of a list. A nil Span is one that is not sampled: its methods do
+// nothing.
 type Span struct {
 	traces *Traces
-	ctx    context.Context //nolint:containedctx // what the library makes children by
+	ctx    context.Context //nolint:containedctx // the library makes children from it
 	span   trace.Span
 	began  time.Time
 	reads  *storage.Reads
 }
 
-// Request begins the span of a request with such headers; nil if it is not sampled. Traceparent and tracestate say what it
-// is a part of, and whether it is sampled; baggage is not read.
+// Request begins the span of a request with such headers; nil if it is not sampled. Traceparent and tracestate give its
+// parent, and say whether it is sampled; baggage is not read.
 func (t *Traces) Request(h http.Header) *Span {
 	if t == nil {
 		return nil
@@ -63,7 +64,7 @@ func (s *Span) TraceID() string {
 	return s.span.SpanContext().TraceID().String()
 }
 
-// Response is the span as a caller is told of it, in the form of traceparent; "" of nil.
+// Response is the span as it is reported to the caller, in the form of traceparent; "" of nil.
 func (s *Span) Response() string {
 	if s == nil {
 		return ""
@@ -76,7 +77,7 @@ func (s *Span) Response() string {
 type Operation struct {
 	Type string // query, mutation or subscription; the span's name
 	Name string // as the client says, short
-	Text string // of the document, of which only the hash is told
+	Text string // of the document; only its hash is put into the span
 	Cost uint64 // by the limit
 }
 
@@ -96,8 +97,8 @@ func (s *Span) Operation(o Operation) {
 	}
 }
 
-// Planning begins to parse, to check and to plan a document, and returns what to call at its end; known says that this had
-// been done before.
+// Planning begins the span of parsing, checking and planning a document, and returns the function to call at its end;
+// known says that this had been done before.
 func (s *Span) Planning() (end func(known bool)) {
 	if s == nil {
 		return func(bool) {}
@@ -109,7 +110,7 @@ func (s *Span) Planning() (end func(known bool)) {
 	}
 }
 
-// Reading has noted what is read under a context.
+// Reading returns a context under which all reads are noted.
 func (s *Span) Reading(ctx context.Context) context.Context {
 	if s != nil {
 		ctx, s.reads = storage.LogReads(ctx)
@@ -131,7 +132,7 @@ func (s *Span) HTTP(r Request) {
 	}
 }
 
-// Named names the span of what is no single operation.
+// Named names the span of something that is not a single operation.
 func (s *Span) Named(name string) {
 	if s != nil {
 		s.span.SetName(name)
@@ -161,7 +162,7 @@ func (s *Span) End() {
 	s.span.End()
 }
 
-// told makes spans of what was read.
+// told makes spans for what was read.
 func (s *Span) told(reads *storage.Reads) {
 	now := time.Now()
 	totals := reads.Totals()
@@ -184,7 +185,8 @@ func (s *Span) told(reads *storage.Reads) {
 	}
 }
 
-// lookUp makes the span of look-ups that were asked for together. One that is still being read ends now.
+// lookUp makes the span of look-ups that were asked for together. The span of look-ups that are still
+// being read ends now.
 func (s *Span) lookUp(b storage.ReadBundle, statements []storage.Read, now time.Time) {
 	kinds, keys, all := make([]string, len(b.Asked)), make([]int, len(b.Asked)), 0
 	for i, a := range b.Asked {
@@ -212,8 +214,8 @@ func (s *Span) lookUp(b storage.ReadBundle, statements []storage.Read, now time.
 	span.End(trace.WithTimestamp(b.Ended))
 }
 
-// statement makes the span of a statement. It has neither text nor arguments, and of an error only its class: all
-// of these can tell of users.
+// statement makes the span of a statement. It has neither text nor arguments, and of an error only its class: the
+// rest could reveal users.
 func (s *Span) statement(parent context.Context, one storage.Read) {
 	_, span := s.traces.tracer.Start(parent, "sql "+one.Lookup, trace.WithTimestamp(one.Ended.Add(-one.Took)), trace.WithSpanKind(trace.SpanKindClient),
 		trace.WithAttributes(s.traces.database, attribute.String("db.query.summary", one.Lookup), attribute.String("db.namespace", "shard"+strconv.Itoa(one.Shard)),

@@ -1,9 +1,9 @@
 // Package traces makes OpenTelemetry spans of operations, and sends them to a collector by OTLP over HTTP.
 //
-// An operation has one span of the kind server; below it are what it took to parse and plan it, each bundle of look-ups, and
-// below these their statements of SQL. Only the first is made while the operation runs. The others are made at its end from
-// what [kith/storage.Reads] has noted, so that the parts of the gateway below this one know nothing of spans, and an
-// operation that is not sampled costs next to nothing. docs/adr/0050 has the reasons.
+// An operation has one span of the kind server. Below it are spans of parsing and planning and of each bundle of look-ups,
+// and below those are their SQL statements. Only the first is made while the operation runs. The others are made at its end
+// from what [kith/storage.Reads] has noted, so that the parts of the gateway below do not depend on spans, and an operation
+// that is not sampled costs next to nothing. docs/adr/0050 has the reasons.
 package traces
 
 import (
@@ -20,7 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Config is where spans go.
+// Config says where spans are sent.
 type Config struct {
 	Settings
 	Version  string // of the program
@@ -35,8 +35,8 @@ type Traces struct {
 	database attribute.KeyValue
 }
 
-// Open begins to send spans; it returns nil if they are off. It connects to nothing: a collector may come later. Spans wait
-// in a queue of [QueuedSpans]; those that cannot be sent are dropped.
+// Open begins to send spans; it returns nil if they are off. It does not connect yet: the collector may start later. Spans
+// wait in a queue of [QueuedSpans]; those that cannot be sent are dropped.
 func Open(ctx context.Context, cfg Config) (*Traces, error) {
 	if cfg.Endpoint == "" {
 		return nil, nil
@@ -48,7 +48,7 @@ func Open(ctx context.Context, cfg Config) (*Traces, error) {
 	about, err := resource.New(ctx,
 		resource.WithTelemetrySDK(),
 		resource.WithAttributes(attribute.String("service.name", "kith"), attribute.String("service.version", cfg.Version)),
-		resource.WithFromEnv()) // the later counts: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
+		resource.WithFromEnv()) // these override: OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func Open(ctx context.Context, cfg Config) (*Traces, error) {
 	return &Traces{provider, provider.Tracer("kith"), attribute.String("db.system.name", cfg.Database)}, nil
 }
 
-// QueuedSpans is how many spans wait to be sent at most, some 4 MB; the next are dropped.
+// QueuedSpans is how many spans wait to be sent at most, some 4 MB; further ones are dropped.
 const QueuedSpans = 4096
 
 // Close sends what is left, within the context's time.
@@ -71,7 +71,7 @@ func (t *Traces) Close(ctx context.Context) {
 	}
 }
 
-// reporting is an exporter that logs the first of several failures, and that it works again.
+// reporting is an exporter that logs the first of several failures, and when it works again.
 type reporting struct {
 	sdk.SpanExporter
 	logger  *slog.Logger
@@ -85,7 +85,7 @@ func (r *reporting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) e
 	} else if r.failing.Swap(false) {
 		r.logger.Info("traces are sent again")
 	}
-	return nil // it is reported
+	return nil // it has been reported
 }
 
 func (r *reporting) failed(err error) {

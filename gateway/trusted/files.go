@@ -19,7 +19,7 @@ const (
 
 // Folder is a folder of manifests: files *.json as graphql-codegen's client preset and Relay's compiler write
 // them (an object of ids and texts), or as Apollo's generate-persisted-query-manifest does, and *.graphql and
-// *.gql, whose ids are their hashes. Those of folders in it count, too. It must not be without documents.
+// *.gql, whose ids are their hashes. Files in subfolders count, too. The folder must have documents.
 type Folder string
 
 // Stamp implements [Source]: names, sizes and times of the files.
@@ -65,7 +65,7 @@ func (f Folder) files(one func(path string, info fs.FileInfo) error) error {
 		if files++; files > maxFiles {
 			return fmt.Errorf("there are more than %d files", maxFiles)
 		}
-		info, err := os.Stat(path) // of what a link leads to
+		info, err := os.Stat(path) // follows links
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func Parse(content []byte) (Manifest, error) {
 	return m, nil
 }
 
-// add takes a document in.
+// add adds a document.
 func (m Manifest) add(id, text string) error {
 	if known, ok := m[id]; ok && known != text {
 		return fmt.Errorf("document %.100q: the id stands for another text already", id)
@@ -122,8 +122,8 @@ func (m Manifest) add(id, text string) error {
 	return nil
 }
 
-// Join takes the documents of another manifest in, and returns how many it did not have. An id that stands
-// for another text there is an error, and then it has changed in part.
+// Join adds the documents of another manifest, and returns how many of them are new. If an id stands for
+// different texts in the two, Join returns an error, and the manifest may have been changed in part.
 func (m Manifest) Join(other Manifest) (added int, err error) {
 	before := len(m)
 	for id, text := range other {

@@ -1,5 +1,5 @@
 // Package trusted holds the documents that the builds of front ends have registered: clients then
-// send an id instead of a text, and a gateway may answer nothing else.
+// send an id instead of a text, and a gateway may be set to answer no other documents.
 package trusted
 
 import (
@@ -33,17 +33,17 @@ const (
 // CheckEvery is how often a gateway looks whether other documents are registered.
 const CheckEvery = 5 * time.Second
 
-// prefix stands in front of an id that is the SHA-256 of its text, in hexadecimal digits
-// (GraphQL over HTTP, appendix A).
+// prefix is in front of an id that is the SHA-256 of its text, in hexadecimal digits (GraphQL over
+// HTTP, appendix A).
 const prefix = "sha256:"
 
 // A Source is where manifests are kept.
 type Source interface {
-	// Stamp changes whenever a manifest does, or comes, or goes. It reads no manifest.
+	// Stamp changes whenever a manifest is changed, added or removed. It reads no manifest.
 	Stamp(ctx context.Context) (string, error)
 
-	// Each reads the manifests, and calls f for each of them with the documents in it. It ends with
-	// the error of f, to which it adds where the manifest is.
+	// Each reads the manifests, and calls f for each of them with the documents in it. If f returns
+	// an error, Each ends with it, and adds where the manifest is.
 	Each(ctx context.Context, f func(Manifest) error) error
 }
 
@@ -88,7 +88,7 @@ type Documents struct {
 	schema *ast.Schema
 	limit  limits.Limits
 	now    atomic.Pointer[content]
-	failed atomic.Pointer[string] // why the last look took nothing over; nil if it went well
+	failed atomic.Pointer[string] // why the last look failed; nil if it succeeded
 }
 
 // Document is what a text was parsed to: what is answered at once, and what a client that takes parts gets later.
@@ -97,7 +97,7 @@ type Document struct {
 	Deferred *deferral.Fragments // which carried it; nil: none
 }
 
-// content is what there is at a time.
+// content is what is registered at one time.
 type content struct {
 	stamp string // of the source, before it was read
 	byID  map[string]string
@@ -116,7 +116,7 @@ func Load(ctx context.Context, source Source, schema *ast.Schema, limit limits.L
 	return d, d.read(ctx, stamp)
 }
 
-// read takes over what the source has. Documents that were parsed before are not parsed again.
+// read adopts the documents of the source. Documents that were parsed before are not parsed again.
 func (d *Documents) read(ctx context.Context, stamp string) error {
 	l := loader{content{stamp, map[string]string{}, map[string]*Document{}}, d.now.Load().texts, d.schema, d.limit}
 	if err := d.source.Each(ctx, l.take); err != nil {
@@ -127,7 +127,7 @@ func (d *Documents) read(ctx context.Context, stamp string) error {
 }
 
 // Follow looks now and then whether other documents are registered, until the context is done. While they
-// cannot be read, or one of them does not fit, those at hand stay.
+// cannot be read, or one of them does not fit, the present documents stay.
 func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slog.Logger) {
 	ticks := time.NewTicker(every)
 	defer ticks.Stop()
@@ -153,7 +153,7 @@ func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slo
 	}
 }
 
-// look takes over what the source has, if that has changed.
+// look adopts the documents of the source, if they have changed.
 func (d *Documents) look(ctx context.Context) (changed bool, err error) {
 	stamp, err := d.source.Stamp(ctx)
 	if err != nil || stamp == d.now.Load().stamp {
@@ -163,7 +163,7 @@ func (d *Documents) look(ctx context.Context) (changed bool, err error) {
 	return err == nil, err
 }
 
-// Ready is an error while what is registered is not what is answered.
+// Ready returns an error while the registered documents are not the ones that are answered.
 func (d *Documents) Ready(context.Context) error {
 	if failed := d.failed.Load(); failed != nil {
 		return errors.New(*failed)
@@ -180,10 +180,10 @@ func (d *Documents) Text(id string) (text string, ok bool) {
 	return text, ok
 }
 
-// Has reports whether a text is one of them, letter by letter.
+// Has reports whether a text is exactly that of a document.
 func (d *Documents) Has(text string) bool { return d.Parsed(text) != nil }
 
-// Parsed is what a text was parsed to; nil if it is not one of them.
+// Parsed is what a text was parsed to; nil if it is not the text of a document.
 func (d *Documents) Parsed(text string) *Document {
 	if d == nil {
 		return nil
@@ -191,7 +191,7 @@ func (d *Documents) Parsed(text string) *Document {
 	return d.now.Load().texts[text]
 }
 
-// Len is how many there are.
+// Len is how many documents there are.
 func (d *Documents) Len() int {
 	if d == nil {
 		return 0
@@ -199,7 +199,7 @@ func (d *Documents) Len() int {
 	return len(d.now.Load().texts)
 }
 
-// Register shows how many there are.
+// Register registers a metric of how many documents there are.
 func (d *Documents) Register(registerer prometheus.Registerer) {
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "kith_trusted_documents",
@@ -207,8 +207,8 @@ func (d *Documents) Register(registerer prometheus.Registerer) {
 	}, func() float64 { return float64(d.Len()) }))
 }
 
-// Check reports why documents cannot be added to those of other manifests, which are registered and are not
-// looked at again.
+// Check reports why documents cannot be added to those of other manifests. Those are registered already and
+// are not checked again.
 func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.Limits) error {
 	l := loader{content{"", map[string]string{}, map[string]*Document{}}, map[string]*Document{}, schema, limit}
 	for _, m := range others {
@@ -239,7 +239,7 @@ func (l loader) take(m Manifest) error {
 	return nil
 }
 
-// add takes a document in, also by the hash of its text.
+// add adds a document, also under the hash of its text.
 func (l loader) add(id, text string) error {
 	id = strings.TrimPrefix(id, prefix)
 	switch known, ok := l.byID[id]; {
