@@ -49,13 +49,13 @@ func (e *Error) Extensions() map[string]any {
 // Of finds the client's error in a chain.
 func Of(err error) (*Error, bool) { return errors.AsType[*Error](err) }
 
-// BadInput: the request says something that cannot be meant; cursors too.
+// BadInput: the request, or a cursor in it, says something that cannot be right.
 func BadInput(format string, args ...any) error { return newError(CodeBadInput, format, args) }
 
 // NotFound: the subject of the request does not exist.
 func NotFound(format string, args ...any) error { return newError(CodeNotFound, format, args) }
 
-// Unauthenticated: nobody is signed in, but the request needs a viewer.
+// Unauthenticated: the request needs a viewer, but nobody is signed in.
 func Unauthenticated(format string, args ...any) error {
 	return newError(CodeUnauthenticated, format, args)
 }
@@ -63,7 +63,7 @@ func Unauthenticated(format string, args ...any) error {
 // Forbidden: the viewer may not do this.
 func Forbidden(format string, args ...any) error { return newError(CodeForbidden, format, args) }
 
-// LimitReached: a rule bounds how many there may be, and there are.
+// LimitReached: the number that a rule allows has been reached.
 func LimitReached(format string, args ...any) error { return newError(CodeLimitReached, format, args) }
 
 // RateLimited: too many requests of this kind for now; retryable.
@@ -88,8 +88,8 @@ func Unavailable(format string, args ...any) error {
 	return err
 }
 
-// Internal: a fault of the server. The sentence must reveal nothing about it; the
-// log does.
+// Internal: a fault of the server. The sentence must reveal nothing about it; the log has its
+// cause.
 func Internal(format string, args ...any) error { return newError(CodeInternal, format, args) }
 
 func newError(code Code, format string, args []any) *Error {

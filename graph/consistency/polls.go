@@ -19,24 +19,24 @@ type waiter struct {
 	due   time.Time     // when to ask next
 	polls int           // how often it was asked for
 	ended chan struct{} // closed when it need no longer wait
-	fresh bool          // why: its rows are there
+	fresh bool          // the reason: its rows have arrived
 }
 
-// mostWaiting is how many reads may wait at a time. Each read beyond that is answered at
-// once, as one whose time is over.
+// mostWaiting is how many reads may wait at a time. Further reads are answered at once, as if their
+// time were over.
 const mostWaiting = 256
 
-// pauses are how long after one poll the next one follows; the last holds from then on.
+// pauses are the times from one poll to the next; the last one applies from then on.
 var pauses = [...]time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond}
 
 const (
-	// together is how much earlier than due a read is asked for, where others are.
+	// together is how much earlier than due the rows of a read are asked for, if others are due.
 	together = 2 * time.Millisecond
 	// pollTimeout bounds one poll: its reads wait for less in any case.
 	pollTimeout = 2 * time.Second
 )
 
-// lateFunc returns which of some marks have not arrived, and of which that is not known.
+// lateFunc returns which of some marks have not arrived, and for which that is not known.
 type lateFunc func(context.Context, Token) (late, unknown Token)
 
 // wait returns when the marks have arrived, or the context is done; fresh reports which of the two.
@@ -56,8 +56,7 @@ func (p *polls) wait(ctx context.Context, late Token, ask lateFunc) (fresh bool)
 	}
 }
 
-// join takes a read in, unless there are too many; it starts the polling where none is
-// running.
+// join adds a read, unless there are too many; it starts polling if that is not running.
 func (p *polls) join(w *waiter, ask lateFunc) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,7 +74,7 @@ func (p *polls) join(w *waiter, ask lateFunc) bool {
 	return true
 }
 
-// run polls until nobody waits.
+// run polls until no read waits.
 func (p *polls) run(ask lateFunc) {
 	for {
 		due, ok := p.next()
@@ -89,7 +88,7 @@ func (p *polls) run(ask lateFunc) {
 	}
 }
 
-// next is when the first of those who wait is due; not ok if there is none, and then
+// next is when the first of the waiting reads is due; ok is false if there is none, and then
 // polling ends.
 func (p *polls) next() (due time.Time, ok bool) {
 	p.mu.Lock()

@@ -21,7 +21,7 @@ func Attach(ctx context.Context) (context.Context, *Request) {
 	return context.WithValue(ctx, requestKey{}, r), r
 }
 
-// For returns the request's state; outside of a request one that nobody reads.
+// For returns the request's state; outside of a request, a state that is not used.
 func For(ctx context.Context) *Request {
 	if r, ok := ctx.Value(requestKey{}).(*Request); ok {
 		return r
@@ -43,8 +43,8 @@ func (r *Request) Stale() {
 	r.stale = true
 }
 
-// Result returns the marks of all that was written, none for nothing, and whether
-// the answer is stale.
+// Result returns the marks of everything that was written, none if nothing was, and whether the
+// answer is stale.
 func (r *Request) Result() (written Token, stale bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

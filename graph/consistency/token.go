@@ -3,8 +3,8 @@
 //
 // A write returns a token: the versions that the inverse rows of its edges will
 // have. A read with the token waits, for a bounded time, until the rows have
-// these versions. Tokens are signed, so that nobody learns from a wait what others have done;
-// sending several tokens merges them.
+// these versions. Tokens are signed, so that a client cannot learn from a wait what others have
+// done. Several tokens that are sent together are merged.
 package consistency
 
 import (
@@ -16,8 +16,8 @@ import (
 )
 
 // A Mark is one write: the forward row, and the time that its inverse row has at least.
-// Where Pair.To is 0, it is many: all followings of Pair.From that were written from Since
-// to Version.
+// If Pair.To is 0, it stands for many writes: all followings of Pair.From that were written from
+// Since to Version.
 type Mark struct {
 	Side    storage.Side // one of [storage.Truths]
 	Pair    storage.Pair
@@ -40,18 +40,18 @@ const (
 
 // The bounds of the tokens of one read.
 const (
-	// MaxBytes is how long all tokens may be together: those of a header of 4 kB and some more.
+	// MaxBytes is how long all tokens may be together: more than fit in a header of 4 kB.
 	MaxBytes = 16 << 10
 	// MaxMarks is how many single writes they may stand for.
 	MaxMarks = 1000
-	// maxSpans is how many marks of many writes there may be among them.
+	// maxSpans is how many of the marks may stand for many writes.
 	maxSpans = 64
 )
 
 // ErrMalformed reports that a text is not a token of this store.
 var ErrMalformed = errors.New("not a consistency token")
 
-// appendMarks spells marks.
+// appendMarks writes marks.
 func appendMarks(b []byte, t Token) []byte {
 	for _, m := range t {
 		numbers := []int64{int64(m.Pair.From), int64(m.Pair.To), int64(m.Version)}
@@ -126,16 +126,16 @@ func parseMark(b []byte) (Mark, []byte, error) {
 const (
 	// fewMarks is how many follows of one user are named one by one.
 	fewMarks = 32
-	// spanGap is how far apart in time two follows of one span may be that come one after the other.
+	// spanGap is how far apart in time two successive follows of one span may be.
 	spanGap storage.Micros = 300_000_000
-	// spanAge is how old a follow may be that a long token still covers: if the inverse side
-	// is an hour behind, the gateway's readiness page shows it, tokens do not.
+	// spanAge is the age up to which a long token covers a follow: if the inverse side is an hour
+	// behind, the gateway's readiness page shows that, and tokens do not.
 	spanAge storage.Micros = 3_600_000_000
 )
 
-// Followings is the token of many follows of one user, each with the time that it was
-// written, now or before. Beyond a few of them the token names spans of time instead of
-// users, so that it fits in a header of 4 kB: of 500 follows at most 13 spans, mostly one.
+// Followings is the token of many follows of one user, each with the time at which it was written,
+// now or before. If there are more than a few, the token names spans of time instead of users, so
+// that it fits in a header of 4 kB: for 500 follows at most 13 spans, mostly one.
 func Followings(follows []storage.Edge) Token {
 	if len(follows) <= fewMarks {
 		t := make(Token, len(follows))

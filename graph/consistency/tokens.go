@@ -15,11 +15,11 @@ import (
 
 // Config is what tokens are made of.
 type Config struct {
-	// Key signs the tokens. All gateways of a store have the same, others none.
+	// Key signs the tokens. All gateways of a store have the same key, and no other process has it.
 	Key []byte
 
-	// Store is asked whether rows have arrived. It is the store itself: a cache may not
-	// know yet.
+	// Store is asked whether rows have arrived. It is the store itself: a cache may not know of
+	// them yet.
 	Store storage.EdgeReader
 
 	// Wait is how long a read waits. Defaults to 500 ms.
@@ -61,7 +61,7 @@ func (t *Tokens) sign(marks []byte) []byte {
 	return mac.Sum(nil)[:signatureLength]
 }
 
-// Text spells a token; "" for nothing.
+// Text writes a token; "" for an empty one.
 func (t *Tokens) Text(token Token) string {
 	if len(token) == 0 {
 		return ""
@@ -71,7 +71,7 @@ func (t *Tokens) Text(token Token) string {
 }
 
 // Parse reads tokens that are separated by commas or blanks, and merges them: of marks on
-// one row the newest counts. [ErrMalformed] for what this store has not signed, and beyond
+// one row the newest counts. [ErrMalformed] for text that this store has not signed, and beyond
 // [MaxBytes] and [MaxMarks].
 func (t *Tokens) Parse(text string) (Token, error) {
 	if text == "" {
@@ -107,8 +107,8 @@ func (t *Tokens) Parse(text string) (Token, error) {
 	return token, nil
 }
 
-// joined merges overlapping spans of one user, so that a client that collects tokens brings no
-// row twice. The token is sorted: spans come first, those of one user side by side.
+// joined merges overlapping spans of one user, so that a client that collects tokens names no row
+// twice. The token is sorted: spans come first, those of one user side by side.
 func (t Token) joined() Token {
 	joined := t[:0]
 	for _, m := range t {
@@ -144,6 +144,6 @@ func (t *Tokens) verified(text string) (Token, error) {
 	return parseMarks(marks)
 }
 
-// Cost is what looking the rows of a token up costs a query: 1 for each write, and 100
-// for many.
+// Cost is what looking up the rows of a token costs a query: 1 for each single write, and 100 for
+// each mark of many writes.
 func (t Token) Cost() uint64 { return uint64(len(t) + 99*t.spans()) }

@@ -8,8 +8,8 @@ import (
 )
 
 // Wait returns once the inverse row of every mark has at least the mark's version, or
-// when the time is over, when too many are waiting, or when a shard does not answer. It
-// reports whether all rows have.
+// when the time is over, when too many are waiting, or when a shard does not answer. It reports
+// whether all rows have arrived.
 func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if len(token) == 0 {
 		return true
@@ -30,8 +30,8 @@ func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 // mostOfSpans is how many rows all spans may hold: several times the rows of one mutation.
 const mostOfSpans = 2000
 
-// single puts the rows that spans stand for in their place; not ok if a shard does not
-// answer, or they hold too many.
+// single replaces spans by the rows that they stand for; ok is false if a shard does not answer, or
+// the spans hold too many rows.
 func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) {
 	var queries []storage.PageQuery
 	for _, m := range token {

@@ -39,9 +39,9 @@ const (
 	FavoritedBy            Kind = 22
 )
 
-// Encode spells a cursor. The numbers must not be negative.
+// Encode writes a cursor. The numbers must not be negative.
 func Encode(kind Kind, numbers ...int64) string {
-	var raw, text [64]byte // room for what all but the longest hold, off the heap: pages are full of cursors
+	var raw, text [64]byte // room for all but the longest cursors, off the heap: pages are full of cursors
 	b := append(raw[:0], byte(kind))
 	for _, n := range numbers {
 		b = binary.AppendUvarint(b, uint64(n))
@@ -49,7 +49,7 @@ func Encode(kind Kind, numbers ...int64) string {
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
-// decode reads the numbers of an open cursor, of which b are the bytes behind its kind.
+// decode reads the numbers of an open cursor. b are the bytes behind its kind.
 func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	if !readNumbers(b, numbers) {
 		return notCursor(text)
@@ -58,7 +58,7 @@ func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	for i, n := range numbers {
 		values[i] = *n
 	}
-	if Encode(kind, values...) != text { // more behind it, or spelled in another way
+	if Encode(kind, values...) != text { // it has more bytes, or is written in another way
 		return notCursor(text)
 	}
 	return nil
@@ -87,7 +87,7 @@ func Pack(text string, n int) []int64 {
 	return numbers
 }
 
-// Unpack turns the numbers of [Pack] back.
+// Unpack turns the numbers of [Pack] back into the text.
 func Unpack(numbers []int64) string {
 	var text []byte
 	for _, n := range numbers {

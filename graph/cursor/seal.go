@@ -25,8 +25,8 @@ type Sealer struct {
 // sealed marks the kind of a sealed cursor.
 const sealed Kind = 0x80
 
-// Lengths in bytes. Plain texts are padded to one length, which would reveal how long a
-// handle is.
+// Lengths in bytes. Plain texts are padded to one length, because their lengths would reveal how
+// long a handle is.
 const (
 	plainLength = 64 // at least the bytes of every kind's numbers
 	nonceLength = 12
@@ -34,8 +34,8 @@ const (
 	sealLength  = 1 + nonceLength + plainLength + tagLength
 )
 
-// NewSealer makes a sealer of a secret that all gateways of a store have. It panics if the
-// secret is empty.
+// NewSealer makes a sealer from a secret that all gateways of a store have. It panics if the secret
+// is empty.
 func NewSealer(secret []byte) *Sealer {
 	if len(secret) == 0 {
 		panic("cursor: no secret")
@@ -43,17 +43,17 @@ func NewSealer(secret []byte) *Sealer {
 	derive := func(purpose string) []byte {
 		key, err := hkdf.Key(sha256.New, secret, nil, purpose, sha256.Size)
 		if err != nil {
-			panic(err) // the length is too great, which it is not
+			panic(err) // only if the length is too great, which it is not
 		}
 		return key
 	}
 	block, err := aes.NewCipher(derive("cursor seal"))
 	if err != nil {
-		panic(err) // the key has another length than AES takes
+		panic(err) // only if AES does not take a key of this length
 	}
 	aead, err := cipher.NewGCM(block)
 	if err != nil {
-		panic(err) // the block has another size than GCM takes
+		panic(err) // only if GCM does not take a block of this size
 	}
 	return &Sealer{aead: aead, nonceKey: derive("cursor nonce")}
 }
@@ -74,8 +74,8 @@ func (s *Sealer) Encode(kind Kind, numbers ...int64) string {
 	return s.Seal(kind, numbers...)
 }
 
-// Seal is [Encode] for a position at which nobody was shown. AES-GCM must not see one nonce
-// with two texts: the nonce is a MAC of the text.
+// Seal is [Encode] for a position at which nobody was shown. AES-GCM must not use one nonce for two
+// texts, so the nonce is a MAC of the text.
 func (s *Sealer) Seal(kind Kind, numbers ...int64) string {
 	plain := make([]byte, 0, plainLength)
 	for _, n := range numbers {

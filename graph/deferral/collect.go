@@ -6,7 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// group is fields of one response name, which an answer merges.
+// group is fields with the same response name, which an answer merges.
 type group struct {
 	name   string
 	fields []*ast.Field
@@ -23,7 +23,7 @@ func (g group) below() []ast.SelectionSet {
 	return sets
 }
 
-// fragment is a deferred one.
+// fragment is a deferred fragment.
 type fragment struct {
 	label string
 	set   ast.SelectionSet
@@ -85,7 +85,7 @@ func (c *collected) add(f *ast.Field) {
 	c.groups = append(c.groups, group{f.Alias, []*ast.Field{f}})
 }
 
-// fold has one of the deferred fragments answered with what it stands in.
+// fold has a deferred fragment answered together with what surrounds it.
 func (s *splitter) fold(c *collected, i int) {
 	f := c.later[i]
 	c.later = slices.Delete(c.later, i, i+1)
@@ -162,7 +162,7 @@ func (s *splitter) possible(f *ast.Field) []*ast.Definition {
 
 func isList(f *ast.Field) bool { return f.Definition.Type.Elem != nil }
 
-// reaches reports whether a fragment that carries @defer stands in a selection.
+// reaches reports whether a selection has a fragment that carries @defer.
 func (s *splitter) reaches(set ast.SelectionSet) bool {
 	return slices.ContainsFunc(set, func(selection ast.Selection) bool {
 		_, below, _ := partsOf(selection)
@@ -182,7 +182,7 @@ func (s *splitter) reaches(set ast.SelectionSet) bool {
 	})
 }
 
-// had is the fields of an object that are answered before, by the name of the response.
+// had is the fields of an object that are answered before, by response name.
 type had map[string][]*ast.Field
 
 // and adds the groups of a collection.
@@ -197,7 +197,7 @@ func (h had) and(c *collected) had {
 	return all
 }
 
-// below is what is answered before of objects of a type that a field has.
+// below is the fields that are answered before, of a field's objects of a type.
 func (s *splitter) below(fields []*ast.Field, on *ast.Definition) had {
 	return had(nil).and(s.collect(on, group{fields: fields}.below()...))
 }
@@ -236,7 +236,8 @@ func (s *splitter) covered(some, by []ast.SelectionSet) bool {
 	return true
 }
 
-// flatten gathers fields: all, or those that are selected on objects of any type. Below a list nothing is deferred.
+// flatten gathers fields: all, or only those that are selected whatever the type of the object is. Below a list
+// nothing is deferred.
 func (s *splitter) flatten(set ast.SelectionSet, conditional bool, into had) {
 	for _, selection := range set {
 		condition, below, directives := partsOf(selection)

@@ -1,9 +1,10 @@
 // Package deferral splits a query whose fragments carry @defer into operations: one that is answered at
-// once, and one for each deferred fragment, all without the directive. So what is answered later is
-// planned, read and written as everything else is, and nothing else has to know of it.
+// once, and one for each deferred fragment, all without the directive. So later parts are planned, read
+// and written as everything else is, and no other code has to know of them.
 //
-// A server may answer at once what a client wants to defer. Here that are fragments below a list, more
-// than [Most] of them, and fragments that select more of a list which is selected outside, too.
+// A server may answer at once what a client wants to defer. This package does so for fragments below a
+// list, for fragments beyond [Most], and for fragments that select more of a list that is also
+// selected outside.
 package deferral
 
 import (
@@ -15,7 +16,8 @@ import (
 	"kith/graph/selections"
 )
 
-// Most is how many fragments of an operation are deferred: each is executed by itself, beside the others.
+// Most is how many fragments of an operation are deferred at most: each is executed by itself, at the
+// same time as the others.
 const Most = 8
 
 // Fragments are those of a document that carry @defer. Nil is none.
@@ -27,8 +29,8 @@ type Fragments struct {
 	splits map[*ast.OperationDefinition]*Split // of a document that does not vary
 }
 
-// Take takes @defer out of a validated document that nobody else reads yet, and returns the fragments that
-// carried it; nil if there are none.
+// Take takes @defer out of a validated document that nothing else reads yet, and returns the fragments
+// that carried it; nil if there are none.
 func Take(doc *ast.QueryDocument) *Fragments {
 	f := &Fragments{}
 	for _, op := range doc.Operations {
@@ -82,27 +84,28 @@ func (f *Fragments) without(s ast.Selection, directives ast.DirectiveList) ast.D
 	return slices.DeleteFunc(slices.Clone(directives), func(other *ast.Directive) bool { return other == d })
 }
 
-// A Split is what is made of an operation.
+// A Split is the operations into which an operation is split.
 type Split struct {
 	// First is answered at once.
 	First *Operation
 
-	// Parts are the deferred fragments, each behind the one that it stands in.
+	// Parts are the deferred fragments. A fragment within another comes after that one.
 	Parts []*Part
 }
 
 // A Part is a deferred fragment.
 type Part struct {
-	// Label is what the client calls it; "" if it does not.
+	// Label is the client's name for it; "" if it has none.
 	Label string
 
 	// Path is where its object is, from the root of the answer: names of the response.
 	Path []string
 
-	// Within is the part that it stands in; nil if that is what is answered first.
+	// Within is the part that it is within; nil if it is within what is answered first.
 	Within *Part
 
-	// Operations answer it. There is more than one if it adds to objects that are selected outside, too.
+	// Operations answer it. There is more than one if the part adds to objects that are also selected
+	// outside.
 	Operations []*Operation
 }
 
@@ -110,7 +113,7 @@ type Part struct {
 type Operation struct {
 	*ast.OperationDefinition
 
-	// Memo is that of the operation's own selections.
+	// Memo is the memo of the operation's own selections.
 	Memo selections.Memo
 
 	// Path is where the object is, from the root of the answer.
@@ -130,8 +133,8 @@ func (s *Split) All() []*ast.OperationDefinition {
 	return all
 }
 
-// Split splits a query; nil if nothing of it is deferred with these variables. Requests share
-// the result; it must not be changed.
+// Split splits a query; nil if nothing is deferred with these variables. Requests share the result;
+// it must not be changed.
 func (f *Fragments) Split(schema *ast.Schema, op *ast.OperationDefinition, vars map[string]any) *Split {
 	if f == nil || op.Operation != ast.Query {
 		return nil // the rest of a mutation would be executed twice

@@ -8,7 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A place is where an answer has an object of a type, if it has one. No list is on the way to it.
+// A place is where an answer may have an object of a type. No list is on the path to it.
 type place struct {
 	parent   *place     // nil: it is the root
 	field    *ast.Field // whose object it is
@@ -17,8 +17,8 @@ type place struct {
 
 	children []*place
 
-	// marker is under which name the answer gets the type of the object, before all its fields; "" if it does not. It is
-	// no name of GraphQL, so that it is no client's.
+	// marker is the name under which the answer gets the type of the object, before all its fields; "" if there is none.
+	// It is not a valid name of GraphQL, so no client uses it.
 	marker string
 }
 
@@ -34,7 +34,7 @@ func (p *place) below(s *splitter, f *ast.Field, on *ast.Definition) *place {
 	return c
 }
 
-// has reports whether something is known of the object of a field.
+// has reports whether the object has a field of a name.
 func (p *place) has(name string) bool {
 	return slices.ContainsFunc(p.children, func(c *place) bool { return c.field.Alias == name })
 }
@@ -46,7 +46,7 @@ func (p *place) path() []string {
 	return append(p.parent.path(), p.field.Alias)
 }
 
-// chain is the selection of nothing but what leads to the place, and what is selected there.
+// chain selects only the fields that lead to the place, and what is selected there.
 func (p *place) chain(set ast.SelectionSet) ast.SelectionSet {
 	if p.parent == nil {
 		return set
@@ -59,7 +59,7 @@ func (p *place) chain(set ast.SelectionSet) ast.SelectionSet {
 	return p.parent.chain(ast.SelectionSet{field})
 }
 
-// mark has answers show whether the object is there. The root is always.
+// mark has answers show whether the object exists. The root always exists.
 func (s *splitter) mark(p *place) {
 	if p.parent != nil && p.marker == "" {
 		p.marker = markerOf(s.places)
@@ -82,7 +82,7 @@ func (p *place) markerField() *ast.Field {
 type Found map[string]bool
 
 // Read takes the markers out of the data of an answer, which it changes, and notes them. From the answer to a
-// part it returns the object alone; nil if there is none. The data is an object, or null.
+// part it returns only the object; nil if there is none. The data is an object, or null.
 func (f Found) Read(of *Operation, data []byte) []byte {
 	out, at := data[:0], -1
 	for {
@@ -108,14 +108,14 @@ func (f Found) Read(of *Operation, data []byte) []byte {
 	if at < 0 {
 		return nil
 	}
-	return out[at : len(out)-len(of.Path)] // nothing follows it but the ends of the objects that it is in
+	return out[at : len(out)-len(of.Path)] // only the ends of the objects that it is in follow
 }
 
 var markerStart = []byte{'"', markerSign}
 
 // markerAt is the name of the marker at the beginning of a text, and its length with its value and the comma behind
-// it; 0 if there is none. It cannot be within a string, where quotes are escaped, nor be a string, which no
-// colon follows.
+// it; 0 if there is none. A marker cannot be within a string, where quotes are escaped, and it is not a string
+// value, because a colon follows it.
 func markerAt(text []byte) (name string, length int) {
 	i := len(markerStart)
 	for i < len(text) && '0' <= text[i] && text[i] <= '9' {

@@ -6,8 +6,8 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// AddRules adds the rules of validation for @defer, which are those of graphql-js 17: labels are texts and unique,
-// and what is deferred neither stands on the type of mutations or subscriptions nor, unless a variable says otherwise,
+// AddRules adds the rules of validation for @defer, which are those of graphql-js 17: labels are texts and unique; a
+// deferred fragment must not be on the root type of mutations or subscriptions nor, unless a variable says otherwise,
 // within a subscription.
 func AddRules(to *rules.Rules) {
 	to.AddRule("DeferDirectiveLabel", labels)
@@ -29,7 +29,7 @@ func labels(observers *core.Events, addError core.AddErrFunc) {
 		switch other := known[label.Raw]; other {
 		case nil:
 			known[label.Raw] = d
-		case d: // the fragment that it stands in is spread more than once
+		case d: // the fragment that contains it is spread more than once
 		default:
 			addError(core.Message(`Value for argument "@defer(label:)" must be unique: two are the same.`), core.At(d.Position))
 		}

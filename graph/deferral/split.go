@@ -14,7 +14,7 @@ type splitter struct {
 
 	split   *Split
 	count   int // fragments that are deferred, or are going to be
-	places  int // that are marked
+	places  int // places that are marked
 	reached map[*ast.FragmentDefinition]bool
 }
 
@@ -45,8 +45,8 @@ func operation(op *ast.OperationDefinition, at *place, set ast.SelectionSet) *Op
 	return &Operation{OperationDefinition: &other, Path: at.path(), place: at}
 }
 
-// kept are the parts that answer something. What stands in one that answers nothing itself stands in
-// what that stands in.
+// kept are the parts that answer something. A part within one that answers nothing moves to the part
+// around that.
 func kept(parts []*Part) []*Part {
 	return slices.DeleteFunc(parts, func(p *Part) bool {
 		for p.Within != nil && len(p.Within.Operations) == 0 {
@@ -56,8 +56,8 @@ func kept(parts []*Part) []*Part {
 	})
 }
 
-// object is what is answered of an object within a part; nil: at once. Fragments deferred there
-// become parts.
+// object is what is answered of an object within a part; nil stands for what is answered at once.
+// Fragments that are deferred there become parts.
 func (s *splitter) object(at *place, c *collected, within *Part) ast.SelectionSet {
 	s.settle(c, nil)
 	for _, f := range c.later {
@@ -68,7 +68,7 @@ func (s *splitter) object(at *place, c *collected, within *Part) ast.SelectionSe
 		set = append(set, s.field(at, g, within)...)
 	}
 	if len(set) == 0 && at.parent != nil {
-		s.mark(at) // all its fields are deferred, or skipped: an object has to have some
+		s.mark(at) // all its fields are deferred or skipped, but a selection has to have some
 	}
 	if at.marker != "" {
 		set = append(ast.SelectionSet{at.markerField()}, set...)
@@ -76,8 +76,8 @@ func (s *splitter) object(at *place, c *collected, within *Part) ast.SelectionSe
 	return set
 }
 
-// settle has fragments answered with what they stand in: those that are too many, and those that select more of a
-// list. One that is answered so may select a list of which another then selects more.
+// settle has some fragments answered together with what surrounds them: those that are too many, and those that
+// select more of a list. After that, another fragment may select more of a list that such a fragment selects.
 func (s *splitter) settle(c *collected, before had) {
 	for folded := 0; len(c.later) > 0; folded++ {
 		if folded < Most && s.count+len(c.later) <= Most {
@@ -85,7 +85,7 @@ func (s *splitter) settle(c *collected, before had) {
 			i := slices.IndexFunc(c.later, func(f fragment) bool {
 				more := s.collect(c.on, f.set)
 				lists := s.listsMore(more, earlier)
-				earlier = earlier.and(more) // so that no two of them select different parts of a list
+				earlier = earlier.and(more) // so that no two fragments select different parts of a list
 				return lists
 			})
 			if i < 0 {
@@ -99,14 +99,15 @@ func (s *splitter) settle(c *collected, before had) {
 	s.count += len(c.later)
 }
 
-// later makes a part of a fragment on an object of which something is answered before.
+// later makes a part from a fragment on an object of which something is answered before.
 func (s *splitter) later(at *place, f fragment, within *Part, before had) {
 	p := &Part{Label: f.label, Path: at.path(), Within: within}
 	s.split.Parts = append(s.split.Parts, p)
 	s.part(p, at, s.collect(at.on, f.set), before)
 }
 
-// part adds to a part what it answers of an object, and of those below it of which something is answered before.
+// part adds to a part what it answers of an object, and of the objects below it of which something is answered
+// before.
 func (s *splitter) part(p *Part, at *place, c *collected, before had) {
 	s.settle(c, before)
 	var fresh []group
@@ -135,8 +136,8 @@ func (s *splitter) part(p *Part, at *place, c *collected, before had) {
 	p.Operations = append(p.Operations, &Operation{OperationDefinition: &ast.OperationDefinition{SelectionSet: set}, place: at})
 }
 
-// field is a field of an object as it stands in the operation that answers it first: unless something
-// below it is deferred, as in the document.
+// field is a field of an object as it is written in the operation that answers it first: as in the
+// document, unless something below it is deferred.
 func (s *splitter) field(at *place, g group, within *Part) ast.SelectionSet {
 	asItIs := func() (set ast.SelectionSet) {
 		for _, f := range g.fields {
@@ -162,7 +163,7 @@ func (s *splitter) field(at *place, g group, within *Part) ast.SelectionSet {
 	return ast.SelectionSet{field}
 }
 
-// plain is a field without its selections, and without directives, which have been applied.
+// plain is a field without its selections, and without its directives, which have been applied.
 func plain(f *ast.Field) *ast.Field {
 	other := *f
 	other.Directives, other.SelectionSet = nil, nil

@@ -15,8 +15,8 @@ type limitKey struct{}
 // A Limit is how many bytes an answer may have.
 type Limit int
 
-// With bounds the answers that are written under a context. Writing ends soon after the bound:
-// an answer that is longer is not whole.
+// With bounds the answers that are written under a context. Writing ends soon after the bound, so
+// an answer that is longer is not complete.
 func (l *Limit) With(ctx context.Context) context.Context {
 	return context.WithValue(ctx, limitKey{}, l)
 }
@@ -35,7 +35,7 @@ func Once[E any](op *graphql.OperationContext, ec E, data func(E, context.Contex
 	}
 }
 
-// Each answers an operation whose answers come one after another, until there is none.
+// Each answers an operation whose answers come one after another, until there are no more.
 func Each(next func(context.Context) graphql.Marshaler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		data := next(ctx)
@@ -46,7 +46,7 @@ func Each(next func(context.Context) graphql.Marshaler) graphql.ResponseHandler 
 	}
 }
 
-// whole writes a whole answer, into memory of its own.
+// whole writes a whole answer into its own memory.
 func whole(ctx context.Context, of graphql.Marshaler) []byte {
 	a := answers.Get().(*answer)
 	a.bytes, a.most = a.bytes[:0], noLimit
@@ -54,7 +54,7 @@ func whole(ctx context.Context, of graphql.Marshaler) []byte {
 		a.most = int(*most)
 	}
 	of.MarshalGQL(a)
-	if cap(a.bytes) > maxPooled { // it is not kept for others
+	if cap(a.bytes) > maxPooled { // it is not kept for other answers
 		return a.bytes
 	}
 	text := slices.Clone(a.bytes)
@@ -62,7 +62,7 @@ func whole(ctx context.Context, of graphql.Marshaler) []byte {
 	return text
 }
 
-// answer grows until it is whole, or longer than it may be: from then on it takes nothing.
+// answer grows until it is complete, or longer than it may be: from then on it takes no more.
 type answer struct {
 	bytes []byte
 	most  int
@@ -90,8 +90,8 @@ func (a *answer) append(p *plan, v any) {
 	}
 }
 
-// answers are where whole answers grow, and buffers where parts of them do. Those are kept
-// that are not too large.
+// answers are the memory in which whole answers grow, and buffers the memory for parts of them.
+// Those that are not too large are kept.
 var (
 	answers = sync.Pool{New: func() any { return new(answer) }}
 	buffers = sync.Pool{New: func() any { return new([]byte) }}

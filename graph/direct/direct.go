@@ -2,12 +2,11 @@
 // values are in memory.
 //
 // gqlgen gives every field of every object its own context, recover and marshaler,
-// and every element of a list a goroutine. That is right where a field may load
-// something, but it is nine tenths of the work on a page whose users have been read
-// already. In graph/generated, the functions below are called before those that
-// gqlgen generates: its plugin internal/generate puts them there. They write the fields
-// that have a [fields.Value], and leave the rest to gqlgen: fields with
-// resolvers, and values that failed to load.
+// and every element of a list a goroutine. That is right if a field may load something, but it is
+// nine tenths of the work on a page whose users have been read already. In graph/generated, the
+// functions below are called before those that gqlgen generates: its plugin internal/generate puts
+// them there. They write the fields that have a [fields.Value], and leave the rest to gqlgen:
+// fields with resolvers, and values that failed to load.
 package direct
 
 import (
@@ -20,8 +19,7 @@ import (
 	"kith/graph/fields"
 )
 
-// Object answers a selection on one object, if necessary by slow. If a required object
-// is missing, that is an error.
+// Object answers a selection on one object, if necessary by slow. A missing object is an error.
 func Object[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 		graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -29,7 +27,7 @@ func Object[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(co
 	return OptionalObject(ctx, sel, v, slow)
 }
 
-// OptionalObject is [Object] where null is an answer.
+// OptionalObject is [Object] for an object that may be null.
 func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
@@ -51,7 +49,7 @@ func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow fun
 	})
 }
 
-// OptionalSlice is [Slice] where a nil list is null.
+// OptionalSlice is [Slice] for a list that may be null: nil is null.
 func OptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if list == nil {
 		return graphql.Null
@@ -90,7 +88,7 @@ func ByGqlgen(ctx context.Context) context.Context {
 
 func isByGqlgen(ctx context.Context) bool { return ctx.Value(byGqlgenKey{}) != nil }
 
-// written is an answer that is put into words when the response is.
+// written is an answer that is written out when the response is.
 type written struct {
 	plan *plan
 	v    any

@@ -26,7 +26,7 @@ type step struct {
 	below *plan         // of a field that is an object, or a list of them
 }
 
-// planOf makes the plan of a selection; nil when it is not for this package.
+// planOf makes the plan of a selection; nil if this package cannot write it.
 func planOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *plan {
 	if t == nil || !mayFit(t, sel) || isByGqlgen(ctx) {
 		return nil
@@ -42,7 +42,8 @@ func planOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *plan {
 	return p
 }
 
-// mayFit checks a selection without the cost of collecting its fields.
+// mayFit reports whether this package may be able to write a selection, without the cost of
+// collecting its fields.
 func mayFit(t *fields.Type, sel ast.SelectionSet) bool {
 	for _, s := range sel {
 		if f, ok := s.(*ast.Field); ok && valueOf(t, f.Name) == nil && f.Name != "__typename" {
@@ -79,8 +80,8 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 	return p
 }
 
-// lengthOfKeys is how long the keys of a simple selection are together, so that there is
-// room for them at once.
+// lengthOfKeys is the total length of the keys of a simple selection, so that room for them is made
+// at once.
 func lengthOfKeys(sel ast.SelectionSet) (n int) {
 	for _, s := range sel {
 		n += len(s.(*ast.Field).Alias) + len(`,"":`)
@@ -88,7 +89,7 @@ func lengthOfKeys(sel ast.SelectionSet) (n int) {
 	return n
 }
 
-// add appends a field; false when its value is not at hand.
+// add appends a field; false if its value is not at hand.
 func (p *plan) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, sel ast.SelectionSet) bool {
 	s := step{value: valueOf(t, f.Name)}
 	if s.value == nil && f.Name != "__typename" {
@@ -136,7 +137,7 @@ func (p *plan) fails(v any) bool {
 	return false
 }
 
-// failsIn is fails for the object, or the objects, that a value of v is.
+// failsIn is fails for the object, or the objects, that v has as a value.
 func (p *plan) failsIn(value *fields.Value, v any) bool {
 	if value.Object != nil {
 		one := value.Object(v)
@@ -192,7 +193,7 @@ func (p *plan) appendObject(to []byte, v any, most int) []byte {
 	return append(to, '}')
 }
 
-// appendList writes the list that a value of v is.
+// appendList writes a list that v has as a value.
 func (p *plan) appendList(to []byte, value *fields.Value, v any, most int) []byte {
 	n := value.Len(v)
 	if n < 0 {

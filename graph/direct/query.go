@@ -13,10 +13,10 @@ import (
 // Roots are the fields of the type Query, by name: how an execution answers each.
 type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
 
-// Query answers a query that asks for one field, as most do. gqlgen would collect it, make a
-// set of the one answer with a closure in a closure for it, and note that its name has been
-// written. Everything else is answered by slow. Middleware of root fields is not called:
-// Kith's is for mutations.
+// Query answers a query that asks for one field, as most do. For such a query gqlgen would collect
+// the field, make a set for the one answer with a closure within a closure, and note that its name
+// has been written. Everything else is answered by slow. Middleware of root fields is not called:
+// Kith has it only for mutations.
 func Query[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
 	if len(sel) != 1 || !selections.Simple(sel) || isByGqlgen(ctx) {
 		return slow(ec, ctx, sel)
@@ -29,7 +29,7 @@ func Query[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Query"})
 	answer := answerRoot(ctx, ec, root, graphql.CollectedField{Field: field, Selections: field.SelectionSet})
 	if answer == graphql.RequiredNull || answer == graphql.Null && field.Definition.Type.NonNull {
-		return graphql.Null // what must not be null takes its parent with it
+		return graphql.Null // if a value must not be null, its parent becomes null
 	}
 	return single{field.Alias, answer}
 }
