@@ -22,7 +22,7 @@ type Field struct {
 	Side  storage.Side // of the list, the edge or the end of a relationship that Ahead names
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
-	Length uint64 // of a list that has no argument for it, but is no longer than this
+	Length uint64 // of a list that has no argument for its length, but is not longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
 }
 
@@ -38,15 +38,15 @@ const (
 	Text                      // of a request: its message
 	Rows                      // of a page: the users on it
 	Total                     // of a page: how long the list is
-	Cursors                   // of a page: the positions of those who are on it
+	Cursors                   // of a page: the positions of the users on it
 
 	OpenFollowings // whether the user's followings are open to the viewer
 	OpenFollowers  // whether its followers are
 
-	// Inverse: something is read from an inverse side, or counted there. It holds for an object
-	// if it holds for anything below.
+	// Inverse: something is read from an inverse side, or counted there. It is set for an object if
+	// it is set for anything below.
 	Inverse
-	// SignedIn: nothing of this is needed where nobody is signed in.
+	// SignedIn: nothing of this is needed if nobody is signed in.
 	SignedIn
 )
 
@@ -77,12 +77,12 @@ const (
 	Author       // who has written it
 	Comments     // a page of the comments on it
 	HasFavorited // whether the viewer has favorited it
-	FavoritedBy  // a page of who has
+	FavoritedBy  // a page of the users who have
 
 	// On a user, see [Ahead.IsSet].
-	BothLists   // who is on both of its lists, or on one of them alone
-	Common      // who is on its list of the Side, and on that of the user of the argument `with`
-	Known       // who of its followers the viewer follows
+	BothLists   // users who are on both of its lists, or on only one of them
+	Common      // users who are on its list of the Side, and on that of the user of the argument `with`
+	Known       // its followers whom the viewer follows
 	Suggestions // the followings of its followings
 
 	// On a relationship or a request.
@@ -93,7 +93,7 @@ const (
 	// On a page, and on its edges.
 	Edges // the edges
 	Item  // the users, requests, posts or comments of the page
-	Via   // the users who speak for a suggestion
+	Via   // the users who recommend a suggestion
 )
 
 // IsSet reports whether an answer is computed from whole lists, in several look-ups, one after
@@ -142,7 +142,7 @@ func byName(types ...*Type) map[string]*Type {
 	return all
 }
 
-// made is a type whose objects are whole when they are made: nothing is read for one field.
+// made is a type whose objects are complete when they are made: nothing is read for a single field.
 func made(name string, names ...string) Type {
 	t := Type{Name: name, Fields: make(map[string]*Field, len(names))}
 	for _, field := range names {

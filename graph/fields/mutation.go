@@ -2,10 +2,10 @@ package fields
 
 const (
 	write    = 20 // a transaction or two
-	bothEnds = 50 // a change that is brought to the shards of both users at once, in up to three steps
+	bothEnds = 50 // a change that is propagated to the shards of both users at once, in up to three steps
 
-	// Hashing a password takes memory and time on purpose: twenty of them are more than one
-	// request may ask for.
+	// Hashing a password takes memory and time on purpose: twenty hashes are more than one request
+	// may ask for.
 	hashing = 5000
 )
 

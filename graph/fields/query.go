@@ -49,7 +49,7 @@ var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
 var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged", "feedItems", "postFavorited", "newComment")
 
-// Subscriptions of the author of posts send edges that are whole when they are made.
+// Subscriptions for authors of posts send edges that are complete when they are made.
 var (
 	newFavorite = made("NewFavorite", "cursor", "node", "favoritedAt", "post")
 	newComment  = made("NewComment", "cursor", "node", "post")

@@ -8,8 +8,8 @@ import (
 // bothOpen: whether both lists of a user are open.
 const bothOpen = OpenFollowings | OpenFollowers
 
-// Set algebra reads up to thousands of rows for a page: a quarter of a millisecond without
-// caches where users follow 50, as long as 130 plain values take.
+// Set algebra reads up to thousands of rows for a page: a quarter of a millisecond without caches
+// if users follow 50, as long as 130 plain values take.
 const setAlgebra = 100
 
 var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
@@ -42,8 +42,8 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Counts | OpenFollowers | Inverse, Weight: setAlgebra},
 	"followersYouKnow": {Ahead: Known, Needs: Counts | Inverse | OpenFollowers | SignedIn, Weight: setAlgebra},
 
-	// Friends of friends: the lists of all followings, also for a page of nobody. One takes 1 ms
-	// there, and 8 ms where users follow more.
+	// Friends of friends: the lists of all followings are read, even if the page is empty. An
+	// answer takes 1 ms then, and 8 ms if users follow more.
 	"followSuggestions": {Ahead: Suggestions, Needs: OpenFollowings, Weight: 1500},
 
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},

@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// Value is how a field is written whose value is at hand: a scalar, an object, or a list of
+// Value says how to write a field whose value is at hand: a scalar, an object, or a list of
 // objects. v is the object that has the field.
 type Value struct {
 	Append func(to []byte, v any) []byte // of a scalar
@@ -102,7 +102,7 @@ func decimal[T any](get func(*T) float64) *Value {
 	return &Value{Append: func(to []byte, v any) []byte { return strconv.AppendFloat(to, get(v.(*T)), 'g', -1, 64) }}
 }
 
-// number is an Int, which fails where get does.
+// number is an Int, which fails if get does.
 func number[T any](get func(*T) (int32, error)) *Value {
 	return &Value{
 		Append: func(to []byte, v any) []byte {
@@ -150,7 +150,7 @@ func orNil[T any](v *T) any {
 	return v
 }
 
-// How values are spelled: as gqlgen and kith/graph/scalar do.
+// How values are written: as gqlgen and kith/graph/scalar write them.
 
 func appendInt(to []byte, n int64) []byte { return strconv.AppendInt(to, n, 10) }
 
@@ -160,7 +160,7 @@ func appendTime(to []byte, t time.Time) []byte {
 
 const hex = "0123456789ABCDEF"
 
-// AppendString spells a text.
+// AppendString writes a text.
 func AppendString(to []byte, s string) []byte {
 	to = append(to, '"')
 	start := 0

@@ -21,7 +21,7 @@ const (
 	MaxAmong = 2000 // users of `edgesAmong`
 )
 
-// pageLength is what `first` or `last` asks for, the greater if both are there.
+// pageLength is what `first` or `last` asks for, the greater one if both are given.
 func pageLength(field *ast.Field, vars map[string]any) uint64 {
 	first, hasFirst := pageArgument(field, "first", vars)
 	last, hasLast := pageArgument(field, "last", vars)
@@ -67,7 +67,7 @@ func lengthOfArguments(names []string) func(*ast.Field, map[string]any) uint64 {
 	}
 }
 
-// listLength does without building the list when the text holds it.
+// listLength does not build the list if the query text holds it.
 func listLength(field *ast.Field, name string, vars map[string]any) uint64 {
 	if arg := field.Arguments.ForName(name); arg != nil && arg.Value.Kind == ast.ListValue {
 		return uint64(len(arg.Value.Children))

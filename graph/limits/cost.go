@@ -31,8 +31,8 @@ func (a amount) plus(b amount) amount {
 	return amount{sum(a.once, b.once), sum(a.perItem, b.perItem)}
 }
 
-// of computes the cost of a validated operation. The error is BAD_USER_INPUT, of a text
-// that is too long for its argument.
+// of computes the cost of a validated operation. The error is BAD_USER_INPUT, if a text is too long
+// for its argument.
 func (c costs) of(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
 	w := costWalk{costs: c, vars: vars}
 	total := w.set(op.SelectionSet)

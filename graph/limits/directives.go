@@ -21,7 +21,7 @@ directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: 
 `
 
 // Declare applies [Directives] to the fields of a schema, with the costs and lengths by which
-// operations are measured. It fails where [Extension.Validate] does.
+// operations are measured. It fails if [Extension.Validate] does.
 func Declare(schema *ast.Schema) error {
 	costs, err := costsOf(schema)
 	if err != nil {
@@ -58,7 +58,7 @@ func declaredSize(field *ast.FieldDefinition, r rule) (arguments ast.ArgumentLis
 			hasDefault = hasDefault || argument.DefaultValue != nil
 		}
 	}
-	if !hasDefault { // which says the same; Cosmo's composition refuses both
+	if !hasDefault { // a default says the same; Cosmo's composition refuses both
 		arguments = append(arguments, named("assumedSize", strconv.FormatUint(longest, 10), ast.IntValue))
 	}
 	if len(slicing) > 0 {
@@ -77,7 +77,8 @@ func declaredSize(field *ast.FieldDefinition, r rule) (arguments ast.ArgumentLis
 	return arguments
 }
 
-// longestOfIDs is how long a list is at most that has one element for each element of its arguments.
+// longestOfIDs is the greatest length of a list that has one element for each element of its
+// arguments.
 func longestOfIDs(field *ast.FieldDefinition) int {
 	switch lists := listArguments(field); len(lists) {
 	case 0:

@@ -12,7 +12,7 @@ import (
 
 // maxBytes is how long a text may be, in bytes, as an argument or a field of an
 // input object, by its name: as long as its longest valid value. An ID has
-// [maxID]. A text of another name is a mistake in the program, see [costsOf].
+// [maxID]. A text with any other name is a mistake in the program, see [costsOf].
 var maxBytes = map[string]int{
 	"after":     maxCursor,
 	"newerThan": maxCursor,
@@ -37,7 +37,7 @@ var maxBytes = map[string]int{
 
 const (
 	maxID       = 64  // rel_ and two ids of 19 digits have 43
-	maxCursor   = 256 // those that are sealed have 124
+	maxCursor   = 256 // sealed cursors have 124
 	maxPassword = 200
 )
 
@@ -48,11 +48,11 @@ const bytesAUnit = 64
 // input is what may be given for an argument or for a field of an input object.
 type input struct {
 	name   string
-	most   int  // bytes of a text; 0: it is none
+	most   int  // bytes of a text; 0: it is not a text
 	list   bool // of such values
 	counts bool // its elements cost; false if they set the length of the field's result
 
-	fields map[string]*input // of an input object; nil: it is none
+	fields map[string]*input // of an input object; nil: it is not one
 }
 
 // representation is the fields of an entity that `_entities` reads; routers may send others.
@@ -62,8 +62,7 @@ var representation = map[string]*input{
 	"handle":     {name: "handle", most: maxBytes["handle"]},
 }
 
-// inputsOf reads off a schema what each argument takes. It fails on a text that has no
-// bound.
+// inputsOf reads from a schema what each argument takes. It fails if a text has no bound.
 type inputsOf struct {
 	schema  *ast.Schema
 	objects map[string]map[string]*input // by the name of their type: they may hold themselves
@@ -125,8 +124,8 @@ func (r *inputsOf) fields(d *ast.Definition) (map[string]*input, error) {
 	return fields, nil
 }
 
-// given is the cost of a field's alias and arguments. Texts that are too long for their
-// argument are refused.
+// given is the cost of a field's alias and arguments. It refuses texts that are too long for their
+// argument.
 func (w *costWalk) given(field *ast.Field, inputs []input) uint64 {
 	cost := uint64(len(field.Alias) / bytesAUnit)
 	for i := range inputs {
@@ -207,7 +206,7 @@ func (w *costWalk) value(in *input, v any) (cost uint64) {
 	return cost
 }
 
-// below is the input of a field of an object; of the elements of a list it is the list's.
+// below is the input of a field of an object. The elements of a list have the input of the list.
 func (in *input) below(name string) *input {
 	if name == "" || in.fields == nil {
 		return in
@@ -226,7 +225,7 @@ func (w *costWalk) text(in *input, text string) uint64 {
 // of the fields that its type has.
 const objectValues = 10
 
-// checkVariables bounds the variables of a request before anything is made of them.
+// checkVariables bounds the variables of a request before they are used.
 func (l Limits) checkVariables(vars map[string]any) error {
 	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxPostLength})
 	var walk func(v any, depth int) error

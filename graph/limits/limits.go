@@ -29,8 +29,8 @@ type Limits struct {
 	TextBytes int
 
 	// Tokens is how many tokens a query text may have. Defaults to 4,000: room
-	// for the 500 ids of a `users` written into the text. The shape limits below
-	// make so many safe.
+	// for the 500 ids of a `users` written into the text. The shape limits below make that many
+	// safe.
 	Tokens int
 
 	// Depth is how deep fields may nest. Defaults to 15.
@@ -44,9 +44,8 @@ type Limits struct {
 	// out at each spread, all operations together. Defaults to 5,000.
 	Fields int
 
-	// Visits is how many selections validation may look at: it enters every
-	// operation and every fragment once, and from each everything it reaches.
-	// Defaults to 20,000.
+	// Visits is how many selections validation may look at: it enters every operation and every
+	// fragment once, and from each one everything that it reaches. Defaults to 20,000.
 	Visits int
 
 	// Overlaps is how many pairs of fields or fragments validation may have to
@@ -70,8 +69,8 @@ type Limits struct {
 	// values its answer may hold. Defaults to 100,000.
 	Cost int
 
-	// SubscriptionCost is how much a subscription may cost: it is answered again and
-	// again, for everybody who has it at once. Defaults to 1,000.
+	// SubscriptionCost is how much a subscription may cost: it is answered again and again, for all
+	// of its subscribers at once. Defaults to 1,000.
 	SubscriptionCost int
 }
 
@@ -116,8 +115,8 @@ var _ interface {
 	graphql.OperationContextMutator
 } = (*Extension)(nil)
 
-// New makes the extension. Known is the server's query cache: a text that is in
-// it has passed the shape check and validation before and is not checked again.
+// New makes the extension. known is the server's query cache: a text that is in the cache has
+// passed the shape check and validation before and is not checked again.
 func New(limits Limits, known graphql.Cache[*ast.QueryDocument]) *Extension {
 	return &Extension{limits: limits.withDefaults(), known: known}
 }
@@ -128,7 +127,8 @@ func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, er
 	e.charge = more
 }
 
-// CheckSum checks the sum of the costs of operations that are one request. The error, an [apierr.Error], refuses it.
+// CheckSum checks the sum of the costs of the operations of one request. The error, an [apierr.Error], refuses the
+// request.
 func (e *Extension) CheckSum(cost uint64) error {
 	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
 		return apierr.TooCostly(cost, limit, "the operations cost %d together and one request may cost at most %d: send fewer at once", cost, limit)
@@ -136,10 +136,10 @@ func (e *Extension) CheckSum(cost uint64) error {
 	return nil
 }
 
-// TextBytes is the limit in force.
+// TextBytes is the limit that applies.
 func (e *Extension) TextBytes() int { return e.limits.TextBytes }
 
-// Tokens is the limit in force, for the server's own parser.
+// Tokens is the limit that applies, for the server's own parser.
 func (e *Extension) Tokens() int { return e.limits.Tokens }
 
 // ExtensionName names the extension in gqlgen's messages.
@@ -179,8 +179,8 @@ func (e *Extension) MutateOperationContext(_ context.Context, op *graphql.Operat
 	return nil
 }
 
-// Cost is the cost of an operation with its variables. The error, an [apierr.Error], says why
-// it is refused.
+// Cost is the cost of an operation with its variables. The error, an [apierr.Error], says why the
+// operation is refused.
 func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
 	cost, err := e.costs.of(op.Operation, op.Variables)
 	if err == nil && e.charge != nil {
@@ -204,7 +204,8 @@ func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
 	return cost, nil
 }
 
-// Together reports whether one request may have several operations executed, by their costs together.
+// Together reports whether one request may have several operations executed, by the sum of their
+// costs.
 func (e *Extension) Together(operations []*ast.OperationDefinition, vars map[string]any) bool {
 	var total uint64
 	for _, op := range operations {
@@ -217,8 +218,8 @@ func (e *Extension) Together(operations []*ast.OperationDefinition, vars map[str
 	return total <= uint64(max(0, e.limits.Cost))
 }
 
-// SubscriptionCost is the cost of a subscription that has passed [Extension]; 0 if it has
-// not, or is not a subscription.
+// SubscriptionCost is the cost of a subscription that has passed [Extension]; 0 for one that has
+// not, and for other operations.
 func SubscriptionCost(op *graphql.OperationContext) uint64 {
 	cost, _ := op.Stats.GetExtension((*Extension)(nil).ExtensionName()).(uint64)
 	return cost

@@ -3,10 +3,9 @@ package limits
 import "github.com/vektah/gqlparser/v2/ast"
 
 // checkOverlaps counts the pairs that validation's rule OverlappingFieldsCanBeMerged
-// has to compare. The rule compares fields of one response name and
-// fragments spread beside each other, and descends into the selections below fields
-// of one name as if they were one selection set; so does this count. `{ a a a … }` with
-// 20,000 fields is 40 seconds of such comparisons.
+// has to compare. The rule compares fields of one response name, and fragments spread beside each
+// other. It descends into the selections below fields of one name as if they were one selection
+// set; so does this count. `{ a a a … }` with 20,000 fields is 40 seconds of such comparisons.
 //
 // The walk follows every path, which checkExtent has bounded before.
 func (s *shape) checkOverlaps() error {
@@ -67,8 +66,8 @@ type sameName struct {
 	below []ast.SelectionSet
 }
 
-// collect adds a set. The rule starts anew at every inline fragment, so each one
-// around a selection is a round more.
+// collect adds a set. The rule starts over at every inline fragment, so each one around a selection
+// is one more round.
 func (m *merged) collect(set ast.SelectionSet, round int) {
 	m.rounds = max(m.rounds, round)
 	for _, selection := range set {

@@ -33,7 +33,7 @@ func newShape(doc *ast.QueryDocument, limits Limits) *shape {
 	return s
 }
 
-// check takes the cheap measures first: each bounds the work of the next.
+// check makes the cheap checks first: each bounds the work of the next.
 func (s *shape) check() error {
 	for _, step := range []func() error{s.checkDirectives, s.checkExtent, s.checkVisits, s.checkOverlaps} {
 		if err := step(); err != nil {
@@ -91,9 +91,8 @@ func (s *shape) extentOfSelection(selection ast.Selection) (extent, error) {
 	return extent{}, nil
 }
 
-// extentOfFragment measures a fragment once, however often it is spread. A cycle
-// is refused here, in validation's own words: the measures that follow would not
-// end on it.
+// extentOfFragment measures a fragment once, however often it is spread. A cycle is refused here,
+// in validation's own words: the checks that follow would never end on it.
 func (s *shape) extentOfFragment(f *ast.FragmentDefinition, at *ast.Position) (extent, error) {
 	if e, ok := s.extents[f.Name]; ok {
 		if e == nil {
@@ -110,7 +109,7 @@ func (s *shape) extentOfFragment(f *ast.FragmentDefinition, at *ast.Position) (e
 	return e, nil
 }
 
-// add puts a sibling beside.
+// add adds the extent of a sibling.
 func (e *extent) add(other extent) {
 	e.fields = sum(e.fields, other.fields)
 	e.depth = max(e.depth, other.depth)
@@ -127,9 +126,8 @@ func (e extent) under(field string) extent {
 	return e
 }
 
-// roots are the operations, and the fragments that none of them reaches, second
-// ones of a name included: validation refuses those in the end, but goes through
-// them first.
+// roots are the operations, and the fragments that none of them reaches, including second fragments
+// with the same name: validation refuses these, but goes through them first.
 func (s *shape) roots() []ast.SelectionSet {
 	var roots []ast.SelectionSet
 	reached := make(map[string]bool, len(s.fragments))

@@ -11,8 +11,8 @@ import (
 	"kith/graph/apierr"
 )
 
-// CheckText parses a query text and checks its shape against the limits, knowing nothing of the
-// schema. Returned errors are [apierr.Error] or, for syntax errors, the parser's.
+// CheckText parses a query text and checks its shape against the limits, without the schema.
+// Returned errors are [apierr.Error] or, for syntax errors, the parser's.
 func (l Limits) CheckText(text string) error {
 	l = l.withDefaults()
 	if len(text) > l.TextBytes {
@@ -40,7 +40,7 @@ func tooDeep(depth, limit int) error {
 	return apierr.TooCostly(uint64(depth), uint64(limit), "the query nests fields %d deep: at most %d levels are allowed", depth, limit)
 }
 
-// positioned is a mistake in the text at a place in it.
+// positioned is an error about a position in the text.
 func positioned(at *ast.Position, format string, args ...any) error {
 	err := gqlerror.ErrorPosf(at, format, args...)
 	err.Err = apierr.BadInput(format, args...)

@@ -40,8 +40,8 @@ func (s *shape) checkDirectives() error {
 	return nil
 }
 
-// checkVisits counts the selections that validation visits: from every operation and
-// every fragment all that can be reached, each fragment once.
+// checkVisits counts the selections that validation visits: all that can be reached from every
+// operation and every fragment, each fragment once.
 func (s *shape) checkVisits() error {
 	visits := 0
 	seen := make(map[string]bool, len(s.fragments))

@@ -55,7 +55,7 @@ type SuggestionEdge struct {
 	Via []storage.UserID // the most that any `via` below asks for
 }
 
-// SuggestionExclusions is how many candidates were left out, by why.
+// SuggestionExclusions is how many candidates were left out, by reason.
 type SuggestionExclusions struct {
 	Followed  int32
 	Blocked   int32
@@ -69,7 +69,7 @@ type UserSearchConnection struct {
 	PageInfo *PageInfo
 }
 
-// UserSearchEdge is one of them.
+// UserSearchEdge is a user on such a page.
 type UserSearchEdge struct {
 	Cursor string
 	Node   *User

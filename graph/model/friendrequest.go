@@ -6,10 +6,10 @@ import (
 	"kith/storage"
 )
 
-// FriendRequest is a request for friendship, as the store has it at a time.
+// FriendRequest is a friend request, as the store has it at a time.
 type FriendRequest struct {
 	Row  storage.Edge  // From asks To; the type is the state
-	Now  time.Time     // when it was read, by which it has expired or not
+	Now  time.Time     // when it was read: by this time it has expired or not
 	TTL  time.Duration // how long it can be accepted
 	Text string        // the message; empty: none
 

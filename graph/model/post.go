@@ -153,7 +153,7 @@ type Comment struct {
 
 func (*Comment) IsNode() {}
 
-// ID says where the comment is: beside its post.
+// ID says where the comment is: stored with its post.
 func (c *Comment) ID() string {
 	return "cmt_" + c.Row.Author.String() + "_" + storage.UserID(c.Row.Number).String()
 }

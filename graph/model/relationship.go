@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// Relationship is the relation of one user to another: the edges of both
-// directions, read on the first user's shard.
+// Relationship is the relation of one user to another: the edges in both directions, read on the
+// first user's shard.
 type Relationship struct {
 	Pair storage.Pair
 	Out  storage.Edge // Pair.From → Pair.To, from `following`

@@ -1,5 +1,5 @@
-// Package model holds the schema's types as Go values. Everything a value needs from the
-// store has been read before it is made: its methods only convert.
+// Package model holds the schema's types as Go values. Everything that a value needs from the store
+// has been read before it is made: its methods only convert.
 package model
 
 import (

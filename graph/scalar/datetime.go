@@ -1,4 +1,4 @@
-// Package scalar spells the schema's own scalars.
+// Package scalar reads and writes the schema's own scalars.
 package scalar
 
 import (
@@ -21,8 +21,8 @@ func MarshalDateTime(t time.Time) graphql.Marshaler {
 	})
 }
 
-// UnmarshalDateTime reads RFC 3339 text with any offset. gqlgen requires it of every scalar, even of
-// one that, like this one today, no argument has.
+// UnmarshalDateTime reads RFC 3339 text with any offset. gqlgen requires it of every scalar, even
+// if, as with this one today, no argument has the type.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	text, ok := v.(string)
 	if !ok {

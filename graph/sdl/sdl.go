@@ -1,5 +1,5 @@
 // Package sdl writes the schema for tools that read files rather than ask a gateway: in the schema
-// definition language, with its descriptions and what a field costs.
+// definition language, with its descriptions and the costs of fields.
 package sdl
 
 import (
@@ -15,7 +15,7 @@ import (
 	"kith/graph/limits"
 )
 
-// Of returns a schema as text: types in alphabetical order, with the directives that stand in it and
+// Of returns a schema as text: types in alphabetical order, with the directives of the schema and
 // with `@cost` and `@listSize` (see [limits.Declare]).
 func Of(schema *ast.Schema) (string, error) {
 	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives})
@@ -31,7 +31,7 @@ func Of(schema *ast.Schema) (string, error) {
 func text(schema *ast.Schema) string {
 	var b strings.Builder
 	f := formatter.NewFormatter(&b, formatter.WithIndent("  "))
-	f.FormatSchemaDocument(&ast.SchemaDocument{Schema: ast.SchemaDefinitionList{root(schema)}}) // which FormatSchema leaves out
+	f.FormatSchemaDocument(&ast.SchemaDocument{Schema: ast.SchemaDefinitionList{root(schema)}}) // FormatSchema leaves this out
 	f.FormatSchema(schema)
 	return b.String()
 }

@@ -11,23 +11,23 @@ import (
 )
 
 // federation is where the directives of a subgraph are defined: routers know them. 2.9 is the first
-// version with those of costs.
+// version with the directives for costs.
 const federation = `"https://specs.apollo.dev/federation/v2.9", import: ["@key", "@shareable", "@cost", "@listSize"]`
 
-// definitions are directives of Federation, so that the text with them can be read here.
+// definitions defines directives of Federation, so that text with them can be parsed here.
 const definitions = `
 directive @link(url: String!, import: [String!]) repeatable on SCHEMA
 directive @key(fields: String!) repeatable on OBJECT
 directive @shareable on FIELD_DEFINITION | OBJECT
 `
 
-// unshared are directives that say something to clients of this schema alone: composing drops those
-// that it knows, and fails on `@oneOf`. Resolvers check what that says.
+// unshared are directives that only concern clients of this schema: composition drops those that it
+// knows, and fails on `@oneOf`. Resolvers check what `@oneOf` says.
 var unshared = []string{"semanticNonNull", "cacheControl", "oneOf", "defer"}
 
-// Subgraph returns a schema as text for the router of a larger one, by Apollo Federation 2: what is a
-// Node has a key, what other subgraphs have as well is shareable, and fields say what they cost.
-// The fields by which routers ask are not in it.
+// Subgraph returns a schema as text for the router of a larger one, by Apollo Federation 2: types
+// that are a Node have a key, what other subgraphs also have is shareable, and fields have their
+// costs. The fields by which routers ask are not in it.
 func Subgraph(schema *ast.Schema) (string, error) {
 	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives + definitions})
 	if err != nil {
@@ -61,7 +61,7 @@ func Subgraph(schema *ast.Schema) (string, error) {
 	return linked(own), nil
 }
 
-// shared are those directives of a field that other schemas know, as Federation spells them: a weight
+// shared are the directives of a field that other schemas know, as Federation writes them: a weight
 // is a number there.
 func shared(list ast.DirectiveList) (kept ast.DirectiveList) {
 	for _, d := range list {
@@ -76,7 +76,7 @@ func shared(list ast.DirectiveList) (kept ast.DirectiveList) {
 	return kept
 }
 
-// keys are by what a router names an object of a type. [kith/resolvers] reads them.
+// keys are the fields by which a router names an object of a type. [kith/resolvers] reads them.
 func keys(schema *ast.Schema, d *ast.Definition) (list ast.DirectiveList) {
 	if d.Kind != ast.Object || !slices.Contains(d.Interfaces, "Node") {
 		return nil

@@ -1,9 +1,9 @@
 // Package selections compiles the selections of a document into a [Plan], and remembers results
 // computed from them, so that the work is done once for a repeated query.
 //
-// A [Memo] belongs to one document and lives as long as the gateway keeps that. Values put
-// into it must follow from the document alone: not from variables, which is why selections
-// with fragments or directives are left out, and not from the viewer.
+// A [Memo] belongs to one document and lives as long as the gateway keeps that document. Values put
+// into it must follow from the document alone: not from variables, which is why selections with
+// fragments or directives are left out, and not from the viewer.
 package selections
 
 import (
@@ -22,8 +22,8 @@ type Memo struct {
 	made atomic.Pointer[[]memoized] // replaced as a whole: every request reads it, the first few write it
 }
 
-// most is how many values one document may have made of it. They are looked through one by
-// one; documents with more selections are read anew.
+// most is how many values one document may have. They are searched one by one; selections beyond
+// that are computed again each time.
 const most = 24
 
 // memoized is one value, and what it is for.
@@ -85,12 +85,12 @@ func (m *Memo) Put(of any, sel ast.SelectionSet, value any) {
 	m.made.Store(&made)
 }
 
-// mostSimple is how many fields are looked through for doubles, each beside each.
+// mostSimple is how many fields are compared with one another to find duplicates.
 const mostSimple = 32
 
 // Simple reports whether a selection consists of plain fields only, none of which can be
-// left out, added or merged. Long ones count as not simple. The selections
-// below the fields may be of any kind.
+// left out, added or merged. Long selections count as not simple. The selections below the fields
+// may be of any kind.
 func Simple(sel ast.SelectionSet) bool {
 	if len(sel) > mostSimple {
 		return false

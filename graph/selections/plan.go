@@ -39,7 +39,7 @@ type Field struct {
 	Side        storage.Side
 
 	Below []*Object // one for each type that there may be
-	Index int       // in [Plan.Asked]; negative: it is not there
+	Index int       // in [Plan.Asked]; negative: it is not in it
 
 	first *ast.Field // in the document
 }
@@ -52,7 +52,7 @@ func (o *Object) Needs(signedIn bool) fields.Needs {
 	return o.always
 }
 
-// Named is all fields of a name, each under another alias.
+// Named is all fields with a name, each under a different alias.
 func (o *Object) Named(name string) (all []*Field) {
 	for _, f := range o.Fields {
 		if f.Name == name {
@@ -114,7 +114,7 @@ func (p *Plan) At(running *graphql.FieldContext) *Field {
 
 type planKey struct{}
 
-// mostKept is how many fields a plan may have that is kept with its document.
+// mostKept is the number of fields up to which a plan is kept with its document.
 const mostKept = 500
 
 // Of is the plan of the query that is being executed. For a mutation or subscription it has

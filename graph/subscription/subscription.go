@@ -1,5 +1,5 @@
-// Package subscription is what a subscription's resolver reports to the
-// transport of its answers, besides the answers.
+// Package subscription is what a subscription's resolver reports to the transport besides its
+// answers.
 package subscription
 
 import (
@@ -32,9 +32,9 @@ func (e *Ending) Err() error {
 	return e.err
 }
 
-// Fail reports to the client of a subscription why it ends. The resolver calls it
-// with its own context, then closes its channel; without it, closing means that the
-// subscription is complete. Errors are shown and masked as those of fields are.
+// Fail reports to the client of a subscription why it ends. The resolver calls it with its own
+// context, then closes its channel. Without the call, closing means that the subscription is
+// complete. Errors are shown and masked as those of fields are.
 func Fail(ctx context.Context, err error) {
 	e, ok := ctx.Value(key{}).(*Ending)
 	if !ok {
@@ -55,9 +55,9 @@ func Failed(ctx context.Context, err error, attempt int) {
 	}
 }
 
-// Turn waits until the resolver of a subscription may work on an event: in one gateway, so
-// many of them do at once. It has to be done before an answer is handed over, for that may
-// take a while. Once the context is done it does not wait.
+// Turn waits until the resolver of a subscription may work on an event: in one gateway, only a
+// bounded number of resolvers do at once. The turn has to end before an answer is handed over,
+// because that may take a while. Once the context is done, Turn does not wait.
 func Turn(ctx context.Context) (done func()) {
 	if e, ok := ctx.Value(key{}).(*Ending); ok {
 		return e.turn(ctx)
