@@ -19,7 +19,7 @@ type Store interface {
 	storage.UserWriter
 	storage.AccountStore
 
-	// StatesOf is that of [storage.StateStore].
+	// StatesOf is the method of [storage.StateStore].
 	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
 }
 
@@ -30,10 +30,10 @@ type IDs interface {
 
 // Passwords hashes and checks passwords, slowly, a bounded number at a time.
 type Passwords interface {
-	// Hash refuses with BAD_USER_INPUT what may not be a password.
+	// Hash refuses a text that may not be a password with BAD_USER_INPUT.
 	Hash(ctx context.Context, password string) (string, error)
-	// Verify reports whether the password matches the hash, and whether the hash should be
-	// made anew.
+	// Verify reports whether the password matches the hash, and whether the hash should be made
+	// again.
 	Verify(ctx context.Context, password, hash string) (matches, outdated bool, err error)
 	// VerifyUnknown takes as long as Verify.
 	VerifyUnknown(ctx context.Context, password string) error
@@ -41,10 +41,11 @@ type Passwords interface {
 
 // Tokens signs users in.
 type Tokens interface {
-	// Issue makes a token that ends at the latest when the password is changed after a
-	// time, that of its last change.
+	// Issue makes a token that ends at the latest when the password is changed after passwordAt,
+	// the time of its last change.
 	Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error)
-	// Renew makes a new token of the one that a viewer has sent. FORBIDDEN if that may not be.
+	// Renew makes a new token from the one that a viewer has sent. FORBIDDEN if that is not
+	// allowed.
 	Renew(viewer identity.Viewer) (token string, expires time.Time, err error)
 }
 
@@ -55,8 +56,7 @@ type Limits interface {
 	SignUp(address netip.Addr) error
 }
 
-// Accounts is the service. Tokens is nil where another identity provider signs
-// users in.
+// Accounts is the service. Tokens is nil if another identity provider signs users in.
 type Accounts struct {
 	Store     Store
 	IDs       IDs
@@ -68,9 +68,10 @@ type Accounts struct {
 	// Identities are the subjects of providers; nil: none are mapped.
 	Identities *Identities
 
-	// Changed hears of users who have changed the password or signed out, so that older tokens end.
+	// Changed is called for users who have changed the password or signed out, so that older tokens
+	// end.
 	Changed func(id storage.UserID, at storage.Micros)
-	// Active hears of users who have signed in. Nil: nobody does.
+	// Active is called for users who have signed in. Nil: nothing is called.
 	Active func(id storage.UserID)
 }
 
@@ -81,8 +82,8 @@ type Session struct {
 	Expires time.Time
 }
 
-// Register makes a user and signs it in: with a password, or without one somebody whom a provider has
-// signed in.
+// Register makes a user and signs it in: with a password, or without one if a provider has signed the
+// caller in.
 func (a *Accounts) Register(ctx context.Context, handle, name, password string) (Session, error) {
 	caller, _ := identity.Caller(ctx)
 	provided := caller.Identity.Valid() && a.Identities != nil
@@ -158,7 +159,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	return a.session(id, kept.ChangedAt)
 }
 
-// mayReturn refuses users who are being deleted as if there were none. Users who have
+// mayReturn refuses users who are being deleted as if they did not exist. Users who have
 // deactivated their accounts sign in to come back.
 func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]
@@ -173,8 +174,8 @@ func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 
 var errCredentials = apierr.Unauthenticated("handle or password is wrong")
 
-// credentials returns an empty hash if there is no such user. It makes the same
-// two look-ups for any valid handle.
+// credentials returns an empty hash if the user does not exist. It makes the same two look-ups for
+// any valid handle.
 func (a *Accounts) credentials(ctx context.Context, handle string) (storage.UserID, storage.Password, error) {
 	if !storage.ValidHandle(handle) {
 		return 0, storage.Password{}, nil // anybody can see that such a handle cannot exist: its time reveals nothing
@@ -193,7 +194,7 @@ func (a *Accounts) credentials(ctx context.Context, handle string) (storage.User
 	return found.Value, password.Value, nil
 }
 
-// verify takes its time also for users who have no password.
+// verify takes as long for users who have no password.
 func (a *Accounts) verify(ctx context.Context, hash, password string) (matches, outdated bool, err error) {
 	if hash == "" {
 		return false, false, a.Passwords.VerifyUnknown(ctx, password)
@@ -201,8 +202,8 @@ func (a *Accounts) verify(ctx context.Context, hash, password string) (matches, 
 	return a.Passwords.Verify(ctx, password, hash)
 }
 
-// rehash makes a hash with today's parameters. If that fails, or the password has been
-// changed in the meantime, the one there stays.
+// rehash makes a hash with today's parameters. If that fails, or the password has been changed in
+// the meantime, the present hash stays.
 func (a *Accounts) rehash(ctx context.Context, id storage.UserID, old, password string) {
 	if hash, err := a.Passwords.Hash(ctx, password); err == nil {
 		_, _ = a.Store.SetPassword(ctx, id, storage.PasswordChange{Old: old, New: hash, At: storage.MicrosOf(a.Now())})
@@ -219,7 +220,7 @@ func (a *Accounts) session(id storage.UserID, passwordAt storage.Micros) (Sessio
 	return Session{id, token, expires}, nil
 }
 
-// Renew gives whoever signed in here another token before the present one ends. Those who have
+// Renew gives a user who signed in here another token before the present one ends. Users who have
 // deactivated their accounts get one, too. [storage.ErrUserUnknown] if the user has been deleted.
 func (a *Accounts) Renew(ctx context.Context, viewer identity.Viewer) (Session, error) {
 	if a.Tokens == nil {
@@ -240,7 +241,7 @@ func (a *Accounts) Renew(ctx context.Context, viewer identity.Viewer) (Session, 
 // all earlier tokens of the user; the session has a new one, unless another identity
 // provider signs users in.
 func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, current, next string) (Session, error) {
-	address, key := identity.AddressOf(ctx), "id "+id.String() // as a handle, of which none has a blank
+	address, key := identity.AddressOf(ctx), "id "+id.String() // counted as a handle is: no handle has a blank
 	if err := a.Limits.SignIn(address, key); err != nil {
 		return Session{}, err
 	}
@@ -290,8 +291,8 @@ func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change 
 	return user, err
 }
 
-// Create makes a user with a given id and no password, and returns it. Making it again changes
-// nothing: made is false, and the user is not the one that there is.
+// Create makes a user with a given id and no password, and returns it. Calling it again changes
+// nothing: made is false, and the user returned is not the one that exists.
 func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name string) (user storage.User, made bool, err error) {
 	handle = storage.FoldHandle(handle)
 	if handle != storage.ImportedHandle(id) {

@@ -35,20 +35,19 @@ const (
 	activityEvery = 10 * time.Second
 	activityTime  = 5 * time.Second
 	activityEnd   = time.Second
-	// notedMost is how many users are remembered to have been noted, some 10 MB. Beyond it
-	// all are forgotten and noted again: the store looks before it writes.
+	// notedMost is how many noted users are remembered, some 10 MB. If there are more, all are
+	// forgotten and noted again: the store looks before it writes.
 	notedMost = 200_000
-	// waitingMost is how many wait to be written. Beyond it a user is noted by a later
-	// request.
+	// waitingMost is how many users wait to be written. Further users are noted by a later request.
 	waitingMost = 50_000
 )
 
-// NewActivity makes one that writes once it runs. now is the clock.
+// NewActivity makes an Activity that writes once it runs. now is the clock.
 func NewActivity(store ActivityStore, logger *slog.Logger, now func() time.Time) *Activity {
 	return &Activity{store: store, logger: logger, now: now, noted: map[storage.UserID]struct{}{}}
 }
 
-// Note takes in that a user is active now. It waits for nothing.
+// Note notes that a user is active now. It does not wait.
 func (a *Activity) Note(id storage.UserID) {
 	day := storage.DayOf(storage.MicrosOf(a.now()))
 	a.mu.RLock()
@@ -62,7 +61,7 @@ func (a *Activity) Note(id storage.UserID) {
 	defer a.mu.Unlock()
 	if day != a.day || len(a.noted) >= notedMost {
 		clear(a.noted)
-		a.day = day // those who wait count for the new day: it has just begun
+		a.day = day // waiting users count for the new day: it has just begun
 	}
 	if _, noted := a.noted[id]; noted || len(a.waiting) >= waitingMost {
 		return

@@ -15,13 +15,13 @@ import (
 	"kith/storage/events"
 )
 
-// HiddenUsers are the users who are hidden from everybody else, because they have
-// deactivated their accounts or are being deleted. Every gateway keeps all of them in
-// memory, eight bytes each, so that leaving them out of an answer needs no look-up.
+// HiddenUsers are the users who are hidden from all others, because they have deactivated their
+// accounts or are being deleted. Every gateway keeps all of them in memory, eight bytes each, so
+// that leaving them out of an answer needs no look-up.
 //
 // A gateway knows its own changes at once and those of others as soon
 // as an event arrives. Without an event it learns them within [refreshEvery], by reading
-// the changes from the stores. It implements [kith/social.HiddenUsers].
+// the changes from the stores. HiddenUsers implements [kith/social.HiddenUsers].
 //
 // The same reads bring changes of passwords.
 type HiddenUsers struct {
@@ -31,14 +31,14 @@ type HiddenUsers struct {
 	metrics *Metrics
 	now     func() time.Time
 
-	// Ascending, and never changed once they are there.
+	// Ascending, and never changed once they are stored.
 	hidden  atomic.Pointer[[]storage.UserID]
 	deleted atomic.Pointer[[]storage.UserID]
 
 	mu      sync.Mutex
 	shards  []watched
 	noted   map[storage.UserID]bool           // since the refresh under way began
-	leaving map[storage.UserID]storage.Micros // being deleted, and since when
+	leaving map[storage.UserID]storage.Micros // users who are being deleted, and since when
 	gone    map[storage.UserID]departure      // deleted not long ago
 	reading sync.Mutex                        // one refresh at a time
 	waking  chan struct{}                     // holds one when a refresh is asked for
@@ -53,14 +53,14 @@ type departure struct {
 // watched is how far the changes of one shard have been read.
 type watched struct {
 	last storage.StatePosition
-	at   time.Time // when it last went well
+	at   time.Time // when it last succeeded
 	err  error     // of the last time
 }
 
 const (
 	refreshEvery = time.Second
-	// overlap is how far behind the last change reading begins again: how much clocks
-	// of gateways may differ, and how late one may write with a time read before.
+	// overlap is how far before the last change reading begins again: how much clocks of gateways
+	// may differ, and how late a gateway may write with a time that it read earlier.
 	overlap storage.Micros = 60_000_000
 	// staleAfter is how long reading may fail before the gateway says so.
 	staleAfter = 10 * refreshEvery
@@ -70,7 +70,7 @@ const (
 	changesAtOnce = 1000
 )
 
-// Metrics report how many are hidden and how well that is known.
+// Metrics report how many users are hidden and how up to date that is.
 type Metrics struct {
 	hidden   prometheus.Gauge
 	failures prometheus.Counter
@@ -120,7 +120,7 @@ func holds(ids []storage.UserID, id storage.UserID) bool {
 // The slice is shared: it must not be changed.
 func (a *HiddenUsers) IDs() []storage.UserID { return *a.hidden.Load() }
 
-// Note takes in the state of a user that was just written or read.
+// Note records the state of a user that was just written or read.
 func (a *HiddenUsers) Note(id storage.UserID, state storage.UserState) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -199,7 +199,7 @@ func (a *HiddenUsers) note(shard int, last storage.StatePosition, err error) {
 	}
 }
 
-// apply takes changes in. The lock is held.
+// apply applies changes. The lock is held.
 func (a *HiddenUsers) apply(changes []storage.StateChange) {
 	now := storage.MicrosOf(a.now())
 	hide, bury := map[storage.UserID]bool{}, map[storage.UserID]bool{}
@@ -257,7 +257,7 @@ func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 		case <-ticks.C:
 		case <-a.waking:
 		}
-		_ = a.Refresh(ctx) // what failed is in the shard's state, and in a metric
+		_ = a.Refresh(ctx) // a failure is in the shard's state, and in a metric
 	}
 }
 
@@ -279,8 +279,8 @@ func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
 	}
 }
 
-// Ready returns an error if a shard has not answered for long: then a user may be shown
-// who wants to be hidden.
+// Ready returns an error if a shard has not answered for long: then a user who wants to be hidden
+// may be shown.
 func (a *HiddenUsers) Ready(context.Context) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -325,7 +325,7 @@ func (a *HiddenUsers) finished(before storage.Micros) []storage.UserID {
 	return ids
 }
 
-// swept leaves a deletion alone from now on.
+// swept notes that a deletion need not be checked again.
 func (a *HiddenUsers) swept(id storage.UserID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

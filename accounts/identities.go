@@ -16,8 +16,8 @@ import (
 )
 
 // Identities know for which users the subjects of providers stand. They keep what they have looked up
-// in memory, also that a subject stands for nobody, so that requests need no look-up. It implements
-// [kith/identity.Identities].
+// in memory, including that a subject stands for nobody, so that requests need no look-up. Identities
+// implements [kith/identity.Identities].
 type Identities struct {
 	store storage.IdentityStore
 	now   func() time.Time
@@ -33,23 +33,24 @@ type knownIdentity struct {
 }
 
 const (
-	// identityKept is how long it is remembered for whom an identity stands. That ends when it is
-	// unlinked, or the user is deleted; then whoever comes back may register anew.
+	// identityKept is how long it is remembered for whom an identity stands. An identity stops
+	// standing for a user when it is unlinked or the user is deleted; then its owner may register
+	// again.
 	identityKept = time.Minute
 
-	// absenceKept is how long it is remembered that it stands for nobody: so long a user who has
-	// registered at one gateway may be unknown to the others.
+	// absenceKept is how long it is remembered that an identity stands for nobody: for that long, a
+	// user who has registered at one gateway may be unknown to the others.
 	absenceKept = time.Second
 
 	// identitiesMost is how many identities are remembered, some 20 MB.
 	identitiesMost = 65_536
 )
 
-// NewIdentities makes ones that look up in a store. now is the clock.
+// NewIdentities makes Identities that look up in a store. now is the clock.
 func NewIdentities(store storage.IdentityStore, now func() time.Time) *Identities {
 	known, err := simplelru.NewLRU[storage.Identity, knownIdentity](identitiesMost, nil)
 	if err != nil {
-		panic(err) // for a size below 1 only
+		panic(err) // only for a size below 1
 	}
 	return &Identities{store: store, now: now, known: known}
 }
@@ -80,7 +81,7 @@ func (i *Identities) look(ctx context.Context, id storage.Identity) (storage.Use
 	return r.Value, nil
 }
 
-// keep remembers an outcome, unless it is that of a look-up which has been overtaken by a link.
+// keep remembers an outcome, unless it is that of a look-up that a link has overtaken.
 func (i *Identities) keep(id storage.Identity, outcome knownIdentity) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -99,7 +100,7 @@ func (i *Identities) link(ctx context.Context, id storage.Identity, user storage
 	return err
 }
 
-// unlink ends that an identity stands for a user. Other gateways may remember it for a minute.
+// unlink unlinks an identity from a user. Other gateways may remember it for a minute.
 func (i *Identities) unlink(ctx context.Context, id storage.Identity, user storage.UserID) (was bool, err error) {
 	was, err = i.store.UnlinkIdentity(ctx, id, user)
 	i.mu.Lock()
@@ -108,7 +109,7 @@ func (i *Identities) unlink(ctx context.Context, id storage.Identity, user stora
 	return was, err
 }
 
-// registerIdentity makes a user for somebody whom a provider has signed in. The identity is linked
+// registerIdentity makes a user for a caller whom a provider has signed in. The identity is linked
 // first, to the id that the user will have: after a crash in between, the next try finds that id and
 // makes the user. Trying again with the same handle changes nothing.
 func (a *Accounts) registerIdentity(ctx context.Context, caller identity.Viewer, handle, name string) (Session, error) {
@@ -143,7 +144,7 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 		}
 		return id, err
 	}
-	// Asked first so that somebody who asks for a handle that is taken leaves no link.
+	// Asked first, so that a caller who asks for a taken handle leaves no link.
 	switch owner := a.Store.UserIDs(ctx, []string{handle})[0]; {
 	case owner.Err != nil:
 		return 0, fmt.Errorf("find %s: %w", handle, owner.Err)
@@ -156,7 +157,7 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 		return 0, fmt.Errorf("make an id for %s: %w", handle, err)
 	}
 	err = a.Identities.link(ctx, who, id)
-	if errors.Is(err, storage.ErrIdentityTaken) { // by another try, meanwhile
+	if errors.Is(err, storage.ErrIdentityTaken) { // meanwhile another try has linked it
 		return a.Identities.look(ctx, who)
 	}
 	if err != nil {
@@ -165,7 +166,7 @@ func (a *Accounts) idFor(ctx context.Context, who storage.Identity, handle strin
 	return id, err
 }
 
-// registered refuses an identity that has another user than the one that is asked for.
+// registered refuses an identity that already has a user other than the one that is asked for.
 func (a *Accounts) registered(ctx context.Context, id storage.UserID, handle string) error {
 	user := a.Store.Users(ctx, []storage.UserID{id})[0]
 	switch {
@@ -216,7 +217,7 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 
 var errTooManyIdentities = apierr.LimitReached("a user has at most 32 identities")
 
-// IdentitiesOf are the identities by which a user signs in, those linked first first.
+// IdentitiesOf are the identities by which a user signs in, in the order in which they were linked.
 func (a *Accounts) IdentitiesOf(ctx context.Context, id storage.UserID) ([]storage.LinkedIdentity, error) {
 	linked, err := a.Identities.store.IdentitiesOf(ctx, id)
 	if err != nil {
@@ -225,7 +226,7 @@ func (a *Accounts) IdentitiesOf(ctx context.Context, id storage.UserID) ([]stora
 	return linked, err
 }
 
-// UnlinkIdentity ends that an identity stands for whomever it does, and reports whether it did for anybody.
+// UnlinkIdentity unlinks an identity from the user for whom it stands, and reports whether there was one.
 func (a *Accounts) UnlinkIdentity(ctx context.Context, who storage.Identity) (bool, error) {
 	id, err := a.Identities.look(ctx, who)
 	if err != nil || id == 0 {
@@ -234,8 +235,8 @@ func (a *Accounts) UnlinkIdentity(ctx context.Context, who storage.Identity) (bo
 	return a.Identities.unlink(ctx, who, id)
 }
 
-// UnlinkOwnIdentity ends that an identity stands for a user who has another way to sign in: FORBIDDEN without
-// one. It reports whether it did.
+// UnlinkOwnIdentity unlinks an identity from a user who has another way to sign in: FORBIDDEN without one. It
+// reports whether the identity stood for the user.
 func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who storage.Identity) (bool, error) {
 	linked, err := a.IdentitiesOf(ctx, id)
 	if err != nil {
@@ -272,7 +273,7 @@ func (a *Accounts) SignOutEverywhere(ctx context.Context, id storage.UserID) err
 		same := storage.PasswordChange{Old: kept.Value.Hash, New: kept.Value.Hash, At: storage.MicrosOf(a.Now()), EndsTokens: true}
 		now, err := a.Store.SetPassword(ctx, id, same)
 		if errors.Is(err, storage.ErrPasswordChanged) {
-			continue // meanwhile, and sessions of the new password are to end, too
+			continue // the password was changed meanwhile, and sessions of the new one have to end, too
 		}
 		if err != nil {
 			return fmt.Errorf("sign user %s out: %w", id, err)

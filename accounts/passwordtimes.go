@@ -7,10 +7,10 @@ import (
 	"kith/storage"
 )
 
-// PasswordTimes are the users who have ever changed their passwords, and when last, so
-// that tokens from before are refused without a look-up. Every gateway keeps them in
-// memory, some 40 bytes each, and hears of changes together with those of states: see
-// [HiddenUsers]. It implements [kith/identity.PasswordTimes].
+// PasswordTimes are the users who have ever changed their passwords, and the times of the last
+// changes, so that older tokens are refused without a look-up. Every gateway keeps them in memory,
+// some 40 bytes each, and learns of changes together with those of states: see [HiddenUsers].
+// PasswordTimes implements [kith/identity.PasswordTimes].
 type PasswordTimes struct {
 	mu      sync.RWMutex
 	at      map[storage.UserID]storage.Micros
@@ -23,8 +23,8 @@ type watch struct {
 	end   func()
 }
 
-// endAfter is how long a connection has left when its token is over: the answer to the
-// change itself may still be on its way over it.
+// endAfter is how long a connection has left when its token has ended: the answer to the change
+// itself may still be being sent over it.
 const endAfter = time.Second
 
 func newPasswordTimes() *PasswordTimes {
@@ -39,7 +39,7 @@ func (p *PasswordTimes) ChangedAt(id storage.UserID) storage.Micros {
 }
 
 // Watch calls end, once and soon, if a user's password changes or has changed after a
-// time. The function that it returns calls that off.
+// time. The function that it returns cancels that.
 func (p *PasswordTimes) Watch(id storage.UserID, since storage.Micros, end func()) (callOff func()) {
 	w := &watch{since, end}
 	p.mu.Lock()
@@ -67,8 +67,8 @@ func (p *PasswordTimes) drop(id storage.UserID, w *watch) {
 	}
 }
 
-// Note takes in that a user has changed the password. Times rise: an older one, as a
-// refresh reads it again, changes nothing.
+// Note records that a user has changed the password. Times only rise: an older time, which a
+// refresh may read again, changes nothing.
 func (p *PasswordTimes) Note(id storage.UserID, at storage.Micros) {
 	if at <= p.ChangedAt(id) {
 		return

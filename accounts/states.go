@@ -10,10 +10,10 @@ import (
 	"kith/storage"
 )
 
-// An account is active, deactivated or being deleted. The store keeps which, on the
-// user's own shard; gateways keep those who are hidden in memory, see [HiddenUsers].
+// An account is active, deactivated or being deleted. The store keeps this state on the user's own
+// shard; gateways keep the hidden users in memory, see [HiddenUsers].
 
-// States changes what becomes of accounts.
+// States changes the states of accounts.
 type States struct {
 	Store       storage.StateStore
 	Relations   Ender
@@ -23,13 +23,13 @@ type States struct {
 	Now    func() time.Time
 }
 
-// Ender ends all that is between a user and others, see [kith/social.Relations.EndAll].
+// Ender ends everything between a user and others, see [kith/social.Relations.EndAll].
 type Ender interface {
 	EndAll(ctx context.Context, user storage.UserID) error
 }
 
-// MayAct returns an error if a user is hidden: such a user may not change anything. The
-// store decides in the end, because the user may have reactivated the account through another gateway.
+// MayAct returns an error if a user is hidden: such a user may not change anything. The store has the
+// final decision, because the user may have reactivated the account through another gateway.
 func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 	if !s.HiddenUsers.Has(user) {
 		return nil
@@ -50,7 +50,7 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 	return storage.ErrUserUnknown
 }
 
-// errDeleting: there is no way back.
+// errDeleting: a deletion cannot be undone.
 var errDeleting = apierr.Forbidden("your account is being deleted")
 
 // patience is how long a client waits for its deletion. The rest
@@ -67,9 +67,9 @@ func (s *States) Reactivate(ctx context.Context, user storage.UserID) (changed b
 	return s.set(ctx, user, storage.Active)
 }
 
-// Delete hides a user for good and removes it, or begins to. It reports whether all
-// is removed. The [Sweeper] of any gateway removes the rest; calling Delete again helps it.
-// Once all is removed, the error is [storage.ErrUserUnknown].
+// Delete hides a user permanently and removes it, or begins to. It reports whether everything is
+// removed. The [Sweeper] of any gateway removes the rest; calling Delete again speeds that up. Once
+// everything is removed, the error is [storage.ErrUserUnknown].
 func (s *States) Delete(ctx context.Context, user storage.UserID) (complete bool, err error) {
 	if _, err := s.set(ctx, user, storage.Deleting); err != nil {
 		return false, err

@@ -14,8 +14,8 @@ import (
 // did not answer, or there was more to remove than a client waits for. One gateway of a
 // deployment sweeps at a time, by a lease; two would do no harm.
 //
-// It also checks users again after their deletion has ended: a gateway that had not
-// heard of it may have let somebody follow the user meanwhile.
+// It also checks users again after their deletion has ended: a gateway that had not heard of the
+// deletion may have let others follow the user meanwhile.
 type Sweeper struct {
 	States *States
 	Leaser storage.Leaser
@@ -25,13 +25,13 @@ type Sweeper struct {
 const (
 	sweepKind  = "erase" // of the lease
 	sweepEvery = 2 * time.Second
-	// sweepLease is how long others wait when the gateway dies that has the lease.
+	// sweepLease is how long others wait if the gateway that has the lease dies.
 	sweepLease = 15 * time.Second
 	// sweepTime bounds the work on one user at a time, well within the lease.
 	sweepTime = 5 * time.Second
 	// leftFor is how old a deletion is before a sweeper continues it, and how long after its
-	// end the user is checked again: longer than a client waits, and than gateways take to
-	// hear of it.
+	// end the user is checked again: longer than a client waits, and longer than gateways take to
+	// hear of the deletion.
 	leftFor storage.Micros = 5_000_000
 )
 
@@ -55,7 +55,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 	}
 }
 
-// sweep works on everybody who was left, each for a bounded time.
+// sweep works on all users who were left, on each for a bounded time.
 func (s *Sweeper) sweep(ctx context.Context, owner string) {
 	before := storage.MicrosOf(s.States.Now()) - leftFor
 	for _, user := range s.States.HiddenUsers.unfinished(before) {

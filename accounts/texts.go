@@ -11,9 +11,9 @@ import (
 )
 
 // CheckText trims a text and checks that it may be shown beside texts of others. It must have no
-// control characters except line ends, because a terminal would obey them, and none that change
-// the direction of the text after them. This applies to all texts that users write.
-// The error is BAD_USER_INPUT.
+// control characters except line ends, because a terminal would obey them, and no characters that
+// change the direction of the text after them. This applies to all texts that users write. The
+// error is BAD_USER_INPUT.
 func CheckText(what, text string, least, most int) (string, error) {
 	text = strings.TrimSpace(text)
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
@@ -56,11 +56,11 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	return change, nil
 }
 
-// facePath is that of a picture that every gateway draws, see kith/web. No other path will do: a page would ask
-// whatever it names in the name of whoever looks.
+// facePath matches the path of a picture that every gateway draws, see kith/web. No other path is allowed: a
+// page would send a request to it with the credentials of the viewer.
 var facePath = regexp.MustCompile(`^/faces/(0|[1-9][0-9]{0,17})\.svg$`)
 
-// CheckClientKey takes what a client may call a post or a comment. The error is BAD_USER_INPUT.
+// CheckClientKey checks a client key of a post or a comment. The error is BAD_USER_INPUT.
 func CheckClientKey(key string) error {
 	printable := !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if key == "" || len(key) > storage.MaxClientKeyLength || !printable {
@@ -69,7 +69,7 @@ func CheckClientKey(key string) error {
 	return nil
 }
 
-// ErrMedia: there are too many. It is BAD_USER_INPUT.
+// ErrMedia: a post has too many files. It is BAD_USER_INPUT.
 var ErrMedia = apierr.BadInput("a post has at most %d files", storage.MaxMedia)
 
 // CheckMedia trims and checks the names and URLs of the files of a post with [CheckText]. A URL begins

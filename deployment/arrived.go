@@ -24,7 +24,7 @@ func newReportedRows() reportedRows {
 	return reportedRows{known}
 }
 
-// fresh returns the rows that were not reported to the caches.
+// fresh returns the rows that were not reported to the caches yet.
 func (r reportedRows) fresh(rows []storage.Row) []storage.Row {
 	return slices.DeleteFunc(slices.Clone(rows), func(row storage.Row) bool {
 		_, known := r.known.Get(row)

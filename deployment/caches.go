@@ -19,7 +19,7 @@ import (
 )
 
 // Caches are the caches between a gateway and its store, and the store as a decorator that reports
-// them of every write. Without any cache, everything is the store itself.
+// every write to them. Without any cache, everything is the store itself.
 type Caches struct {
 	store *sqlstore.Store
 	bus   *events.Bus
@@ -30,7 +30,7 @@ type Caches struct {
 	arrived reportedRows // the last rows that were reported to the caches
 	intents *intents.Log // nil: there are no other processes, or the binlog reports
 
-	// Writer is the store for writers, and for whatever propagates rows to their other side.
+	// Writer is the store for writers, and for all code that propagates rows to their other side.
 	Writer storage.Store
 }
 
@@ -40,14 +40,14 @@ type CacheConfig struct {
 	Bus        *events.Bus
 	Redis      *Redis
 	Bytes      uint64        // in this process; 0: nothing is kept in it
-	FeedBytes  uint64        // for home feeds, besides; 0: nothing is kept for them
+	FeedBytes  uint64        // for home feeds, in addition; 0: nothing is kept for them
 	Hub        *events.Hub   // of FeedBytes
 	Logger     *slog.Logger  // of FeedBytes
-	FeedLate   time.Duration // how late posts may come to be known; 0: a minute
+	FeedLate   time.Duration // how late posts may become known; 0: a minute
 	Registerer prometheus.Registerer
 }
 
-// OpenCaches makes the caches of a process. The one in memory is switched on once [Caches.Run]
+// OpenCaches makes the caches of a process. The cache in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows()}
@@ -91,7 +91,7 @@ func (c *Caches) Reader() storage.Reader {
 	return c.local
 }
 
-// FeedStore is what home feeds read: posts as requests read them, and where they are in time.
+// FeedStore is what home feeds read: posts as requests read them, and their places.
 type FeedStore struct {
 	storage.Reader
 	store *sqlstore.Store
@@ -114,15 +114,15 @@ func (c *Caches) RecentPosts() *recent.Posts {
 // Exact reads from the store itself, and reports to the caches what it has read.
 func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
 
-// wrote reports a write of this process to everybody.
+// wrote reports a write of this process to all caches and subscriptions.
 func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 	if c.redis != nil {
-		c.redis.Changed(ctx, changes(w), changedPosts(w)...) // first, or the cache in memory would read what was before
+		c.redis.Changed(ctx, changes(w), changedPosts(w)...) // first, otherwise the cache in memory would read the old value
 	}
 	c.heard(ctx, w)
 }
 
-// heard reports a write of this process to everybody but Redis.
+// heard reports a write of this process to all except Redis.
 func (c *Caches) heard(ctx context.Context, w notify.Write) {
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.All(), w.Counts)
@@ -183,7 +183,8 @@ func changes(w notify.Write) []storage.UserChange {
 	return list
 }
 
-// changedPosts lists the posts that a write has changed, each once: also those that were favorited.
+// changedPosts lists the posts that a write has changed, each once, including those that were
+// favorited.
 func changedPosts(w notify.Write) (list []storage.PostVersion) {
 	listed := make(map[storage.PostID]bool, len(w.Posts))
 	add := func(id storage.PostID) {
@@ -236,8 +237,8 @@ type Hearing struct {
 	Logger  *slog.Logger
 }
 
-// Run keeps what is in the memory of this process right until the context is done. The cache is on while
-// the events of all other gateways reach this one, or while there are no others.
+// Run keeps the caches in the memory of this process right until the context is done. The cache is on
+// while the events of all other gateways reach this one, or while there are no others.
 func (c *Caches) Run(ctx context.Context, h Hearing) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -271,7 +272,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 }
 
 // mode is what the cache of this process may do. hearing means that the others' events arrive, and
-// so that Redis answers.
+// therefore that Redis answers.
 func (c *Caches) mode(hearing, alone bool) localcache.Mode {
 	switch {
 	case c.local.MaxBytes() > 1 && (hearing || alone):
@@ -282,5 +283,6 @@ func (c *Caches) mode(hearing, alone bool) localcache.Mode {
 	return localcache.Off
 }
 
-// directoryShare: the numbers of users may take this fraction of a cache's size, in addition to it.
+// directoryShare: the numbers of users may take this fraction of a cache's size, in addition to
+// that size.
 const directoryShare = 4

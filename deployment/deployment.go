@@ -5,20 +5,20 @@
 // after the commit, in this order:
 //
 //  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
-//     that the write has left. Redis comes first because everyone who hears of the change reads
-//     there, and must not find the old value. If the change cannot be delivered, this process does
-//     not read Redis until it has been, and then notifies everybody of what was old there
+//     that the write has left. Redis comes first because every process that hears of the change
+//     reads there, and must not find the old value. If the change cannot be delivered, this process
+//     does not read Redis until it has been, and then notifies all processes of what was old there
 //     (events.Corrected).
 //  2. The cache in its own memory, before the writer gets its answer: so the writer sees its own
 //     writes.
 //  3. The bus, for subscriptions and for the caches of the other processes. A row is
 //     published once it is on both sides, and a user at once.
 //
-// A writer may be killed between its commit and its report. In the mode binlog the log takes its
-// place: the replicator sees each change, reports to Redis what its process has not reported,
-// propagates the row, and then publishes it on the bus. In the other modes, writers note in Redis
-// before a commit which users they change, and remove the note once everybody has been notified;
-// other processes sweep the notes of dead ones (storage/intents).
+// A writer may be killed between its commit and its report. In the mode binlog the log takes the
+// writer's place: the replicator sees each change, reports to Redis what the writer's process has
+// not reported, propagates the row, and then publishes it on the bus. In the other modes, writers
+// note in Redis before a commit which users they change, and remove the note once all processes
+// have been notified; other processes sweep the notes of dead writers (storage/intents).
 //
 // A process that hears nothing from the others must not keep anything in memory. The bus notices
 // when it is cut off from Redis; without a Redis, leases in the store show whether there are other

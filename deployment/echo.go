@@ -11,12 +11,12 @@ import (
 	"kith/storage/notify"
 )
 
-// echo stands between the binlog and the other gateways. It reports a change to the cache in Redis
-// and then notifies them, because everyone who hears of a change reads there. Writers report to
-// Redis themselves; echo is for those that could not, or have not yet, and for what was written
-// without Kith. A change that a writer of this process has reported costs nothing more; one that
-// another process has reported costs a command that changes nothing. Several changes are reported
-// together, at the price of a short delay.
+// echo is between the binlog and the other gateways. It reports a change to the cache in Redis and
+// then notifies the gateways, because every gateway that hears of a change reads there. Writers
+// report to Redis themselves; echo is for writers that could not, or have not yet, and for rows
+// that were written without Kith. A change that a writer of this process has reported costs nothing
+// more; one that another process has reported costs a command that changes nothing. Several changes
+// are reported together, which costs a short delay.
 type echo struct {
 	caches *Caches
 
@@ -90,8 +90,8 @@ func (e *echo) catchUp(ctx context.Context, all bool, more notify.Write) (emptie
 }
 
 // reportApplied reports rows that this process has applied to the inverse side. In the same exchange,
-// and before anybody else hears of the rows, it reports to Redis what the log has shown of their
-// writers, which may not have reported it yet, or may have died before.
+// and before other processes hear of the rows, it reports to Redis what the log has shown of the
+// rows' writers, which may not have reported it yet, or may have died before.
 func (e *echo) reportApplied(ctx context.Context, w notify.Write) {
 	if e.catchUp(ctx, false, w) {
 		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})

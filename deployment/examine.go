@@ -15,7 +15,7 @@ import (
 	"kith/storage/doctor"
 )
 
-// ExamineRedis looks at the Redis, as far as it lets itself be asked. inboxes means that home feeds are copied there.
+// ExamineRedis looks at the Redis, as far as it answers questions. inboxes means that home feeds are copied there.
 func (d Config) ExamineRedis(ctx context.Context, inboxes bool) (all doctor.List) {
 	if d.Redis == "" {
 		all.OK("redis", "", "none is set: gateways do not hear of one another's changes through it")
@@ -89,7 +89,7 @@ func older(a, b string) bool {
 	return slices.Compare(numbers(a), numbers(b)) < 0
 }
 
-// script sees whether scripts may run: fills of the cache and inboxes are scripts.
+// script checks whether scripts may run: fills of the cache and inboxes are scripts.
 func (c *redisCheck) script(ctx context.Context) {
 	if err := c.client.Eval(ctx, `return 1`, []string{"kith:doctor"}).Err(); err != nil {
 		c.Fail("redis scripts", "", fmt.Sprintf("EVAL is refused: %v", err), "ACL SETUSER … +@scripting")
@@ -98,7 +98,7 @@ func (c *redisCheck) script(ctx context.Context) {
 	c.OK("redis scripts", "", "Lua runs")
 }
 
-// memory looks for policies under which Redis drops what nobody can make again.
+// memory looks for policies under which Redis drops data that cannot be made again.
 func (c *redisCheck) memory(ctx context.Context) {
 	policy, limit := c.setting(ctx, "maxmemory-policy"), c.setting(ctx, "maxmemory")
 	bytes, _ := strconv.ParseUint(limit, 10, 64)
@@ -131,7 +131,8 @@ func (c *redisCheck) right() string {
 	return "volatile-lru"
 }
 
-// setting is one of its settings; "" if it does not show it. Managed ones refuse CONFIG, and show the most important in INFO.
+// setting is a setting of the Redis; "" if it does not show it. Managed Redis services refuse CONFIG, and show the most
+// important settings in INFO.
 func (c *redisCheck) setting(ctx context.Context, name string) string {
 	if values, err := c.client.ConfigGet(ctx, name).Result(); err == nil {
 		return values[name]

@@ -14,16 +14,16 @@ import (
 )
 
 // openIntents makes the log that notes in Redis what is about to be changed in a store, and that
-// sweeps what other processes have left behind. It returns nil if that is of no use: without a
-// Redis there are no other processes, and in the mode binlog the log reports. cache is nil if Redis
-// holds no cache.
+// sweeps what other processes have left behind. It returns nil if the log is not needed: without a
+// Redis there are no other processes, and in the mode binlog the database's log reports changes.
+// cache is nil if Redis holds no cache.
 func (d Config) openIntents(store *sqlstore.Store, redis *Redis, cache *rediscache.Cache, bus *events.Bus, registerer prometheus.Registerer) *intents.Log {
 	if redis.client == nil || d.Redundancy == Binlog {
 		return nil
 	}
 	key := "kith:" + store.UUID() + ":intents"
 	if cache != nil {
-		key += ":redis" // processes that do not know that cache must not sweep for it
+		key += ":redis" // processes that do not use the cache must not sweep for it
 	}
 	log := intents.Open(intents.Config{
 		Redis: redis.client, Key: key, Metrics: intents.NewMetrics(registerer),

@@ -60,8 +60,8 @@ func InBackground(run func(context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// Repairs reports repaired rows to the gateways. On SQLite the relation_log does so in this
-// process's place, but it does not report to Redis.
+// Repairs reports repaired rows to the gateways. On SQLite the relation_log does so instead of this
+// process, but it does not report to Redis.
 type Repairs struct {
 	*peers // nil: there is nobody to notify
 	store  *sqlstore.Store

@@ -9,7 +9,7 @@ import (
 )
 
 // presence reports to a gateway whether it is the only one on its store. Each gateway holds a lease. A
-// new one waits until the others have counted it, since they may have kept in memory what it is
+// new gateway waits until the others have counted it, because they may have kept in memory what it is
 // about to change.
 type presence struct {
 	leaser storage.Leaser
@@ -24,7 +24,7 @@ const (
 	presenceSlots = 1024
 	presenceLease = 10 * time.Second
 	presenceRenew = 3 * time.Second
-	presenceEvery = time.Second // how often the others are counted
+	presenceEvery = time.Second // how often the other gateways are counted
 )
 
 func newPresence(leaser storage.Leaser) *presence {
@@ -44,7 +44,7 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 }
 
 // Attend announces a process that propagates rows beside the gateways before it begins: without a
-// Redis, a gateway does not see these rows, and must not think that it is alone. It returns a
+// Redis, a gateway does not see these rows, and must not assume that it is alone. Attend returns a
 // function that keeps the announcement alive until the context is done.
 func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {
 	own := newPresence(leaser)
@@ -56,8 +56,8 @@ func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func())
 	return func() { own.watch(ctx, func(bool) {}) }
 }
 
-// watch reports again and again whether there are others, until the context is done. If the store
-// does not answer, it reports that there may be.
+// watch reports repeatedly whether there are other gateways, until the context is done. If the
+// store does not answer, it reports that there may be.
 func (r *presence) watch(ctx context.Context, report func(alone bool)) {
 	ticks := time.NewTicker(presenceEvery)
 	defer ticks.Stop()

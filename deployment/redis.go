@@ -43,7 +43,7 @@ func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.DialerRetries = 1            // each question is retried as it is; five dials a try would take 2 s
+	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
 	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
 	runs := rediscache.NewRuns()
 	options.OnConnect = runs.OnConnect
@@ -104,8 +104,8 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 // Client is the connection; nil if there is none.
 func (r *Redis) Client() redis.UniversalClient { return r.client }
 
-// cacheOf makes a cache of a store's users and lists in a Redis; nil if none are kept there. See
-// [rediscache.Config] for corrected.
+// cacheOf makes a cache of a store's users and lists in a Redis; nil if they are not kept there.
+// See [rediscache.Config] for corrected.
 func (d Config) cacheOf(r *Redis, store *sqlstore.Store, corrected func([]storage.UserID), registerer prometheus.Registerer) (*rediscache.Cache, error) {
 	if !d.RedisCache || r.client == nil {
 		return nil, nil

@@ -20,12 +20,13 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Redundancy is a running mode: where writers pass their rows, and what propagates these to the
-// inverse side in the background.
+// Redundancy is a running mode: it takes rows from writers, and propagates them to the inverse side
+// in the background.
 type Redundancy struct {
 	social.Redundancy
 
-	// Replication reports the state of what runs in this process, for /readyz; nil if nothing does.
+	// Replication reports the state of the replication that runs in this process, for /readyz; nil
+	// if none runs.
 	Replication interface {
 		Ready(context.Context) error
 		Report() any
@@ -39,9 +40,9 @@ type Redundancy struct {
 // Redundant is what a mode needs.
 type Redundant struct {
 	Store      *sqlstore.Store
-	Caches     *Caches // what is applied is reported to them
+	Caches     *Caches // applied rows are reported to them
 	Redis      *Redis
-	Bus        *events.Bus // what has been applied is published on it
+	Bus        *events.Bus // applied rows are published on it
 	Registerer prometheus.Registerer
 	Logger     *slog.Logger
 
@@ -106,7 +107,7 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	r.Replication = consumed{consumer}
 }
 
-// applierOf applies rows to the store of a mode and publishes them on the mode's bus.
+// applierOf makes what applies rows to the store of a mode and publishes them on the mode's bus.
 func applierOf(with Redundant) applied {
 	return applied{replication.Propagator{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
 }
@@ -164,8 +165,8 @@ func rowsOf(written []storage.Written) []storage.Row {
 }
 
 // applied applies rows for the consumers of the stream. What follows from a row is propagated
-// before its entry is acknowledged, so that another consumer gets the entry if this one dies in
-// between.
+// before the row's entry is acknowledged, so that another consumer gets the entry if this one dies
+// in between.
 type applied struct{ replication.Propagator }
 
 // Apply implements [stream.Applier].

@@ -13,7 +13,7 @@ import (
 )
 
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
-// show. If shards are added or replaced, it begins again, with their servers.
+// show. If shards are added or replaced, it starts over with their servers.
 type Replicator struct {
 	store   *sqlstore.Store
 	cfg     binlog.Config
@@ -78,7 +78,7 @@ func (r *Replicator) Run(ctx context.Context) error {
 	}
 }
 
-// run replicates until shards have been added or replaced: true.
+// run replicates until shards have been added or replaced; then it returns true.
 func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup

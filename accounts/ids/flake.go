@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// The layout of an id. It must never change: ids made before and after would meet.
+// The layout of an id. It must never change: ids made before and after a change could be the same.
 const (
 	timeUnit     = 10 * time.Millisecond
 	sequenceBits = 8
@@ -18,10 +18,10 @@ const (
 
 var epoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// unit is [timeUnit] as times are counted here.
+// unit is [timeUnit] in the unit in which times are counted here.
 const unit = storage.Micros(timeUnit / time.Microsecond)
 
-// maxSetBack is how far back the clock may have been set for Next to wait.
+// maxSetBack is how far the clock may have been set back for Next to wait.
 const maxSetBack = storage.Micros(time.Second / time.Microsecond)
 
 // flake makes the ids of one lease of one machine id.
@@ -43,8 +43,8 @@ func newFlake(machine int, from, until storage.Micros) (*flake, error) {
 	return &flake{machine: machine, from: from, until: until, maker: maker}, nil
 }
 
-// renew extends the lease. A lease that had ended begins anew: another gateway may
-// have had it in between.
+// renew extends the lease. A lease that had ended begins again from now: another gateway may have
+// had it in between.
 func (f *flake) renew(now, until storage.Micros) {
 	if now >= f.until {
 		f.from = now
@@ -72,8 +72,8 @@ func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) 
 	return f.judge(storage.UserID(number))
 }
 
-// judge holds back ids whose own time lies outside of the lease, whatever
-// the clock said before or says now.
+// judge holds back ids whose own time is outside of the lease, whatever the clock said before or
+// says now.
 func (f *flake) judge(id storage.UserID) (storage.UserID, time.Duration, error) {
 	made := storage.MicrosOf(f.maker.ToTime(int64(id)))
 	switch {
@@ -86,7 +86,7 @@ func (f *flake) judge(id storage.UserID) (storage.UserID, time.Duration, error) 
 	return id, 0, nil
 }
 
-// end is the first time of which no id was made, 0 if none was made at all.
+// end is the first time for which no id was made, 0 if no id was made at all.
 func (f *flake) end() storage.Micros {
 	if f.last == 0 {
 		return 0

@@ -3,10 +3,10 @@
 //
 // No id is ever made twice, whatever clocks do. A machine id is leased through the
 // store until a time, and a lease covers the times written in the ids, not
-// the times at which they are made. Its owner makes only ids whose time lies
-// before the lease's end; the next owner makes only ids from the beginning of its own lease,
-// which the store puts after that end. Each compares its clock with the
-// lease only through the id, so clocks may differ, stop or be set back.
+// the times at which they are made. Its owner makes only ids whose time is before the lease's end;
+// the next owner makes only ids from the beginning of its own lease, which the store puts after
+// that end. Each compares its clock with the lease only through the id, so clocks may differ, stop
+// or be set back.
 package ids
 
 import (
@@ -22,14 +22,14 @@ import (
 	"kith/storage"
 )
 
-// The machine ids. Those that are set and those that are leased do not meet.
+// The machine ids. Those that are set and those that are leased do not overlap.
 const (
 	setIDs    = 1 << 10 // 0 … 1023 may be set
 	leasedIDs = 1 << 10 // 1024 … 2047 are leased: the most gateways that a store may have
 )
 
-// leaseKind is the kind of the leases of machine ids. One that is set has a kind of
-// its own with a single slot.
+// leaseKind is the kind of the leases of machine ids. A machine id that is set has a kind of its
+// own with a single slot.
 const leaseKind = "machine"
 
 // ErrEnded: there is no lease at the moment, or the generator is closed.
@@ -38,14 +38,14 @@ var ErrEnded = errors.New("no machine id is leased")
 // ErrClock: the clock was set back.
 var ErrClock = errors.New("the clock was set back")
 
-// Config says how machine ids are come by; the zero value is good.
+// Config says how machine ids are obtained; the zero value can be used.
 type Config struct {
-	// MachineID is this gateway's, 0 … 1023, where the operator numbers them. It is
-	// leased, too, so that no two may have the same. Defaults to any free one.
+	// MachineID is this gateway's machine id, 0 … 1023, if the operator sets it. It is leased, too,
+	// so that no two gateways have the same. Defaults to any free one.
 	MachineID *int
 
-	// Lease is how long a machine id is leased for; it is renewed after a third of
-	// that. Defaults to 60 s.
+	// Lease is how long a machine id is leased for; the lease is renewed after a third of that.
+	// Defaults to 60 s.
 	Lease time.Duration
 
 	// LeaseTimeout bounds one renewal. Defaults to 5 s.
@@ -105,8 +105,8 @@ type Generator struct {
 // return it. The error wraps [storage.ErrNoLease] if all are taken.
 func New(ctx context.Context, leaser storage.Leaser, cfg Config) (*Generator, error) {
 	cfg = cfg.withDefaults()
-	// Each generator is an owner of its own: one that took its predecessor's lease
-	// over would not know what ids that has made.
+	// Each generator is an owner of its own: if it took over its predecessor's lease, it would not
+	// know which ids that has made.
 	g := &Generator{cfg: cfg, leaser: leaser, kind: leaseKind, owner: rand.Text(), base: setIDs, slots: leasedIDs, ended: make(chan struct{}, 1)}
 	if cfg.MachineID != nil {
 		if *cfg.MachineID < 0 || *cfg.MachineID >= setIDs {
@@ -145,8 +145,8 @@ func (g *Generator) first(ctx context.Context) error {
 	}
 }
 
-// keep renews the lease, after a third of it, after a second when that fails, and
-// at once when the clock has run ahead, as after a virtual machine's pause.
+// keep renews the lease: after a third of it, a second after a failed renewal, and at once if the
+// clock has jumped ahead, as after a pause of a virtual machine.
 func (g *Generator) keep(ctx context.Context) {
 	failed := false
 	for g.pause(ctx, failed) {
@@ -174,8 +174,8 @@ func (g *Generator) pause(ctx context.Context, failed bool) bool {
 	return ctx.Err() == nil
 }
 
-// lease takes a lease, or extends the present one. If that has expired and
-// another gateway took its slot, the new lease is of another slot.
+// lease takes a lease, or extends the present one. If the present lease has expired and another
+// gateway took its slot, the new lease is of another slot.
 func (g *Generator) lease(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, g.cfg.LeaseTimeout)
 	defer cancel()
@@ -200,8 +200,8 @@ func (g *Generator) lease(ctx context.Context) error {
 	return nil
 }
 
-// extended is until when to lease: never for less than before, even if the clock
-// was set back, for ids of that time may have been made.
+// extended is until when to lease: never for less than before, even if the clock was set back,
+// because ids of that time may have been made.
 func (g *Generator) extended(now storage.Micros) storage.Micros {
 	until := now + storage.Micros(g.cfg.Lease.Microseconds())
 	g.mu.Lock()
@@ -241,7 +241,7 @@ func (g *Generator) next() (storage.UserID, time.Duration, error) {
 	if errors.Is(err, ErrEnded) {
 		select {
 		case g.ended <- struct{}{}:
-		default: // it is known
+		default: // the state is known
 		}
 	}
 	return id, wait, err
@@ -257,7 +257,7 @@ func (g *Generator) Ready(context.Context) error {
 	return nil
 }
 
-// MachineID is the one that ids are made with at the moment.
+// MachineID is the machine id with which ids are made at the moment.
 func (g *Generator) MachineID() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
