@@ -37,9 +37,8 @@ func (p Proxies) trusts(address netip.Addr) bool {
 }
 
 // ClientOf returns the address of a request's client: the last address on its way
-// that is not a trusted proxy's. Anybody can have written the addresses before it in
-// X-Forwarded-For. It is invalid if the connection has none, as over a Unix
-// socket.
+// that is not a trusted proxy's. The addresses before it in X-Forwarded-For may be forged. The
+// address is invalid if the connection has none, as over a Unix socket.
 func (p Proxies) ClientOf(r *http.Request) netip.Addr {
 	client := parseAddress(r.RemoteAddr)
 	if !p.trusts(client) {
@@ -86,7 +85,7 @@ func WithAddress(ctx context.Context, address netip.Addr) context.Context {
 	return context.WithValue(ctx, addressKeyType{}, address)
 }
 
-// AddressOf returns the client's address, an invalid one if it is not known.
+// AddressOf returns the client's address, or an invalid one if it is not known.
 func AddressOf(ctx context.Context) netip.Addr {
 	address, _ := ctx.Value(addressKeyType{}).(netip.Addr)
 	return address

@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// maxSeconds is the end of the year 9999. The library converts what lies beyond
-// without a look at the result.
+// maxSeconds is the end of the year 9999. The library converts later times without checking the
+// result.
 const maxSeconds = 253402300799
 
 // viewer reads the claims of a token whose signature, issuer and audience are
@@ -27,7 +27,7 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 	if err != nil || exp == nil {
 		return Viewer{}, errIncomplete
 	}
-	if !v.cfg.Now().Before(exp.Time) { // the library gives it the leeway
+	if !v.cfg.Now().Before(exp.Time) { // the library would allow the leeway
 		return Viewer{}, errExpired
 	}
 	scopes, ok := scopesOf(claims)
@@ -35,7 +35,7 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 		return Viewer{}, errScopes
 	}
 	viewer := Viewer{Scopes: scopes, Expires: exp.UTC().Truncate(time.Microsecond)}
-	// A service may call itself what it likes: tokens of client credentials name the client.
+	// A service may have any name: tokens of client credentials name the client.
 	isService := viewer.Has(ScopeActAs) || viewer.Has(ScopeAdmin)
 	if from.mapped {
 		viewer.Identity = storage.Identity{Issuer: from.issuer, Subject: subjectOf(claims, from.userClaim)}
@@ -66,11 +66,11 @@ func (v *Verifier) mapped(ctx context.Context, id storage.Identity) (storage.Use
 	return user, nil
 }
 
-// passwordOf reads which change of the password, or signing out, ends a token: any after the time that
-// it names. For a token without one, made by a provider or another program, its own time counts. A token
-// without either does not end by it.
+// passwordOf reads which changes of the password, or sign-outs, end a token: any after the time that the
+// token names for this. If it names none, because a provider or another program made it, the time of the
+// token itself counts. A token without either time does not end in this way.
 func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
-	if claim, given := claims[claimPassword]; given && s.secrets != nil { // a provider may mean something else by it
+	if claim, given := claims[claimPassword]; given && s.secrets != nil { // a provider may mean something else by this claim
 		number, ok := claim.(json.Number)
 		if !ok {
 			return 0, false, errIncomplete
@@ -83,7 +83,7 @@ func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool,
 	}
 	issued, err := claims.GetIssuedAt()
 	if err != nil || issued == nil {
-		return 0, false, nil //nolint:nilerr // a claim that cannot be read is as one that is not there
+		return 0, false, nil //nolint:nilerr // a claim that cannot be read counts as absent
 	}
 	return storage.MicrosOf(issued.Time), true, nil
 }
@@ -114,7 +114,7 @@ func isTime(claim any) bool {
 	return err == nil && seconds >= 0 && seconds <= maxSeconds
 }
 
-// subjectOf reads a provider's name for the user, as it is written; "" where there is none.
+// subjectOf reads a provider's name for the user, as it is written; "" if there is none.
 func subjectOf(claims jwt.MapClaims, name string) string {
 	switch claim := claims[name].(type) {
 	case string:
@@ -125,7 +125,7 @@ func subjectOf(claims jwt.MapClaims, name string) string {
 	return ""
 }
 
-// userOf reads the user's id, 0 where the token names none.
+// userOf reads the user's id, 0 if the token names none.
 func userOf(claims jwt.MapClaims, name string) (id storage.UserID) {
 	switch claim := claims[name].(type) {
 	case string:
@@ -137,7 +137,7 @@ func userOf(claims jwt.MapClaims, name string) (id storage.UserID) {
 }
 
 // scopesOf reads `scope` (RFC 8693 §4.2: text, separated by blanks) or, without
-// it, `scp`, which some providers write as a list. Either is taken in either form.
+// it, `scp`, which some providers write as a list. Either claim is accepted in either form.
 func scopesOf(claims jwt.MapClaims) ([]string, bool) {
 	claim, given := claims["scope"]
 	if !given {

@@ -15,9 +15,9 @@ const (
 	headerViewer        = "Kith-Viewer" // the user for whom a token with [ScopeActAs] acts
 )
 
-// Middleware puts the viewer of each request into its context. A request without
-// a token is nobody's. One with a token that is not valid is not passed on, even if
-// it asks for what everybody may see: the client believes to be signed in.
+// Middleware puts the viewer of each request into its context. A request without a token has no
+// viewer. A request with a token that is not valid is not passed on, even if it asks for what
+// everybody may see, because the client assumes that it is signed in.
 //
 //	401 UNAUTHENTICATED  the token is not valid, or Kith-Viewer comes without one
 //	403 FORBIDDEN        Kith-Viewer, and the token may not act for others
@@ -54,8 +54,8 @@ func (v *Verifier) FromInit(ctx context.Context, payload map[string]any) (contex
 	return v.identify(ctx, authorization, onBehalf)
 }
 
-// entries returns the values of a name; not ok if one is no text. null is as good
-// as nothing: clients without a token send it.
+// entries returns the values of a name; ok is false if one is not a text. null counts as absent:
+// clients without a token send it.
 func entries(payload map[string]any, name string) (values []string, ok bool) {
 	for key, value := range payload {
 		if value == nil || !strings.EqualFold(key, name) {
@@ -109,7 +109,7 @@ func (v *Verifier) identify(ctx context.Context, authorization, onBehalf []strin
 	return With(ctx, caller), nil
 }
 
-// bearer reads the one value that there may be (RFC 6750 §2.1).
+// bearer reads the only value that is allowed (RFC 6750 §2.1).
 func bearer(values []string) (string, bool) {
 	if len(values) != 1 {
 		return "", false
@@ -155,7 +155,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	w.Write(body)
 }
 
-// challenge names the error only to those who sent a token (RFC 6750 §3.1).
+// challenge names the error only to clients that sent a token (RFC 6750 §3.1).
 func challenge(r *http.Request) string {
 	if len(r.Header.Values(headerAuthorization)) == 0 {
 		return `Bearer realm="kith"`

@@ -14,8 +14,8 @@ import (
 	"kith/storage"
 )
 
-// IssuerConfig says what tokens are made like, so that a [Verifier] of the same
-// Secrets, Issuer, Audience and UserClaim takes them.
+// IssuerConfig says how tokens are made. A [Verifier] with the same Secrets, Issuer, Audience and
+// UserClaim accepts them.
 type IssuerConfig struct {
 	// Secrets sign with HS256, the first of them. Required.
 	Secrets *Secrets
@@ -32,8 +32,8 @@ type IssuerConfig struct {
 	// TTL is how long a token is valid. Defaults to 24 h.
 	TTL time.Duration
 
-	// SessionTTL is for how long after signing in a token may be replaced by a new one. Defaults to not
-	// at all.
+	// SessionTTL is for how long after signing in a token may be replaced by a new one. Defaults to 0:
+	// not at all.
 	SessionTTL time.Duration
 
 	// Now is the clock. Defaults to [time.Now].
@@ -43,7 +43,7 @@ type IssuerConfig struct {
 // Issuer makes tokens for users who have signed in.
 type Issuer struct{ cfg IssuerConfig }
 
-// NewIssuer refuses to do without a secret, and a negative TTL.
+// NewIssuer returns an error without a secret, or for a negative TTL.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
 	if cfg.UserClaim == "" {
 		cfg.UserClaim = "sub"
@@ -79,9 +79,10 @@ func (i *Issuer) Issue(id storage.UserID, passwordAt storage.Micros, scopes ...s
 	return i.issue(session{id, passwordAt, now}, now, now.Add(i.cfg.TTL).Truncate(time.Second), scopes...)
 }
 
-// Renew makes a new token of the one that a viewer has sent. It lasts as long as one of a sign-in, but no
-// longer than the session, and no shorter than the one sent; what ends that one ends it, too. The errors
-// are FORBIDDEN: it is no token of a sign-in, or the session has lasted as long as it may.
+// Renew makes a new token from the one that a viewer has sent. The new token lasts as long as one from
+// signing in, but no longer than the session, and no shorter than the token sent; it ends for the same
+// reasons. The errors are FORBIDDEN: the token sent is not one from signing in, or the session has
+// reached its limit.
 func (i *Issuer) Renew(v Viewer) (token string, expires time.Time, err error) {
 	now := i.cfg.Now().UTC().Truncate(time.Second)
 	end := v.session.signedInAt.Add(i.cfg.SessionTTL)
@@ -136,8 +137,8 @@ func (i *Issuer) issue(s session, now, expires time.Time, scopes ...string) (str
 	return token, expires, nil
 }
 
-// RandomSecret makes a secret for this run. Tokens signed with it are worth
-// nothing to another gateway and after a restart.
+// RandomSecret makes a secret for this run. Tokens signed with it are not valid at another gateway,
+// or after a restart.
 func RandomSecret() *Secrets {
 	secret := make([]byte, MinSecret)
 	rand.Read(secret) // it never fails: see its documentation

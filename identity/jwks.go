@@ -30,12 +30,12 @@ const (
 	// retryEvery is how soon keys that could not be read are tried again.
 	retryEvery = 30 * time.Second
 
-	// demandBurst is how many readings tokens of unknown keys may provoke at once.
+	// demandBurst is how many readings tokens of unknown keys may cause at once.
 	demandBurst = 2
 )
 
-// jwks keeps the keys of an identity provider at hand. Requests use those read
-// last, for as long as it takes until newer ones can be read.
+// jwks keeps the keys of an identity provider at hand. Requests use the keys that were read last,
+// however long it takes until newer ones can be read.
 type jwks struct {
 	read   func(context.Context) ([]byte, error)
 	name   string // of the source, for messages
@@ -70,11 +70,11 @@ func openJWKS(ctx context.Context, cfg Config, location string) (*jwks, error) {
 
 func (j *jwks) close() {
 	j.stop()
-	<-j.refresh(func() bool { return false }) // the end of the reading under way; later ones end at once
+	<-j.refresh(func() bool { return false }) // waits for the reading under way; later readings end at once
 	j.running.Wait()
 }
 
-// load reads the keys once. It leaves those at hand alone when it fails.
+// load reads the keys once. If it fails, the keys at hand stay.
 func (j *jwks) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -119,7 +119,7 @@ func (j *jwks) refresh(allowed func() bool) <-chan singleflight.Result {
 	})
 }
 
-// errNotNow: tokens of unknown keys have provoked enough readings.
+// errNotNow: tokens of unknown keys have caused enough readings.
 var errNotNow = errors.New("the keys are not read again now")
 
 func (j *jwks) keepFresh() {
@@ -188,7 +188,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 	return text, err
 }
 
-// newClient follows few redirects, and none that gives TLS up.
+// newClient makes a client that follows few redirects, and none that drops TLS.
 func newClient() *http.Client {
 	return &http.Client{
 		Timeout: readTimeout,

@@ -29,8 +29,8 @@ type verificationKey struct {
 	key    jwt.VerificationKey
 }
 
-// parseKeys reads a JWKS. Keys that we cannot use, such as those for encryption or
-// of unknown kinds, are passed over; a set with no other is refused.
+// parseKeys reads a JWKS. Keys that we cannot use, such as those for encryption or of unknown
+// kinds, are skipped; a set without a usable key is refused.
 func parseKeys(text []byte) (keySet, error) {
 	var document struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -99,7 +99,7 @@ func methodOf(key any) (string, error) {
 	return "", errors.New("a key is of a kind that is not used here") // private and symmetric ones, too
 }
 
-// has reports whether there is a key of this id, whatever its kind.
+// has reports whether there is a key with this id, whatever its kind.
 func (s keySet) has(kid string) bool {
 	return slices.ContainsFunc(s, func(k verificationKey) bool { return k.kid == kid })
 }

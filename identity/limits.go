@@ -39,23 +39,22 @@ type LimitsConfig struct {
 // Limits bounds how often passwords are tried. Each gateway counts for itself. It
 // is safe for concurrent use.
 //
-// An attacker on one handle must not lock its owner out. So passwords are first counted by
-// handle and address. Attempts from many addresses count by the handle alone,
-// with a higher limit, which does not apply to addresses from which somebody has signed in with
-// that handle.
+// An attacker on one handle must not lock its owner out. So attempts are first counted by handle
+// and address. Attempts from many addresses are also counted by the handle alone, with a higher
+// limit. That limit does not apply to addresses from which somebody has signed in with the handle.
 type Limits struct {
 	now                  func() time.Time
 	pairs                *buckets // by handle and address
-	handles              *buckets // by handle, of addresses that are not known there
+	handles              *buckets // by handle, for addresses that are not known for it
 	addresses, newcomers *buckets
 	writers              *buckets
 
 	mu    sync.Mutex
-	known *simplelru.LRU[string, struct{}] // handles with addresses from which they were signed in by
+	known *simplelru.LRU[string, struct{}] // handles with addresses from which a user has signed in with them
 }
 
-// strangers is how many times the limit of one address all addresses together have on
-// one handle that are not known there.
+// strangers is how many times the limit of one address all unknown addresses together have on one
+// handle.
 const strangers = 10
 
 // NewLimits never fails.
@@ -82,9 +81,8 @@ func NewLimits(cfg LimitsConfig) *Limits {
 }
 
 // SignIn is called before a password is checked. The error is
-// [apierr.RateLimited] with the seconds to wait as `retryAfter`. An address that is
-// over its limit does not use up the handle's, so that one address cannot lock
-// everybody out.
+// [apierr.RateLimited] with the seconds to wait as `retryAfter`. An address that is over its limit
+// does not use up the handle's limit, so that one address cannot lock everybody out.
 func (l *Limits) SignIn(address netip.Addr, handle string) error {
 	if err := l.take(l.addresses, AddressKey(address)); err != nil {
 		return err
@@ -97,8 +95,8 @@ func (l *Limits) SignIn(address netip.Addr, handle string) error {
 }
 
 // SignedIn is called when the password was right: earlier attempts on the handle from
-// the address are cleared, and the address is known from now on. The address's own attempts stay,
-// or a user could use their own password to guess others.
+// the address are cleared, and the address is known from now on. The attempts counted for the
+// address alone stay. Otherwise a user could use their own password to be able to guess others.
 func (l *Limits) SignedIn(address netip.Addr, handle string) {
 	pair := pairKey(address, handle)
 	l.pairs.forget(pair)
@@ -115,12 +113,13 @@ func (l *Limits) knows(pair string) bool {
 	return known
 }
 
-// SignUp is called before a user is registered; errors as SignIn.
+// SignUp is called before a user is registered. Its errors are those of SignIn.
 func (l *Limits) SignUp(address netip.Addr) error {
 	return l.take(l.newcomers, AddressKey(address))
 }
 
-// Write is called before a user publishes a post or writes a comment; errors as SignIn.
+// Write is called before a user publishes a post or writes a comment. Its errors are those of
+// SignIn.
 func (l *Limits) Write(user storage.UserID) error {
 	return l.take(l.writers, user.String())
 }
@@ -142,7 +141,7 @@ func (l *Limits) take(b *buckets, key string) error {
 func AddressKey(address netip.Addr) string {
 	address = address.Unmap().WithZone("")
 	if !address.Is6() {
-		return address.String() // "invalid IP" for one that is not known: those share a bucket
+		return address.String() // "invalid IP" for an unknown address: all of these share a bucket
 	}
 	prefix, _ := address.Prefix(64) // fails only for other lengths
 	return prefix.String()
@@ -152,15 +151,14 @@ func pairKey(address netip.Addr, handle string) string {
 	return handleKey(handle) + " " + AddressKey(address)
 }
 
-// handleKey spells a handle as it is looked up, and keeps what cannot be one from
-// taking room.
+// handleKey writes a handle as it is looked up. A text that cannot be a handle takes no room.
 func handleKey(handle string) string {
 	const most = 64
 	return strings.ToLower(handle[:min(len(handle), most)])
 }
 
-// buckets holds a token bucket for each of the keys used last. A forgotten key
-// starts afresh; the number of keys makes it costly to be forgotten.
+// buckets holds a token bucket for each of the keys used last. A forgotten key starts over; the
+// number of keys makes it costly to have one forgotten.
 type buckets struct {
 	limit rate.Limit
 	burst int
@@ -180,7 +178,7 @@ func newBuckets(perMinute, entries int) *buckets {
 	return &buckets{limit: rate.Limit(float64(perMinute) / 60), burst: perMinute, keys: keys}
 }
 
-// take returns 0 if there was a token, else how long until there is one.
+// take returns 0 if there was a token, otherwise the time until there is one.
 func (b *buckets) take(key string, now time.Time) time.Duration {
 	if b.burst == 0 {
 		return 0

@@ -22,7 +22,7 @@ const (
 	MaxPassword = 200
 )
 
-// CheckPassword refuses what cannot become a password; [apierr.BadInput].
+// CheckPassword refuses a text that cannot become a password; [apierr.BadInput].
 func CheckPassword(password string) error {
 	switch {
 	case len(password) < MinPassword:
@@ -43,17 +43,17 @@ type PasswordConfig struct {
 	// Time 2 is the least that OWASP's cheat sheet on storing passwords allows.
 	Memory uint32
 
-	// Time is how often the memory is gone through. Defaults to 2.
+	// Time is how many passes are made over the memory. Defaults to 2.
 	Time uint32
 
-	// Threads is how many lanes the memory has. Defaults to 1: many sign in at once.
+	// Threads is how many lanes the memory has. Defaults to 1, because many users sign in at once.
 	Threads uint8
 
 	// Concurrent is how many passwords are hashed at a time. Defaults to half of the CPUs, so
 	// that logins do not block reads.
 	Concurrent int
 
-	// Waiting is how many may wait for their turn; the next are sent away with
+	// Waiting is how many passwords may wait for their turn; further ones are refused with
 	// RATE_LIMITED. Defaults to 100.
 	Waiting int
 }
@@ -117,8 +117,8 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 }
 
 // Verify reports whether a password matches a hash, and whether it
-// should be hashed again because the cost has changed. An empty hash is that of
-// a user without a password: no password matches it. It takes as long as any other.
+// should be hashed again because the cost has changed. An empty hash is that of a user without a
+// password: no password matches it, and checking it takes as long as any other.
 func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {
 	if hash == "" {
 		return false, false, p.VerifyUnknown(ctx, password)
@@ -135,8 +135,8 @@ func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, reha
 	return ok, ok && !h.isOf(p.cost), nil
 }
 
-// VerifyUnknown takes as long as Verify for a user that there is not, so that the
-// time does not reveal which handles exist. No password fits.
+// VerifyUnknown is Verify for a user who does not exist. It takes as long, so that the time does
+// not reveal which handles exist. No password matches.
 func (p *Passwords) VerifyUnknown(ctx context.Context, password string) error {
 	_, err := p.bounded(ctx, password, make([]byte, saltLength), p.cost, keyLength)
 	return err

@@ -23,7 +23,7 @@ type cost struct {
 	threads uint8
 }
 
-// The most that a stored hash may ask for, lest one damaged row take the server's
+// The most that a stored hash may ask for. Without a bound, one damaged row could take the server's
 // memory.
 var maxCost = cost{memory: 1 << 20, time: 64, threads: 16}
 

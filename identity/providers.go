@@ -20,11 +20,12 @@ import (
 
 // Provider is an identity provider whose tokens are accepted.
 type Provider struct {
-	// Issuer is what `iss` must be. Empty: anything, which only a single provider may be.
+	// Issuer is what `iss` must be. Empty: anything, which is allowed only if there is a single
+	// provider.
 	Issuer string
 
-	// JWKS is where its keys are, a file or an http(s) URL; they verify tokens signed with RS256,
-	// ES256 and EdDSA.
+	// JWKS is where the provider's keys are, a file or an http(s) URL; the keys verify tokens
+	// signed with RS256, ES256 and EdDSA.
 	JWKS string
 
 	// Audience is what `aud` must name at least one of. Required: a provider signs tokens for other
@@ -34,8 +35,8 @@ type Provider struct {
 	// UserClaim says who the user is, as text or number. Defaults to "sub".
 	UserClaim string
 
-	// Mapped: the claim is a subject of the provider's, and [Identities] know for which user it
-	// stands. Otherwise it is the user's id. It needs an Issuer.
+	// Mapped: the claim is a subject of the provider, and [Identities] know for which user it
+	// stands. Otherwise the claim is the user's id. Mapped needs an Issuer.
 	Mapped bool
 }
 
@@ -140,17 +141,18 @@ func checkApart(providers []Provider) error {
 	return nil
 }
 
-// source is where tokens come from, and how to read them: gateways themselves, or one provider.
+// source is where tokens come from, the gateways themselves or one provider, and how to read them.
 type source struct {
 	issuer    string
 	userClaim string
 	mapped    bool
-	secrets   *Secrets // of tokens of HS256, or else
+	secrets   *Secrets // for tokens of HS256; otherwise
 	keys      *jwks
 	parser    *jwt.Parser
 }
 
-// openProviders reads the keys of all providers at once: a program that cannot start says so soon.
+// openProviders reads the keys of all providers at once: a program that cannot start reports that
+// soon.
 func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
 	sources, errs := make([]*source, len(cfg.Providers)), make([]error, len(cfg.Providers))
 	var all sync.WaitGroup
@@ -176,14 +178,14 @@ func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
 	}
 	for _, err := range errs {
 		if err != nil {
-			return nil, err // one line: the others may fail for the same reason
+			return nil, err // only one error: the other providers may fail for the same reason
 		}
 	}
 	return nil, err
 }
 
-// sourceOf finds the source that a token claims to be of. Nothing is believed: the source's parser
-// refuses the token if its method or issuer is another.
+// sourceOf finds the source that a token claims to be of. Nothing in the token is trusted for this:
+// the source's parser refuses the token if its method or issuer is different.
 func (v *Verifier) sourceOf(token string) *source {
 	parts := strings.SplitN(token, ".", 3)
 	var claimed struct{ Alg, Iss string }
@@ -202,7 +204,7 @@ func (v *Verifier) sourceOf(token string) *source {
 	return v.providers[0]
 }
 
-// claim decodes a part of a token, as far as it can be.
+// claim decodes a part of a token, as far as possible.
 func claim(part string, into any) {
 	if text, err := base64.RawURLEncoding.DecodeString(part); err == nil {
 		_ = json.Unmarshal(text, into)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// Secrets are those that tokens of HS256 are signed with, at most [MaxSecrets], each of at
+// Secrets are the secrets with which tokens of HS256 are signed: at most [MaxSecrets], each of at
 // least [MinSecret] bytes. The first one signs, and all verify, so that a secret can be changed
-// while tokens of the old one are about. It is safe for concurrent use.
+// while tokens of the old one are still in use. Secrets are safe for concurrent use.
 type Secrets struct{ current atomic.Pointer[[][]byte] }
 
 // MaxSecrets is how many secrets may be valid at once: the one in use, and the one before it or after

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Service is everything about who is asking, as the settings want it.
+// Service is everything that finds out who is asking, made from the settings.
 type Service struct {
 	Verifier  *Verifier
-	Issuer    *Issuer // nil where only an identity provider signs: nobody logs in here
+	Issuer    *Issuer // nil if only an identity provider signs: nobody logs in here
 	Passwords *Passwords
 	Limits    *Limits
 	Proxies   Proxies
@@ -18,7 +18,7 @@ type Service struct {
 	// its tokens end with it, and other gateways do not know it.
 	MadeSecret bool
 
-	stop    context.CancelFunc // of what follows the file of secrets; nil without one
+	stop    context.CancelFunc // stops following the file of secrets; nil without one
 	running sync.WaitGroup
 }
 

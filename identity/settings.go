@@ -47,11 +47,11 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(concealed) }
 // MarshalText conceals it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(concealed), nil }
 
-// MaxMachineID is the greatest machine id that may be set. Leased ones are above.
+// MaxMachineID is the greatest machine id that may be set. Leased ones are greater.
 const MaxMachineID = 1<<10 - 1
 
-// Check refuses settings that cannot be meant, before anything is opened. Errors
-// name the flag and the variable.
+// Check refuses settings that cannot be right, before anything is opened. Errors name the flag and
+// the variable.
 func (s *Settings) Check() error {
 	positive, notNegative := errors.New("it must be at least 1s"), errors.New("it must not be negative")
 	switch {

@@ -16,8 +16,8 @@ import (
 	"kith/storage"
 )
 
-// Config says which tokens are valid. At least one of Secrets and Providers is
-// required; with both, either kind of token is.
+// Config says which tokens are valid. At least one of Secrets and Providers is required; with both,
+// either kind of token is valid.
 type Config struct {
 	// Secrets verify tokens signed with HS256. Defaults to none: HS256 is refused.
 	Secrets *Secrets
@@ -34,16 +34,15 @@ type Config struct {
 	// Providers are those whose tokens are accepted. Defaults to none.
 	Providers []Provider
 
-	// Leeway is how far `nbf` and `iat` may lie in the future, for clocks that
-	// differ. `exp` has none, so that a token and the connections that it opened
-	// end together. Defaults to 30 s.
+	// Leeway is how far `nbf` and `iat` may be in the future, for clocks that differ. `exp` has
+	// none, so that a token and the connections that it opened end together. Defaults to 30 s.
 	Leeway time.Duration
 
 	// RefreshEvery is how often the keys are read again. Defaults to 15 min.
 	RefreshEvery time.Duration
 
-	// RefreshGap is how far apart, on average, the reads are that tokens of unknown
-	// keys provoke. Defaults to 10 s.
+	// RefreshGap is the average time between reads that are caused by tokens of unknown keys.
+	// Defaults to 10 s.
 	RefreshGap time.Duration
 
 	// Client reads a URL. Defaults to one with a timeout of 5 s.
@@ -56,8 +55,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// MinSecret is how long a secret must be, in bytes: as long as what HS256 makes of
-// it (RFC 7518 §3.2).
+// MinSecret is how long a secret must be, in bytes: as long as the output of HS256 (RFC 7518 §3.2).
 const MinSecret = 32
 
 // maxToken is how long a token may be. Longer ones are not parsed.
@@ -65,7 +63,7 @@ const maxToken = 16 << 10
 
 const methodHS256 = "HS256"
 
-// reservedClaims have a meaning of their own and cannot hold a user's id.
+// reservedClaims have their own meanings and cannot hold a user's id.
 var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword, claimSignedIn}
 
 // claimPassword is when the user had last changed the password or signed out everywhere, in microseconds
@@ -80,8 +78,8 @@ const claimSignedIn = "auth_time"
 type PasswordTimes interface {
 	// ChangedAt is when a user last changed the password or signed out everywhere; 0 for never.
 	ChangedAt(id storage.UserID) storage.Micros
-	// Watch calls end, once and soon, if that time is later than another, or comes to be.
-	// The function that it returns calls that off.
+	// Watch calls end, once and soon, if that time is later than since, or becomes later. The
+	// function that it returns cancels that.
 	Watch(id storage.UserID, since storage.Micros, end func()) (callOff func())
 }
 
@@ -149,8 +147,8 @@ type Verifier struct {
 	identities Identities    // nil before Heed
 }
 
-// Heed makes tokens end when their user changes the password or signs out, and subjects of providers
-// stand for users. It is called before the first token is verified.
+// Heed makes tokens end when their user changes the password or signs out, and makes subjects of
+// providers stand for users. It is called before the first token is verified.
 func (v *Verifier) Heed(passwords PasswordTimes, identities Identities) {
 	v.passwords, v.identities = passwords, identities
 }
@@ -184,7 +182,7 @@ func newParser(cfg Config, methods []string, issuer string, audience []string) *
 		jwt.WithIssuedAt(),
 		jwt.WithLeeway(cfg.Leeway),
 		jwt.WithTimeFunc(cfg.Now),
-		jwt.WithStrictDecoding(), // one token has one spelling
+		jwt.WithStrictDecoding(), // a token can be written in one way only
 		jwt.WithJSONNumber(),     // an id as a number has 63 bits
 	}
 	if issuer != "" {
@@ -203,11 +201,11 @@ func (v *Verifier) Close() {
 	}
 }
 
-// Verify returns the viewer of a token. The error is an [apierr.Error] with the code
-// UNAUTHENTICATED and a sentence that reveals nothing of the token, or UNAVAILABLE if for now nobody
-// knows for whom its subject stands.
+// Verify returns the viewer of a token. The error is an [apierr.Error] with the code UNAUTHENTICATED
+// and a sentence that reveals nothing of the token, or UNAVAILABLE if it cannot be found out now for
+// whom its subject stands.
 func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
-	// encoding/base64 passes over line ends, even when it is strict.
+	// encoding/base64 ignores line ends, even when it is strict.
 	if len(token) > maxToken || strings.ContainsAny(token, "\r\n") {
 		return Viewer{}, errMalformed
 	}
@@ -238,8 +236,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Viewer, error) {
 	return viewer, nil
 }
 
-// Watch calls end, once and soon, when the viewer's token is over since the user has changed the
-// password or signed out. The function that it returns calls that off.
+// Watch calls end, once and soon, when the viewer's token ends because the user has changed the
+// password or signed out. The function that it returns cancels that.
 func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
 	if v.passwords == nil || !viewer.endsByPassword {
 		return func() {}

@@ -22,7 +22,7 @@ const (
 // Viewer is the content of a valid token.
 type Viewer struct {
 	ID      storage.UserID // for whom the answer is made; 0: a service of its own, with no user
-	Actor   storage.UserID // the token's own user; differs from ID if it acts for another user, 0 if a service
+	Actor   storage.UserID // the token's own user; differs from ID if it acts for another user; 0 for a service
 	Scopes  []string
 	Expires time.Time // the token's exp: from then on the token is refused, and connections opened with it end
 
@@ -30,14 +30,14 @@ type Viewer struct {
 	// other tokens.
 	Identity storage.Identity
 
-	passwordAt     storage.Micros // the token is over when the Actor changes the password or signs out after that,
-	endsByPassword bool           // if it ends by that at all
+	passwordAt     storage.Micros // the token ends when the Actor changes the password or signs out after that,
+	endsByPassword bool           // if it ends in that way at all
 	token          string         // as it was sent, if there is an Identity
 	session        session        // of a token of an [Issuer] without scopes
 }
 
-// Unknown reports whether a provider has signed somebody in for whom no user is known. There is one
-// thing to do: register.
+// Unknown reports whether a provider has signed the caller in, but no user is known for that
+// identity. The caller can only register.
 func (v Viewer) Unknown() bool {
 	return v.ID == 0 && v.Identity != storage.Identity{} && !v.Has(ScopeActAs) && !v.Has(ScopeAdmin)
 }
@@ -45,7 +45,7 @@ func (v Viewer) Unknown() bool {
 // Token is the token as it was sent, if there is an Identity: registering answers with it.
 func (v Viewer) Token() string { return v.token }
 
-// ErrUnknown answers everything that somebody [Viewer.Unknown] asks, but for registering.
+// ErrUnknown answers everything that a caller who is [Viewer.Unknown] asks, except registering.
 var ErrUnknown = apierr.Unauthenticated("no user is known for this identity: register first, by the mutation register(handle, name) with this token")
 
 // Has reports whether the token has a scope.
@@ -58,8 +58,8 @@ func With(ctx context.Context, v Viewer) context.Context {
 	return context.WithValue(ctx, viewerKey{}, v)
 }
 
-// Of returns the viewer of a context. There is none where nobody is signed in,
-// and none where a service asks that acts for nobody; see [Caller].
+// Of returns the viewer of a context. There is none if nobody is signed in, or if a service asks
+// for itself; see [Caller].
 func Of(ctx context.Context) (Viewer, bool) {
 	v, ok := Caller(ctx)
 	return v, ok && v.ID != 0

@@ -34,7 +34,7 @@ func (p *place) below(s *splitter, f *ast.Field, on *ast.Definition) *place {
 	return c
 }
 
-// has reports whether the object has a field of a name.
+// has reports whether the object of a field, by its response name, has a place.
 func (p *place) has(name string) bool {
 	return slices.ContainsFunc(p.children, func(c *place) bool { return c.field.Alias == name })
 }
