@@ -38,7 +38,7 @@ func (a *admin) Close() {
 	}
 }
 
-// serve shows the pages until it is stopped: a process that drains is looked at as well.
+// serve shows the pages until it is stopped: they are also needed while the process drains.
 func (a *admin) serve(pages gateway.Admin) (stop func()) {
 	if a.listener == nil {
 		return func() {}

@@ -45,14 +45,13 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return RunAs(ctx, &p, &p.Settings, args, stdout, stderr, Vars)
 }
 
-// RunAs is [Run] with other commands: a program, a struct as kong knows it, that holds the
-// settings.
+// RunAs is [Run] with other commands: program is a struct in kong's form that holds the settings.
 func RunAs(ctx context.Context, program any, settings *Settings, args []string, stdout, stderr io.Writer, vars kong.Vars) int {
 	err := runCommand(ctx, program, settings, args, stdout, stderr, vars)
 	if err == nil {
 		return 0
 	}
-	if !errors.As(err, new(*exec.ExitError)) { // it has shown its error itself
+	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself
 		line := strings.ReplaceAll(err.Error(), "\n", "; ")
 		fmt.Fprintf(stderr, "kith: %s\n", line)
 	}
@@ -92,7 +91,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		return suggest(named(err), parser.Model.Node, args)
 	}
 	name := command.Command()
-	if name != "doctor" { // which reports what is wrong
+	if name != "doctor" { // kith doctor reports what is wrong itself
 		if err := settings.Check(); err != nil {
 			return err
 		}
@@ -117,8 +116,8 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 	return command.Run()
 }
 
-// named adds to an error about a flag's value the variable of the environment that
-// may hold it instead.
+// named adds to an error about a flag's value the environment variable that may hold the value
+// instead.
 func named(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) {

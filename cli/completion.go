@@ -52,15 +52,16 @@ func showScript(app *kong.Kong, script string) error {
 	return nil
 }
 
-// completeCommand is what the scripts call, with the name of the shell and the words up to the cursor
-// but the first. It is no command of the program's own, so that no help shows it and no setting is read.
+// completeCommand is what the scripts call, with the name of the shell and the words up to the cursor,
+// except the first. It is not one of the program's commands, so that help does not show it and no
+// setting is read.
 const completeCommand = "__complete"
 
 // A candidate is what the word at the cursor may become.
 type candidate struct{ word, help string }
 
-// complete answers a script: a line for each candidate, with its help behind a tab. Bash has no use for help. Without
-// a line, the shell offers files. Mistakes are not reported: Enter has not been pressed yet.
+// complete answers a script: a line for each candidate, with its help behind a tab. Bash does not use help. If there
+// is no line, the shell offers files. Mistakes are not reported, because Enter has not been pressed yet.
 func complete(ctx context.Context, root *kong.Node, args []string, out io.Writer) {
 	if len(args) < 2 {
 		return
@@ -70,7 +71,7 @@ func complete(ctx context.Context, root *kong.Node, args []string, out io.Writer
 		if program, err := benchProgram(); err == nil {
 			command := exec.CommandContext(ctx, program, append([]string{completeCommand}, args...)...) //nolint:gosec // the program beside this one, with the words that its user types
 			command.Stdout = out
-			_ = command.Run() // it may not have been built
+			_ = command.Run() // that program may not have been built
 		}
 		return
 	}
@@ -88,7 +89,7 @@ func complete(ctx context.Context, root *kong.Node, args []string, out io.Writer
 	}
 }
 
-// joined puts words together that bash has split at = and :, each of which it hands over as a word of its own.
+// joined joins words that bash has split at = and :, which bash passes on as words of their own.
 func joined(words []string) (whole []string) {
 	open := false
 	for _, w := range words {
@@ -150,8 +151,8 @@ func child(node *kong.Node, name string) *kong.Node {
 	return node.Children[i]
 }
 
-// flags are all that may stand behind the command of a node: its own, those of the commands above, and
-// those of the command that is meant if none is named.
+// flags are all flags that may follow the command of a node: its own, those of the commands above it,
+// and those of the default command.
 func flags(node *kong.Node) []*kong.Flag {
 	list := slices.Concat(node.AllFlags(true)...)
 	if node.DefaultCmd != nil && node.DefaultCmd.Tag.Default == "withargs" {

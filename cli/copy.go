@@ -22,7 +22,7 @@ type CopyCmd struct {
 
 // Validate is called by kong.
 func (c *CopyCmd) Validate() error {
-	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false of NaN
+	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false for NaN
 		return errors.New("--max-load: it must be above 0 and at most 1")
 	}
 	if err := sqlstore.Check(c.To); err != nil {

@@ -30,7 +30,8 @@ type doctorReport struct {
 	Checks   doctor.List `json:"checks"`
 }
 
-// Run examines everything, changes nothing, and reports. What does not work is an error after that.
+// Run examines everything, changes nothing, and reports. If something does not work, it then
+// returns an error.
 func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
 	var all doctor.List
 	usable := c.examineSettings(ctx, settings, &all)

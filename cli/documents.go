@@ -58,7 +58,7 @@ func (m manifests) Each(ctx context.Context, f func(trusted.Manifest) error) err
 	return nil
 }
 
-// maxUnpacked is how long a manifest may be that is kept compressed.
+// maxUnpacked is how long a compressed manifest may be when uncompressed.
 const maxUnpacked = 64 << 20
 
 func (m manifests) read(ctx context.Context, one sqlstore.Manifest) (trusted.Manifest, error) {
@@ -80,7 +80,8 @@ func (m manifests) read(ctx context.Context, one sqlstore.Manifest) (trusted.Man
 	return trusted.Parse(text)
 }
 
-// put adds documents to those of a name, after a look at all others. It returns how many are new.
+// put adds documents to those of a name, after checking them against all others. It returns how
+// many are new.
 func (m manifests) put(ctx context.Context, name string, documents trusted.Manifest) (added int, err error) {
 	list, err := m.store.Manifests(ctx)
 	if err != nil {
@@ -161,7 +162,7 @@ func checkManifestName(name string) error {
 	return nil
 }
 
-// Run registers them. Somebody else may do so at the same time.
+// Run registers the documents. Another process may do so at the same time.
 func (c *DocumentsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	const tries = 10
 	added, err := 0, sqlstore.ErrManifestsChanged
@@ -215,7 +216,8 @@ type DocumentsRemoveCmd struct {
 	Names []string `arg:"" name:"name" help:"As kith documents list shows them."`
 }
 
-// Run removes them. A name that is not there is said, and is no error: it may have been removed before.
+// Run removes the manifests. A name that does not exist is reported, but is no error: it may have been
+// removed before.
 func (c *DocumentsRemoveCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	for _, name := range c.Names {
 		found, err := store.RemoveManifest(ctx, name)
@@ -231,8 +233,9 @@ func (c *DocumentsRemoveCmd) Run(ctx context.Context, store *sqlstore.Store, k *
 	return nil
 }
 
-// trustedDocuments are those that clients may name by their ids; nil without --trusted-documents. The store is
-// nil before it is open: then those of a folder are loaded, so that a mistake in them is known first.
+// trustedDocuments are the documents that clients may name by their ids; nil without --trusted-documents. The
+// store is nil before it is open: then the documents of a folder are loaded, so that mistakes in them are
+// found first.
 func (c *ServeCmd) trustedDocuments(ctx context.Context, store *sqlstore.Store) (*trusted.Documents, error) {
 	switch {
 	case c.Trusted == "" || (c.Trusted == trustedInStore) == (store == nil):
@@ -259,5 +262,5 @@ func (c *ServeCmd) load(ctx context.Context, source trusted.Source) (*trusted.Do
 	return documents, nil
 }
 
-// documentSchema is what documents have to fit.
+// documentSchema is the schema that documents have to fit.
 func documentSchema() *ast.Schema { return generated.NewExecutableSchema(generated.Config{}).Schema() }

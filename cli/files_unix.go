@@ -4,7 +4,8 @@ package cli
 
 import "golang.org/x/sys/unix"
 
-// openFiles is how many files a program of this user may have open, of which Go makes use by itself.
+// openFiles is how many files a program of this user may have open. Go raises its own limit to this
+// by itself.
 func openFiles() (uint64, error) {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)

@@ -93,7 +93,7 @@ kith bench --output json`,
 kith schema --federation`,
 }
 
-// addExamples puts them into the help of the commands.
+// addExamples puts the examples into the help of the commands.
 func addExamples(node *kong.Node, path string) {
 	if text, ok := commandExamples[path]; ok {
 		node.Detail = "Examples:\n" + strings.ReplaceAll(text, "\n", "\n    ")
@@ -105,8 +105,8 @@ func addExamples(node *kong.Node, path string) {
 
 var unexpected = regexp.MustCompile(`^unexpected argument (\S+)$`)
 
-// suggest adds to an error about a command that is not known the one that may have been meant. Kong itself does so
-// for flags, and for commands where none is meant by default.
+// suggest adds to an error about an unknown command the command that may have been meant. Kong itself does so for
+// flags, and for commands if there is no default command.
 func suggest(err error, root *kong.Node, args []string) error {
 	m := unexpected.FindStringSubmatch(err.Error())
 	for node := root; m != nil; {
@@ -114,9 +114,9 @@ func suggest(err error, root *kong.Node, args []string) error {
 			if node = node.Children[i]; len(node.Children) > 0 {
 				continue
 			}
-			return err // what follows is no command
+			return err // the next argument is not a command
 		}
-		best, closest := "", 3 // fewer changes of letters
+		best, closest := "", 3 // fewer changed letters than this
 		for _, c := range node.Children {
 			if n := levenshtein.ComputeDistance(m[1], c.Name); n < closest && !c.Hidden {
 				best, closest = c.Name, n

@@ -82,7 +82,7 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	}
 	err := c.run(ctx, store, k.Stdout)
 	if !ok {
-		return err // nobody else can have it open
+		return err // no other process can have it open
 	}
 	if failed := settings.forgetAll(context.WithoutCancel(ctx), served); failed != nil {
 		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for some minutes: %w", failed))
@@ -120,7 +120,7 @@ type importReport struct {
 	EdgesPerSecond float64   `json:"edgesPerSecond"`
 }
 
-// summarise writes what became of the lines.
+// summarise writes the outcome of the lines.
 func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
 	if c.JSON() {
 		return WriteJSON(out, importReport{Report: r, Seconds: r.Elapsed.Seconds(), EdgesPerSecond: r.EdgesPerSecond()})

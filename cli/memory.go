@@ -13,7 +13,7 @@ import (
 
 // footprint is how much a gateway takes, in bytes.
 type footprint struct {
-	machine   uint64 // what it may use at most: of its container, else of the machine; 0: not known
+	machine   uint64 // what it may use at most: of its container, or else of the machine; 0: not known
 	container bool
 	caches    uint64 // --cache-bytes
 	most      uint64 // what is resident at most
@@ -21,15 +21,16 @@ type footprint struct {
 }
 
 const (
-	// ownBytes is what a gateway takes besides its caches, recent posts of the default included.
+	// ownBytes is what a gateway takes besides its caches, including recent posts of the default
+	// size.
 	ownBytes      = 150_000_000
 	feedByDefault = 64 << 20
 
-	// sqliteBytes is what SQLite keeps of pages of one file at most, which Go does not count either.
+	// sqliteBytes is how much SQLite keeps at most of one file's pages. Go does not count this
+	// either.
 	sqliteBytes = 128 << 20
 
-	// outside is what is resident and that Go does not count: mostly the program itself, of which 35 to 45 MB come to be
-	// used.
+	// outside is resident memory that Go does not count: mostly the program itself, of which 35 to 45 MB are used.
 	outside = 50_000_000
 
 	// Shares of the memory that are kept for caches if nothing is set. A container is the gateway's alone; a
@@ -37,7 +38,7 @@ const (
 	shareOfContainer = 4
 	shareOfMachine   = 8
 	leastCaches      = 32 << 20
-	mostCaches       = 2 << 30 // what is asked for within a minute is seldom more
+	mostCaches       = 2 << 30 // what is asked for within a minute rarely needs more
 )
 
 // footprint is how much a gateway takes on this machine.
@@ -55,10 +56,10 @@ func (c *ServeCmd) footprint(settings *Settings) footprint {
 	return m
 }
 
-// with says what is taken with so much for caches, nil for a share, and so much for recent posts.
+// with is the footprint with the given bytes for caches, nil for a share, and for recent posts.
 //
-// What is resident is at most 1.3 times what is set. Go keeps to its limit about; the twentieth that is left is for
-// what it takes beyond it while it collects.
+// Resident memory is at most 1.3 times what is set. Go keeps to its limit approximately; the remaining twentieth is
+// for what it takes beyond the limit while it collects.
 func (m footprint) with(caches *uint64, feed uint64) footprint {
 	if m.caches = m.share(); caches != nil {
 		m.caches = *caches
@@ -80,10 +81,10 @@ func (m footprint) share() uint64 {
 	return min(max(m.machine/by, leastCaches), mostCaches)
 }
 
-// tuneGC lets the heap grow further than Go does by default. The live heap of a gateway is
-// small and its requests leave much garbage, so that collections would follow closely on
-// one another. The memory is bounded by a limit, at which Go collects more often: GOMEMLIMIT, which the runtime
-// observes, or, if that is not set, what the settings promise, and nine tenths of the container's limit.
+// tuneGC lets the heap grow further than Go does by default. The live heap of a gateway is small and its
+// requests leave much garbage, so that collections would follow one another closely. The memory is bounded by a
+// limit, at which Go collects more often: GOMEMLIMIT, which the runtime observes, or, if that is not set, what
+// the settings promise, and nine tenths of the container's limit.
 func (c *ServeCmd) tuneGC(m footprint) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(m.limit)

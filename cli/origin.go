@@ -7,9 +7,8 @@ import (
 	"strings"
 )
 
-// CheckOrigin refuses a text that no browser sends as an origin, and that would never
-// match: an origin is a scheme, a host and perhaps a port. One * stands for any
-// text.
+// CheckOrigin refuses a text that no browser sends as an origin, because it would never match: an
+// origin is a scheme, a host and perhaps a port. One * stands for any text.
 func CheckOrigin(origin string) error {
 	if origin == "*" {
 		return nil
@@ -29,11 +28,11 @@ const (
 )
 
 var (
-	// headerName is a name of a header after RFC 9110. A * is one, too; it is left out, because it would be
-	// taken for all headers.
+	// headerName is a name of a header after RFC 9110. * is a valid name, too; it is excluded, because it
+	// would be taken for all headers.
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'+.^_`|~-]+$")
 
-	// headerOfBrowser matches headers that browsers let no page set, after
+	// headerOfBrowser matches headers that browsers do not let pages set, after
 	// https://fetch.spec.whatwg.org/#forbidden-request-header.
 	headerOfBrowser = regexp.MustCompile(`(?i)^(accept-charset|accept-encoding|access-control-.*|connection|content-length|cookie2?|date|dnt|expect|host|` +
 		`keep-alive|origin|proxy-.*|referer|sec-.*|set-cookie|te|trailer|transfer-encoding|upgrade|via)$`)

@@ -10,7 +10,7 @@ type Output struct {
 	Output string `default:"text" enum:"text,json" placeholder:"FORM" help:"How the report is written to the standard output: text or json. Default: ${default}."`
 }
 
-// JSON reports whether programs are going to read the report.
+// JSON reports whether the report is for programs.
 func (o Output) JSON() bool { return o.Output == "json" }
 
 // WriteJSON writes a report for programs.

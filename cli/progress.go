@@ -68,7 +68,7 @@ func (p *plainProgress) problem(problem importer.Problem) {
 
 func (p *plainProgress) done() {}
 
-// barProgress draws a bar of the bytes read, as they lie on disk.
+// barProgress draws a bar of the bytes read, as they are on disk.
 type barProgress struct {
 	out   io.Writer
 	bar   *progressbar.ProgressBar
@@ -94,7 +94,7 @@ func newBar(out io.Writer, total int64) *progressbar.ProgressBar {
 		progressbar.OptionUseANSICodes(true),
 		progressbar.OptionShowDescriptionAtLineEnd(),
 		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false), // it does not know of a resumed import; status shows the time left
+		progressbar.OptionSetPredictTime(false), // it does not take a resumed import into account; status shows the time left
 		progressbar.OptionSetSpinnerChangeInterval(0),
 		progressbar.OptionClearOnFinish(),
 	)
@@ -115,7 +115,7 @@ func (p *barProgress) done() {
 	}
 }
 
-// begin says that an import is gone on with.
+// begin says that an import is continued.
 func begin(out io.Writer, s importer.Progress) {
 	if s.Resumed {
 		fmt.Fprintf(out, "import: going on after %s lines\n", humanize.Comma(s.Lines))

@@ -40,7 +40,7 @@ type reconcileFlags struct {
 
 // Validate is called by kong.
 func (c *ReconcileFullCmd) Validate() error {
-	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false of NaN
+	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false for NaN
 		return errors.New("--max-load: it must be above 0 and at most 1")
 	}
 	return c.reconcileFlags.Validate()
@@ -115,7 +115,8 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 	}
 }
 
-// openChanges opens the logs of all shards of a store, those that have been added too. The caller closes them.
+// openChanges opens the logs of all shards of a store, including shards that have been added. The caller
+// closes them.
 func openChanges(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (reconcile.Changes, func(), error) {
 	if store.HasLog() {
 		return reconcile.RelationLogs(store), func() {}, nil
@@ -170,7 +171,7 @@ func listFindings(out io.Writer, listed []reconcile.Finding, found, repaired map
 	}
 }
 
-// leftOver is the error of disagreements that are still there, if there are any.
+// leftOver is the error about disagreements that remain, if there are any.
 func leftOver(n int, repair bool) error {
 	switch {
 	case n == 0:

@@ -130,7 +130,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	return err
 }
 
-// watchChanges watches the logs of the shards that there are now, until shards are added or replaced.
+// watchChanges watches the logs of the present shards, until shards are added or replaced.
 func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.ChangesConfig) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

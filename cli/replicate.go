@@ -41,7 +41,7 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 	if settings.Redundancy != deployment.Binlog {
 		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
 	}
-	settings.modeLeftOpen = false // no other will do
+	settings.modeLeftOpen = false // no other mode is possible
 	return nil
 }
 
@@ -89,6 +89,6 @@ func statusOf(replicator *deployment.Replicator) http.HandlerFunc {
 		if replicator.Ready(r.Context()) != nil {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
-		_ = json.NewEncoder(w).Encode(replicator.Report()) // a reader that has gone
+		_ = json.NewEncoder(w).Encode(replicator.Report()) // it fails only if the reader has disconnected
 	}
 }

@@ -38,7 +38,7 @@ func (p *scanProgress) full(s reconcile.Progress) {
 	p.show(resumed, s.Done, s.Total, scanStatus(s))
 }
 
-// export shows an export. How many rows a shard has is not known before.
+// export shows an export. The number of rows of a shard is not known in advance.
 func (p *scanProgress) export(s exporter.Progress) {
 	resumed := ""
 	if s.Kept > 0 {
@@ -57,7 +57,7 @@ func (p *scanProgress) move(s sqlstore.MoveProgress, expected int64) {
 	p.show("", min(s.Rows, expected), expected, status)
 }
 
-// show shows how much of a total is done; resumed is what an earlier run has done, or "".
+// show shows how much of a total is done; resumed says what an earlier run has done, or is "".
 func (p *scanProgress) show(resumed string, done, total int64, status string) {
 	now := time.Now()
 	if !p.begun {

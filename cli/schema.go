@@ -19,7 +19,7 @@ type SchemaCmd struct {
 func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
 	of := sdl.Of
 	for _, p := range given.Path {
-		if p.Flag != nil && p.Flag.Name == "federation" && given.FlagValue(p.Flag) == true { // which has not been read into the command
+		if p.Flag != nil && p.Flag.Name == "federation" && given.FlagValue(p.Flag) == true { // at this point it has not been read into the command
 			of = sdl.Subgraph
 		}
 	}

@@ -140,11 +140,11 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	return gateway.Serve(ctx, cfg, listener, c.Drain)
 }
 
-// maxBatch is how many operations --batch-limit may allow: each is a query of its own to be parsed, and its answer is
-// held until the last one is there.
+// maxBatch is how many operations --batch-limit may allow: each is a query to be parsed, and its answer is held until
+// the last answer is ready.
 const maxBatch = 100
 
-// check refuses settings that cannot be meant, before anything is opened.
+// check refuses settings that cannot be right, before anything is opened.
 func (c *ServeCmd) check() error {
 	positive := errors.New("it must be greater than 0")
 	switch {
@@ -229,7 +229,7 @@ func (c *ServeCmd) requestID() func(context.Context) string {
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }
 
-// checkFeed refuses settings of home feeds that cannot be meant.
+// checkFeed refuses settings of home feeds that cannot be right.
 func (c *ServeCmd) checkFeed(settings *Settings) error {
 	const mostDays = 365
 	switch {

@@ -26,17 +26,17 @@ type Settings struct {
 	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
 
-	modeLeftOpen bool // Redundancy was filled in, and gives way to what the servers can do
+	modeLeftOpen bool // Redundancy was filled in, and changes to what the servers support
 }
 
-// A Preparer is a command that looks at what it was given before the store is opened, and
-// made where there is none.
+// A Preparer is a command that checks its arguments before the store is opened, or made if there is
+// none.
 type Preparer interface {
 	Prepare(settings *Settings, k *kong.Context) error
 }
 
-// Check refuses settings that cannot be meant, before anything is opened, and
-// fills in the redundancy mode where it is left open.
+// Check refuses settings that cannot be right, before anything is opened, and fills in the
+// redundancy mode if it is not set.
 func (s *Settings) Check() error {
 	if err := sqlstore.Check(s.Store); err != nil {
 		return Misset("store", err)
@@ -79,7 +79,7 @@ func (s *Settings) Check() error {
 }
 
 // OpenStore opens the store, which the caller closes. observe and requestID may be nil. If the
-// servers have no binlog, the mode that was left open becomes sync.
+// servers have no binlog, a mode that was not set becomes sync.
 func (s *Settings) OpenStore(
 	ctx context.Context, observe func(context.Context, sqlstore.Statement), requestID func(context.Context) string,
 ) (*sqlstore.Store, error) {
@@ -106,7 +106,7 @@ func (s *Settings) OpenStore(
 	return store, nil
 }
 
-// deployment is what all that runs on the store shares.
+// deployment is the configuration that all processes on the store share.
 func (s *Settings) deployment() deployment.Config {
 	return deployment.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy}
 }

@@ -99,7 +99,7 @@ type ShardsAddCmd struct {
 
 // Run adds the shard.
 func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	// A shard of this number may have been removed. Its log was another one.
+	// A shard with this number may have been removed. Its log was a different one.
 	if err := reconcile.ForgetLog(ctx, store, store.Shards()); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ type movingFlags struct {
 
 // Validate is called by kong.
 func (f *movingFlags) Validate() error {
-	if !(f.MaxLoad > 0 && f.MaxLoad <= 1) { // so that it is false of NaN
+	if !(f.MaxLoad > 0 && f.MaxLoad <= 1) { // so that it is false for NaN
 		return errors.New("--max-load: it must be above 0 and at most 1")
 	}
 	return checkKeep(f.Keep)
@@ -149,7 +149,7 @@ type fromTo struct {
 	DryRun bool `help:"Only show how much would be copied, and about how long that takes."`
 }
 
-// check refuses what is no shard, and then what is missing.
+// check refuses values that are no shard, and then missing flags.
 func (f *fromTo) check(flags ...error) error {
 	var wrong, missing error
 	for _, one := range []struct {
@@ -243,7 +243,7 @@ func noShard(store *sqlstore.Store, ordinal int) error {
 	return fmt.Errorf("there is no shard %d: the store has %d (kith shards status)", ordinal, store.Shards())
 }
 
-// rowsPerSecond is what a move is expected to do without pauses: less than was measured between two
+// rowsPerSecond is the expected rate of a move without pauses: less than was measured between two
 // MariaDB servers on two cores, see docs/shards.md.
 const rowsPerSecond = 12_000
 
@@ -302,7 +302,7 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 // ShardsResumeCmd is `kith shards resume`.
 type ShardsResumeCmd struct{ movingFlags }
 
-// Run goes on with every move.
+// Run continues every move.
 func (c *ShardsResumeCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	moves := store.Moves()
 	if len(moves) == 0 {
@@ -319,7 +319,7 @@ func (c *ShardsResumeCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 // ShardsAbortCmd is `kith shards abort`.
 type ShardsAbortCmd struct{}
 
-// Run takes every move back.
+// Run undoes every move.
 func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	moves := store.Moves()
 	switch {
@@ -371,7 +371,7 @@ func alone(ctx context.Context, store *sqlstore.Store, f func(ctx context.Contex
 	}
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token) }() // else it expires
+	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token) }() // otherwise it expires
 	go func() {
 		for last := time.Now(); sleep.For(ctx, movingLease/5) == nil; {
 			if err := take(); err == nil {

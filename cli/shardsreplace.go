@@ -23,8 +23,8 @@ type ShardsReplaceCmd struct {
 	Keep    time.Duration `default:"60s" help:"How long the old database is kept up, for programs that have not heard of it. Default: ${default}."`
 }
 
-// appliedWithin is how long replicators may take for what the old server has written. They save how far they
-// are every 30 s.
+// appliedWithin is how long replicators may take for what the old server has written. They save their
+// progress every 30 s.
 const appliedWithin = 3 * time.Minute
 
 // Validate is called by kong.
@@ -62,7 +62,7 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 		if err := store.ReplaceShard(ctx, *c.Shard, c.Address, sqlstore.MoveConfig{}); err != nil {
 			return err
 		}
-		// A run of before could have noted until now how far it has read the other log.
+		// An earlier run could have noted until now how far it has read the other log.
 		return reconcile.ForgetLog(ctx, store, *c.Shard)
 	})
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 	return nil
 }
 
-// awaitApplied waits until nothing that was written on the server of a shard without buckets is still to be
-// applied. Rows written there afterwards are not of this shard.
+// awaitApplied waits until all rows that were written on the server of a shard without buckets have been
+// applied. Rows that are written there afterwards do not belong to this shard.
 func awaitApplied(ctx context.Context, store *sqlstore.Store, shard int) error {
 	ctx, cancel := context.WithTimeout(ctx, appliedWithin)
 	defer cancel()

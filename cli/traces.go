@@ -11,11 +11,11 @@ import (
 	"kith/gateway/traces"
 )
 
-// tracing is where traces go, if anywhere.
+// tracing is where traces are sent, if they are on.
 func (c *ServeCmd) tracing() (traces.Settings, error) {
 	ratio := -1.0
 	if c.TraceRatio != nil {
-		if ratio = *c.TraceRatio; ratio < 0 { // which means that it is not set
+		if ratio = *c.TraceRatio; ratio < 0 { // a negative ratio means that it is not set
 			ratio = math.NaN()
 		}
 	}
@@ -45,8 +45,8 @@ func (c *ServeCmd) openTraces(ctx context.Context, settings *Settings, logger *s
 // flushTime bounds how long the end of the program waits for a collector.
 const flushTime = 3 * time.Second
 
-// closeTraces returns what sends the last spans once nothing else runs. It takes what is left of the time for requests under
-// way, and flushTime at most.
+// closeTraces returns a function that sends the last spans once nothing else runs. It may take the rest of the time for
+// requests under way, and flushTime at most.
 func (c *ServeCmd) closeTraces(ctx context.Context, t *traces.Traces) func() {
 	if t == nil {
 		return func() {}

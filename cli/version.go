@@ -17,14 +17,14 @@ var version, revision string
 
 // Build is what a binary was built from.
 type Build struct {
-	Version   string // "0.1.0" for a release, "0.1.0-3-g64b1791" after it; "devel" where nobody has said
-	Revision  string // a commit, with "-dirty" after it if files had changed; "unknown" where nobody has said
+	Version   string // "0.1.0" for a release, "0.1.0-3-g64b1791" after it; "devel" if it is not known
+	Revision  string // a commit, with "-dirty" after it if files had changed; "unknown" if it is not known
 	GoVersion string // "go1.26.8"
 	Platform  string // "linux/amd64"
 }
 
-// ThisBuild is what this program was built from. What was not given to the linker is taken from
-// what the go command has recorded.
+// ThisBuild is what this program was built from. Values that were not given to the linker are taken
+// from what the go command has recorded.
 func ThisBuild() Build {
 	info, _ := debug.ReadBuildInfo() // nil without module support
 	return buildOf(info, version, revision)
@@ -68,7 +68,7 @@ func (VersionCmd) BeforeReset(app *kong.Kong) error { return showVersion(app) }
 // versionFlag is `kith --version`.
 type versionFlag bool
 
-// BeforeReset is as that of [VersionCmd].
+// BeforeReset is like that of [VersionCmd].
 func (versionFlag) BeforeReset(app *kong.Kong) error { return showVersion(app) }
 
 func showVersion(app *kong.Kong) error {
@@ -79,7 +79,7 @@ func showVersion(app *kong.Kong) error {
 	return nil
 }
 
-// newRegistry makes a registry with what every process reports of itself: Go's metrics, the
+// newRegistry makes a registry with what every process reports about itself: Go's metrics, the
 // operating system's, and which build it is.
 func newRegistry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
@@ -88,7 +88,7 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// NewMetrics registers kith_build_info, whose value is always 1: its labels are what it reports.
+// NewMetrics registers kith_build_info, whose value is always 1: the information is in its labels.
 func NewMetrics(registerer prometheus.Registerer) {
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "kith_build_info", Help: "1; the labels say what this program was built from.",

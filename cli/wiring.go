@@ -69,7 +69,7 @@ func (p *parts) close() {
 	}
 }
 
-// open opens the parts that are not at hand yet, one after another.
+// open opens the parts that have not been set yet, one after another.
 func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err error) {
 	if p.ids, err = ids.New(ctx, p.store, ids.Config{MachineID: c.MachineID, Logger: p.logger}); err != nil {
 		if errors.Is(err, storage.ErrNoLease) {
@@ -109,7 +109,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	return c.openRelations(ctx, settings, p, bus)
 }
 
-// startCaches returns when other gateways know that there is one more.
+// startCaches returns when other gateways know of this one.
 func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 	started := make(chan struct{})
 	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) {
@@ -180,7 +180,7 @@ func (c *ServeCmd) openFeeds(p *parts) {
 		deployment.InBackground(func(ctx context.Context) { p.feeds.Inboxes.Run(ctx, p.feeds) }))
 }
 
-// signedIn takes in that a user has signed in.
+// signedIn notes that a user has signed in.
 func (p *parts) signedIn(id storage.UserID) {
 	p.activity.Note(id)
 	if p.feeds.Inboxes != nil {
@@ -270,7 +270,8 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 	}
 }
 
-// mayAsk refuses all but registering to whom a provider has signed in and nobody knows.
+// mayAsk refuses everything except registering to a caller whom a provider has signed in and for
+// whom no user is known.
 func mayAsk(ctx context.Context, op *ast.OperationDefinition) error {
 	if caller, _ := identity.Caller(ctx); !caller.Unknown() {
 		return nil
@@ -289,14 +290,14 @@ func isAdmin(ctx context.Context) bool {
 	return caller.Has(identity.ScopeAdmin)
 }
 
-// expires is when the viewer's connection ends: with the token.
+// expires is when the viewer's connection ends: when the token expires.
 func expires(ctx context.Context) time.Time {
 	caller, _ := identity.Caller(ctx)
 	return caller.Expires
 }
 
 // party is the party that a connection counts for. A backend that may act for others opens
-// connections for many users from its one address, so they count for the users only.
+// connections for many users from one address, so these connections count only for the users.
 func party(ctx context.Context) gateway.Party {
 	caller, known := identity.Caller(ctx)
 	who := gateway.Party{User: int64(caller.ID), Anonymous: !known}
@@ -320,7 +321,7 @@ func (p *parts) revoked(ctx context.Context, end func()) (callOff func()) {
 	return p.identity.Verifier.Watch(caller, end)
 }
 
-// pages are the query page and the app. Without --demo there is nothing of the demo graph in them.
+// pages are the query page and the app. Without --demo they contain nothing of the demo graph.
 func (c *ServeCmd) pages(p *parts, schema string) web.Config {
 	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.App}
 	if c.Demo {
@@ -329,8 +330,8 @@ func (c *ServeCmd) pages(p *parts, schema string) web.Config {
 	return pages
 }
 
-// demoUsers are those that a visitor of the pages may be. A user who has a password, or has signed
-// out everywhere, cannot be signed in so.
+// demoUsers are the users that a visitor of the pages may be. A user who has a password, or has
+// signed out everywhere, cannot be signed in in this way.
 func (c *ServeCmd) demoUsers(p *parts) web.Demo {
 	if !c.Demo || p.identity.Issuer == nil {
 		return web.Demo{}
