@@ -1,14 +1,13 @@
 // Package exporter writes a store into files that an import reads.
 //
 // Each shard is read as of one moment, in pages, and written to files of its own, one
-// for each kind of rows. A file gets its name when it is whole and on the disk, and
-// the manifest names the files of a shard when all of them are. So an export that was
-// killed goes on with the shards that are missing, and never takes half of one for
-// the whole.
+// for each kind of rows. A file gets its name when it is complete and on the disk, and the manifest
+// names the files of a shard when all of them are. So an export that was killed continues with the
+// shards that are missing, and never takes half of a shard for all of it.
 //
-// Buckets may move from shard to shard meanwhile. What a shard had at its moment is a
-// part of the export, without the buckets that other parts have. Shards are read until
-// no bucket is missing, so everybody's rows come once, and are of one moment.
+// Buckets may move from shard to shard meanwhile. What a shard had at its moment is a part of the
+// export, without the buckets that other parts have. Shards are read until no bucket is missing, so
+// each user's rows come once, and are as of one moment.
 package exporter
 
 import (
@@ -30,13 +29,13 @@ import (
 type Store interface {
 	storage.ShardReader
 
-	// UUID is the store's identity: an export goes on in a folder of the same store only.
+	// UUID is the store's identity: an export continues only in a folder of the same store.
 	UUID() string
 }
 
 // Config says where an export goes.
 type Config struct {
-	Dir   string // made where missing; it holds nothing but exports of one store
+	Dir   string // made if missing; it holds only exports of one store
 	Plain bool   // files are not compressed
 
 	// Page is how many rows are read and kept at a time. Defaults to DefaultPage.
@@ -77,7 +76,7 @@ func (r Report) RowsPerSecond() float64 {
 // Progress is how far an export is.
 type Progress struct {
 	Report
-	Shard int // the one under way
+	Shard int // the shard that is being read
 }
 
 // Export is an export ready to run: its folder is locked against others.
@@ -108,12 +107,12 @@ func Open(config Config) (*Export, error) {
 	return e, nil
 }
 
-// Close gives the folder free.
+// Close unlocks the folder.
 func (e *Export) Close() { e.folder.close() }
 
-// Run exports the shards that the folder does not have yet, once. It returns what the folder holds
-// also with an error, such as [ErrFolder] if it holds the export of another store, or
-// [ErrInterrupted].
+// Run exports the shards that the folder does not have yet, once. It also returns what the folder
+// holds if there is an error, such as [ErrFolder] if the folder holds the export of another store,
+// or [ErrInterrupted].
 func (e *Export) Run(ctx context.Context, store Store) (Report, error) {
 	e.began = time.Now()
 	err := e.all(ctx, store)
@@ -144,7 +143,8 @@ func (e *Export) all(ctx context.Context, store Store) error {
 			lonely = time.Now()
 			continue
 		}
-		// Between two steps of a move neither shard has the buckets, or one has got them behind our back.
+		// Between two steps of a move neither shard has the buckets, or one has got them after we read
+		// it.
 		if time.Since(lonely) > handedOver {
 			return fmt.Errorf("%w: no shard has bucket %d", storage.ErrUnavailable, bytes.IndexByte(missing, '1'))
 		}
@@ -155,15 +155,15 @@ func (e *Export) all(ctx context.Context, store Store) error {
 }
 
 const (
-	// handedOver is how long buckets may be on their way without a shard that has them. A switch takes
-	// less than a second; if the mover dies in it, a write that waits ends it after some seconds.
+	// handedOver is how long buckets may be moving without a shard that has them. A switch takes less
+	// than a second; if the mover dies in it, a write that waits ends it after some seconds.
 	handedOver = 30 * time.Second
 
 	lookAgain = 100 * time.Millisecond
 )
 
-// begin sees that the manifest is of this store, keeps of its parts those whose files are there, and
-// removes what an earlier run has left half done.
+// begin checks that the manifest is of this store, keeps those of its parts whose files exist, and
+// removes what an earlier run has left incomplete.
 func (e *Export) begin(store Store) error {
 	want := graphfile.Manifest{Format: graphfile.ManifestFormat, Store: store.UUID(), Gzip: !e.config.Plain}
 	e.report.Shards = store.Shards()
@@ -215,7 +215,7 @@ func (e *Export) shard(ctx context.Context, store Store, shard int) error {
 	return e.folder.save(e.manifest)
 }
 
-// missingOf are the buckets that a shard has and no part.
+// missingOf are the buckets that a shard has and that no part has.
 func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 	missing := e.manifest.Missing()
 	for b, served := range at.Served() {
@@ -226,7 +226,7 @@ func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 	return missing
 }
 
-// mostPosts is how many posts are read at a time: one has up to 30 KB of text and media.
+// mostPosts is how many posts are read at a time: a post has up to 30 KB of text and media.
 const mostPosts = 500
 
 func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
@@ -319,7 +319,7 @@ func (e *Export) sum() {
 	}
 }
 
-// shardsDone is how many shards there are parts of.
+// shardsDone is the number of shards that have parts.
 func (e *Export) shardsDone() int {
 	shards := make(map[int]bool)
 	for _, p := range e.manifest.Done {
@@ -328,7 +328,8 @@ func (e *Export) shardsDone() int {
 	return len(shards)
 }
 
-// freePart is the number of a new part: the shard's if that is free, else the first one.
+// freePart is the number of a new part: the shard's number if that is free, otherwise the first
+// free one.
 func (e *Export) freePart(shard int) int {
 	taken := func(n int) bool {
 		return slices.ContainsFunc(e.manifest.Done, func(p graphfile.ExportPart) bool { return p.Part == n })

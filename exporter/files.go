@@ -18,7 +18,7 @@ import (
 	"kith/storage"
 )
 
-// partFiles are the files of one part of an export under way. A file is begun with its first row.
+// partFiles are the files of one part of an export under way. A file is created with its first row.
 type partFiles struct {
 	dir     string
 	number  int            // of the part
@@ -54,7 +54,7 @@ func (s *partFiles) user(u storage.UserWithState) error {
 	return s.write(graphfile.Users, record, err)
 }
 
-// beside writes a row that lies beside edges.
+// beside writes a row beside edges.
 func (s *partFiles) beside(kind storage.BesideKind, row storage.Beside) error {
 	record, err := graphfile.BesideRecord(kind, row)
 	return s.write(graphfile.BesideKind(kind), record, err)
@@ -126,7 +126,7 @@ func (s *partFiles) edge(side storage.Side, e storage.Edge) error {
 	return p.write(s.line)
 }
 
-// file is the file of a kind, begun with the line that says what it holds.
+// file is the file of a kind. It begins with the line that says what it holds.
 func (s *partFiles) file(kind graphfile.Kind) (*file, error) {
 	if p, begun := s.files[kind]; begun {
 		return p, nil
@@ -164,16 +164,16 @@ func (s *partFiles) finish() (files []graphfile.File, err error) {
 	return files, nil
 }
 
-// abandon removes what is not whole.
+// abandon removes files that are not complete.
 func (s *partFiles) abandon() {
 	for _, p := range s.files {
 		p.abandon()
 	}
 }
 
-// file is a file under way. It has another name until it is whole.
+// file is a file that is being written. It has another name until it is complete.
 type file struct {
-	name  string // when it is whole
+	name  string // when it is complete
 	file  *os.File
 	disk  *bufio.Writer
 	zip   *gzip.Writer // nil for a plain file
@@ -212,7 +212,7 @@ func (p *file) write(text []byte) error {
 	return err
 }
 
-// finish sees that the file is on the disk, and then gives it its name.
+// finish makes sure that the file is on the disk, and then gives it its name.
 func (p *file) finish() (size int64, err error) {
 	if p.zip != nil {
 		if err := p.zip.Close(); err != nil {
@@ -236,7 +236,7 @@ func (p *file) finish() (size int64, err error) {
 	return info.Size(), os.Rename(p.name+partSuffix, p.name)
 }
 
-// abandon removes the file unless it is whole.
+// abandon removes the file unless it is complete.
 func (p *file) abandon() {
 	if !p.over {
 		p.over = true

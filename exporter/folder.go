@@ -11,7 +11,7 @@ import (
 	"kith/graphfile"
 )
 
-// ErrFolder: the folder cannot take this export, whatever is tried again.
+// ErrFolder: the folder cannot take this export, and trying again does not help.
 var ErrFolder = errors.New("the folder does not fit")
 
 // folder is where an export goes, locked until it is closed.
@@ -20,7 +20,7 @@ type folder struct {
 	file *os.File
 }
 
-// openFolder makes the folder where it is missing. Nobody else may read what users do.
+// openFolder makes the folder if it is missing. No other account may read what users do.
 func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, err
@@ -40,10 +40,10 @@ func (f *folder) close() { _ = f.file.Close() }
 
 func (f *folder) sync() error { return syncFolder(f.file) }
 
-// named are the files of an export, whole or not. The number is the part's.
+// named matches the files of an export, complete or not. The number is the part's.
 var named = regexp.MustCompile(`^[a-z_]+-[0-9]{4,}\.(?:csv|txt)(?:\.gz)?(?:\.part)?$`)
 
-// partSuffix ends the name of a file that is not whole.
+// partSuffix ends the name of a file that is not complete.
 const partSuffix = ".part"
 
 // fileName is the name of the file of one kind and part.
@@ -58,7 +58,7 @@ func fileName(kind graphfile.Kind, part int, gzip bool) string {
 	return name
 }
 
-// examine reads the manifest, and refuses a folder with files that are not an export's.
+// examine reads the manifest, and refuses a folder with files that do not belong to an export.
 func (f *folder) examine() (m graphfile.Manifest, found bool, err error) {
 	if m, found, err = graphfile.ReadManifest(f.path); err != nil {
 		return m, false, fmt.Errorf("%w: %w", ErrFolder, err)
@@ -77,7 +77,7 @@ func (f *folder) examine() (m graphfile.Manifest, found bool, err error) {
 	return m, found, nil
 }
 
-// removeBut removes all files that the manifest does not name: those of parts that have not become whole.
+// removeBut removes all files that the manifest does not name: those of parts that were not completed.
 func (f *folder) removeBut(m graphfile.Manifest) error {
 	named := map[string]bool{graphfile.ManifestName: true}
 	for _, p := range m.Done {

@@ -12,5 +12,5 @@ func lock(folder *os.File) error {
 	return syscall.Flock(int(folder.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 }
 
-// syncFolder sees that names are on the disk.
+// syncFolder makes sure that names are on the disk.
 func syncFolder(folder *os.File) error { return folder.Sync() }

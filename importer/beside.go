@@ -10,14 +10,14 @@ import (
 	"kith/storage"
 )
 
-// addedAtOnce is how many rows of records the store is given by one call.
+// addedAtOnce is how many rows of records are passed to the store in one call.
 const addedAtOnce = 5000
 
-// errNothingBeside: the follow, the pending request, the post or the user is missing to which a row
-// belongs.
+// errNothingBeside: the follow, the pending request, the post or the user to which a row belongs
+// does not exist.
 var errNothingBeside = errors.New("there is nothing that it belongs to")
 
-// writeBeside writes marks, messages or dismissals where there is none.
+// writeBeside writes those marks, messages or dismissals that do not exist yet.
 func (im *run) writeBeside(ctx context.Context, c *chunk) (totals Report, err error) {
 	kind := im.inputs[c.begin.File].beside
 	err = addRows(im, c, c.beside, &totals, &totals.Beside, func(rows []storage.Beside) []storage.Result[bool] {
@@ -26,7 +26,7 @@ func (im *run) writeBeside(ctx context.Context, c *chunk) (totals Report, err er
 	return totals, err
 }
 
-// writePosts writes posts where there is none with that number.
+// writePosts writes those posts whose numbers do not exist yet.
 func (im *run) writePosts(ctx context.Context, c *chunk) (totals Report, err error) {
 	err = addRows(im, c, c.posts, &totals, &totals.Posts, func(posts []storage.PostRow) []storage.Result[bool] {
 		return im.store.RestorePosts(ctx, posts)
@@ -34,7 +34,7 @@ func (im *run) writePosts(ctx context.Context, c *chunk) (totals Report, err err
 	return totals, err
 }
 
-// writeComments writes comments where there is none with that number, by users whom there are.
+// writeComments writes those comments, by users who exist, whose numbers do not exist yet.
 func (im *run) writeComments(ctx context.Context, c *chunk) (totals Report, err error) {
 	known, err := ofUsers(ctx, im, c, c.comments, &totals, func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} })
 	if err != nil {
@@ -46,8 +46,8 @@ func (im *run) writeComments(ctx context.Context, c *chunk) (totals Report, err 
 	return totals, err
 }
 
-// writeFavorites writes both sides of favorites where there is none of the post by the user. What was taken
-// back may be of users who are no more.
+// writeFavorites writes both sides of those favorites of which the user and the post do not have one yet.
+// Favorites that were ended may be of users who no longer exist.
 func (im *run) writeFavorites(ctx context.Context, c *chunk) (totals Report, err error) {
 	known, err := ofUsers(ctx, im, c, c.favorites, &totals, func(e storage.Edge) []storage.UserID {
 		if e.Type == storage.None {
@@ -77,7 +77,7 @@ func (im *run) writeFavorites(ctx context.Context, c *chunk) (totals Report, err
 	return totals, err
 }
 
-// writeIdentities links identities of users whom there are.
+// writeIdentities links identities of users who exist.
 func (im *run) writeIdentities(ctx context.Context, c *chunk) (totals Report, err error) {
 	known, err := ofUsers(ctx, im, c, c.identities, &totals, func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} })
 	if err != nil {
@@ -89,7 +89,7 @@ func (im *run) writeIdentities(ctx context.Context, c *chunk) (totals Report, er
 	return totals, err
 }
 
-// ofUsers are those of some rows whose users there are. It refuses the others.
+// ofUsers are those of some rows whose users exist. It refuses the others.
 func ofUsers[T any](ctx context.Context, im *run, c *chunk, rows []recordRow[T], totals *Report, users func(T) []storage.UserID) (known []recordRow[T], err error) {
 	var unknown []storage.UserID
 	for _, r := range rows {
@@ -118,7 +118,7 @@ func ofUsers[T any](ctx context.Context, im *run, c *chunk, rows []recordRow[T],
 }
 
 // addRows adds rows of records and counts those that were written. In a chunk that an earlier run may
-// have written, a row that is there counts as written by that run.
+// have written, an existing row counts as written by that run.
 func addRows[T any](im *run, c *chunk, rows []recordRow[T], totals *Report, written *int64, add func([]T) []storage.Result[bool]) error {
 	for some := range slices.Chunk(rows, addedAtOnce) {
 		bare := make([]T, len(some))

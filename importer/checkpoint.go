@@ -11,24 +11,24 @@ import (
 	"kith/storage"
 )
 
-// checkpoint is saved before every chunk. So it has two facts: what is done,
-// and how far the chunk reaches that a crash may have left half written.
+// checkpoint is saved before every chunk. So it has two facts: what is done, and how far the next
+// chunk reaches, which a crash may leave half written.
 type checkpoint struct {
 	Layout  int            `json:"layout"`
 	Start   storage.Micros `json:"start"`   // when the import began, at first
-	Next    position       `json:"next"`    // everything before it is in
+	Next    position       `json:"next"`    // everything before it is in the store
 	Pending int64          `json:"pending"` // ordinal up to which lines may have been written
-	Bytes   int64          `json:"bytes"`   // of the files, as they lie on disk, up to Next
+	Bytes   int64          `json:"bytes"`   // of the files, as they are on disk, up to Next
 	Report  Report         `json:"report"`  // up to Next
 }
 
 const checkpointLayout = 1
 
-// checkpointKey names the import of these files, in this order, as this relation,
-// wherever they lie. It is empty when one of them can be read only once.
+// checkpointKey names the import of these files, in this order, as this relation, wherever the
+// files are. It is empty if one of them can be read only once.
 func checkpointKey(inputs []*input, relation graphfile.Relation) string {
 	hash := sha256.New()
-	if relation != "" && relation != graphfile.Follows { // whose names are older than the others
+	if relation != "" && relation != graphfile.Follows { // names for follows are older than those for other relations
 		hash.Write([]byte(relation))
 	}
 	for _, in := range inputs {

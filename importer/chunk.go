@@ -15,14 +15,14 @@ import (
 type position struct {
 	File    int   `json:"file"`    // index of the file, users files first
 	Offset  int64 `json:"offset"`  // into its uncompressed text
-	Line    int64 `json:"line"`    // how many lines of it are behind
-	Ordinal int64 `json:"ordinal"` // how many lines of all files are behind
+	Line    int64 `json:"line"`    // how many of its lines have been read
+	Ordinal int64 `json:"ordinal"` // how many lines of all files have been read
 }
 
 // chunk is the unit of writing and of checkpoints: a part of one file.
 type chunk struct {
 	begin, end position
-	read       int64 // bytes of all files, as they lie on disk, up to end
+	read       int64 // bytes of all files, as they are on disk, up to end
 	users      []userRow
 	edges      []edgeRow                           // ascending by (from, to), each pair once
 	beside     []recordRow[storage.Beside]         // each pair once
@@ -34,7 +34,7 @@ type chunk struct {
 	problems   []Problem
 }
 
-// edgeRow is a line of an edge list on its way to the store.
+// edgeRow is a line of an edge list that is to be written to the store.
 type edgeRow struct {
 	from, to storage.UserID
 	time     storage.Micros
@@ -129,8 +129,7 @@ func (r *splitter) close() {
 	}
 }
 
-// malformed counts a line that cannot be read, and ends the import if that is
-// wanted.
+// malformed counts a line that cannot be read, and ends the import if it is strict.
 func (r *splitter) malformed(c *chunk, line int64, text []byte, reason error) error {
 	p := Problem{File: r.inputs[r.pos.File].name, Line: line, Reason: reason, Text: excerpt(text)}
 	if r.strict {

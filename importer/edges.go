@@ -59,7 +59,7 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 		err = graphfile.ErrLong
 	}
 	if header := r.inputs[r.pos.File].header; err != nil && header != nil && bytes.Equal(bytes.TrimSpace(line), header) {
-		return nil // also where files with headers were joined
+		return nil // also if files with headers were joined
 	}
 	if err != nil {
 		return r.malformed(c, r.pos.Line+1, line, err)

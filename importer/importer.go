@@ -3,8 +3,7 @@
 // Files are read in chunks of lines. A chunk is written to both tables of edges
 // before the next one begins, and a checkpoint before each. So an import
 // that was killed continues where it was when the same files are given again. Writes
-// are guarded: existing rows win, and writing a chunk once more
-// changes nothing.
+// are guarded: existing rows win, and writing a chunk again changes nothing.
 package importer
 
 import (
@@ -19,8 +18,8 @@ import (
 	"kith/storage"
 )
 
-// window is how long before the import's start the times of untimed lines begin:
-// a microsecond a line, so it has room for 10^12 lines.
+// window is how long before the import's start the times of untimed lines begin: with a microsecond
+// for each line, it has room for 10^12 lines.
 const window = storage.Micros(1e12)
 
 // Store is the store that an import writes to. If it also has [storage.Checkpoints], an import can
@@ -37,21 +36,21 @@ type Store interface {
 
 // Config says what to import and how.
 type Config struct {
-	// Files are read in this order, users files ahead of edge lists, and these in the order of
-	// [graphfile.Relations] if they name theirs, ahead of what lies beside edges, posts, comments, favorites and identities. "-" is Stdin. A folder is an export, see
+	// Files are read in this order, users files ahead of edge lists, and these in the order of [graphfile.Relations] if they name
+	// theirs, ahead of rows beside edges, posts, comments, favorites and identities. "-" is Stdin. A folder is an export, see
 	// [graphfile.WholeExport]: its users are those of its users files.
 	Files []string
 	Stdin io.Reader
 
 	// Start is when the import begins; lines without a time get one just before it.
-	// An import that is gone on with keeps its first. Defaults to now.
+	// An import that is continued keeps its first Start. Defaults to now.
 	Start time.Time
 
-	// Chunk is how many lines are written together, of records fewer if they are long. Defaults to DefaultChunk.
+	// Chunk is how many lines are written together; of long records, fewer. Defaults to DefaultChunk.
 	Chunk int
 
-	// Relation is what the lines of edge lists mean that do not say so themselves. Defaults to
-	// follows.
+	// Relation is what the lines of edge lists mean if the lists do not name a relation. Defaults
+	// to follows.
 	Relation graphfile.Relation
 
 	// Strict ends the import at the first malformed line, with ErrMalformed. The
@@ -71,8 +70,8 @@ type Config struct {
 // DefaultChunk is how many lines are written together, see [Config.Chunk].
 const DefaultChunk = 100_000
 
-// ErrInterrupted: the context ended before the import did. Every chunk that was
-// begun is in.
+// ErrInterrupted: the context ended before the import did. Every chunk that was begun is in the
+// store.
 var ErrInterrupted = errors.New("interrupted")
 
 // ErrNothing: the files hold nothing that could be imported.
@@ -100,8 +99,8 @@ type Import struct {
 	inputs []*input
 }
 
-// Open examines the files; there need not be a store yet. If one is absent or
-// cannot be read, that is an error. The caller closes the import.
+// Open examines the files; the store need not be open yet. If a file does not exist or cannot be
+// read, that is an error. The caller closes the import.
 func Open(config Config) (*Import, error) {
 	if config.Chunk == 0 {
 		config.Chunk = DefaultChunk
@@ -120,7 +119,7 @@ func Open(config Config) (*Import, error) {
 	return &Import{config, inputs}, nil
 }
 
-// Close closes what can be read only once.
+// Close closes files that can be read only once.
 func (i *Import) Close() { closeStreams(i.inputs) }
 
 // Run opens an import, and runs and closes it.
@@ -133,10 +132,10 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 	return i.Run(ctx, store)
 }
 
-// Run imports the files, once. It returns what became of their lines so far also with
-// an error. When the context ends it finishes the chunk that is being written and
-// returns [ErrInterrupted]. Files of which no line says anything that is in the store
-// afterwards are [ErrNothing].
+// Run imports the files, once. It returns the outcome of their lines so far even if there is an
+// error. When the context ends, it finishes the chunk that is being written and returns
+// [ErrInterrupted]. If the store afterwards holds nothing of what the files say, the error is
+// [ErrNothing].
 func (i *Import) Run(ctx context.Context, store Store) (report Report, err error) {
 	im := &run{Config: i.config, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
 	if im.Start.IsZero() {
@@ -216,8 +215,7 @@ func (im *run) interrupted(ctx context.Context) error {
 	return errors.Join(err, im.pause(ctx))
 }
 
-// pause records what is done while no chunk is being written, so that none is
-// written again.
+// pause records what is done while no chunk is being written, so that no chunk is written again.
 func (im *run) pause(ctx context.Context) error {
 	return im.save(context.WithoutCancel(ctx), im.at.Next.Ordinal)
 }

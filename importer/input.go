@@ -21,9 +21,9 @@ import (
 type kind uint8
 
 const (
-	usersFile kind = iota // ahead of the edges, so that profiles come before made-up users
+	usersFile kind = iota // ahead of the edges, so that profiles come before users who are only named by edges
 	edgesFile
-	besideFile // behind the edges beside which its rows lie
+	besideFile // behind the edges to which its rows belong
 	postsFile
 	commentsFile  // behind the posts that they are on
 	favoritesFile // of these posts, too
@@ -44,15 +44,15 @@ type input struct {
 	exported bool               // a file of an export that is imported as a whole
 	headed   bool               // whether a file of records begins with its header
 	header   []byte             // of an edge list, if its first line is one
-	size     int64              // bytes as they lie on disk; 0 when unknown
+	size     int64              // bytes as they are on disk; 0 when unknown
 	identity []byte             // the same for the same content elsewhere; nil for what can be read only once
 	stream   *stream            // of a source that can be read only once
 }
 
 // probeAll examines every file, so that a missing one is found before anything is
-// written, and puts users files first, then edge lists in the order of their relations, then what
-// lies beside edges, posts, comments, favorites and identities.
-// The order is otherwise kept. Edge lists that do not name theirs have the given one.
+// written, and puts users files first, then edge lists in the order of their relations, then rows
+// beside edges, posts, comments, favorites and identities. The order is otherwise kept. Edge lists
+// that do not name a relation have the given one.
 func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inputs []*input, err error) {
 	for _, name := range names {
 		if inputs, err = addProbed(inputs, name, stdin); err != nil {
@@ -175,12 +175,12 @@ type stream struct {
 	*bufio.Reader
 	source  io.ReadCloser
 	counter counter
-	raw     *bufio.Reader // of the file as it lies on disk
+	raw     *bufio.Reader // of the file as it is on disk
 	gzipped bool
 	offset  int64 // of the text not yet read; kept by the readers
 }
 
-// newStream recognises gzip by its first bytes, for any file name.
+// newStream recognises gzip by its first bytes, whatever the file's name.
 func newStream(source io.ReadCloser) (*stream, error) {
 	s := &stream{source: source, counter: counter{Reader: source}}
 	raw := bufio.NewReaderSize(&s.counter, bufferSize)
@@ -234,7 +234,7 @@ func (s *stream) skip(offset int64) error {
 	return nil
 }
 
-// consumed is how much of the file, as it lies on disk, is behind.
+// consumed is how much of the file, as it is on disk, has been read.
 func (s *stream) consumed() int64 {
 	if s.gzipped {
 		return s.counter.n - int64(s.raw.Buffered())

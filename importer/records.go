@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// userRow is a record of a users file on its way to the store.
+// userRow is a record of a users file that is to be written to the store.
 type userRow struct {
 	user  storage.User
 	state storage.UserState
@@ -19,7 +19,7 @@ type userRow struct {
 	file  string
 }
 
-// recordRow is a row of a file of records that are no users, on its way to the store.
+// recordRow is a row of a file of other records that is to be written to the store.
 type recordRow[T any] struct {
 	row     T
 	line    int64
@@ -27,7 +27,8 @@ type recordRow[T any] struct {
 }
 
 const (
-	// maxRecord is how many bytes a record may have: those of the longest post, with all that can be escaped escaped.
+	// maxRecord is how many bytes a record may have: as many as the longest post, if every character that can be
+	// escaped is.
 	maxRecord = 1 << 20
 
 	// chunkBytes is how much text of records is kept at a time, however many lines a chunk may have.
@@ -92,7 +93,7 @@ func (r *splitter) readIdentities(c *chunk) error {
 	return readRows(r, c, &c.identities, graphfile.ParseIdentity, func(l storage.LinkedIdentity) storage.Identity { return l.Identity })
 }
 
-// readRows reads the records of one chunk. If a key comes twice, it keeps the first.
+// readRows reads the records of one chunk. If a key comes twice, the first record is kept.
 func readRows[T any, K comparable](r *splitter, c *chunk, into *[]recordRow[T], parse func([]string) (T, error), key func(T) K) error {
 	here := make(map[K]bool)
 	return r.readRecords(c, func(record []string, line int64) error {
@@ -150,9 +151,8 @@ func (r *splitter) readRecords(c *chunk, add func(record []string, line int64) e
 	return nil
 }
 
-// openRecords begins to read records at the stream's position. When a file is
-// resumed, the part before is read once more for its line ends, so that messages name
-// the right lines.
+// openRecords begins to read records at the stream's position. When a file is resumed, the part
+// before that position is read again for its line ends, so that messages name the right lines.
 func (r *splitter) openRecords() error {
 	if r.records != nil {
 		return nil

@@ -12,8 +12,7 @@ import (
 // ErrMalformed: a line cannot be read and the import is strict.
 var ErrMalformed = errors.New("malformed line")
 
-// Report counts what became of the lines. Of an import gone on with, it covers
-// the whole of it.
+// Report counts the outcomes of the lines. If an import was continued, it covers all of it.
 type Report struct {
 	Lines        int64         `json:"lines"` // of edge lists, comments and empty ones included, and records of users files
 	UsersMade    int64         `json:"usersMade"`
@@ -22,17 +21,17 @@ type Report struct {
 	Beside       int64         `json:"beside"`       // marks, messages and dismissals that were written
 	Posts        int64         `json:"posts"`        // written, deleted ones included
 	Comments     int64         `json:"comments"`     // written
-	Favorites    int64         `json:"favorites"`    // written, those taken back included
+	Favorites    int64         `json:"favorites"`    // written, ended ones included
 	Identities   int64         `json:"identities"`   // linked
 	Duplicates   int64         `json:"duplicates"`   // whose pair came earlier in this import
 	Existed      int64         `json:"existed"`      // whose row was there already, tombstones and blocks included
 	SelfFollows  int64         `json:"selfFollows"`
 	Malformed    int64         `json:"malformed"`
-	Refused      int64         `json:"refused"` // users whose handle another user has, edges of users that could not be created, and what belongs to nothing
+	Refused      int64         `json:"refused"` // users whose handle another user has, edges of users that could not be created, and rows that belong to nothing
 	Elapsed      time.Duration `json:"elapsed"`
 
-	// Resumable reports whether importing the same files again continues from here. If
-	// not, it begins anew, which is harmless.
+	// Resumable reports whether importing the same files again continues from here. If not, it
+	// starts over, which is harmless.
 	Resumable bool `json:"-"`
 }
 
@@ -76,8 +75,8 @@ func (r *Report) add(d Report) {
 type Progress struct {
 	Report
 	Resumed        bool          // whether an earlier run began it
-	Bytes          int64         // of the files, as they lie on disk, that are in
-	TotalBytes     int64         // of all files; 0 when one of them is no regular file
+	Bytes          int64         // of the files, as they are on disk, that have been imported
+	TotalBytes     int64         // of all files; 0 if one of them is not a regular file
 	EdgesPerSecond float64       // of this run
 	Left           time.Duration // until the end, at this run's pace; 0 when unknown
 }

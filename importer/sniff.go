@@ -12,8 +12,8 @@ import (
 )
 
 // sniff finds out by the first line that is not a comment or empty whether the file holds users,
-// edges, what lies beside edges, posts, comments, favorites or identities, which have their own headers. Users are recognised by theirs, or, in a .csv file without one, by
-// a line that is not an edge but begins with an id. Any other file is taken for an
+// edges, rows beside edges, posts, comments, favorites or identities, which have their own headers. Users are recognised by their
+// header, or, in a .csv file without one, by a line that is not an edge but begins with an id. Any other file is taken for an
 // edge list, whose splitter reports each line it cannot read, except for a header.
 func (in *input) sniff(s *stream) error {
 	in.kind = edgesFile
@@ -55,7 +55,7 @@ func (in *input) sniff(s *stream) error {
 	}
 	first, _, listed := bytes.Cut(line, []byte(","))
 	if _, err := graphfile.ParseID(bytes.Trim(first, `" `)); err != nil || !listed || !in.namedCSV() {
-		return nil //nolint:nilerr // the line is no user, which is no fault
+		return nil //nolint:nilerr // the line is not a user, which is no error
 	}
 	if _, _, err := graphfile.ParseLine(line); err != nil {
 		in.kind, in.columns = usersFile, graphfile.DefaultColumns()
@@ -69,8 +69,8 @@ func (in *input) namedCSV() bool {
 }
 
 // firstLine looks ahead to the first line that is neither empty nor a comment, without
-// consuming it, and reads the relation that the line at the very beginning may name. A
-// terminal is not asked for more than that.
+// consuming it, and reads the relation that the line at the very beginning may name. A terminal is
+// not read further than that.
 func (s *stream) firstLine() (first []byte, head graphfile.Relation, err error) {
 	for want := 1; ; want = s.Buffered() + 1 {
 		if _, err := s.Peek(min(want, s.Size())); err != nil && !errors.Is(err, io.EOF) {

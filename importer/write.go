@@ -13,10 +13,9 @@ import (
 	"kith/storage"
 )
 
-// write puts a chunk into the store: its users, both sides of its edges, what lies beside edges, posts, comments, both sides
-// of its favorites, or its identities.
-// Doing it once more, after a crash at any point, ends in the same rows and
-// returns the same counts.
+// write puts a chunk into the store: its users, both sides of its edges, rows beside edges, posts, comments, both sides of
+// its favorites, or its identities. Doing it again, after a crash at any point, ends with the same rows and returns the same
+// counts.
 func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
 	switch {
 	case len(c.beside) > 0:
@@ -44,8 +43,8 @@ func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
 	return totals, err
 }
 
-// writeUsers makes the users of a users file. Of several lines with one id the
-// first that the store takes wins.
+// writeUsers makes the users of a users file. If several lines have the same id, the first that the
+// store accepts wins.
 func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err error) {
 	var rows []userRow
 	here := make(map[storage.UserID]bool, len(c.users))
@@ -98,8 +97,8 @@ func (im *run) hideUsers(ctx context.Context, rows []userRow, results []storage.
 	return nil
 }
 
-// ends sees to the users whom edges name, and drops the edges of those whom there
-// cannot be. Past ones may be of users who are no more.
+// ends makes sure that the users whom edges name exist, and drops the edges of users who cannot
+// exist. Edges that have ended may be of users who no longer exist.
 func (im *run) ends(ctx context.Context, c *chunk) (totals Report, err error) {
 	in := im.inputs[c.begin.File]
 	switch {
@@ -186,8 +185,8 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	if len(users) == 0 {
 		return nil, nil
 	}
-	// Times of this chunk's own, so that a later run knows which users were made
-	// in the chunk it does again.
+	// These times belong to this chunk only, so that a later run knows which users were made in the
+	// chunk that it repeats.
 	now := im.at.Start + storage.Micros(c.begin.Ordinal)
 	for i, u := range users {
 		users[i].CreatedAt, users[i].UpdatedAt = cmp.Or(u.CreatedAt, now), cmp.Or(u.UpdatedAt, now)
@@ -204,9 +203,8 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	return results, nil
 }
 
-// claimUsers corrects the results for users that an earlier run made without
-// coming to count them: those that bear a time behind its last checkpoint, or the one
-// that the file says.
+// claimUsers corrects the results for users that an earlier run made but did not count: those that
+// have a time behind its last checkpoint, or the time that the file says.
 func (im *run) claimUsers(ctx context.Context, users []storage.User, results []storage.Result[bool]) error {
 	var ids []storage.UserID
 	var indexes []int
@@ -230,8 +228,8 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 
 // writeEdges writes the forward table where it has no row yet, then sets the inverse one
 // to what the forward one holds now, and propagates the consequences: a block
-// ends the follow in return, requests that cross accept each other. So existing
-// rows win on both sides, and a half-written chunk becomes whole.
+// ends the follow in return, requests that cross accept each other. So existing rows win on both
+// sides, and a half-written chunk is completed.
 func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
 	side, kind, err := im.inputs[c.begin.File].relation.Row()
 	if err != nil {
@@ -250,7 +248,7 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err err
 	for i, result := range results {
 		im.count(&totals, c.edges[i], kind, result.Value)
 		also = append(also, result.Value.Also...)
-		if row := result.Value.Row; row.UpdateTime > 0 || row.Type != storage.None { // else it was refused: the one blocks the other
+		if row := result.Value.Row; row.UpdateTime > 0 || row.Type != storage.None { // otherwise it was refused: one blocks the other
 			edges = append(edges, row)
 		}
 	}
@@ -294,10 +292,10 @@ func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edg
 // count counts a line by the row that is stored now.
 //
 // The time of an untimed line is the line's own, so it also identifies the row's
-// origin. A timed row counts as written by an earlier run if it lies in the
-// chunk in which that run was killed and has the line's values; a row that had them
-// before the import cannot be distinguished from it. A request that was written by that
-// run and has met one in return has other values by now, and counts as existed.
+// origin. A timed row counts as written by an earlier run if it is in the chunk in which that run
+// was killed and has the line's values; a row that had these values before the import cannot be
+// distinguished from it. A request that was written by that run and has been accepted by one in
+// return has other values by now, and counts as existed.
 func (im *run) count(totals *Report, row edgeRow, kind storage.EdgeType, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row

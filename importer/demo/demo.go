@@ -36,16 +36,16 @@ func Graph(seed uint64, base time.Time) ([]storage.User, []storage.Edge) {
 	return users, n.timed(d, base)
 }
 
-// network grows by users who follow others of their community, others whom
-// everybody follows, and followings of their followings.
+// network grows by users who follow others of their community, users whom everybody follows, and
+// followings of their followings.
 type network struct {
 	community []int
 	fame      []int // rank of each user's popularity, 0 first
 	active    urn   // who follows next
-	famous    urn   // users whom anybody may come across
+	famous    urn   // users whom any user may come across
 	locals    [communityCount]urn
 	edges     [][2]int
-	back      []bool // which edges answer the one before
+	back      []bool // whether an edge follows back the one before it
 	known     map[[2]int]bool
 	followed  [][]int // by each user
 }
@@ -62,7 +62,7 @@ func newNetwork(d dice) *network {
 		sizes.add(c, 1000/(c+6))
 	}
 	diligence := d.shuffled(Users)
-	// The examples look at the first two: well known, busy, of one circle.
+	// The examples show the first two users: well known, busy, of one circle.
 	rankAs(n.fame, 0, 45)
 	rankAs(n.fame, 1, 90)
 	rankAs(diligence, 0, 25)
@@ -135,8 +135,8 @@ func (n *network) add(from, to int, back bool) bool {
 	return true
 }
 
-// timed spreads the edges over two years in the order in which they came; who
-// follows back does so within three days.
+// timed spreads the edges over two years in the order in which they came; users who follow back do
+// so within three days.
 func (n *network) timed(d dice, base time.Time) []storage.Edge {
 	edges := make([]storage.Edge, len(n.edges))
 	step := 2 * year / Edges

@@ -20,9 +20,9 @@ type Store interface {
 	Empty(ctx context.Context) (bool, error)
 }
 
-// Load puts the network of [Seed] and [Base] into an empty store, with posts until now, so that they are recent when
-// somebody looks. It completes the network if an earlier Load was interrupted. Posts come before the edges by which a complete network is known. Any other store, and a complete one,
-// is left as it is; later changes of the network stay, too.
+// Load puts the network of [Seed] and [Base] into an empty store, with posts until now, so that they are recent for a visitor. It
+// completes the network if an earlier Load was interrupted. Posts come before the edges by which a complete network is known. Any
+// other store, and a complete network, is left unchanged; later changes of the network stay, too.
 func Load(ctx context.Context, store Store, now time.Time) error {
 	users, edges := Graph(Seed, Base)
 	wanted, err := wanted(ctx, store, users, edges)
@@ -60,8 +60,8 @@ func Load(ctx context.Context, store Store, now time.Time) error {
 	return apply(ctx, store, storage.Inverse, edges, storage.IfNewer)
 }
 
-// apply writes one side and puts into edges what the rows hold now: the inverse
-// side follows the forward one, also where that has changed since.
+// apply writes one side and puts into edges what the rows hold now: the inverse side is made from
+// the forward side, even if that has changed since.
 func apply(ctx context.Context, store Store, side storage.Side, edges []storage.Edge, rule storage.Rule) error {
 	for i, result := range store.Apply(ctx, side, edges, rule) {
 		if result.Err != nil {

@@ -52,8 +52,7 @@ func names(d dice, community int) (given, family string) {
 	return given, family
 }
 
-// handle makes a handle of the kind that people make of their names, one that is not
-// taken.
+// handle makes a handle of the kind that people make from their names. It is not taken.
 func handle(d dice, taken map[string]bool, given, family string) string {
 	forms := []string{given + "_" + family, given + family, given + "_" + family[:1], given[:1] + family, family + "_" + given}
 	if !d.percent(75) {

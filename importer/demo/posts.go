@@ -34,8 +34,9 @@ var replies = []string{
 	"Save some for me.", "You always find these places.",
 }
 
-// Writings makes posts and comments by users of the network, who write the more the more follow them
-// and comment on whom they follow, until a time. The same seed, time and edges always give the same.
+// Writings makes posts and comments by users of the network until a time. Users write more if they
+// have more followers, and comment on posts of those whom they follow. The same seed, time and edges
+// always give the same result.
 func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.NewPost, []storage.NewComment) {
 	d := newDice(seed + 1)
 	followers := map[storage.UserID][]storage.UserID{}
@@ -47,7 +48,7 @@ func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.New
 	for i := range posts {
 		author := pick(d, edges).To
 		if i%20 < 2 {
-			author = storage.UserID(i%20 + 1) // the two of the examples
+			author = storage.UserID(i%20 + 1) // the two users of the examples
 		}
 		at := storage.MicrosOf(until) - 14*day + step*storage.Micros(i)
 		posts[i] = storage.NewPost{
@@ -67,7 +68,7 @@ func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.New
 }
 
 // Favored makes favorites of posts by users who follow their authors, in no order, each once. The same seed, edges and posts
-// always give the same.
+// always give the same result.
 func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []storage.Edge {
 	d := newDice(seed + 2)
 	followers := map[storage.UserID][]storage.UserID{}
@@ -88,7 +89,7 @@ func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []stora
 	return favorites
 }
 
-// write publishes what the network has written, as far as it has not been published yet.
+// write publishes those posts and comments of the network that have not been published yet.
 func write(ctx context.Context, store Store, posts []storage.NewPost, comments []storage.NewComment) error {
 	for _, post := range posts {
 		if _, _, err := store.Publish(ctx, post); err != nil {

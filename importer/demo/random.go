@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// dice draws from a fixed sequence. It uses nothing but whole numbers and the raw
-// output of PCG, so that every version of Go on every machine draws the same.
+// dice draws from a fixed sequence. It uses only whole numbers and the raw output of PCG, so that
+// every version of Go on every machine draws the same.
 type dice struct{ source *rand.PCG }
 
 func newDice(seed uint64) dice { return dice{rand.NewPCG(seed, 0x6b697468)} }
@@ -43,7 +43,7 @@ func (u *urn) add(user, weight int) {
 	u.users, u.sums = append(u.users, user), append(u.sums, weight)
 }
 
-// draw takes a user with the probability of its weight, and leaves it in.
+// draw draws a user with the probability of its weight, and leaves it in the urn.
 func (u *urn) draw(d dice) int {
 	at := d.under(u.sums[len(u.sums)-1])
 	return u.users[sort.SearchInts(u.sums, at+1)]
