@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// The app is one page, whatever its path below /app: the script in it shows the page that the path
-// names. Its files are in one folder, below a name that a new build changes.
+// The app is one page for all paths below /app: its script shows the page that the path names. Its
+// files are in one folder, whose name a new build changes.
 const (
 	appPath  = "/app"
 	appFiles = "/app/files/"
 )
 
-// appPolicy is stricter than [policy]: the app needs no style of its own making in the page, no
-// font and no data: picture. connect-src covers the WebSocket, worker-src the layout of the
-// picture.
+// appPolicy is stricter than [policy]: the app needs no inline styles, no fonts and no data:
+// pictures. connect-src covers the WebSocket, worker-src the layout of the picture.
 const appPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -46,7 +45,7 @@ func Documents(assets fs.FS) (map[string]string, error) {
 	return documents, nil
 }
 
-// isApp reports whether a path is the app's.
+// isApp reports whether a path belongs to the app.
 func isApp(path string) bool { return path == appPath || strings.HasPrefix(path, appPath+"/") }
 
 // openApp makes the app's page, and finds its files.

@@ -5,8 +5,8 @@ import (
 	"io/fs"
 )
 
-// assetsFS is what scripts/web.sh built, if it ran before the compiler did. The
-// all: prefix takes the committed .keep along, so that a tree without assets compiles.
+// assetsFS is what scripts/web.sh built, if it ran before the compiler did. The all: prefix
+// includes the committed .keep, so that a tree without assets compiles.
 //
 //go:embed all:assets
 var assetsFS embed.FS
@@ -14,8 +14,8 @@ var assetsFS embed.FS
 //go:embed page
 var pageFS embed.FS
 
-// Assets returns the files embedded in this binary: the folder graphiql, or nothing
-// where GraphiQL had not been built.
+// Assets returns the files embedded in this binary: the folder graphiql, or nothing if GraphiQL had
+// not been built.
 func Assets() fs.FS { return sub(assetsFS, "assets") }
 
 // HasGraphiQL reports whether assets hold a built GraphiQL; otherwise / is the plain page.

@@ -9,17 +9,17 @@ import (
 
 const demoPath = "/demo/token"
 
-// Demo lets whoever looks be any user of the demo graph.
+// Demo lets a visitor be any user of the demo graph.
 type Demo struct {
 	// Users is how many there are, with the ids from 1. Defaults to 0: there are none.
 	Users int64
 
-	// Token signs in as one of them.
+	// Token signs in as one of these users.
 	Token func(user int64) (token string, expires time.Time, err error)
 }
 
-// serveDemoToken signs in as the user whom the query names. Tokens are for those only who asked by a
-// name that can lead nowhere else. GraphiQL, the plain page and the app ask here.
+// serveDemoToken signs in as the user whom the query names. Tokens are given only to requests whose
+// host name can lead nowhere else. GraphiQL, the plain page and the app ask here.
 func (h *handler) serveDemoToken(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	user, err := strconv.ParseInt(r.URL.Query().Get("user"), 10, 64)
@@ -33,5 +33,5 @@ func (h *handler) serveDemoToken(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"token": token, "expiresAt": expires.UTC()}) // the client may be gone
+	_ = json.NewEncoder(w).Encode(map[string]any{"token": token, "expiresAt": expires.UTC()}) // the client may have disconnected
 }

@@ -30,7 +30,7 @@ var (
 		`<path d="M12 34a20 22 0 0 1 40 0l-1 10H13z"/>`,
 		`<g><circle cx="16" cy="22" r="8"/><circle cx="48" cy="22" r="8"/><circle cx="14" cy="34" r="7"/><circle cx="50" cy="34" r="7"/></g>`,
 	}
-	// On the head, or "" for a bald one.
+	// On the head, or "" for a bald head.
 	faceTops = []string{
 		`<path d="M17 31c-2-13 5-20 15-20s17 7 15 20c-2-6-5-9-9-10-6 2-14 2-17 1-2 2-3 5-4 9z"/>`,
 		`<path d="M17 29c0-12 6-18 15-18s15 6 15 18c-4-5-7-7-15-7s-11 2-15 7z"/>`,

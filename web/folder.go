@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// folder is a set of files under a URL that names their content, so that a browser may
-// keep them for ever and a new build is fetched at once: files refer to one another by
-// relative URLs, hence one version for all of them.
+// folder is a set of files under a URL that names their content, so that a browser may keep them
+// permanently and a new build is fetched at once. Files refer to one another by relative URLs, so
+// all of them have one version.
 type folder struct {
 	version string // a hash over every name and content
 	prefix  string // such as "/graphiql/", and the version
@@ -31,8 +31,8 @@ type file struct {
 	contentType string
 }
 
-// contentTypes are set here, not taken from the machine's mime.types, which is missing in
-// small images: a browser runs no module script that is called text/plain.
+// contentTypes are set here and not taken from the machine's mime.types, which is missing in small
+// images: a browser does not run a module script whose type is text/plain.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8",
 	".js":  "text/javascript; charset=utf-8",
@@ -75,8 +75,8 @@ func (f *folder) find(urlPath string) (file, bool) {
 	return file, ok && found
 }
 
-// serve sends the file as it lies, or unpacked to a client that takes no gzip. Its URL
-// names the version already, so the version is the ETag of every file of a folder.
+// serve sends the file as it is stored, or unpacked to a client that does not accept gzip. The URL
+// already names the version, so the version is the ETag of every file of a folder.
 func (f file) serve(w http.ResponseWriter, r *http.Request, version string) {
 	body, etag := f.body, version
 	if f.gzipped {
@@ -97,7 +97,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request, version string) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// acceptsGzip reports whether the client takes gzip; "gzip;q=0" refuses it.
+// acceptsGzip reports whether the client accepts gzip; "gzip;q=0" refuses it.
 func acceptsGzip(r *http.Request) bool {
 	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
 		coding, params, err := mime.ParseMediaType(strings.TrimSpace(part))

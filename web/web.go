@@ -1,6 +1,6 @@
-// Package web serves the query page at /: GraphiQL where it was built (make web), otherwise a
-// plain query page of our own; and the app at /app. All work with no network but the gateway's: every
-// file is embedded, and the Content-Security-Policy allows no other origin.
+// Package web serves the query page at /: GraphiQL if it was built (make web), otherwise a plain
+// query page of our own; and the app at /app. All of them work without any network except the
+// gateway's: every file is embedded, and the Content-Security-Policy allows no other origin.
 package web
 
 import (
@@ -34,9 +34,9 @@ type Config struct {
 	// Host is the address that is listened on, with or without the port. Defaults to none.
 	Host string
 
-	// Demo lets whoever opens the pages by a loopback name or by Host be any user of the demo graph:
-	// a name that somebody else's DNS serves may lead here as well (DNS rebinding), and a page
-	// of theirs could then read tokens. Defaults to nobody.
+	// Demo lets visitors who open the pages by a loopback name or by Host be any user of the demo
+	// graph. Other names are excluded because a name in a foreign DNS zone may lead here as well
+	// (DNS rebinding), and a foreign page could then read tokens. Defaults to no users.
 	Demo Demo
 
 	// WithoutGraphiQL leaves the query page out: / is 404. Defaults to false.
@@ -59,15 +59,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// policy keeps the page to the gateway's own origin, whatever a package inside it would
-// like to fetch.
+// policy limits the page to the gateway's own origin, whatever a package in it tries to fetch.
 //
 //   - script-src has neither 'unsafe-eval' nor 'unsafe-inline': scripts are files of ours.
 //   - style-src needs 'unsafe-inline': Monaco, GraphiQL's editor, places every line and
 //     the caret by style attributes, and writes its theme into a <style> element. A nonce
 //     does not cover attributes.
-//   - font-src and img-src have data: for GraphiQL's fonts and Monaco's icons, which lie
-//     inside the style sheet.
+//   - font-src and img-src have data: for GraphiQL's fonts and Monaco's icons, which are inside the
+//     style sheet.
 //   - connect-src 'self' covers the WebSocket of subscriptions as well: the same host and port
 //     (CSP 3, §6.7.2.8).
 //   - worker-src is for the editor's three workers, plain files of ours: no blob:.
@@ -79,14 +78,14 @@ const queryFiles = "/graphiql/"
 
 // Handler serves the page at exactly "/" and its files below "/graphiql/", the app below "/app",
 // and faces below "/faces/"; any other path is 404. Methods other than GET and HEAD are 405, except
-// for POST at "/demo/token", where the pages sign in as a demo user. Mount it at "/".
+// POST at "/demo/token", where the pages sign in as a demo user. Mount it at "/".
 //
 // Built files are embedded gzipped and sent with Content-Encoding set, so a compressing
 // middleware has nothing left to do for them.
 func Handler(cfg Config) http.Handler {
 	h, err := newHandler(cfg.withDefaults())
 	if err != nil {
-		// All of it lies in the binary: the tests have seen it work, or it is broken for everyone.
+		// All of it is in the binary: the tests have seen it work, or it is broken for everyone.
 		panic(fmt.Errorf("web: %w", err))
 	}
 	return h
@@ -217,7 +216,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// servePage sends a page, which names its files by content: it is asked for again each
+// servePage sends a page, which names its files by content. The page itself is requested again each
 // time, and answered with 304 as long as nothing has changed.
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request, shown, own page) {
 	if h.isOwn(r.Host) {
@@ -229,8 +228,8 @@ func (h *handler) servePage(w http.ResponseWriter, r *http.Request, shown, own p
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(shown.text))
 }
 
-// isOwn reports whether the name by which the page was asked for can lead nowhere else: a
-// loopback name, or the address that is listened on.
+// isOwn reports whether the name by which the page was requested can lead nowhere else: a loopback
+// name, or the address that is listened on.
 func (h *handler) isOwn(host string) bool {
 	name := hostname(host)
 	if name == "localhost" || name != "" && name == h.host {
@@ -248,7 +247,7 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"))
 }
 
-// setSecurityHeaders goes with every answer: a worker obeys the policy its own file came
+// setSecurityHeaders is called for every answer: a worker obeys the policy that its own file came
 // with, not the page's.
 func setSecurityHeaders(header http.Header, path string) {
 	if isApp(path) || strings.HasPrefix(path, facePath) {
@@ -261,7 +260,7 @@ func setSecurityHeaders(header http.Header, path string) {
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 }
 
-// notFound must not be kept: during a rolling update the other gateway may have the file.
+// notFound answers must not be cached: during a rolling update the other gateway may have the file.
 func notFound(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, "not found", http.StatusNotFound)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Chromium returns the path of a Chromium or Chrome on this machine. Where there is none
-// it skips the test, or fails it under CI=true.
+// Chromium returns the path of a Chromium or Chrome on this machine. If there is none, it skips the
+// test, or fails it under CI=true.
 func Chromium(t testing.TB) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {

@@ -8,8 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// graphiql runs the example in GraphiQL, and sees on the way that the schema has been
-// read and that the editor's workers run.
+// graphiql runs the example in GraphiQL, and checks meanwhile that the schema has been read and
+// that the editor's workers run.
 func (v visit) graphiql(rec *recorder) string {
 	v.Helper()
 	v.until("the editor shows an example", `document.querySelector(".graphiql-query-editor .view-lines")?.innerText.includes("query")`)
@@ -31,8 +31,8 @@ func (v visit) plain() string {
 	return v.text(`document.querySelector("#result").textContent`)
 }
 
-// until waits for the JavaScript condition to hold. It asks from outside: chromedp.Poll
-// makes a function of text inside the page, which the page's policy rightly refuses.
+// until waits for the JavaScript condition to hold. It checks from outside: chromedp.Poll makes a
+// function from text inside the page, which the page's policy rightly refuses.
 func (v visit) until(what, condition string) {
 	v.Helper()
 	for {

@@ -12,9 +12,8 @@ import (
 	"testing"
 )
 
-// recorder is an HTTP proxy that a page is sent through, loopback included: it notes every
-// address that the page or one of its workers asks for, and passes on only what is meant
-// for the gateway.
+// recorder is an HTTP proxy that a page is sent through, loopback included: it notes every address
+// that the page or one of its workers requests, and passes on only requests to the gateway.
 type recorder struct {
 	origin string // "http://127.0.0.1:8080"
 	proxy  *httptest.Server
@@ -86,7 +85,7 @@ func (r *recorder) requests() []string {
 	return slices.Clone(r.urls)
 }
 
-// foreign returns those that are not the gateway's.
+// foreign returns the addresses that are not the gateway's.
 func (r *recorder) foreign() []string {
 	return slices.DeleteFunc(r.requests(), r.ours)
 }

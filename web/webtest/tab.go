@@ -22,15 +22,15 @@ type Browser struct {
 	rec *recorder
 }
 
-// Open starts a browser in front of the gateway at baseURL. It ends with the test, or after so long. It
-// draws WebGL, without a graphics card.
+// Open starts a browser in front of the gateway at baseURL. It ends with the test, or after the time
+// most. It draws WebGL without a graphics card.
 func Open(t testing.TB, baseURL string, most time.Duration) *Browser {
 	t.Helper()
 	return start(t, baseURL, most)
 }
 
-// A Tab is a page that somebody new has opened: no tab knows what another has stored. Errors in its console and
-// requests to other origins fail the test in the end.
+// A Tab is a page that a new visitor has opened: tabs do not share what they store. Errors in its console and
+// requests to other origins fail the test at its end.
 type Tab struct{ visit }
 
 // Tab opens a path.
@@ -41,7 +41,7 @@ func (b *Browser) Tab(path string) *Tab {
 	return &Tab{v}
 }
 
-// Forgives makes lines of the console with a text no failure of the test.
+// Forgives makes the test ignore lines of the console with a text.
 func (v *Tab) Forgives(text string) { *v.forgiven = append(*v.forgiven, text) }
 
 // Beside opens a path in another tab of the same person: both share what pages store.
@@ -58,7 +58,7 @@ func (v *Tab) Go(b *Browser, path string) {
 	v.do("go to "+path, chromedp.Navigate(b.rec.origin+path))
 }
 
-// patience is for one condition: it is only reached when something is wrong.
+// patience is the time for one condition. It is reached only if something is wrong.
 const patience = 40 * time.Second
 
 // Until waits for a JavaScript condition to hold.
@@ -67,7 +67,7 @@ func (v *Tab) Until(what, condition string) {
 	v.UntilWithin(patience, what, condition)
 }
 
-// UntilWithin is Until for what takes its time on a busy machine.
+// UntilWithin is Until for conditions that take long on a busy machine.
 func (v *Tab) UntilWithin(most time.Duration, what, condition string) {
 	v.Helper()
 	ctx, cancel := context.WithTimeout(v.ctx, most)
@@ -172,7 +172,8 @@ func (v *Tab) Run(what, script string) {
 	}
 }
 
-// For is the same browser in a test below the one that has opened it: its tabs report there.
+// For is the same browser in a subtest of the test that has opened it: its tabs report to the
+// subtest.
 func (b *Browser) For(t testing.TB) *Browser {
 	return &Browser{TB: t, ctx: b.ctx, rec: b.rec}
 }

@@ -1,5 +1,5 @@
-// Package webtest drives the pages in headless Chromium: the one at /, as someone who opens it for
-// the first time, and those of the app.
+// Package webtest drives the pages in headless Chromium: the one at /, as a visitor sees it for the
+// first time, and those of the app.
 package webtest
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Result is what a visit came to.
+// Result is the outcome of a visit.
 type Result struct {
 	Page     string          // "graphiql" or "plain"
 	Answer   json.RawMessage // the GraphQL response that the page shows for its example
@@ -31,11 +31,11 @@ type Result struct {
 const limit = 60 * time.Second
 
 // Drive opens the page at baseURL in a fresh browser, runs the example it shows and
-// returns the answer. The test fails where the page does not come up, the answer has
-// errors or no data, anything is reported on the browser's console (a violation of the
-// Content-Security-Policy is), or a request goes to another origin than baseURL's.
+// returns the answer. The test fails if the page does not load, if the answer has errors or no
+// data, if anything is reported on the browser's console (as a violation of the
+// Content-Security-Policy is), or if a request goes to an origin other than baseURL's.
 //
-// With KITH_TEST_SCREENSHOT=FILE.png it leaves a picture of the page as it was in the end.
+// With KITH_TEST_SCREENSHOT=FILE.png it leaves a picture of the page as it was at the end.
 func Drive(t testing.TB, baseURL string) Result {
 	t.Helper()
 	v, rec, end := open(t, baseURL, "")
@@ -83,7 +83,7 @@ func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 		chromedp.UserDataDir(t.TempDir()),
 		chromedp.NoSandbox, // root in a container has no user namespace for it
 		chromedp.DisableGPU,
-		chromedp.Flag("enable-unsafe-swiftshader", true), // draws WebGL all the same
+		chromedp.Flag("enable-unsafe-swiftshader", true), // draws WebGL without a graphics card
 		chromedp.WindowSize(1440, 900),
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -104,7 +104,7 @@ func start(t testing.TB, baseURL string, most time.Duration) *Browser {
 }
 
 // visit opens a tab whose every request goes through the recorder, those of its workers included. It
-// has a browser context of its own, which carries the proxy, and the storage of somebody new.
+// has a browser context of its own, with the proxy and with the empty storage of a new visitor.
 func (b *Browser) visit(path string) (v visit, end func()) {
 	return b.visitIn(b.ctx, path, chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
 		p.ProxyServer = b.rec.proxy.URL
@@ -172,7 +172,7 @@ func listen(t testing.TB, ctx context.Context) (complaints func() []string) {
 	}
 }
 
-// describe gives an exception's message and stack, where it has them.
+// describe gives an exception's message and stack, if it has them.
 func describe(e *runtime.ExceptionDetails) string {
 	if e.Exception != nil && e.Exception.Description != "" {
 		return e.Exception.Description
@@ -207,7 +207,7 @@ func check(answer json.RawMessage) error {
 type visit struct {
 	testing.TB
 	ctx      context.Context
-	forgiven *[]string // complaints with one of these are none
+	forgiven *[]string // complaints that contain one of these are ignored
 }
 
 // do takes the steps; what names them in the failure.
