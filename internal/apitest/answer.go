@@ -44,13 +44,13 @@ func (e Error) Code() string {
 	return code
 }
 
-// Retryable is `extensions.retryable`; ok reports whether it is there.
+// Retryable is `extensions.retryable`; ok reports whether it exists.
 func (e Error) Retryable() (retryable, ok bool) {
 	retryable, ok = e.Extensions["retryable"].(bool)
 	return retryable, ok
 }
 
-// At spells the path with dots: "user.followings.nodes.3".
+// At is the path with dots: "user.followings.nodes.3".
 func (e Error) At() string {
 	steps := make([]string, len(e.Path))
 	for i, s := range e.Path {
@@ -95,7 +95,7 @@ func (a Answer) Is(data string) {
 	a.DataIs(data)
 }
 
-// DataIs is Is for an answer that may hold errors besides.
+// DataIs is Is for an answer that may also have errors.
 func (a Answer) DataIs(data string) {
 	a.t.Helper()
 	var want map[string]any
@@ -139,7 +139,7 @@ func (a Answer) FailsAt(code string, paths ...string) {
 }
 
 // At returns what is at a path of the data, "user.followings.nodes.3.handle"; nil
-// for null. A path that is not there fails the test.
+// for null. A path that does not exist fails the test.
 func (a Answer) At(path string) any {
 	a.t.Helper()
 	var v any = a.Data

@@ -1,5 +1,5 @@
-// Package apitest asks Kith's API in tests, through HTTP: the handler is put
-// together over a store as the program does it.
+// Package apitest asks Kith's API in tests, through HTTP: the handler is put together over a store
+// as the program does.
 //
 //	api := apitest.New(t, store, apitest.Options{})
 //	answer := api.Ask(`query($id: ID!) { user(id: $id) { handle } }`, apitest.Vars{"id": "1"})
@@ -51,7 +51,7 @@ type Options struct {
 	MaxFollowing int64
 	Redundancy   social.Redundancy // nil: in the call
 	Hub          *events.Hub       // nil: a new one
-	Feeds        *social.Feeds     // their recent posts get what the API publishes; nil: those of the store
+	Feeds        *social.Feeds     // their recent posts get the posts that the API publishes; nil: those of the store
 	Statuses     reconcile.StatusReader
 
 	RequestTTL   time.Duration    // 0: the default
@@ -61,7 +61,7 @@ type Options struct {
 	Context func(context.Context) context.Context // changes that of every request; nil: does not
 }
 
-// T is what fails: a test or, in a property, rapid's *T.
+// T is a test or, in a property, rapid's *T.
 type T interface {
 	Helper()
 	Cleanup(func())
@@ -85,7 +85,7 @@ const (
 // Vars are the variables of a query.
 type Vars map[string]any
 
-// patience bounds one request. It is only reached when something is wrong.
+// patience bounds one request. It is reached only if something is wrong.
 const patience = 60 * time.Second
 
 // New serves the API over a store until t ends.
@@ -215,11 +215,11 @@ func (a *API) With(name, value string) *API {
 	return &API{a.t, a.server, header}
 }
 
-// For is the same API, whose failures are another test's.
+// For is the same API, but its failures are those of another test.
 func (a *API) For(t T) *API { return &API{t, a.server, a.header} }
 
-// Ask sends a query. Whatever is no GraphQL answer fails the test; errors in the
-// answer do not.
+// Ask sends a query. A response that is not a GraphQL answer fails the test; errors in the answer
+// do not.
 func (a *API) Ask(query string, vars Vars) Answer {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -231,8 +231,8 @@ func (a *API) Ask(query string, vars Vars) Answer {
 	return answer
 }
 
-// AskWithin is Ask for a request that the client gives up after some time, which
-// fails the test.
+// AskWithin is Ask for a request that the client gives up after some time. Giving up fails the
+// test.
 func (a *API) AskWithin(d time.Duration, query string, vars Vars) Answer {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)

@@ -63,7 +63,7 @@ func Follow(t testing.TB, store storage.Store, from storage.UserID, to ...storag
 	Apply(t, store, edges...)
 }
 
-// Block makes a user block another, and ends what is between them.
+// Block makes a user block another, and ends the edges between them.
 func Block(t testing.TB, store storage.Store, from, to storage.UserID) {
 	t.Helper()
 	change := []storage.EdgeChange{{To: to, Type: storage.Blocking, At: Epoch + 1_000_000}}
@@ -124,8 +124,8 @@ func Tangle(t testing.TB, store storage.Store, n int) {
 }
 
 // Publish has each of the users 1 … n publish a post, whose number is the user's id, a microsecond
-// after the one before, from [Epoch] on. The five users behind each comment on it, by numbers from
-// 1000 on, and favorite it.
+// after the one before, from [Epoch] on. The five users after the author comment on it, by numbers
+// from 1000 on, and favorite it.
 func Publish(t testing.TB, store storage.Store, n int) {
 	t.Helper()
 	for i := range n {

@@ -33,8 +33,8 @@ type Parts struct {
 	Pending map[string]map[string]any
 }
 
-// InParts sends a query as a client does that takes parts in a format, and puts the answer
-// together. A message that such a client does not understand fails the test.
+// InParts sends a query as a client that accepts parts in a format, and puts the answer together. A
+// message that such a client does not understand fails the test.
 func (a *API) InParts(format, query string, vars Vars) Parts {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -195,7 +195,7 @@ func merge(into, more map[string]any) error {
 	return nil
 }
 
-// Is fails the test unless the parts together are these data, written as JSON, without errors.
+// Is fails the test unless the parts together are the given data, written as JSON, without errors.
 func (p Parts) Is(data string) {
 	p.t.Helper()
 	var want map[string]any

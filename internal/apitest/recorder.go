@@ -11,8 +11,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Recorder takes down the statements of a store. Its Observe belongs into
-// [sqlstore.Config.OnStatement].
+// Recorder records the statements of a store. Its Observe is for [sqlstore.Config.OnStatement].
 type Recorder struct {
 	mu         sync.Mutex
 	statements Statements
@@ -21,7 +20,7 @@ type Recorder struct {
 // Statements are some statements of a store, in the order in which they ended.
 type Statements []sqlstore.Statement
 
-// Observe takes one statement down.
+// Observe records one statement.
 func (r *Recorder) Observe(_ context.Context, s sqlstore.Statement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +71,7 @@ func (s Statements) Shards() []int {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// String spells the counts by look-up: "counts 1, users 2".
+// String is the counts by look-up: "counts 1, users 2".
 func (s Statements) String() string {
 	n := s.ByLookup()
 	var parts []string

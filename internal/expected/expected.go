@@ -1,7 +1,7 @@
-// Package expected compares a gateway's answers about a follow graph with answers that
-// were computed apart: how two users stand towards each other, what they have in common,
-// who is suggested. For a generated graph they are computed here, with plain sets. Those of
-// a real one lie beside its data set; two unrelated programs have computed them.
+// Package expected compares a gateway's answers about a follow graph with answers that were
+// computed separately: the relationship of two users, what they have in common, who is suggested.
+// For a generated graph the answers are computed here, with plain sets. The answers for a real
+// graph are beside its data set; two unrelated programs have computed them.
 //
 //	answers := expected.Of(t, graph)
 //	answers.Hold(t, gateway)
@@ -20,7 +20,7 @@ import (
 	"kith/internal/testgraph"
 )
 
-// Answers are all that are expected of one graph.
+// Answers are all answers that are expected about one graph.
 type Answers struct {
 	Pairs       []Pair
 	Suggestions []Suggestion
@@ -39,7 +39,7 @@ func Of(t testing.TB, g testgraph.Graph) Answers {
 	}
 }
 
-// Hold fails the test for each answer of a gateway that is another one.
+// Hold fails the test for each answer of a gateway that differs.
 func (a Answers) Hold(t testing.TB, g *kithtest.Gateway) {
 	t.Helper()
 	began := time.Now()
@@ -60,7 +60,7 @@ func (a Answers) Hold(t testing.TB, g *kithtest.Gateway) {
 	t.Logf("%d suggestions compared in %s, %d pages", len(a.Suggestions), time.Since(began).Round(time.Millisecond), pages)
 }
 
-// WrongPairs counts the pairs of which a gateway answers something else.
+// WrongPairs counts the pairs about which a gateway answers something else.
 func (a Answers) WrongPairs(t testing.TB, g *kithtest.Gateway) (n int) {
 	t.Helper()
 	for _, p := range a.Pairs {

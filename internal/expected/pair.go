@@ -9,7 +9,7 @@ import (
 	"kith/internal/kithtest"
 )
 
-// Pair is what is expected of two users.
+// Pair is the answers that are expected about two users.
 type Pair struct {
 	A, B             int64
 	AFollowings      int     `json:"a_followings"`

@@ -14,8 +14,8 @@ import (
 )
 
 // direct is a plugin of gqlgen. It runs before gqlgen writes its code, takes some functions out of
-// what gqlgen is going to write, and writes them itself, by direct.gotpl: they call
-// kith/graph/direct. gqlgen calls a function by its name, whoever wrote it.
+// what gqlgen is going to write, and writes them itself, from direct.gotpl: they call
+// kith/graph/direct. gqlgen calls a function by its name, so it may come from the plugin.
 type direct struct{}
 
 //go:embed direct.gotpl
@@ -58,7 +58,7 @@ func (direct) GenerateCode(data *codegen.Data) error {
 }
 
 // isObject reports whether values are pointers to an object of the schema, or a list of those. A
-// list that must not hold null stays gqlgen's, which looks for null in it.
+// list that must not hold null stays with gqlgen, which looks for null in it.
 func isObject(ref *config.TypeReference) bool {
 	if ref.Definition.Kind != ast.Object || ref.Definition.BuiltIn || ref.IsRoot {
 		return false

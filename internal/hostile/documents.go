@@ -1,5 +1,5 @@
-// Package hostile has requests that mean to stop a gateway, as data, and tests that a
-// gateway stands them: each alone, and all of them at once beside somebody who behaves well.
+// Package hostile has requests that are meant to stop a gateway, as data, and tests that a gateway
+// withstands them: each alone, and all at once beside a client that behaves well.
 package hostile
 
 import (
@@ -17,8 +17,7 @@ type Document struct {
 	Header map[string]string
 	Body   string
 
-	// Answered reports that the request is answered, since it is within all limits, and
-	// not refused.
+	// Answered means that the request is answered and not refused, because it is within all limits.
 	Answered bool
 }
 
@@ -82,8 +81,8 @@ func leaves(n int) map[string]any {
 	return map[string]any{"or": list}
 }
 
-// Documents are all of them. Few are larger than a body may be: those show that no more than
-// that is read.
+// Documents are all hostile documents. Few are larger than a body may be: these show that no more
+// than that is read.
 func Documents() []Document {
 	var all []Document
 	for _, group := range [][]Document{depth(), aliases(), fragments(), directives(), arguments(), variables(), extensions(), bodies(), costly(), headers()} {

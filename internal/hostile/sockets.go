@@ -12,14 +12,14 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A Socket is a way to hurt a gateway over WebSockets. Run goes on until its context is
-// done; url is that of /graphql, with ws://, and token a user's, "" for nobody.
+// A Socket is a way to attack a gateway over WebSockets. Run continues until its context is done;
+// url is that of /graphql, with ws://, and token is a user's, "" for nobody.
 type Socket struct {
 	Name string
 	Run  func(ctx context.Context, url, token string)
 }
 
-// Sockets are the ways that are known. Each has a bound that it runs into.
+// Sockets are the known attacks. Each runs into a bound.
 var Sockets = []Socket{
 	{"extensions", onSockets(func(a *attacker) {
 		for i := range 100 {
@@ -154,7 +154,7 @@ type attacker struct {
 	conn *websocket.Conn
 }
 
-// send goes on when nobody takes it: the connection may be closed, as it should be.
+// send ignores errors: the connection may be closed, as it should be.
 func (a *attacker) send(text string) {
 	_ = a.conn.Write(a.ctx, websocket.MessageText, []byte(text))
 }
@@ -222,7 +222,7 @@ func dialAttack(ctx context.Context, url string, header http.Header) *websocket.
 	return conn
 }
 
-// readSlowly asks for much and takes a byte of it ten times a second.
+// readSlowly asks for a long answer and reads a byte of it ten times a second.
 func readSlowly(ctx context.Context, url, token string) {
 	var raw net.Conn
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {

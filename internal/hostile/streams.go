@@ -9,13 +9,14 @@ import (
 	"time"
 )
 
-// A Stream is a way to hurt a gateway over HTTP/2 without TLS. Run goes on until its context is done.
+// A Stream is a way to attack a gateway over HTTP/2 without TLS. Run continues until its context is
+// done.
 type Stream struct {
 	Name string
 	Run  func(ctx context.Context, address string)
 }
 
-// Streams are the ways that are known. Each has a bound that it runs into.
+// Streams are the known attacks. Each runs into a bound.
 var Streams = []Stream{
 	{"rapid reset", onStreams(func(f frames) { // CVE-2023-44487
 		for id := uint32(1); f.ok() && id < 20_000; id += 2 {

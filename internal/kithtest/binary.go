@@ -30,7 +30,8 @@ var kith, kithBench = &built{name: "kith", folder: "."}, &built{name: "kith-benc
 // Binary builds the program and returns its path.
 func Binary(t testing.TB) string { t.Helper(); return kith.binary(t) }
 
-// BenchBinary builds what `kith bench` starts, and returns its path, beside the program's.
+// BenchBinary builds the program that `kith bench` starts, and returns its path, beside the
+// program's.
 func BenchBinary(t testing.TB) string { t.Helper(); return kithBench.binary(t) }
 
 func (b *built) binary(t testing.TB) string {
@@ -42,8 +43,8 @@ func (b *built) binary(t testing.TB) string {
 	return b.path
 }
 
-// Without makes an Option that runs a program that was built as if the files of the module did
-// not exist.
+// Without makes an Option that runs a program that was built as if some files of the module did not
+// exist.
 func Without(t testing.TB, files ...string) Option {
 	t.Helper()
 	root, err := moduleRoot()
@@ -73,9 +74,9 @@ func Without(t testing.TB, files ...string) Option {
 func Program(path string) Option { return func(c *exec.Cmd) { c.Path = path } }
 
 // build leaves the program in the tree's bin folder, which git ignores. It is moved
-// there when it is complete: other tests may be building, or running, the same. What another
-// test binary has left is the draft: go build links it anew only if it is of another source, and
-// linking takes 3 s of processor time.
+// there when it is complete: other tests may be building, or running, the same. The program that
+// another test binary has left is the draft: go build links it again only if its source has
+// changed, and linking takes 3 s of processor time.
 func (b *built) build() (string, error) {
 	root, err := moduleRoot()
 	if err != nil {

@@ -4,5 +4,5 @@ package kithtest
 
 import "syscall"
 
-// childAttr keeps the terminal's Ctrl-C from the program.
+// childAttr shields the program from the terminal's Ctrl-C.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// patience bounds every wait. Generous: it is only reached when something is wrong.
+// patience bounds every wait. It is generous, because it is reached only if something is wrong.
 const patience = 3 * time.Minute
 
 // An Option changes how the program is started.
@@ -23,8 +23,8 @@ func Args(args ...string) Option {
 	return func(c *exec.Cmd) { c.Args = append(c.Args, args...) }
 }
 
-// Env adds variables, NAME=value. The program sees no others but PATH, HOME, KITH_ADMIN_ADDR and KITH_SLOW_OPERATION, which is
-// off: on a busy machine the log would have lines of operations that a test finds nothing wrong with.
+// Env adds variables, NAME=value. The program sees no others except PATH, HOME, KITH_ADMIN_ADDR and KITH_SLOW_OPERATION. The
+// last one is off: on a busy machine the log would have lines about operations with which a test finds nothing wrong.
 func Env(variables ...string) Option {
 	return func(c *exec.Cmd) { c.Env = append(c.Env, variables...) }
 }
@@ -48,7 +48,7 @@ func Run(t testing.TB, options ...Option) End {
 	return c.Wait(t)
 }
 
-// Command is the program as it runs.
+// Command is the running program.
 type Command struct {
 	cmd            *exec.Cmd
 	began          time.Time
@@ -75,7 +75,7 @@ func Launch(t testing.TB, options ...Option) *Command {
 	}
 	started := make(chan error)
 	go func() {
-		// The parent-death signal comes when the thread ends that made the child.
+		// The parent-death signal is sent when the thread that made the child ends.
 		runtime.LockOSThread()
 		c.began = time.Now()
 		err := cmd.Start()
@@ -137,7 +137,7 @@ func (c *Command) Ended() bool {
 	}
 }
 
-// EndsWithin gives the program so much time to end by itself, and reports whether it has.
+// EndsWithin waits for a time for the program to end by itself, and reports whether it has.
 func (c *Command) EndsWithin(d time.Duration) bool {
 	select {
 	case <-c.gone:
@@ -164,7 +164,8 @@ func (c *Command) Until(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// interval is how often a condition is asked: asking takes processor time of the program and of its stores.
+// interval is how often a condition is checked: checking takes processor time of the program and of its
+// stores.
 const interval = 15 * time.Millisecond
 
 // buffer can be read while it is written.

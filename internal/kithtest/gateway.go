@@ -15,7 +15,7 @@ import (
 type Gateway struct {
 	*Command
 	URL    string // such as "http://127.0.0.1:41234"
-	Admin  string // where it has what is for operators
+	Admin  string // its address for operators
 	client *http.Client
 }
 
@@ -31,14 +31,14 @@ func Start(t testing.TB, options ...Option) *Gateway {
 	return g
 }
 
-// Serve starts `kith serve` on a free port and waits until it says which one.
+// Serve starts `kith serve` on a free port and waits until it announces the port.
 func Serve(t testing.TB, options ...Option) *Gateway {
 	t.Helper()
 	options = append([]Option{Args("serve", "--addr", "127.0.0.1:0")}, options...)
 	return Announced(t, Launch(t, options...))
 }
 
-// Announced waits until a program that serves says where.
+// Announced waits until a program announces where it serves.
 func Announced(t testing.TB, c *Command) *Gateway {
 	t.Helper()
 	g := &Gateway{Command: c, client: &http.Client{Transport: &http.Transport{}, Timeout: patience}}
@@ -64,7 +64,7 @@ func (g *Gateway) failIfEnded(t testing.TB) {
 	}
 }
 
-// Get returns the status and body of a page, of the operators' address if it is one of those.
+// Get returns the status and body of a page, from the operators' address if the page is there.
 func (g *Gateway) Get(t testing.TB, path string) (status int, body string) {
 	t.Helper()
 	status, body, err := g.get(path)
@@ -101,7 +101,7 @@ type Response struct {
 	}
 }
 
-// Ask sends a query and returns whatever comes back.
+// Ask sends a query and returns the response, whatever it is.
 func (g *Gateway) Ask(query string, variables map[string]any) (Response, error) {
 	var answer Response
 	question, err := json.Marshal(map[string]any{"query": query, "variables": variables})

@@ -70,8 +70,9 @@ var opposite = map[token.Token]string{
 	token.LAND: "||", token.LOR: "&&", token.ADD: "-", token.SUB: "+",
 }
 
-// sameEitherWay has the functions whose arguments are not swapped: those that do not mind, and those that
-// write words, in whose format go vet finds most swaps and tests ought to find none.
+// sameEitherWay has the functions whose arguments are not swapped: those for which the order does not
+// matter, and those that write text, because go vet finds most swaps in formats and tests should not
+// depend on them.
 var sameEitherWay = map[string]bool{
 	"min": true, "max": true, "slices.Equal": true, "bytes.Equal": true, "errors.Join": true,
 	"fmt.Errorf": true, "fmt.Sprintf": true, "registerer.MustRegister": true,
@@ -107,7 +108,7 @@ func (f finder) visit(n ast.Node) bool {
 	return true
 }
 
-// visitLength finds changes of the length that is made. For how much more there is room decides nothing.
+// visitLength finds changes of the length that is made. A capacity does not change results.
 func (f finder) visitLength(made *ast.CallExpr) {
 	if _, isMap := made.Args[0].(*ast.MapType); !isMap && len(made.Args) > 1 {
 		ast.Inspect(made.Args[1], f.visit)

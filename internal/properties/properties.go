@@ -9,12 +9,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// short is which part of the cases make test tries: each of its runs draws others, so that what one
-// does not come across another does.
+// short is the part of the cases that make test tries: each run draws other cases, so that one run
+// may find what another has missed.
 const short = 3
 
-// Check is [rapid.Check] with at most so many cases if the long tests run (KITH_TEST_LONG=1), and with
-// a third of them otherwise. Where -rapid.checks is given on the command line, there are as many as it says.
+// Check is [rapid.Check] with at most so many cases if the long tests run (KITH_TEST_LONG=1), and with a
+// third of them otherwise. If -rapid.checks is given on the command line, that is the number of cases.
 func Check(t *testing.T, cases int, property func(*rapid.T)) {
 	t.Helper()
 	if isGiven("rapid.checks") {
@@ -27,8 +27,8 @@ func Check(t *testing.T, cases int, property func(*rapid.T)) {
 	rapid.Check(t, atMost(cases, property))
 }
 
-// atMost does nothing any more once a property has held in so many cases. A case that failed is
-// tried again for as long as rapid makes it smaller.
+// atMost stops checking once a property has held in so many cases. A case that failed is tried
+// again for as long as rapid makes it smaller.
 func atMost(cases int, property func(*rapid.T)) func(*rapid.T) {
 	held, failed := 0, false
 	return func(t *rapid.T) {

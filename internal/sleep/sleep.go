@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits so long, or returns the context's error when that ends first. It does not wait
+// For waits for a time, or returns the context's error if the context ends first. It does not wait
 // for 0 or less.
 func For(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

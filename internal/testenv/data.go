@@ -11,8 +11,8 @@ import (
 
 // Data returns the path of a real data set, "wiki-vote.txt.gz" or
 // "expected/wiki-vote.pairs.jsonl". It looks in $KITH_TEST_DATA if that is set,
-// else in ../shared/data beside the module. The data are not part of the
-// repository, so the test is skipped where they are absent, under CI too.
+// else in ../shared/data beside the module. The data are not part of the repository, so the test is
+// skipped if they are absent, even under CI.
 func Data(t testing.TB, name string) string {
 	t.Helper()
 	dir := os.Getenv("KITH_TEST_DATA")

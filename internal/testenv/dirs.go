@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// Everything lies under one folder per user:
+// Everything is under one folder per user:
 //
 //	/tmp/kith-testenv-<uid>/
 //	  lock                    taken while folders are made or swept, across test processes
@@ -89,8 +89,8 @@ func withBase(f func(base string) error) error {
 	return f(base)
 }
 
-// baseDir makes and returns the user's base folder. Its name can be guessed, so
-// one that somebody else made is refused.
+// baseDir makes and returns the user's base folder. Its name can be guessed, so a folder that
+// another account made is refused.
 func baseDir() (string, error) {
 	name := fmt.Sprintf("kith-testenv-%d", os.Getuid())
 	base := filepath.Join(os.TempDir(), name)

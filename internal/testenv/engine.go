@@ -17,8 +17,8 @@ type engine struct {
 }
 
 // Engine names the server that [MariaDB] and [SharedMariaDB] start: "mariadb", the one that is
-// installed on the machine, or what KITH_TEST_ENGINE asks for instead. "mariadb11", "mysql" and
-// "tidb" are those that scripts/install-engines.sh has brought.
+// installed on the machine, or the one that KITH_TEST_ENGINE names instead. "mariadb11", "mysql"
+// and "tidb" are those that scripts/install-engines.sh installs.
 func Engine() string {
 	if name := os.Getenv("KITH_TEST_ENGINE"); name != "" {
 		return name
@@ -42,7 +42,7 @@ func OnlyOn(t testing.TB, why string, engines ...string) {
 	}
 }
 
-// HasBinlog reports whether the engine writes a binlog, so that the mode binlog can be.
+// HasBinlog reports whether the engine writes a binlog, which the mode binlog needs.
 func HasBinlog() bool { return Engine() != "tidb" }
 
 // NeedsBinlog skips t on an engine without a binlog.
@@ -59,7 +59,7 @@ func chosenEngine(t testing.TB) *engine {
 	return engineNamed(t, Engine())
 }
 
-// engineNamed is the engine of a name, see [Engine]. If its programs are not there, the test is
+// engineNamed is the engine of a name, see [Engine]. If its programs are not installed, the test is
 // skipped, as it is without MariaDB.
 func engineNamed(t testing.TB, name string) *engine {
 	t.Helper()

@@ -18,8 +18,8 @@ import (
 )
 
 // MariaDBServer is a private MariaDB, or the [Engine] that is asked for instead. User and
-// password are "app", with every right. It writes a binlog, if it has one, as replication needs
-// it: ROW format, FULL image and metadata, a server id of its own.
+// password are "app", with every right. It writes a binlog, if it has one, in the form that
+// replication needs: ROW format, FULL image and metadata, a server id of its own.
 type MariaDBServer struct{ *Server }
 
 // MariaDB starts a server for t alone and removes it when t ends. More options of
@@ -32,8 +32,8 @@ func MariaDB(t testing.TB, options ...string) *MariaDBServer {
 	return startFor(t, chosenEngine(t), options)
 }
 
-// Database starts a server of the engine of a name, as [MariaDB] does of the [Engine] that is asked
-// for: a test that compares engines starts several.
+// Database starts a server of the engine with a name, as [MariaDB] does for the [Engine] that is
+// asked for: a test that compares engines starts several.
 func Database(t testing.TB, engine string) *MariaDBServer {
 	t.Helper()
 	return startFor(t, engineNamed(t, engine), nil)
@@ -130,7 +130,7 @@ func (m *MariaDBServer) KillConnections(t testing.TB, userOrDatabase string) {
 	}
 }
 
-// ResetBinlog begins the server's binlog anew, as if nothing had been written to it before.
+// ResetBinlog makes the server's binlog start over, as if nothing had been written to it before.
 func (m *MariaDBServer) ResetBinlog(t testing.TB) {
 	t.Helper()
 	NeedsBinlog(t)
@@ -231,12 +231,12 @@ func familyArgs(s *Server) []string {
 // dataDir is where a server keeps its data.
 func dataDir(serverDir string) string { return filepath.Join(serverDir, "data") }
 
-// tmpDir is where a server keeps its temporary tables. Not the machine's /tmp: a
-// server that starts removes the #sql files it finds there, another server's too.
+// tmpDir is where a server keeps its temporary tables. Not the machine's /tmp: a server that starts
+// removes the #sql files that it finds there, including those of other servers.
 func tmpDir(serverDir string) string { return filepath.Join(serverDir, "tmp") }
 
-// asRoot lets a server run as root, which it refuses to do without the option. Another user would
-// not do: changing it undoes the parent-death signal.
+// asRoot lets a server run as root, which it refuses to do without the option. Running it as
+// another user is not possible: changing the user cancels the parent-death signal.
 func asRoot() []string {
 	if os.Getuid() == 0 {
 		return []string{"--user=root"}
@@ -244,8 +244,8 @@ func asRoot() []string {
 	return nil
 }
 
-// answersMariaDB asks through the server's own socket, which it opens after its
-// port: what answers there is this server and no other that has the port.
+// answersMariaDB asks through the server's own socket, which the server opens after its port. Only
+// this server answers there, not another one that has the port.
 func answersMariaDB(s *Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 	defer cancel()

@@ -11,15 +11,15 @@ import (
 
 var npmMu sync.Mutex
 
-// NPM installs what folder's package-lock.json names into folder/node_modules, which git ignores, unless it is
-// there. No package runs a script of its own while it is installed.
+// NPM installs the packages that folder's package-lock.json names into folder/node_modules, which git ignores,
+// unless they are there. No package runs a script of its own while it is installed.
 func NPM(t testing.TB, folder string) {
 	t.Helper()
 	npmMu.Lock()
 	defer npmMu.Unlock()
 	program(t, "node")
 	npm := program(t, "npm")
-	// npm writes its own list last, so a folder with a list of later than the lock file is whole.
+	// npm writes its own list last, so a folder whose list is newer than the lock file is complete.
 	wanted, installed := modified(folder, "package-lock.json"), modified(folder, "node_modules/.package-lock.json")
 	if installed.After(wanted) {
 		return
@@ -31,7 +31,7 @@ func NPM(t testing.TB, folder string) {
 	}
 }
 
-// modified returns when a file was last written, or the zero time for a file that is not there.
+// modified returns when a file was last written, or the zero time for a file that does not exist.
 func modified(folder, name string) time.Time {
 	info, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name)))
 	if err != nil {

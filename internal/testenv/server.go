@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a server to come up or to end. Generous, since
-// it is only reached when something is wrong.
+// patience bounds every wait for a server to start or to end. It is generous, because it is reached
+// only if something is wrong.
 const patience = 90 * time.Second
 
-// Server is what every kind of server can do: end, come back, stand still. Its
-// methods fail the test when they cannot. They are not for several goroutines at
-// once on one server.
+// Server is what every kind of server can do: end, restart, freeze. Its methods fail the test if
+// they cannot do so. They must not be called by several goroutines at once on one server.
 type Server struct {
 	kind   string
 	bin    string
@@ -44,8 +43,7 @@ func (s *Server) PID() int { return s.child.cmd.Process.Pid }
 // Log returns the path of the server's error log.
 func (s *Server) Log() string { return filepath.Join(s.dir, "log") }
 
-// Stop ends the server in good order and waits until it is gone. A server that is
-// down stays down.
+// Stop ends the server properly and waits until it has ended. If the server is down, it stays down.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	s.handBack(t)
@@ -75,8 +73,8 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// Freeze makes the server stand still (SIGSTOP): its port accepts connections and
-// nothing answers. It thaws at the end of the test at the latest.
+// Freeze stops the server's process (SIGSTOP): its port accepts connections and nothing answers.
+// The server is thawed at the end of the test at the latest.
 func (s *Server) Freeze(t testing.TB) {
 	t.Helper()
 	t.Cleanup(func() { _ = s.child.signal(syscall.SIGCONT) })
@@ -88,7 +86,7 @@ func (s *Server) Freeze(t testing.TB) {
 	}
 }
 
-// Thaw lets a frozen server go on.
+// Thaw lets a frozen server continue.
 func (s *Server) Thaw(t testing.TB) {
 	t.Helper()
 	if err := s.child.signal(syscall.SIGCONT); err != nil {
@@ -96,7 +94,7 @@ func (s *Server) Thaw(t testing.TB) {
 	}
 }
 
-// handBack sees to it that a shared server runs again for the next test.
+// handBack makes sure that a shared server runs again for the next test.
 func (s *Server) handBack(t testing.TB) {
 	if !s.shared {
 		return
@@ -118,7 +116,7 @@ func (s *Server) start() error {
 		}
 		s.port, s.taken = port, lock
 		err = s.run()
-		// A program that knows nothing of the locks may have taken the port since it was found free.
+		// A program that does not use the locks may have taken the port since it was found free.
 		if err == nil || attempt == attempts || !strings.Contains(tail(s.Log(), 50), "ddress already in use") {
 			return err
 		}
@@ -169,7 +167,7 @@ func (s *Server) end(how syscall.Signal) error {
 	}
 }
 
-// remove ends the server the fast way, since nobody wants its data, and deletes them.
+// remove ends the server the fast way, because its data are not needed, and deletes them.
 func (s *Server) remove() error {
 	if err := s.end(syscall.SIGKILL); err != nil {
 		return err
@@ -190,10 +188,11 @@ func poll(done func() bool) bool {
 	return true
 }
 
-// freePort finds a port nobody listens on, below the range the kernel gives to outgoing
-// connections, and locks it: until the lock is closed, or this process ends, no other server of
-// the tests gets it. So a server that is down for a while finds its port still free. The port
-// 10,000 above, where a Redis of a cluster talks to the others, is nobody else's either.
+// freePort finds a port on which no program listens, below the range that the kernel gives to
+// outgoing connections, and locks it: until the lock is closed, or this process ends, no other
+// server of the tests gets it. So a server that is down for a while finds its port still free. The
+// port 10,000 above, which a Redis of a cluster uses to talk to the others, is not given to another
+// server, either.
 func freePort() (int, *os.File, error) {
 	const low, high, attempts = 12000, 22000, 200
 	base, err := baseDir()

@@ -13,12 +13,12 @@
 //	}
 //
 // A test that stops, kills or freezes a server may take a private one from
-// [MariaDB] or [Redis]; on a shared one the state is put right when the test ends.
+// [MariaDB] or [Redis]; a shared server is restored when the test ends.
 //
-// KITH_TEST_ENGINE names another database server to start in MariaDB's place, see [Engine].
+// KITH_TEST_ENGINE names another database server to start instead of MariaDB, see [Engine].
 //
-// Where a program is not installed, the test is skipped with the reason; with
-// CI=true in the environment it fails instead.
+// If a program is not installed, the test is skipped with the reason; with CI=true in the
+// environment it fails instead.
 package testenv
 
 import (
@@ -29,8 +29,8 @@ import (
 )
 
 // Main runs the package's tests, stops the shared servers, removes what they
-// left and exits. Call it from TestMain. Without it nothing outlives the process
-// either, but its directory stays until the next test process sweeps it away.
+// left and exits. Call it from TestMain. Without it nothing outlives the process, either, but its
+// directory stays until the next test process removes it.
 func Main(m *testing.M) {
 	code := m.Run()
 	stopShared()
@@ -75,8 +75,8 @@ func program(t testing.TB, names ...string) string {
 	return ""
 }
 
-// Missing ends a test that lacks something of the machine: it is skipped, but under CI=true, where
-// everything has to be there, it fails.
+// Missing ends a test that needs something that the machine does not have: the test is skipped.
+// Under CI=true, where everything has to be installed, it fails.
 func Missing(t testing.TB, reason string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" {

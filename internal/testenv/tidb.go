@@ -9,7 +9,7 @@ import (
 )
 
 // tiDBEngine is one process of TiDB with a store in its own memory and files (unistore), without
-// TiKV. It makes its first data in a second, so that there is nothing to copy.
+// TiKV. It makes its first data in a second, so no template is copied.
 //
 // All tables are in one region and batches are large, for [MariaDBServer.CommitInOneStep].
 func tiDBEngine(bin string) *engine {
@@ -40,12 +40,12 @@ func tiDBEngine(bin string) *engine {
 	}
 }
 
-// CommitInOneStep prepares the server for being killed; only TiDB needs that. The store that it brings
-// for tests forgets the locks of transactions when it ends, in order or not: it writes them to a
-// file that it never reads. The rows of a transaction that it commits in two steps, the first of them
-// and then the others, may then be there in part. Rows in one region and one batch can be
-// committed in one step. No other test asks for that: inserts of the same row at once may then fail
-// with error 8141, which they do not in two steps.
+// CommitInOneStep prepares the server for being killed; only TiDB needs that. Its store for tests
+// forgets the locks of transactions when it ends, properly or not: it writes them to a file that it
+// never reads. If it commits a transaction in two steps, first one row and then the others, only a
+// part of the rows may exist after that. Rows in one region and one batch can be committed in one
+// step. Other tests do not use this: simultaneous inserts of the same row may then fail with error
+// 8141, which they do not in two steps.
 func (m *MariaDBServer) CommitInOneStep(t testing.TB) {
 	t.Helper()
 	if Engine() == "tidb" {

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// Shape is how large a generated graph is. One shape is one graph, for ever and on every
-// machine: all of its arithmetic is on integers.
+// Shape is how large a generated graph is. A shape always gives the same graph, on every machine:
+// all of its arithmetic is on integers.
 type Shape struct {
 	Users int
-	Least int // followings that anybody draws; see followings
+	Least int // the least number of followings that a user draws; see followings
 	Seed  uint64
 }
 
@@ -28,16 +28,16 @@ const (
 	reciprocated = 18 // are followed back: reciprocity is about 2 × 0.18 / 1.18
 )
 
-// withoutAny of a hundred users draw nobody.
+// withoutAny of a hundred users follow nobody.
 const withoutAny = 10
 
-// mostFollowings is the most that a user follows: real users are followed by many times
-// more than they follow, and suggestions read the followings of all followings.
+// mostFollowings is the most that a user follows: real users are followed by many times more users
+// than they follow, and suggestions read the followings of all followings.
 const mostFollowings = 800
 
-// Edges generates the graph. The numbers of followings and of followers have a power law
-// each, triads are closed, some follows are returned, ids ascend with gaps; the order of
-// the edges is that of nothing.
+// Edges generates the graph. The numbers of followings and of followers each have a power law,
+// triads are closed, some follows are returned, ids ascend with gaps; the edges are in no
+// particular order.
 func (s Shape) Edges() []Edge {
 	m := maker{
 		Shape: s, r: rand.New(rand.NewPCG(s.Seed, 13)),

@@ -1,5 +1,5 @@
-// Package testgraph hands tests a follow graph as a file that `kith import` reads: one
-// that is generated from a seed always, and a real one where its data set is at hand.
+// Package testgraph gives tests a follow graph as a file that `kith import` reads: always one that
+// is generated from a seed, and a real one if its data set is at hand.
 //
 //	testgraph.Each(t, testgraph.Small, "wiki-vote", func(t *testing.T, g testgraph.Graph) {
 //		…
@@ -20,22 +20,22 @@ import (
 // Edge says that From follows To.
 type Edge struct{ From, To int64 }
 
-// Graph is an edge list in a file: each edge once, nobody follows themselves.
+// Graph is an edge list in a file: each edge once, and no user follows itself.
 type Graph struct {
 	Name      string // "generated", or the name of the data set without an ending
 	File      string // gzipped text, "from to" a line
 	Generated bool
 }
 
-// Each runs a test on a generated graph, and after it on a real one, as subtests. Where
-// the data set is absent, the subtest of the real one is skipped.
+// Each runs a test on a generated graph, and then on a real one, as subtests. If the data set is
+// absent, the subtest of the real one is skipped.
 func Each(t *testing.T, s Shape, real string, test func(t *testing.T, g Graph)) {
 	t.Helper()
 	t.Run("generated", func(t *testing.T) { test(t, Generate(t, s)) })
 	t.Run(real, func(t *testing.T) { test(t, Real(t, real)) })
 }
 
-// Generate writes a graph of a shape. Its file is removed when t ends.
+// Generate writes a graph of a shape to a file. Its file is removed when t ends.
 func Generate(t testing.TB, s Shape) Graph {
 	t.Helper()
 	g := Graph{Name: "generated", File: filepath.Join(t.TempDir(), "generated.txt.gz"), Generated: true}

@@ -21,7 +21,7 @@ type relationLog struct {
 type logger interface {
 	storage.LogReader
 
-	// HasLog reports whether it has.
+	// HasLog reports whether the store has a relation_log.
 	HasLog() bool
 
 	// LastOfLog is the position of the newest entry that a shard's log has had, 0 at

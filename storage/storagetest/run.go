@@ -3,8 +3,8 @@
 //
 // An exported method of a topic is one promise of the contract and runs as the
 // subtest topic/promise, so a failure names the promise that was broken. Topics
-// start with an empty store each; the promises of a topic share it and keep out
-// of each other's way by using ids of their own (see harness.ids).
+// start with an empty store each; the promises of a topic share it. They do not disturb one another
+// because each uses ids of its own (see harness.ids).
 package storagetest
 
 import (

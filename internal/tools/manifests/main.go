@@ -1,8 +1,8 @@
-// Manifests reads the files of deploy/ as those programs do that they are for: the Dockerfile by BuildKit's
-// parser, compose.yaml by Compose's loader and its schema, the Kubernetes manifests into the types of their
-// API, strictly. It prints what they refuse.
+// Manifests reads the files of deploy/ as the programs do for which they are written: the Dockerfile by
+// BuildKit's parser, compose.yaml by Compose's loader and its schema, the Kubernetes manifests into the
+// types of their API, strictly. It prints what these refuse.
 //
-// A module of its own, so that the gateway's has none of theirs.
+// It is a module of its own, so that the gateway's module has none of their dependencies.
 package main
 
 import (
