@@ -1,6 +1,6 @@
 // Builds the app into the folder given as the only argument: types from the schema, a check of
 // them, one bundle. Every file is gzipped, as Kith embeds and serves it, and
-// THIRD_PARTY_LICENSES.txt holds the licence of each package that went in. documents.json is not served:
+// THIRD_PARTY_LICENSES.txt holds the licence of each package in the bundle. documents.json is not served:
 // it has the operations by their hashes, which a gateway trusts.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 // Writes src/gql.ts: the types of the app's operations, and the operations themselves, from
 // src/*.graphql and Kith's schema. The file is not committed: an operation that the schema does
-// not answer fails the build. texts are what the app sends of them: the cache asks for __typename
-// everywhere, and the client prints what comes of it.
+// not answer fails the build. texts are the operations as the app sends them: the cache asks for __typename
+// everywhere, and the client prints the result.
 import { codegen } from '@graphql-codegen/core';
 import * as documents from '@graphql-codegen/typed-document-node';
 import * as operations from '@graphql-codegen/typescript-operations';
@@ -14,7 +14,7 @@ import { transformWithOxc } from 'vite';
 
 const here = dirname(fileURLToPath(import.meta.url));
 
-// Where the schema lies: in the repository, or where the build has put a copy.
+// Where the schema is: in the repository, or where the build has put a copy.
 const schemaFolder = process.env.KITH_SCHEMA ?? join(here, '../../graph/schema');
 
 const sources = folder =>
@@ -23,7 +23,7 @@ const sources = folder =>
     .sort()
     .map(name => ({ name, text: readFileSync(join(folder, name), 'utf8') }));
 
-// What routers of Federation ask is not for apps, and leans on types that they define.
+// The fields for routers of Federation are not for apps, and depend on types that routers define.
 const schemaText = sources(schemaFolder)
   .filter(source => source.name !== 'federation.graphqls')
   .map(source => source.text)

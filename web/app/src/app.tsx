@@ -1,4 +1,4 @@
-// The frame around all pages: where one can go, the search, and what happens live.
+// The frame around all pages: navigation, the search, and live events.
 import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { useClient, useQuery, useSubscription } from 'urql';
 import { reconnected } from './client';
@@ -16,7 +16,7 @@ import { Blocked, Marked } from './own';
 import { Empty, Guard, Icon, Notes, PageTitle, Skeleton, present, tell, useSettled, type IconName } from './ui';
 import { Welcome } from './welcome';
 
-// The picture brings a library for graphs, which no other page needs.
+// The picture needs a library for graphs, which no other page needs.
 const Picture = lazy(() => import('./picture'));
 
 export function App() {
@@ -179,11 +179,11 @@ export function Mark() {
   );
 }
 
-/** What happens while the page is open: new followers and requests are said, and shown where they belong. */
+/** Events while the page is open: new followers and requests are announced, and shown where they belong. */
 function Live() {
   const session = useSession();
   const client = useClient();
-  // Not around the cache: while a change is under way that shows already, an answer may be of before.
+  // The cache is not bypassed: while a change whose outcome is shown already is under way, an answer may be older than it.
   const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
   const [follower] = useSubscription({ query: NewFollowersDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });

@@ -1,5 +1,5 @@
-// What the cache knows of Kith: what a change will most likely come to, which shows at once, and what its
-// answer changes besides.
+// What the cache knows about Kith: the most likely outcome of a change, which is shown at once, and what
+// else the answer changes.
 import type { Cache, CacheExchangeOpts, Entity, UpdateResolver, Variables } from '@urql/exchange-graphcache';
 import { CommentCountFragmentDoc, ViewerDocument, type FriendRequestState } from './gql';
 
@@ -10,7 +10,7 @@ const parts = [
   'FeedConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
 ];
 
-/** forget lets the cache read some fields of an object anew. Pages that show them ask at once. */
+/** forget lets the cache read some fields of an object again. Pages that show them query them at once. */
 function forget(cache: Cache, entity: Entity, ...names: string[]) {
   for (const field of cache.inspectFields(entity)) {
     if (names.includes(field.fieldName)) cache.invalidate(entity, field.fieldName, field.arguments as Variables);
@@ -30,10 +30,10 @@ function relist(cache: Cache, entity: Entity, list: string, change: (keys: strin
 const without = (key: string) => (keys: string[]) => keys.filter(one => one !== key);
 const withFirst = (key: string) => (keys: string[], isFirst: boolean) => (isFirst && !keys.includes(key) ? [key, ...keys] : keys);
 
-// The lists of a user that nobody sees any more who is in a block with it.
+// The lists of a user that users in a block with it no longer see.
 const closedByBlocks = ['followings', 'followers', 'friends', 'followersYouKnow', 'posts', 'favorites'];
 
-/** later is for what is read anew: when the change has been made, not while it shows already. */
+/** later runs reads after the change has been made, not while its expected outcome is shown. */
 const later =
   (update: UpdateResolver): UpdateResolver =>
   (result, args, cache, info) => {
@@ -47,7 +47,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
     ({ userId }: Variables, cache: Cache) =>
       changed(cache, viewer.id, String(userId), change);
   const requestsChanged = later((_, __, cache) => forget(cache, viewer, 'friendRequests'));
-  // One waits less. The gateway counts again when it has been answered.
+  // One request less waits. The gateway counts again when it has been answered.
   const answered: UpdateResolver = (result, args, cache, info) => {
     if (!info.optimistic) return requestsChanged(result, args, cache, info);
     cache.updateQuery({ query: ViewerDocument }, data => {
@@ -90,7 +90,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         cancelFriendRequest: requestsChanged,
         requestFriend: requestsChanged,
         favorite: later((_, __, cache) => forget(cache, viewer, 'favorites')),
-        // Posts and comments have no tokens of consistency: another gateway may not know yet what has been written.
+        // Posts and comments have no consistency tokens: another gateway may not know yet what has been written.
         publishPost: ({ publishPost }: { publishPost?: { post: { id: string } | null } | null }, _, cache) => {
           if (publishPost?.post) relist(cache, viewer, 'posts', withFirst(`Post:${publishPost.post.id}`));
         },
@@ -115,7 +115,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
   };
 }
 
-/** plus is a number of an object, raised by so much. Nothing where it is not known, or not shown. */
+/** plus is a number of an object, raised by an amount. It is empty if the number is not known, or not shown. */
 function plus(cache: Cache, entity: Entity, field: string, by: number) {
   const value = cache.resolve(entity, field);
   return typeof value === 'number' ? { [field]: Math.max(0, value + by) } : {};

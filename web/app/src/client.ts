@@ -1,5 +1,5 @@
-// The client of Kith's API: a cache that keeps each object once, by its id; changes that show at
-// once; tokens of consistency, by which reads see earlier writes; subscriptions on one WebSocket.
+// The client of Kith's API: a cache that keeps each object once, by its id; changes that are shown at
+// once; consistency tokens, by which reads see earlier writes; subscriptions on one WebSocket.
 import { cacheExchange } from '@urql/exchange-graphcache';
 import { createClient as createSocket } from 'graphql-ws';
 import { Client, fetchExchange, makeOperation, subscriptionExchange, type Exchange, type Operation, type OperationResult } from 'urql';
@@ -18,8 +18,8 @@ export function makeClient(userId: string | undefined) {
   });
 }
 
-// Tokens of consistency. A read with the tokens of earlier writes waits until it can see them, on
-// whichever gateway it arrives. After half a minute nobody waits for them any more.
+// Consistency tokens. A read with the tokens of earlier writes waits until it can see these writes, on
+// any gateway. Tokens are dropped after half a minute.
 const tokenLife = 30_000;
 const tokensLength = 3_000;
 
@@ -58,9 +58,9 @@ function fetchAs(userId: string | undefined, recent: Tokens): typeof fetch {
 }
 
 /**
- * unblock sends queries that the cache holds back. While a change is under way whose outcome is shown
- * already, the cache asks nothing about the objects that it changes, and asks when it has ended: unless
- * the query has no answer at all yet, which the client takes for one that is under way.
+ * unblock sends queries that the cache holds back. While a change is under way and its expected outcome
+ * is shown already, the cache does not query the objects that it changes. It queries them when the change
+ * has ended, unless a query has no answer at all yet: the client takes that query for one under way.
  */
 const unblock: Exchange = ({ client, forward }) => {
   const changes = new Set<number>();
@@ -85,8 +85,8 @@ const unblock: Exchange = ({ client, forward }) => {
 
 /**
  * inTurn sends the changes between the viewer and one user one after another, in the order of the clicks.
- * Meanwhile it keeps back what happens live between the two: that is the outcome of a change before the last one, and
- * the button would jump. When all have been made, it reads how things stand.
+ * Meanwhile it holds back live events between the two: they are outcomes of a change before the last one, and
+ * the button would jump. When all changes have been made, it reads the present state.
  */
 const inTurn: Exchange = ({ client, forward }) => {
   const last = new Map<string, Promise<void>>();
@@ -129,7 +129,7 @@ const inTurn: Exchange = ({ client, forward }) => {
   };
 };
 
-/** The event of the window after which what is shown may be old. */
+/** The event of the window after which the page may show old data. */
 export const reconnected = 'kith-reconnected';
 
 function socketExchange(userId: string): Exchange {
@@ -143,12 +143,12 @@ function socketExchange(userId: string): Exchange {
     retryAttempts: Infinity,
     shouldRetry: () => true,
     on: {
-      // What happened meanwhile was missed.
+      // Events that came meanwhile were missed.
       connected: () => {
         if (wasConnected) dispatchEvent(new Event(reconnected));
         wasConnected = true;
       },
-      // The token has ended. A read shows whether the session has.
+      // The token has ended. A read shows whether the session has ended, too.
       closed: event => {
         if ((event as CloseEvent).code === 4403) dispatchEvent(new Event(reconnected));
       },

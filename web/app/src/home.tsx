@@ -1,4 +1,4 @@
-// The home feed, and whom one may like to follow beside it.
+// The home feed, and suggestions of whom to follow beside it.
 import { useEffect, useState } from 'react';
 import { useClient, useMutation, useSubscription } from 'urql';
 import { FeedDocument, FeedItemsDocument, PublishDocument } from './gql';

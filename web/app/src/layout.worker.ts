@@ -1,9 +1,9 @@
-// Lays the picture out: friends near one another, by forces (ForceAtlas2), away from the page's own
-// thread. It sends the positions as they get better, and ends when it has made all its steps.
+// Lays the picture out: friends near one another, by forces (ForceAtlas2), outside the page's own
+// thread. It sends positions as they improve, and ends after all of its steps.
 import iterate from 'graphology-layout-forceatlas2/iterate.js';
 import defaults from 'graphology-layout-forceatlas2/defaults.js';
 
-/** Pairs of places in the list of nodes, and where the nodes begin: x and y of each. */
+/** Pairs of indexes in the list of nodes, and where the nodes begin: x and y of each. */
 export type LayoutTask = { pairs: Uint32Array; positions: Float32Array; steps: number };
 export type LayoutStep = { positions: Float32Array; done: boolean };
 
@@ -26,7 +26,7 @@ onmessage = (event: MessageEvent<LayoutTask>) => {
   const edges = new Float32Array((pairs.length / 2) * perEdge);
   for (let i = 0; i < pairs.length / 2; i++) {
     const [from, to] = [pairs[2 * i]!, pairs[2 * i + 1]!];
-    // Everybody is tied to the first one, the centre: so loosely that circles of friends stay visible.
+    // Everybody is tied to the first person, the centre, but so loosely that circles of friends stay visible.
     edges.set([from * perNode, to * perNode, from === 0 || to === 0 ? 0.1 : 1], i * perEdge);
     nodes[from * perNode + mass]! += 1;
     nodes[to * perNode + mass]! += 1;

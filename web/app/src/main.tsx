@@ -6,7 +6,7 @@ import { makeClient } from './client';
 import { useSession } from './session';
 import './app.css';
 
-/** Whoever signs in gets a client, and a cache, of its own: nothing of the one before stays. */
+/** Each user who signs in gets a new client and a new cache: nothing of the user before stays. */
 function Root() {
   const userId = useSession()?.userId;
   const client = useMemo(() => makeClient(userId), [userId]);

@@ -1,19 +1,19 @@
-// What the picture shows: people, who follows whom among them, and how the viewer stands to each.
+// What the picture shows: people, who follows whom among them, and the viewer's relationship to each.
 import type { Client } from 'urql';
 import { CircleDocument, EdgesAmongDocument, type CircleQuery, type FollowStatus } from './gql';
 import { present } from './ui';
 
-/** How the viewer stands to somebody: what the colours mean. */
+/** The viewer's relationship to somebody: what the colours mean. */
 export type Relation = 'self' | 'mutual' | 'following' | 'follower' | 'none';
 
 export type Someone = { id: string; handle: string; name: string; avatarUrl: string | null; followerCount: number; relation: Relation };
 
-/** Places in people: from follows to; mutual if to follows from as well. */
+/** Indexes in people: from follows to; mutual if to also follows from. */
 export type Follow = { from: number; to: number; mutual: boolean };
 
 export type Neighbourhood = { people: Someone[]; follows: Follow[]; complete: boolean };
 
-/** As many as the API takes for one question. */
+/** As many as the API accepts in one query. */
 export const mostPeople = 2_000;
 
 const relations: Record<FollowStatus, Relation> = { MUTUAL: 'mutual', FOLLOWING: 'following', FOLLOWED_BY: 'follower', NONE: 'none' };
@@ -32,7 +32,7 @@ const someone = (viewerId: string | undefined, node: Node): Someone => ({
   relation: relationOf(viewerId, node.id, node.viewerRelationship?.status),
 });
 
-/** Reads somebody and the first of those whom this person follows, page by page; said is told how many are there. */
+/** Reads somebody and the first people whom this person follows, page by page; said gets the number read so far. */
 export async function circleOf(client: Client, viewerId: string | undefined, id: string, most: number, said: (people: number) => void) {
   const people = new Map<string, Someone>();
   let after: string | null = null;
@@ -50,7 +50,7 @@ export async function circleOf(client: Client, viewerId: string | undefined, id:
   return [...people.values()];
 }
 
-/** Reads who follows whom among some people: one question, however many they are. */
+/** Reads who follows whom among some people, in one query, however many people there are. */
 export async function followsAmong(client: Client, people: Someone[]): Promise<Neighbourhood> {
   const { data, error } = await client.query(EdgesAmongDocument, { ids: people.map(one => one.id) }, { requestPolicy: 'network-only' }).toPromise();
   if (error) throw error;

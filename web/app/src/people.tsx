@@ -1,4 +1,4 @@
-// People: faces, names, rows, the follow button, and lists that go on as one scrolls.
+// People: faces, names, rows, the follow button, and lists that continue as one scrolls.
 import { memo, useEffect, useState, type ReactNode } from 'react';
 import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from 'urql';
 import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
@@ -6,7 +6,7 @@ import { Link } from './router';
 import { useSession } from './session';
 import { Failure, Sentinel, Skeleton, present, report, sentence } from './ui';
 
-/** A picture of this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
+/** A picture from this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
 export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
   const src = of.avatarUrl?.startsWith('/') ? of.avatarUrl : `/faces/${of.id}.svg`;
   return <img className="face" src={src} width={size} height={size} alt="" loading="lazy" decoding="async" />;
@@ -78,7 +78,7 @@ export type Page<T> = { items: readonly T[]; pageInfo: MoreFragment; total?: num
 type EndlessProps<Data, Variables extends AnyVariables, T> = {
   document: TypedDocumentNode<Data, Variables>;
   variables: Omit<NonNullable<Variables>, 'after'>;
-  /** The page in an answer; null if it may not be seen. */
+  /** The page in an answer; null if the viewer may not see it. */
   pick: (data: Data) => Page<T> | null | undefined;
   id: (item: T) => string;
   row: (item: T) => ReactNode;
@@ -89,11 +89,11 @@ type EndlessProps<Data, Variables extends AnyVariables, T> = {
   label: string;
 };
 
-// A filter looks at so many pages by itself; then somebody has to want more.
+// A filter reads so many pages by itself; then the user has to ask for more.
 const pagesAtOnce = 40;
 
 /**
- * A list that goes on as one scrolls. Each page is a query of its own, by the cursor where the one
+* A list that continues as one scrolls. Each page is a query of its own, from the cursor where the page
  * before ended; cursors stay valid, so pages do not shift while others follow and unfollow.
  */
 export function Endless<Data, Variables extends AnyVariables, T>(props: EndlessProps<Data, Variables, T>) {
@@ -188,7 +188,7 @@ type PeopleListProps<Data, Variables extends AnyVariables, P extends PersonFragm
   row?: (person: P) => ReactNode;
 };
 
-/** A list of people, with a field that keeps those whose name or handle has the text. */
+/** A list of people, with a field that keeps those whose name or handle contains the text. */
 export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
   const [text, setText] = useState('');
   const wanted = fold(text.trim());

@@ -38,7 +38,7 @@ function Around({ id }: { id: string }) {
   const [filter, setFilter] = useState<Filter>({ relations: new Set(legend.map(([relation]) => relation)), mutual: false });
   const viewerId = session?.userId;
 
-  /** Shows somebody's circle, with the people who are there already. */
+  /** Shows somebody's circle, together with the people who are shown already. */
   const load = async (of: string, before: Someone[], most: number) => {
     setProblem('');
     try {
@@ -96,13 +96,13 @@ function Around({ id }: { id: string }) {
 
 type CanvasProps = { shown?: Neighbourhood; filter: Filter; chosen: string | null; choose: (id: string | null) => void };
 
-/** The drawing itself. Everything it shows is also in the list beside it, for whoever does not see it or uses no mouse. */
+/** The drawing itself. Everything it shows is also in the list beside it, for those who do not see it or use no mouse. */
 function Canvas({ shown, filter, chosen, choose }: CanvasProps) {
   const container = useRef<HTMLDivElement>(null);
   const graph = useMemo(() => new Graph({ type: 'directed', multi: false }), []);
   const sigma = useRef<Sigma>(null);
   const [failed, setFailed] = useState(false);
-  // The centre is connected with nearly everybody: to choose it dims nobody.
+  // The centre is connected with nearly everybody, so choosing it dims nobody.
   const focus = chosen === shown?.people[0]?.id ? null : chosen;
   const looks = useRef<Looks>({ filter, focus });
   looks.current = { filter, focus };
@@ -138,7 +138,7 @@ function placeOf(sigma: Sigma, id: string) {
   return at ? { x: at.x, y: at.y, ratio } : {};
 }
 
-/** The colours that the style sheet gives the legend, in the scheme of now. */
+/** The colours that the style sheet gives the legend, in the present scheme. */
 function colours(container: HTMLElement) {
   const of = (name: string) => {
     const probe = document.createElement('i');
@@ -224,10 +224,10 @@ function useSigma(container: RefObject<HTMLDivElement | null>, sigma: RefObject<
   }, [graph]);
 }
 
-// More lines than these are drawn when everybody has a place: until then they would cost most of each frame.
+// More lines than this are drawn only when everybody has a place: until then they would cost most of each frame.
 const linesWhileMoving = 4_000;
 
-/** Puts people and follows into the graph, and lets the worker find their places; reports whether it has. */
+/** Puts people and follows into the graph, and lets the worker find their places; reports whether it has done so. */
 function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
   const [laid, setLaid] = useState(false);
   useEffect(() => {
@@ -235,9 +235,9 @@ function useLayout(graph: Graph, shown: Neighbourhood | undefined) {
     setLaid(false);
     const { people, follows } = shown;
     const begin = new Float32Array(2 * people.length);
-    const scale = Math.min(1, 0.25 + Math.sqrt(150 / people.length)); // a crowd is drawn smaller
+    const scale = Math.min(1, 0.25 + Math.sqrt(150 / people.length)); // many people are drawn smaller
     people.forEach((one, i) => {
-      // Those who are there stay where they are; the others begin on a spiral, so that a picture is the same each time.
+      // People who are shown already stay where they are; the others begin on a spiral, so that a picture is the same each time.
       const [angle, radius] = [i * 2.399963, 10 * Math.sqrt(i)];
       const at = graph.hasNode(one.id) ? (graph.getNodeAttributes(one.id) as { x: number; y: number }) : { x: radius * Math.cos(angle), y: radius * Math.sin(angle) };
       begin.set([at.x, at.y], 2 * i);
@@ -281,7 +281,7 @@ type ChosenProps = { shown?: Neighbourhood; chosen: string | null; choose: (id: 
 
 const mostListed = 60;
 
-/** Who is chosen, and the next people that one can walk to. */
+/** The person who is chosen, and the people to whom one can go next. */
 function Chosen({ shown, chosen, choose, expand }: ChosenProps) {
   const session = useSession();
   const [{ data }] = useQuery({ query: CardDocument, variables: { id: chosen ?? '' }, pause: !chosen });

@@ -110,7 +110,7 @@ type ComposerProps = {
 /** Writes a post, or a comment. */
 export function Composer({ label, prompt, button, longest, send, sent }: ComposerProps) {
   const [text, setText] = useState('');
-  // The same key until the text has been taken: sent twice, it is published once.
+  // The key stays the same until the text has been accepted: if the text is sent twice, it is published once.
   const clientKey = useRef(newKey());
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -133,5 +133,5 @@ export function Composer({ label, prompt, button, longest, send, sent }: Compose
   );
 }
 
-// crypto.randomUUID is for pages only that are safe from others on the way.
+// crypto.randomUUID exists only in secure contexts.
 const newKey = () => Array.from(crypto.getRandomValues(new Uint32Array(4)), part => part.toString(36)).join('-');

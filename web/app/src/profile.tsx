@@ -1,4 +1,4 @@
-// Somebody's profile: counts, lists, and all that the viewer can do.
+// Somebody's profile: counts, lists, and everything that the viewer can do.
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, useSubscription } from 'urql';
 import * as gql from './gql';
@@ -181,7 +181,7 @@ function Head({ user, isOwn }: { user: Person; isOwn: boolean }) {
 
 type Standing = gql.StandingFragment;
 
-/** All that the viewer can do with somebody. */
+/** Everything that the viewer can do with somebody. */
 function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const session = useSession();
   const [dialog, setDialog] = useState<'' | 'friend' | 'mark' | 'block'>('');
@@ -231,7 +231,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   );
 }
 
-/** Where the two stand with requests to be friends. */
+/** The state of friend requests between the two. */
 function Friendship({ user, standing, ask }: { user: Person; standing: Standing; ask: () => void }) {
   const [, accept] = useMutation(gql.AcceptFriendDocument);
   const [, decline] = useMutation(gql.DeclineFriendDocument);

@@ -1,4 +1,4 @@
-// Requests to be friends: those that wait for the viewer, and those that the viewer has sent.
+// Friend requests: those that wait for the viewer, and those that the viewer has sent.
 import { useState } from 'react';
 import { useMutation } from 'urql';
 import { AcceptFriendDocument, CancelFriendRequestDocument, DeclineFriendDocument, RequestsDocument, type FriendRequestDirection, type RequestFragment } from './gql';

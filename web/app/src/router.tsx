@@ -41,7 +41,7 @@ export function Link({ to, onClick, ...rest }: LinkProps) {
   return <a href={base + to} onClick={follow} {...rest} />;
 }
 
-/** The parts of a path that a pattern such as "/u/:handle/:tab" names, or null if it is another path. */
+/** The parts of a path that a pattern such as "/u/:handle/:tab" names, or null if the path does not match. */
 export function match(pattern: string, path: string): Record<string, string> | null {
   const wanted = pattern.split('/');
   const given = path.split('/');

@@ -1,7 +1,7 @@
 // Who is signed in, in this browser. All tabs share it.
 import { useSyncExternalStore } from 'react';
 
-/** renewAt is when to ask for another token, in milliseconds as Date.now() has them. */
+/** renewAt is when to ask for another token, in milliseconds as in Date.now(). */
 export type Session = { token: string; renewAt: number; userId: string };
 
 const key = 'kith-session';
@@ -30,7 +30,7 @@ function keep(session: Session) {
 
 type Token = { token: string; expiresAt: string };
 
-/** What is kept of a token: it is renewed when half of its time is over, but never more than once a second. */
+/** What is kept of a token. It is renewed when half of its time is over, but never more than once a second. */
 const renewable = ({ token, expiresAt }: Token) => ({ token, renewAt: Date.now() + Math.max(1_000, (Date.parse(expiresAt) - Date.now()) / 2) });
 
 export const signIn = (userId: string, token: Token) => keep({ userId, ...renewable(token) });
@@ -40,7 +40,7 @@ export function signOut() {
   set(null);
 }
 
-/** Takes over what another tab has made of the session. */
+/** Takes over the session as another tab has changed it. */
 function take(kept = read()) {
   set(kept, !kept);
 }
@@ -56,13 +56,13 @@ function subscribe(listener: () => void) {
 
 export const useSession = () => useSyncExternalStore(subscribe, () => current);
 
-/** Whether a session has ended on this page. Then somebody signs in again, and goes on where one was. */
+/** Whether a session has ended on this page. After signing in again, one continues on the same page. */
 export const useEnded = () => useSyncExternalStore(subscribe, () => ended);
 
-/** The token of a user; none once somebody else is signed in. */
+/** The token of a user; none once another user is signed in. */
 export const tokenOf = (userId: string | undefined) => (current?.userId === userId ? current?.token : undefined);
 
-/** What to do when the gateway refuses a token: take that of another tab, which is returned, or end the session. */
+/** Called when the gateway refuses a token: returns the token of another tab, if there is one, or ends the session. */
 export function refused(token: string): string | undefined {
   const kept = read();
   if (kept?.token === token) localStorage.removeItem(key);
@@ -70,13 +70,13 @@ export function refused(token: string): string | undefined {
   return current?.token;
 }
 
-/** What a gateway says to the wish for another token: the token, that it gives none, or nothing. */
+/** A gateway's answer to a request for another token: the token, that it gives none, or nothing. */
 export type Renewal = Token | 'refused' | undefined;
 
-// What somebody does who uses the app.
+// The events that show that somebody uses the app.
 const uses = ['pointerdown', 'keydown', 'wheel', 'focus'] as const;
 
-/** Asks for another token in time, while somebody uses the app. One tab asks at a time, and the others take what it got. */
+/** Asks for another token in time, while somebody uses the app. One tab asks at a time, and the others take its token. */
 export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
   const due = () => !!current && Date.now() >= current.renewAt;
   const renew = async () => {
@@ -92,7 +92,7 @@ export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
   const used = async () => {
     if (asking || !due()) return;
     asking = true;
-    // Browsers have locks only where a page is safe from others on the way. Two tokens are no harm: both are valid.
+    // Browsers have locks only in secure contexts. Two tokens do no harm: both are valid.
     await (navigator.locks ? navigator.locks.request(key, renew) : renew());
     asking = false;
   };
@@ -100,11 +100,11 @@ export function renewWhileUsed(ask: () => Promise<Renewal>): () => void {
   return () => uses.forEach(use => removeEventListener(use, used));
 }
 
-/** What the gateway says to the app: data attributes of #app, since the page may hold no script. */
+/** What the gateway tells the app: data attributes of #app, because the page must not contain scripts. */
 const { endpoint = '/graphql', demo = '0' } = document.getElementById('app')?.dataset ?? {};
 export { endpoint };
 
-/** How many users of the demo graph whoever looks may be, by ids from 1; 0 without --demo. */
+/** How many users of the demo graph a visitor may be, by ids from 1; 0 without --demo. */
 export const demoUsers = Number(demo);
 
 /** Signs in as a user of the demo graph. */

@@ -1,4 +1,4 @@
-// The viewer's own profile, and who sees what of it.
+// The viewer's own profile, and who sees which part of it.
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery } from 'urql';
 import { SignOutEverywhereDocument, UpdateProfileDocument, ViewerDocument, type Visibility } from './gql';

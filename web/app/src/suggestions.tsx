@@ -1,4 +1,4 @@
-// Whom one may like to follow, and why; and the first page after registering, which follows many at once.
+// Suggestions of whom to follow, with the reasons; and the first page after registering, which follows many at once.
 import { useState, type ReactNode } from 'react';
 import { useMutation, useQuery } from 'urql';
 import { DismissSuggestionDocument, FollowManyDocument, SuggestionsDocument, type SuggestionsQuery } from './gql';
@@ -29,7 +29,7 @@ function Reason({ of }: { of: Suggestion }): ReactNode {
   );
 }
 
-// Whom the viewer has dismissed since the page was opened: gone at once, on every list.
+// The users whom the viewer has dismissed since the page was opened: they disappear at once from every list.
 function useDismissed() {
   const [dismissed, setDismissed] = useState<ReadonlySet<string>>(new Set());
   const [, send] = useMutation(DismissSuggestionDocument);
@@ -110,7 +110,7 @@ export function SuggestionsBeside() {
   );
 }
 
-/** The first page of somebody new: choose, and follow all of them with one request. */
+/** The first page of a new user: choose people, and follow all of them with one request. */
 export function Start() {
   const [{ data, error, fetching }, ask] = useQuery({ query: SuggestionsDocument, variables: { first: 40 } });
   const [, followMany] = useMutation(FollowManyDocument);

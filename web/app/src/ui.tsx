@@ -1,4 +1,4 @@
-// What all pages are made of: messages, placeholders, dialogs.
+// What all pages use: messages, placeholders, dialogs.
 import { Component, useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore, type ReactNode } from 'react';
 import type { CombinedError } from 'urql';
 
@@ -49,7 +49,7 @@ export function PageTitle({ title, children }: { title: string; children?: React
   );
 }
 
-// The first page keeps the focus where the browser has it.
+// On the first page, the focus stays where the browser has put it.
 let pageHasChanged = false;
 
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
@@ -75,7 +75,7 @@ export function Failure({ text, retry }: { text: string; retry?: () => void }) {
   );
 }
 
-/** Shows a failure where a page breaks, such as one whose files a new version has replaced. */
+/** Shows a failure if a page breaks, such as a page whose files a new version has replaced. */
 export class Guard extends Component<{ path: string; children: ReactNode }, { broken: boolean }> {
   state = { broken: false };
 
@@ -90,7 +90,7 @@ export class Guard extends Component<{ path: string; children: ReactNode }, { br
   }
 }
 
-/** Rows of grey where rows of people will be, of the same height: nothing moves when they come. */
+/** Grey rows in place of rows of people that are being read, of the same height: nothing moves when these come. */
 export function Skeleton({ rows = 6 }: { rows?: number }) {
   return (
     <div className="skeletons" role="status" aria-label="Loading">
@@ -107,7 +107,7 @@ export function Skeleton({ rows = 6 }: { rows?: number }) {
   );
 }
 
-// Messages at the edge of the page, which a screen reader says.
+// Messages at the edge of the page, which a screen reader reads out.
 type Note = { id: number; text: string; kind: 'good' | 'bad' };
 let notes: Note[] = [];
 let lastNote = 0;
@@ -124,7 +124,7 @@ export function tell(text: string, kind: Note['kind'] = 'good') {
   setTimeout(() => setNotes(notes.filter(note => note.id !== id)), 6_000);
 }
 
-/** Says what a change has come to: a sentence, if there is one for what went well. Answers whether it did. */
+/** Shows the outcome of a change: a failure, or the sentence for success, if there is one. Returns whether it succeeded. */
 export async function report(change: Promise<{ error?: CombinedError }>, good?: string) {
   const { error } = await change;
   if (error) tell(sentence(error), 'bad');
@@ -176,7 +176,7 @@ export function Dialog({ title, close, children }: { title: string; close: () =>
   );
 }
 
-/** Calls see when the element comes near the visible part of the page. */
+/** Calls see when the element gets close to the visible part of the page. */
 export function Sentinel({ see }: { see: () => void }) {
   const element = useRef<HTMLDivElement>(null);
   const latest = useRef(see);
@@ -189,7 +189,7 @@ export function Sentinel({ see }: { see: () => void }) {
   return <div ref={element} aria-hidden="true" className="sentinel" />;
 }
 
-/** The value as it was when it last stayed the same for a moment. */
+/** The last value that stayed the same for a moment. */
 export function useSettled<T>(value: T, milliseconds = 200): T {
   const [settled, settle] = useState(value);
   useEffect(() => {

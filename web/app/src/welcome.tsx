@@ -1,4 +1,4 @@
-// What somebody sees who is not signed in: sign in, register, or be a user of the demo graph.
+// What a visitor who is not signed in sees: sign in, register, or be a user of the demo graph.
 import { useState, type FormEvent } from 'react';
 import { useMutation, useQuery, type CombinedError } from 'urql';
 import { Mark } from './app';
@@ -41,7 +41,7 @@ export function Welcome() {
 
 type SessionPayload = { token: string; expiresAt: string; user: { id: string } | null } | null | undefined;
 
-/** Runs a form's mutation, and signs in with what it answers. The page stays, unless there is a next one. */
+/** Runs a form's mutation, and signs in with its answer. The page stays, unless there is a next one. */
 function useForm() {
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
