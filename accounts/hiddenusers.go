@@ -214,7 +214,7 @@ func (a *HiddenUsers) apply(changes []storage.StateChange) {
 			a.gone[c.User] = departure{at: c.At}
 		}
 	}
-	change(&a.deleted, bury) // first: nobody shows up in between
+	change(&a.deleted, bury) // first, so that no user is visible in between
 	change(&a.hidden, hide)
 	a.metrics.hidden.Set(float64(len(*a.hidden.Load())))
 }

@@ -63,7 +63,7 @@ func InBackground(run func(context.Context)) (stop func()) {
 // Repairs reports repaired rows to the gateways. On SQLite the relation_log does so instead of this
 // process, but it does not report to Redis.
 type Repairs struct {
-	*peers // nil: there is nobody to notify
+	*peers // nil: there are no gateways to notify
 	store  *sqlstore.Store
 	open   *intents.Intent
 }

@@ -15,7 +15,7 @@ type deadline struct {
 	at              time.Time
 
 	mu     sync.Mutex
-	timed  context.Context // with a timer; nil: nobody has waited yet
+	timed  context.Context // with a timer; nil: nothing has waited yet
 	cancel context.CancelFunc
 	ended  bool // by end
 }

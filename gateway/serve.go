@@ -63,7 +63,7 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 	case <-time.After(cfg.StopDelay):
 	}
 	err := shutdown(server, open, drain)
-	<-ended //nolint:errcheck // the error says that the server was shut down
+	<-ended //nolint:errcheck // it says that the server was shut down
 	return err
 }
 

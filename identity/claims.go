@@ -83,7 +83,7 @@ func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool,
 	}
 	issued, err := claims.GetIssuedAt()
 	if err != nil || issued == nil {
-		return 0, false, nil //nolint:nilerr // a claim that cannot be read counts as absent
+		return 0, false, nil //nolint:nilerr // a claim that cannot be read is as one that is not there
 	}
 	return storage.MicrosOf(issued.Time), true, nil
 }

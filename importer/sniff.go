@@ -55,7 +55,7 @@ func (in *input) sniff(s *stream) error {
 	}
 	first, _, listed := bytes.Cut(line, []byte(","))
 	if _, err := graphfile.ParseID(bytes.Trim(first, `" `)); err != nil || !listed || !in.namedCSV() {
-		return nil //nolint:nilerr // the line is not a user, which is no error
+		return nil //nolint:nilerr // the line is no user, which is no fault
 	}
 	if _, _, err := graphfile.ParseLine(line); err != nil {
 		in.kind, in.columns = usersFile, graphfile.DefaultColumns()

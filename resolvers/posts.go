@@ -124,8 +124,8 @@ func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind
 	return c
 }
 
-// latestPostsAt answers `latestPosts`. It is one look-up on all shards; only if many of the newest
-// posts are hidden are there more.
+// latestPostsAt answers `latestPosts`. It is one look-up on all shards; there are more look-ups
+// only if many of the newest posts are hidden.
 func (r *Resolver) latestPostsAt(ctx context.Context, first *int32, after *string) (*model.PostConnection, error) {
 	f := fetchQuery(ctx)
 	args, err := placePageOf(ctx, cursor.LatestPosts, first, after)

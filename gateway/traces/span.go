@@ -23,7 +23,7 @@ import (
 // nothing.
 type Span struct {
 	traces *Traces
-	ctx    context.Context //nolint:containedctx // the library makes children from it
+	ctx    context.Context //nolint:containedctx // what the library makes children by
 	span   trace.Span
 	began  time.Time
 	reads  *storage.Reads

@@ -44,7 +44,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 	return m
 }
 
-// orNone replaces nil by metrics that nobody reads.
+// orNone replaces nil by metrics that are not shown.
 func (m *Metrics) orNone() *Metrics {
 	if m == nil {
 		return NewMetrics(prometheus.NewRegistry())

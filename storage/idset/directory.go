@@ -23,8 +23,8 @@ type ordinal uint32
 func (o ordinal) page() uint32 { return uint32(o) >> pageBits }
 func (o ordinal) slot() uint16 { return uint16(o) }
 
-// Directory numbers users densely: 0, 1, 2 … Ids made by time lie too far apart for bitmaps; these
-// numbers do not. A directory belongs to one process and is never stored.
+// Directory numbers users densely: 0, 1, 2 … Ids made by time are too far apart for bitmaps; these
+// numbers are not. A directory belongs to one process and is never stored.
 //
 // Users who come in ascending order of their ids, as new users do and as a table is read in the
 // order of its key, are numbered in that order. A late user is one whose id is below an id that is

@@ -58,7 +58,7 @@ func (l *Log) standBy() {
 	}
 }
 
-// sweep looks after intents that nobody has renewed.
+// sweep looks after intents that have not been renewed.
 func (l *Log) sweep(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

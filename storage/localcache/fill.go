@@ -126,7 +126,8 @@ type source[Q comparable, V any] struct {
 	keep func(key, storage.Result[V], []storage.Edge) storage.Result[V]
 }
 
-// fetch answers what is known at once, and the rest by reads of keys that nobody reads yet.
+// fetch answers what is known at once, and the rest by reads of those keys that are not being read
+// yet.
 func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], from source[Q, V], ids []Q) []storage.Result[V] {
 	results := make([]storage.Result[V], len(ids))
 	var waiting []awaited[V]

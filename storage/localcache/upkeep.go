@@ -11,7 +11,7 @@ import (
 // errFill is the error of a read that ended without a result.
 var errFill = errors.New("the read that others waited for has failed")
 
-// Wrote takes in rows that have just been written, as they are now, each on the side that it names,
+// Wrote applies rows that have just been written, as they are now, each on the side that it names,
 // and forgets users of whom something else has changed. counts are those that the write has left,
 // as far as they are at hand; the cache reads the counts of the other users again. Writers call
 // Wrote after the commit and before answering.
@@ -169,7 +169,7 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	return true
 }
 
-// Follow subscribes to a hub and returns a function that takes in its events until the context is
+// Follow subscribes to a hub and returns a function that applies its events until the context is
 // done: rows of lists, and changes of users. The cache forgets what it kept before; it also forgets
 // everything after a gap, or if too many events come at a time.
 func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
@@ -195,7 +195,7 @@ func (c *Cache) Follow(ctx context.Context, hub *events.Hub) (run func()) {
 	}
 }
 
-// eventsAtOnce is how many events are taken in together: the rows of those that are uncertain are
+// eventsAtOnce is how many events are applied together: the rows of those that are uncertain are
 // looked up in one go.
 const eventsAtOnce = 500
 
@@ -249,7 +249,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 	}
 }
 
-// compare reads the rows of edges and takes them in; lists whose rows cannot be read are forgotten.
+// compare reads the rows of edges and applies them; lists whose rows cannot be read are forgotten.
 func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {
 	pairs := make([]storage.Pair, len(edges))
 	for i, e := range edges {

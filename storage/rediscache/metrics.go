@@ -40,7 +40,7 @@ func newMetrics() *Metrics {
 	}
 }
 
-// orNone replaces nil by metrics that nobody reads.
+// orNone replaces nil by metrics that are not shown.
 func (m *Metrics) orNone() *Metrics {
 	if m == nil {
 		return newMetrics()

@@ -86,7 +86,7 @@ ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_a
 )
 
 // claimTime bounds a Register: half the age at which others may take its claim
-// over, so that nobody writes a user whose handle has become another's.
+// over, so that no call writes a user whose handle has become another user's.
 const claimTime = time.Duration(storage.ClaimTTL) * time.Microsecond / 2
 
 // Register implements [storage.AccountStore].
@@ -154,7 +154,7 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 		w.touchHandle(user.Handle)
 		n, err := w.Exec(1, sqlTakeClaimOver, int64(user.ID), int64(user.CreatedAt), user.Handle, owner, claimed)
 		if err == nil && n == 0 {
-			err = taken // somebody else took it over
+			err = taken // another caller has taken it over
 		}
 		return err
 	})

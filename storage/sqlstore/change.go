@@ -116,7 +116,7 @@ func (c *change) save(actor storage.UserID, at storage.Micros) error {
 	return c.saveOf(map[storage.UserID]storage.Day{actor: storage.DayOf(at)})
 }
 
-// saveOf is save for several who have done something.
+// saveOf is save for several users who have done something.
 func (c *change) saveOf(acted map[storage.UserID]storage.Day) error {
 	if len(c.Owners()) == 0 {
 		return c.removeUnneeded(nil)

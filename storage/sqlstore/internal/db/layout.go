@@ -152,8 +152,7 @@ func (d *DB) readMeta(ctx context.Context, n *Shard) (*meta, error) {
 	return &m, nil
 }
 
-// writeMeta lays a shard out, unless another program was faster, and returns what
-// is there then.
+// writeMeta lays a shard out, unless another program was faster, and returns what is recorded then.
 func (d *DB) writeMeta(ctx context.Context, n *Shard, store string, laidOut int, buckets shard.Range) (*meta, error) {
 	_, err := n.Write.ExecContext(ctx, d.Dialect.Text(sqlWriteMeta),
 		store, layoutVersion, laidOut, n.Ordinal, buckets.First, buckets.Last)

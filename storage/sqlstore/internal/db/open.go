@@ -112,7 +112,7 @@ func (d *DB) connect(ctx context.Context, first int, addresses []string) ([]*Sha
 	return slices.DeleteFunc(found, func(n *Shard) bool { return n == nil }), err
 }
 
-// refuseRepeats sees to it that no database serves as two shards.
+// refuseRepeats makes sure that no database serves as two shards.
 func (d *DB) refuseRepeats(ctx context.Context) error {
 	seen := make(map[string]int, len(d.All()))
 	for i, n := range d.All() {

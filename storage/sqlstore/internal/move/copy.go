@@ -243,7 +243,7 @@ func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error
 		m.report.Again += int64(len(positions))
 		m.progress(0)
 		if !closed {
-			return len(positions) < notesAtOnce, nil // what has come meanwhile is for the next time
+			return len(positions) < notesAtOnce, nil // notes that have come meanwhile are for the next time
 		}
 	}
 }

@@ -1,10 +1,10 @@
-// Package prepared has connections to a database keep the statements that they repeat
-// prepared: the server need not read them again, and answers in binary. On MariaDB a
-// look-up of a user by key takes a third of the time, one of 50 edges half.
+// Package prepared makes connections to a database keep statements prepared that they repeat: the
+// server need not parse these again, and answers in binary. On MariaDB a look-up of a user by key
+// takes a third of the time, one of 50 edges half.
 //
-// database/sql does that only for statements that the program prepares itself, each on
-// every connection, for good. Here a connection prepares what it is asked for the
-// second time, and forgets what it has not been asked for for the longest.
+// database/sql does that only for statements that the program prepares itself, each on every
+// connection, permanently. Here a connection prepares a statement when it is asked for it the
+// second time, and forgets the one that it has not been asked for for the longest time.
 package prepared
 
 import (
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Longest is how many arguments a statement may have to be kept: larger ones are mostly of
-// many sizes, and repeated seldom.
+// Longest is how many arguments a statement may have to be kept: larger statements mostly have many
+// sizes, and are rarely repeated.
 const Longest = 256
 
 // Once begins statements that come only once, because of what their comment says.
@@ -27,11 +27,11 @@ const (
 	most = 64
 	// seen is how many texts a connection remembers to have been asked for once.
 	seen = 256
-	// refusals is how often a server may refuse until it is not asked any more.
+	// refusals is how often a server may refuse before it is no longer asked.
 	refusals = 8
 )
 
-// Database is what connections lead to.
+// Database describes the database that connections lead to.
 type Database struct {
 	// Server: it forgets a connection's statements with the connection.
 	Server bool
@@ -132,7 +132,7 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 	return c.connection.ExecContext(ctx, text, args)
 }
 
-// prepared returns the statement of a text, nil where it is to be sent as it is.
+// prepared returns the statement of a text, nil if the text is to be sent without preparing it.
 func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	if at, ok := c.kept[text]; ok {
 		c.order.MoveToFront(at)
@@ -150,7 +150,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	}
 	made, err := c.PrepareContext(ctx, text)
 	if err != nil {
-		c.no++ // there are too many, or the statement is wrong, which the answer to it will say
+		c.no++ // there are too many, or the statement is wrong; then its answer will say so
 		return nil
 	}
 	whole, ok := made.(statement)

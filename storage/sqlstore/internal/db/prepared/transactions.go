@@ -31,7 +31,7 @@ func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, erro
 	return implicitTx{c}, nil
 }
 
-// commitsBySelf sees that a statement outside of a transaction commits by itself.
+// commitsBySelf makes sure that a statement outside of a transaction commits by itself.
 func (c *conn) commitsBySelf(ctx context.Context) error {
 	if !c.off || c.open {
 		return nil
