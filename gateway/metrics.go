@@ -149,7 +149,7 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 	})
 }
 
-// executed counts an operation. hurried means that its caller waited less long than the gateway
+// executed counts an operation. hurried means that its caller did not wait as long as the gateway
 // works.
 func (m *Metrics) executed(one executed, hurried bool) {
 	m.counts(one.operation, one.outcome)
@@ -187,7 +187,7 @@ func (m *Metrics) notInFlight(x *exchange) {
 	}
 }
 
-// hurried counts an answer for which the caller waited less long than the gateway works.
+// hurried counts an answer for which the caller did not wait as long as the gateway works.
 func (m *Metrics) hurried(how outcome) {
 	if m != nil && how == outcomeTimeout {
 		m.hurry.Inc()

@@ -46,7 +46,7 @@ func (im *run) writeComments(ctx context.Context, c *chunk) (totals Report, err 
 	return totals, err
 }
 
-// writeFavorites writes both sides of those favorites of which the user and the post do not have one yet.
+// writeFavorites writes both sides of favorites, unless the user already has a row for the post.
 // Favorites that were ended may be of users who no longer exist.
 func (im *run) writeFavorites(ctx context.Context, c *chunk) (totals Report, err error) {
 	known, err := ofUsers(ctx, im, c, c.favorites, &totals, func(e storage.Edge) []storage.UserID {

@@ -53,7 +53,7 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 // CreateUsers implements [storage.UserWriter]: it claims the handles, each on
 // its own shard, and then writes the users whose claims held. One user whose handle is on its own shard
 // takes one transaction. A crash in between leaves claims that the next call with the same users
-// recognizes as their own.
+// recognises as their own.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
 		return s.createByShard(ctx, db.Chosen(users, at))

@@ -12,7 +12,7 @@ import (
 // Answers that caches keep have to be as of one moment, and on every engine one statement is. An
 // owner is answered whether it has a user, counts, edges or nothing. A list that is too long by its
 // count is not read. Nearly every owner has a user and counts, so these are looked up by key first.
-// For the others there is a statement to which the keys come as a table of its own, and everything
+// For the others there is a statement in which the keys are a table of their own, and everything
 // else is joined to it. That takes half as long again on MariaDB.
 //
 // Served by the primary keys.
