@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -228,12 +229,13 @@ func TestDeadShard(t *testing.T) {
 }
 
 // A shard that fails is tried again after a time that doubles up to two seconds, of which a part is
-// random.
+// random. It is logged once.
 func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		g.set(2, true)
-		a := replication.New(replication.Config{Store: g, Shards: shards, Logger: slog.New(slog.DiscardHandler)})
+		var log strings.Builder
+		a := replication.New(replication.Config{Store: g, Shards: shards, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go a.Run(ctx)
@@ -253,6 +255,9 @@ func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 		}
 		if n := len(g.failed); n < 12 {
 			t.Errorf("%d tries in 20 seconds", n)
+		}
+		if strings.Count(log.String(), "a shard takes no inverse rows") != 1 {
+			t.Errorf("logged: %s", &log)
 		}
 	})
 }
