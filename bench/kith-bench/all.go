@@ -31,7 +31,7 @@ type benchFlags struct {
 	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
 	Rounds      int           `default:"2" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
 	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
-	Heat        time.Duration `default:"6s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
+	Heat        time.Duration `default:"30s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
 	program string // the program that is measured; empty: kith, beside this one
