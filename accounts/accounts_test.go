@@ -17,7 +17,7 @@ import (
 	"kith/storage/memory"
 )
 
-// counter gives ids in turn.
+// counter returns ids in ascending order.
 type counter struct{ last atomic.Int64 }
 
 func (c *counter) Next(context.Context) (storage.UserID, error) {
@@ -171,7 +171,7 @@ func TestUpdateProfile(t *testing.T) {
 func TestCreate(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	ctx := t.Context()
-	for range 2 { // again changes nothing
+	for range 2 { // the second call changes nothing
 		if _, _, err := a.Create(ctx, 42, "Zoe", "Zoe"); err != nil {
 			t.Fatal(err)
 		}
@@ -188,7 +188,7 @@ func TestCreate(t *testing.T) {
 	wantCode(t, "another's imported handle", err, apierr.CodeBadInput)
 }
 
-// handless fails when it is asked for handles.
+// handless returns an error when it is asked for handles.
 type handless struct{ *memory.Store }
 
 func (s handless) UserIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {
@@ -204,8 +204,8 @@ func TestWhatIsNoHandleIsNotAskedFor(t *testing.T) {
 	}
 }
 
-// Wrong passwords from elsewhere lock nobody out, neither of signing in nor of changing
-// the password.
+// Wrong passwords from other addresses lock no owner out, neither from signing in nor from changing the
+// password.
 func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	a, _, _ := service(t, identity.LimitsConfig{PerHandle: 2})
 	from := func(address string) context.Context {
@@ -232,8 +232,7 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 	}
 }
 
-// slow is a store in which something happens between a look at a password and what comes
-// of it.
+// slow is a store that runs a function between a read of a password and the action that depends on it.
 type slow struct {
 	*memory.Store
 	meanwhile func()
@@ -289,7 +288,7 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	wantCode(t, "a change by an old password", err, apierr.CodeForbidden)
 }
 
-// A gateway reads the states that other gateways have changed, and ends connections once.
+// A gateway reads the password changes of other gateways, and ends connections once.
 func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 3)
@@ -299,7 +298,7 @@ func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	passwords := g.hiddenUsers.Passwords
 	passwords.Watch(1, 0, func() { ended.Add(1) })
 	passwords.Watch(2, 0, func() { others.Add(1) })
-	passwords.Watch(1, 0, func() { others.Add(1) })() // has left
+	passwords.Watch(1, 0, func() { others.Add(1) })() // this connection has ended
 	at := storage.MicrosOf(time.Now())
 	change := storage.PasswordChange{New: "x", At: at, EndsTokens: true}
 	if _, err := store.SetPassword(t.Context(), 1, change); err != nil {
@@ -315,7 +314,7 @@ func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
 	}
 }
 
-// A session goes on by its token alone, for those who are there.
+// A session is renewed by its token alone, for users who exist.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	a, id, store := service(t, identity.LimitsConfig{})

@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-// days keeps who was marked on which day.
+// days records which users were marked on which day.
 type days struct {
 	mu     sync.Mutex
 	marked map[storage.Day][]storage.UserID
@@ -73,7 +73,7 @@ func TestActivityIsNotedAgainAfterAFailure(t *testing.T) {
 	store.want(t, "by the next", *now, 7)
 }
 
-// Notes that wait are written when the gateway stops.
+// Notes that are waiting are written when the gateway stops.
 func TestActivityIsWrittenAtTheEnd(t *testing.T) {
 	t.Parallel()
 	a, store, now := activity(t)
@@ -84,7 +84,7 @@ func TestActivityIsWrittenAtTheEnd(t *testing.T) {
 	store.want(t, "at the end", *now, 7)
 }
 
-// However many there are, no more than so many are remembered and wait.
+// However many notes there are, only a bounded number are remembered and wait.
 func TestActivityIsBounded(t *testing.T) {
 	t.Parallel()
 	a, store, now := activity(t)

@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// A path as the address of a picture is that of a face, and nothing else that this or another server has.
+// A path as the address of a picture must be that of a face, not of anything else on this or another server.
 func TestPicturesAreFacesOrElsewhere(t *testing.T) {
 	for url, good := range map[string]bool{
 		"": true, "https://example.org/a.png": true, "/faces/0.svg": true, "/faces/42.svg": true,

@@ -15,7 +15,7 @@ import (
 	"kith/storage/memory"
 )
 
-// linked counts look-ups of identities, and may fail in the middle of registering.
+// linked counts look-ups of identities, and may fail in the middle of a registration.
 type linked struct {
 	*memory.Store
 	lookUps    atomic.Int64
@@ -47,7 +47,7 @@ func identified(t *testing.T) (a *accounts.Accounts, store *linked, clock *atomi
 	return a, store, clock
 }
 
-// from is the context of somebody whom a provider has signed in.
+// from is the context of a user whom a provider has signed in.
 func from(t *testing.T, subject string) context.Context {
 	return identity.With(t.Context(), identity.Viewer{Identity: storage.Identity{Issuer: "https://id.example.org", Subject: subject}})
 }
@@ -95,7 +95,7 @@ func TestRegisterWithAProvidersToken(t *testing.T) {
 	}
 }
 
-// A program killed between the two writes of a registration leaves an id, which the next try takes up.
+// If a program is killed between the two writes of a registration, it leaves an id, which the next attempt uses.
 func TestRegisteringIsTakenUpAgain(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)
@@ -128,12 +128,12 @@ func TestIdentitiesAreRemembered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask("x", made.User, 0) // at once, though it was absent
+	ask("x", made.User, 0) // at once, although it was remembered as absent
 	clock.Add((time.Minute + time.Second).Microseconds())
 	ask("x", made.User, 1)
 	ask("x", made.User, 0)
 
-	// Linked by another gateway.
+	// Another gateway has linked it.
 	ask("y", 0, 1)
 	if err := store.LinkIdentity(t.Context(), storage.Identity{Issuer: "https://id.example.org", Subject: "y"}, made.User, 1); err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func TestUnlinkIdentity(t *testing.T) {
 	}
 }
 
-// A password is another way to sign in, where Kith signs users in.
+// A password is another way to sign in if Kith signs users in.
 func TestAPasswordIsAnotherWay(t *testing.T) {
 	t.Parallel()
 	a, _, store := service(t, identity.LimitsConfig{})
@@ -271,14 +271,14 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 	}
 }
 
-// scattered keeps each identity on a shard of its own, where the user has no other.
+// scattered keeps each identity on a shard of its own, on which the user has no other identity.
 type scattered struct{ *memory.Store }
 
 func (s scattered) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	return s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: id, User: user, At: at}})[0].Err
 }
 
-// Those of all shards count.
+// The identities of all shards count.
 func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 	t.Parallel()
 	a, store, _ := identified(t)

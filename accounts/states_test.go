@@ -29,7 +29,7 @@ type gateway struct {
 	hub         *events.Hub
 }
 
-// rulesOnly is a redundancy mode in which the rules alone write to other shards.
+// rulesOnly is a redundancy mode in which only the rules write to other shards.
 type rulesOnly struct{}
 
 func (rulesOnly) Inline() bool                                       { return true }
@@ -48,7 +48,7 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 	return g
 }
 
-// during runs something until the test ends.
+// during runs a function until the test ends.
 func during(t *testing.T, run func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -75,8 +75,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// A gateway knows what it has done itself at once, what others have done when an event
-// comes, and otherwise when it reads again.
+// A gateway knows its own changes at once, and the changes of others when an event comes, or otherwise
+// when it reads again.
 func TestHiddenUsersAreKnown(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 9)
@@ -113,13 +113,13 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	set(other, other.states.Reactivate, 7)
 	is(other, 3)
 	is(one, 3, 7)
-	if err := one.states.MayAct(t.Context(), 7); err != nil { // the store has the last word
+	if err := one.states.MayAct(t.Context(), 7); err != nil { // the store decides
 		t.Error(err)
 	}
 	is(one, 3)
 	wantCode(t, "to act while hidden", one.states.MayAct(t.Context(), 3), apierr.CodeForbidden)
 
-	// A shard whose clock is behind writes later what is older.
+	// A shard whose clock is behind writes a change with an earlier time later.
 	if _, err := store.SetState(t.Context(), 5, storage.Deactivated, storage.MicrosOf(time.Now().Add(-30*time.Second))); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	}
 }
 
-// failing is a store that cannot be asked who is hidden.
+// failing is a store that returns an error when it is asked who is hidden.
 type failing struct {
 	storage.Store
 	err error
@@ -176,7 +176,7 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	}
 }
 
-// stuck ends nothing while it is asked to.
+// stuck ends nothing until its context ends.
 type stuck struct{ asked chan struct{} }
 
 func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
@@ -185,7 +185,7 @@ func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
 	return ctx.Err()
 }
 
-// A client does not wait for a long deletion, and its leaving does not end it.
+// A client does not wait for a long deletion, and if the client leaves, the deletion continues.
 func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 1)
@@ -207,14 +207,14 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 	wantCode(t, "to act meanwhile", g.states.MayAct(t.Context(), 1), apierr.CodeForbidden)
 }
 
-// Another gateway ends a deletion that was left, and what a gateway wrote that had not
-// heard of it.
+// Another gateway finishes a deletion that was not finished, and ends edges that a gateway wrote without
+// knowing of the deletion.
 func TestSweeperEndsDeletions(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 9)
-	ahead := 10 * time.Second // what was left in this test is old already
+	ahead := 10 * time.Second // a deletion in this test is old enough at once
 	g := open(t, store, func() time.Time { return time.Now().Add(ahead) })
-	late := open(t, store, time.Now) // does not hear of anything
+	late := open(t, store, time.Now) // receives no events
 	follow := func(from, to storage.UserID) {
 		t.Helper()
 		relations, _, err := late.relations.Follow(t.Context(), store, from, []storage.UserID{to})
@@ -233,7 +233,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	exists := func() bool { return store.Users(t.Context(), []storage.UserID{1})[0].Found }
 	eventually(t, "the deletion ends", func() bool { return !exists() })
 
-	// Someone who has read the user before it went follows it after.
+	// A user who has read the deleted user before the deletion follows it afterwards.
 	late.relations.Follow(t.Context(), everybody{store}, 4, []storage.UserID{1})
 	edge := func() storage.Edge {
 		return store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 4, To: 1}})[0].Value
@@ -249,7 +249,7 @@ func TestSweeperEndsDeletions(t *testing.T) {
 	}
 }
 
-// everybody exists.
+// everybody reports that every user exists.
 type everybody struct{ social.People }
 
 func (everybody) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
@@ -260,8 +260,8 @@ func (everybody) Users(_ context.Context, ids []storage.UserID) []storage.Result
 	return results
 }
 
-// A user who has deactivated the account comes back by signing in. An account that is being deleted does
-// not exist for a sign-in.
+// A user who has deactivated the account returns by signing in. For a sign-in, an account that is being
+// deleted does not exist.
 func TestWhoIsHiddenSignsIn(t *testing.T) {
 	a, _, store := service(t, identity.LimitsConfig{})
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
@@ -291,18 +291,18 @@ func TestWhoIsHiddenSignsIn(t *testing.T) {
 	}
 }
 
-// resized is a store whose number of shards changes; it has its users on the first. The others cannot be read once
-// they have been removed.
+// resized is a store whose number of shards changes. Its users are on the first shard. Other shards cannot be
+// read once they have been removed.
 type resized struct {
 	storage.Store
 	shards int
-	asked  []storage.StatePosition // of the second shard
+	asked  []storage.StatePosition // those that the second shard was asked for
 }
 
 func (s *resized) Shards() int { return s.shards }
 
 func (s *resized) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	switch { // one change is fewer than the limit: there are no more
+	switch { // one change is fewer than the limit, so there are no more
 	case shard == 0:
 		return s.Store.StateChanges(ctx, 0, after, limit)
 	case shard >= s.shards:
@@ -312,7 +312,7 @@ func (s *resized) StateChanges(ctx context.Context, shard int, after storage.Sta
 	return []storage.StateChange{{StatePosition: storage.StatePosition{At: 1e15, User: 9}, State: storage.Deactivated}}, nil
 }
 
-// A shard that has been removed is not asked any more, and another one of its number is read from the beginning.
+// A shard that has been removed is no longer asked, and another shard of the same number is read from the beginning.
 func TestHiddenUsersOfFewerShards(t *testing.T) {
 	store := &resized{Store: memory.New(), shards: 2}
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)

@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// TestClockSetBack: a little is waited for, more is an error at once.
+// TestClockSetBack: a small step back is waited for, a larger one is an error at once.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	var back atomic.Int64
@@ -38,15 +38,15 @@ func TestClockSetBack(t *testing.T) {
 		t.Errorf("an hour back took %s", took)
 	}
 
-	// A renewal by the clock that was set back must not end the lease earlier.
+	// A renewal with the clock that was set back must not end the lease earlier.
 	had := l.until(leaseKind, 0)
 	if err := g.lease(t.Context()); err != nil || l.until(leaseKind, 0) < had {
 		t.Errorf("the lease until %d ends at %d now, %v", had, l.until(leaseKind, 0), err)
 	}
 }
 
-// TestClockRunsAhead, as after a pause of the machine: the lease is renewed at once
-// and not when its third is over.
+// TestClockRunsAhead, as after a pause of the machine: the lease is renewed at once, and not only when its
+// third is over.
 func TestClockRunsAhead(t *testing.T) {
 	t.Parallel()
 	var ahead atomic.Int64
@@ -72,7 +72,7 @@ func TestNextIsCancelled(t *testing.T) {
 	}
 }
 
-// TestJudge: an id belongs to a lease by its own time, to the unit.
+// TestJudge: the time in an id decides whether it belongs to a lease, exact to the unit.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	now := storage.MicrosOf(time.Now()) / unit * unit

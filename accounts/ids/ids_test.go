@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// TestUnique makes a million ids on many generators at once, each of them used from
-// several goroutines.
+// TestUnique makes a million ids with many generators at once, each of them used by several
+// goroutines.
 func TestUnique(t *testing.T) {
 	t.Parallel()
 	const generators, callers, each = 64, 4, 4000
@@ -52,8 +52,8 @@ func TestUnique(t *testing.T) {
 	}
 }
 
-// TestRestarts: generators that follow one another at once, on the same machine id,
-// never meet.
+// TestRestarts: generators that follow one another at once, on the same machine id, never make the same
+// id.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 7
@@ -73,7 +73,7 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// TestMachineIDsDiffer: among those that are leased, and between these and those set.
+// TestMachineIDsDiffer: ids that are leased differ from one another and from ids that are set.
 func TestMachineIDsDiffer(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
@@ -115,7 +115,7 @@ func TestMachineIDsDiffer(t *testing.T) {
 func TestAMachineIDThatIsLeasedIsRefused(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5
-	start(t, l, Config{MachineID: &machine}) // a lease that a machine that stands still does not lose
+	start(t, l, Config{MachineID: &machine}) // takes a lease that is not lost even if the machine pauses
 	began := time.Now()
 	_, err := New(t.Context(), l, Config{MachineID: &machine, Wait: 500 * time.Millisecond})
 	if !errors.Is(err, storage.ErrNoLease) {
@@ -126,7 +126,7 @@ func TestAMachineIDThatIsLeasedIsRefused(t *testing.T) {
 	}
 }
 
-// TestSilentStore ends the start although the store does not answer.
+// TestSilentStore: the start ends although the store does not answer.
 func TestSilentStore(t *testing.T) {
 	t.Parallel()
 	_, err := New(t.Context(), silent{}, Config{Wait: 50 * time.Millisecond})
@@ -142,7 +142,7 @@ func (silent) Lease(ctx context.Context, _, _ string, _ int, _, _ storage.Micros
 	return 0, ctx.Err()
 }
 
-// TestAMachineIDIsFreeAfterItsLease: a lease of an owner that never gave it back is waited for, if it ends soon.
+// TestAMachineIDIsFreeAfterItsLease: if an owner never released its lease, the lease is waited for if it ends soon.
 func TestAMachineIDIsFreeAfterItsLease(t *testing.T) {
 	t.Parallel()
 	l, machine := newLeases(), 5

@@ -76,7 +76,7 @@ func (l *leases) fail(err error) {
 	l.down = err
 }
 
-// steal gives all slots of a kind to somebody else.
+// steal gives all slots of a kind to another owner.
 func (l *leases) steal(kind string, until storage.Micros) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// TestTheLeaseIsRenewed lives through several leases.
+// TestTheLeaseIsRenewed lasts for several leases.
 func TestTheLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
@@ -21,7 +21,7 @@ func TestTheLeaseIsRenewed(t *testing.T) {
 	}
 }
 
-// TestLeaseEnds: no ids when the lease cannot be renewed, and ids again when it can.
+// TestLeaseEnds: no ids are made when the lease cannot be renewed, and ids are made again when it can.
 func TestLeaseEnds(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
@@ -49,7 +49,7 @@ func TestLeaseEnds(t *testing.T) {
 	eventually(t, "ids again", func() bool { _, err := g.Next(t.Context()); return err == nil })
 }
 
-// TestSlotLost: somebody else has the slot when the store answers again.
+// TestSlotLost: another owner has the slot when the store answers again.
 func TestSlotLost(t *testing.T) {
 	t.Parallel()
 	l := newLeases()
@@ -94,7 +94,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestRenew: a lease that had ended begins anew, for somebody else may have had it.
+// TestRenew: a lease that had ended starts over, because another owner may have had it.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ now, from storage.Micros }{{150, 100}, {199, 100}, {200, 200}, {250, 250}} {

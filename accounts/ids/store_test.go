@@ -13,7 +13,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestOnAStore takes the leases of real ones, from several gateways at once.
+// TestOnAStore takes leases of real stores, from several gateways at once.
 func TestOnAStore(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -66,7 +66,7 @@ func onAStore(t *testing.T, location string) {
 	}
 	defer store.Close()
 	machine := 9
-	for range 2 { // the second time after the first was closed
+	for range 2 { // the second time after the first generators were closed
 		set, err := New(t.Context(), store, Config{MachineID: &machine, Lease: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
