@@ -21,13 +21,13 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// watched is a store whose logs are read, and what of its inverse rows gets lost.
+// watched is a store whose logs are read, with a list of inverse rows that get lost.
 type watched struct {
 	*sqlstore.Store
 	changes reconcile.Changes
 	clock   atomic.Int64
 
-	// inverse brings a forward row to the inverse side, unless it is to be lost.
+	// inverse writes a forward row to the inverse side, unless the row is to be lost.
 	inverse func(t testing.TB, row storage.Row)
 
 	mu   sync.Mutex
@@ -35,7 +35,7 @@ type watched struct {
 	lost int
 }
 
-// Apply implements [storage.EdgeWriter], and loses what is to be lost.
+// Apply implements [storage.EdgeWriter], and loses the rows that are to be lost.
 func (w *watched) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	if !side.IsInverse() {
 		return w.Store.Apply(ctx, side, edges, rule)
@@ -87,7 +87,7 @@ func onServers(t testing.TB, dsns []string) *watched {
 	}
 	t.Cleanup(func() { _ = logs.Close() })
 	w.changes = logs
-	w.inverse = func(testing.TB, storage.Row) {} // replication does
+	w.inverse = func(testing.TB, storage.Row) {} // replication does this
 
 	logger := slog.New(slog.DiscardHandler)
 	applier := replication.New(replication.Config{Store: w, Shards: w.Shards(), Publisher: nobody{}, Logger: logger})
@@ -140,13 +140,13 @@ func applied(t testing.TB, w storage.EdgeWriter, side storage.Side, rows []stora
 	}
 }
 
-// follow makes an edge of now.
+// follow makes an edge at the present time.
 func (w *watched) follow(t testing.TB, from, to storage.UserID, lose bool) storage.Edge {
 	t.Helper()
 	return w.write(t, storage.Forward, storage.Edge{From: from, To: to, Type: storage.Following}, lose)
 }
 
-// write writes an edge of now to a pair of tables.
+// write writes an edge of the present time to a pair of tables.
 func (w *watched) write(t testing.TB, side storage.Side, e storage.Edge, lose bool) storage.Edge {
 	t.Helper()
 	e.UpdateTime = storage.Micros(w.clock.Add(1) + time.Now().UnixMicro())
@@ -161,8 +161,8 @@ func (w *watched) write(t testing.TB, side storage.Side, e storage.Edge, lose bo
 	return e
 }
 
-// writeSome makes n edges, every third of them a request, of which each hundredth is
-// lost on the inverse side, and returns the latter.
+// writeSome makes n edges, every third of them a request. Each hundredth edge is lost on the inverse
+// side; writeSome returns the lost ones.
 func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 	t.Helper()
 	var lost []storage.Row
@@ -171,7 +171,7 @@ func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 		from, to := storage.UserID(r.IntN(50)+1), 1000+offset+storage.UserID(i)
 		side, lose := storage.Forward, i%100 == 37
 		e := storage.Edge{From: from, To: to, Type: storage.Following}
-		switch i % 3 { // those that are lost are of all tables, too
+		switch i % 3 { // so that the lost rows are of all tables, too
 		case 1:
 			side = storage.Requests
 		case 2:
@@ -184,7 +184,7 @@ func (w *watched) writeSome(t testing.TB, r *rand.Rand, n int) []storage.Row {
 	return lost
 }
 
-// arrived waits until the inverse side has all that it will get by itself.
+// arrived waits until the inverse side has all the rows that it gets without a repair.
 func (w *watched) arrived(t testing.TB, lost int) {
 	t.Helper()
 	within(t, func() error {
@@ -195,7 +195,7 @@ func (w *watched) arrived(t testing.TB, lost int) {
 	})
 }
 
-// differences are those of all rows of the users that these tests make.
+// differences returns the differences of all rows of the users that these tests make.
 func (w *watched) differences(t testing.TB) []reconcile.Finding {
 	t.Helper()
 	var keys []reconcile.Key
@@ -239,7 +239,7 @@ func (w *watched) config(change func(*reconcile.ChangesConfig)) reconcile.Change
 	return cfg
 }
 
-// incremental runs once.
+// incremental runs the incremental mode once.
 func (w *watched) incremental(t testing.TB, change func(*reconcile.ChangesConfig)) reconcile.IncrementalReport {
 	t.Helper()
 	report, err := reconcile.NewIncremental(w.config(change)).Run(t.Context())
@@ -257,7 +257,7 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// within waits until check has nothing to complain about.
+// within waits until check returns no error.
 func within(t testing.TB, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)

@@ -10,8 +10,7 @@ import (
 	"kith/storage/memory"
 )
 
-// eventful is a store in which something happens whenever inverse rows have been
-// read.
+// eventful is a store that runs a function whenever inverse rows have been read.
 type eventful struct {
 	*memory.Store
 	readings int
@@ -39,7 +38,7 @@ func TestConfirm(t *testing.T) {
 				s.Apply(context.Background(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			}
 		}, 0, 0},
-		// Each new forward row is read before its inverse one is there.
+		// Each new forward row is read before its inverse row exists.
 		"an edge that is written all the time": {func(s *memory.Store, reading int) {
 			for side, at := range []int{5 + reading, 4 + reading} {
 				s.Apply(context.Background(), storage.Side(side), []storage.Edge{edgeAt(storage.Following, storage.Micros(at))}, storage.IfNewer)

@@ -11,9 +11,8 @@ import (
 	"kith/storage"
 )
 
-// If a block was lost, its repair ends the follow of the blocked user, on both sides; if an
-// acceptance was lost, its repair makes a follow. These follows are
-// reported with the repairs, too.
+// If a block was lost, its repair ends the follow of the blocked user, on both sides. If an acceptance
+// was lost, its repair makes a follow. These follows are reported with the repairs, too.
 func TestRepairsHaveTheirConsequences(t *testing.T) {
 	t.Parallel()
 	onEach(t, func(t *testing.T, w *watched) {
@@ -66,7 +65,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	repair(t, onRepair, func() {
 		block = w.write(t, storage.Forward, storage.Edge{From: blocker, To: blocked, Type: storage.Blocking}, true)
 		accepted = w.write(t, storage.Requests, storage.Edge{From: asker, To: asked, Type: storage.Accepted}, true)
-		within(t, func() error { // replication has come to them
+		within(t, func() error { // replication has applied them
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if len(w.lose) > 0 {
@@ -114,7 +113,7 @@ func (w *watched) repairWithConsequences(t *testing.T, repair func(t *testing.T,
 	}
 }
 
-// In modes without a log that propagates what follows from repairs, repairing does.
+// In modes without a log that propagates the consequences of repairs, the repair itself propagates them.
 func TestRepairAppliesWhatFollows(t *testing.T) {
 	g := newGraph(t, 12, 2, 10, 20)
 	block := g.lostBlock(g.apart[0], g.apart[1])
@@ -124,7 +123,7 @@ func TestRepairAppliesWhatFollows(t *testing.T) {
 		t.Fatal(m, err)
 	}
 	for _, want := range []storage.Edge{
-		{From: g.apart[1], To: g.apart[0], Type: storage.None, UpdateTime: 2e15 + 1}, // just behind the follow
+		{From: g.apart[1], To: g.apart[0], Type: storage.None, UpdateTime: 2e15 + 1}, // just after the follow
 		{From: g.apart[3], To: g.apart[2], Type: storage.Following, UpdateTime: 1e15},
 	} {
 		if !slices.Contains(m.After, storage.Row{Side: storage.Forward, Edge: want}) {

@@ -17,7 +17,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A graph is a store with random edges, and a way past it.
+// A graph is a store with random edges, and a way to write without the store.
 type graph struct {
 	*sqlstore.Store
 	t      testing.TB
@@ -26,14 +26,13 @@ type graph struct {
 	r      *rand.Rand
 	users  []storage.UserID
 
-	requests int              // that there are
+	requests int              // how many there are
 	posts    []storage.PostID // every third has been deleted
 	apart    []storage.UserID // users without edges
 }
 
-// newGraph makes a graph of random users, edges of all types and requests in all
-// states. Both sides of both pairs of tables agree, and nobody follows a user who
-// blocks them.
+// newGraph makes a graph of random users, edges of all types and requests in all states. Both sides of
+// both pairs of tables agree, and no user follows a user by whom it is blocked.
 func newGraph(t testing.TB, seed uint64, shards, users, edges int) *graph {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,8 +44,8 @@ func newGraph(t testing.TB, seed uint64, shards, users, edges int) *graph {
 	return newGraphOn(t, seed, "sqlite", paths, dsns, users, edges)
 }
 
-// newGraphOn makes a graph on some databases, which are opened a second time to get
-// past the store.
+// newGraphOn makes a graph on some databases, which are opened a second time to write without the
+// store.
 func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []string, users, edges int) *graph {
 	t.Helper()
 	g := &graph{t: t, shards: shard.NewMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
@@ -91,7 +90,7 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 			continue
 		}
 		if back, there := seen[reversed(e.Pair())]; there && e.Type+back == storage.Following+storage.Blocking {
-			e.Type = storage.None // one of the two blocks the other
+			e.Type = storage.None // one of the two users blocks the other
 		}
 		seen[e.Pair()] = e.Type
 		rows = append(rows, e)
@@ -115,8 +114,8 @@ func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []stri
 	return g
 }
 
-// someRequests are requests from before all edges, for every third of these one the
-// other way, if it has none itself: so nothing follows from them any more.
+// someRequests returns requests from before all edges. For every third of these it adds a request in the
+// other direction, if that pair has none itself, so nothing follows from them any more.
 func (g *graph) someRequests(rows []storage.Edge, edges map[storage.Pair]storage.EdgeType) (requests []storage.Edge) {
 	made := make(map[storage.Pair]bool)
 	for i, e := range rows {
@@ -152,7 +151,7 @@ func byPair(a, b storage.Edge) int {
 
 func (g *graph) user() storage.UserID { return g.users[g.r.IntN(len(g.users))] }
 
-// exec writes past the store, on the shard of a user.
+// exec writes without the store, on the shard of a user.
 func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 	g.t.Helper()
 	if _, err := g.files[g.shards.Of(owner)].Exec(text, args...); err != nil {
@@ -160,7 +159,7 @@ func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 	}
 }
 
-// put writes the row of an edge past the store.
+// put writes the row of an edge without the store.
 func (g *graph) put(side storage.Side, e storage.Edge) {
 	g.t.Helper()
 	if side.OfPosts() {
@@ -181,8 +180,8 @@ func (g *graph) remove(side storage.Side, p storage.Pair) {
 	g.exec(side.Owner(p), text, args...)
 }
 
-// rows reads all rows of a side past the store, in key order. Tombstones at time 0,
-// which are as good as no row, are left out.
+// rows reads all rows of a side without the store, in key order. Tombstones at time 0, which count as
+// no rows, are left out.
 func (g *graph) rows(side storage.Side) []storage.Edge {
 	g.t.Helper()
 	var all []storage.Edge
@@ -212,8 +211,8 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 	return all
 }
 
-// whole fails the test unless both sides are equal in both pairs of tables, all counts
-// right and no follows forbidden.
+// whole fails the test unless both sides are equal in both pairs of tables, all counts are right, and no
+// forbidden follows exist.
 func (g *graph) whole() {
 	g.t.Helper()
 	for _, side := range storage.Truths {
@@ -278,7 +277,7 @@ func compareTraces(a, b trace) int {
 		cmp.Compare(a.pair.Post, b.pair.Post), cmp.Compare(a.post, b.post), strings.Compare(fmt.Sprint(a.friends), fmt.Sprint(b.friends)))
 }
 
-// sameTraces fails the test unless exactly what was damaged was found, once each.
+// sameTraces fails the test unless exactly the damage was found, each of it once.
 func sameTraces(t testing.TB, found []reconcile.Finding, damaged []trace) {
 	t.Helper()
 	got := tracesOf(found)
@@ -299,9 +298,9 @@ func sameTraces(t testing.TB, found []reconcile.Finding, damaged []trace) {
 	}
 }
 
-// damage does so many things of every kind to the inverse sides and the counts, each
-// edge once, in the first and last rows of each shard too; and a few between
-// users who have nothing else.
+// damage does every kind of damage a number of times to the inverse sides and the counts. It damages each
+// edge once, including the first and last rows of each shard, and does a little damage between users who
+// have no other edges.
 func (g *graph) damage(times int) []trace {
 	g.t.Helper()
 	made := slices.Concat(g.damageRows(storage.Inverse, times), g.damageRows(storage.Inbox, times), g.damageRows(storage.FavoriteInbox, times), g.damageFavoriteCounts(times))
@@ -321,7 +320,7 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 	rows := g.rows(side)
 	g.r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 	rows = g.endsFirst(rows)
-	kinds := 3 // of rows; those of requests are 1 to 5
+	kinds := 3 // of rows; the kinds of requests are 1 to 5
 	first := 0
 	switch side {
 	case storage.Inbox:
@@ -373,7 +372,7 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 		g.put(side, e)
 		edge(reconcile.WrongTime, e.Pair())
 
-		for { // an edge too many
+		for { // an additional edge
 			e = storage.Edge{From: g.user(), To: g.user(), Type: storage.EdgeType(first + g.r.IntN(kinds)), UpdateTime: 5}
 			if post := g.posts[g.r.IntN(len(g.posts))]; side.OfPosts() {
 				e.To, e.Post = post.Author, post.Number
@@ -387,7 +386,7 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 		keepCount(storage.Edge{}, e)
 		edge(reconcile.Extra, e.Pair())
 
-		// Two rows of one owner, or of two, swap their times; or all but their keys.
+		// Two rows of one owner, or of two owners, swap their times, or everything except their keys.
 		a, b := next(), next()
 		oldA, oldB := a, b
 		a.UpdateTime, b.UpdateTime = b.UpdateTime, a.UpdateTime
@@ -406,8 +405,8 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 	return made
 }
 
-// lostBlock makes friends of two users. One blocks the other, whose shard was not
-// notified: the other's follow has to end when that is repaired.
+// lostBlock makes friends of two users. One blocks the other, whose shard did not get the block. When
+// that is repaired, the other's follow has to end.
 func (g *graph) lostBlock(one, other storage.UserID) trace {
 	g.t.Helper()
 	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
@@ -419,8 +418,8 @@ func (g *graph) lostBlock(one, other storage.UserID) trace {
 	return trace{kind: reconcile.WrongType, pair: there.Pair()}
 }
 
-// lostAcceptance lets one user follow another who has accepted its request. The accepted request
-// lacks its replica: when that is repaired, the follow has to be there.
+// lostAcceptance makes one user follow another who has accepted its request. The accepted request lacks its
+// replica. When that is repaired, the follow has to exist.
 func (g *graph) lostAcceptance(one, other storage.UserID) trace {
 	g.t.Helper()
 	e := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}
@@ -431,7 +430,7 @@ func (g *graph) lostAcceptance(one, other storage.UserID) trace {
 	return trace{kind: reconcile.Missing, pair: e.Pair(), side: storage.Requests}
 }
 
-// forbiddenFollow lets one user follow another who blocks it, on both sides.
+// forbiddenFollow makes one user follow another who blocks it, on both sides.
 func (g *graph) forbiddenFollow(one, other storage.UserID) trace {
 	g.t.Helper()
 	block := storage.Edge{From: other, To: one, Type: storage.Blocking, UpdateTime: 1e15}
@@ -445,8 +444,8 @@ func (g *graph) forbiddenFollow(one, other storage.UserID) trace {
 	return trace{kind: reconcile.Forbidden, pair: follow.Pair()}
 }
 
-// falseBlock makes friends of two users, and makes it look to one as if the other
-// blocked it: nothing is forbidden by that, and nothing ends.
+// falseBlock makes friends of two users, and writes a row on the shard of one as if the other blocked
+// it. The row forbids nothing, and ends nothing.
 func (g *graph) falseBlock(one, other storage.UserID) trace {
 	g.t.Helper()
 	there, back := storage.Edge{From: one, To: other, Type: storage.Following, UpdateTime: 1e15}, storage.Edge{From: other, To: one, Type: storage.Following, UpdateTime: 2e15}
@@ -458,8 +457,7 @@ func (g *graph) falseBlock(one, other storage.UserID) trace {
 	return trace{kind: reconcile.WrongType, pair: back.Pair()}
 }
 
-// keepCount makes every other user's counts what a damaged row of follower makes of
-// them.
+// keepCount changes every other user's counts to those that a damaged row of follower implies.
 func (g *graph) keepCount(before, after storage.Edge) {
 	g.t.Helper()
 	diff := 0
@@ -478,7 +476,7 @@ func (g *graph) keepCount(before, after storage.Edge) {
 		WHERE user_id = ?`, diff, diff, int64(p.To), int64(p.From), int64(p.To))
 }
 
-// endsFirst brings the first and last rows of every shard to the front.
+// endsFirst moves the first and last rows of every shard to the front.
 func (g *graph) endsFirst(rows []storage.Edge) []storage.Edge {
 	var ends []storage.Edge
 	for i := range g.files {

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// someFavorites publishes posts, and makes favorites of them, of which some have ended. Every third
-// post is deleted before.
+// someFavorites publishes posts, and makes favorites of them, some of which have ended. Every third post
+// is deleted before that.
 func (g *graph) someFavorites(n int) (favorites []storage.Edge) {
 	g.t.Helper()
 	for i := range 24 {
@@ -46,8 +46,8 @@ func (g *graph) isDeleted(e storage.Edge) bool {
 	return false
 }
 
-// wantFavorites adds to the counts of users what posts and favorites make of them, and checks those of
-// posts.
+// wantFavorites adds to the counts of users those that posts and favorites imply, and checks the counts
+// of posts.
 func (g *graph) wantFavorites(want map[storage.UserID]storage.Counts) {
 	g.t.Helper()
 	of := make(map[storage.PostID]int64)
@@ -75,8 +75,8 @@ func (g *graph) wantFavorites(want map[storage.UserID]storage.Counts) {
 	}
 }
 
-// damageFavoriteCounts does so to the counts of favorites: of users, of their posts together, and of
-// posts.
+// damageFavoriteCounts damages the counts of favorites: those of users, of all their posts together, and
+// of single posts.
 func (g *graph) damageFavoriteCounts(times int) (made []trace) {
 	g.t.Helper()
 	for n := range times {
@@ -96,8 +96,8 @@ func (g *graph) damageFavoriteCounts(times int) (made []trace) {
 	return made
 }
 
-// keepFavorites makes the counts of every other author what a damaged row of favorite_inbox makes of
-// them.
+// keepFavorites changes the counts of every other author to those that a damaged row of favorite_inbox
+// implies.
 func (g *graph) keepFavorites(before, after storage.Edge) {
 	g.t.Helper()
 	row := after

@@ -103,7 +103,7 @@ func TestDamageOfTheForwardSideIsTakenOver(t *testing.T) {
 	for _, e := range damaged {
 		kinds[e.Pair()] = e.Type
 	}
-	// A follow that has come to be against a block ends, and nothing else.
+	// A follow that the damage has made forbidden by a block ends, and nothing else ends.
 	kept := func(e storage.Edge) bool {
 		return kinds[e.Pair()] != storage.Following || kinds[reversed(e.Pair())] != storage.Blocking
 	}
@@ -149,8 +149,7 @@ func TestAMissingUserCountIsFoundAndMade(t *testing.T) {
 	g.whole()
 }
 
-// dying is a store that a scan cannot save anything to any more: as if it had been
-// killed.
+// dying is a store in which a scan can no longer save anything, as if the scan had been killed.
 type dying struct {
 	*graph
 	dead atomic.Bool
@@ -206,7 +205,7 @@ func TestAScanGoesOnWhereItEnded(t *testing.T) {
 	}
 }
 
-// A flaky store sometimes does not answer, after it has begun to.
+// A flaky store sometimes does not answer, after it has begun to answer.
 type flaky struct {
 	*graph
 	calls atomic.Int64
@@ -264,7 +263,7 @@ func TestRestartBeginsAnew(t *testing.T) {
 	}
 }
 
-// Writers write all the while, and the inverse side lags behind them.
+// Writers write all the time, and the inverse side lags behind them.
 func TestWritersMakeNoFindings(t *testing.T) {
 	g := newGraph(t, 8, 2, 150, 2000)
 	damaged := g.damage(6)

@@ -18,7 +18,7 @@ func TestIncrementalFindsWhatWasLost(t *testing.T) {
 	incrementalFindsWhatWasLost(t, 600)
 }
 
-// TestLongIncrementalFindsWhatWasLost loses each hundredth of 20,000.
+// TestLongIncrementalFindsWhatWasLost loses each hundredth of 20,000 inverse rows.
 func TestLongIncrementalFindsWhatWasLost(t *testing.T) {
 	testenv.Long(t)
 	incrementalFindsWhatWasLost(t, 20_000)
@@ -34,7 +34,7 @@ func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 		t.Logf("%d of %d writes are lost on the inverse side", len(lost), writes)
 
 		var found []reconcile.Finding
-		for range 2 { // what is only reported is reported again
+		for range 2 { // differences that are only reported are reported again
 			found = nil
 			r := w.incremental(t, func(cfg *reconcile.ChangesConfig) {
 				dryRun(cfg)
@@ -70,7 +70,7 @@ func TestIncrementalFindsEveryKind(t *testing.T) {
 	w := onSQLite(t)
 	w.incremental(t, nil)
 	e := w.follow(t, 1, 1000, false)
-	damage := map[storage.Pair]storage.Edge{ // what the inverse row is made
+	damage := map[storage.Pair]storage.Edge{ // the values that the inverse row is changed to
 		{From: 1, To: 1001}: {Type: storage.Blocking, UpdateTime: e.UpdateTime + 5_000_000},
 		{From: 1, To: 1002}: {Type: storage.Following, UpdateTime: e.UpdateTime + 5_000_000},
 		{From: 7, To: 1003}: {Type: storage.Following, UpdateTime: e.UpdateTime},
@@ -107,7 +107,7 @@ func TestIncrementalReportsThatChangesAreLost(t *testing.T) {
 		}
 	}
 	incremental := reconcile.NewIncremental(w.config(nil))
-	for range 2 { // until somebody has looked
+	for range 2 { // until the run has looked at it
 		if r, err := incremental.Run(t.Context()); !errors.Is(err, reconcile.ErrLost) {
 			t.Fatalf("%+v, %v", r, err)
 		}
@@ -140,13 +140,13 @@ func TestIncrementalKilledSkipsNothing(t *testing.T) {
 		for range 5 {
 			w.writeSome(t, random, 150)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(150))*time.Millisecond)
-			_, _ = cut(ctx) // killed somewhere
+			_, _ = cut(ctx) // killed at some point
 			cancel()
 		}
 		w.mu.Lock()
 		left := len(w.lose)
 		w.mu.Unlock()
-		if left > 0 { // replication has not come to all of them yet
+		if left > 0 { // replication has not applied all of them yet
 			within(t, func() error {
 				w.mu.Lock()
 				defer w.mu.Unlock()
@@ -156,7 +156,7 @@ func TestIncrementalKilledSkipsNothing(t *testing.T) {
 				return nil
 			})
 		}
-		within(t, func() error { // what lags is found, too, and repaired by hand
+		within(t, func() error { // rows that lag are found, too, and are repaired by hand
 			_, err := cut(t.Context())
 			return err
 		})

@@ -11,8 +11,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A store has shards on MariaDB and on MySQL. Follows across are replicated by both binlogs, all modes find what is
-// lost and repair it, and buckets move from one engine to the other.
+// A store has shards on MariaDB and on MySQL. Follows between them are replicated by both binlogs, all modes find
+// lost rows and repair them, and buckets move from one engine to the other.
 func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "it is about MySQL beside MariaDB", "mysql")

@@ -39,7 +39,7 @@ func onTwoShards(t *testing.T, f func(*moving)) {
 	})
 }
 
-// newMoving makes users each of whom follows the next three.
+// newMoving makes users, each of whom follows the next three.
 func newMoving(t *testing.T, location string) *moving {
 	t.Helper()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
@@ -81,7 +81,7 @@ func (m *moving) follow(from, to storage.UserID, kind storage.EdgeType) {
 	}
 }
 
-// move lets half of the buckets of a shard go to the other one.
+// move moves half of the buckets of a shard to the other one.
 func (m *moving) move(from int) {
 	m.t.Helper()
 	claims := m.ShardsStatus()[from].Buckets
@@ -113,7 +113,7 @@ func (m *moving) lose(p storage.Pair) {
 	}
 }
 
-// scan compares everything in ranges of a few owners. At each of some numbers of commits buckets move.
+// scan compares everything in ranges of a few owners. At some numbers of commits, buckets move.
 func (m *moving) scan(window time.Duration, moveAt map[int]int) reconcile.Report {
 	m.t.Helper()
 	commits := 0
@@ -132,8 +132,8 @@ func (m *moving) scan(window time.Duration, moveAt map[int]int) reconcile.Report
 	return report
 }
 
-// While owners are walked through, half of a shard's buckets go to the other shard, and later some back: each row
-// is digested once, what is lost is found once, and nothing else is.
+// While owners are walked through, half of a shard's buckets move to the other shard, and some later move back.
+// Each row is digested once, each lost row is found once, and nothing else is found.
 func TestBucketsMoveDuringAFullScan(t *testing.T) {
 	onTwoShards(t, func(m *moving) {
 		lost := []storage.Pair{{From: 3, To: 5}, {From: 44, To: 45}, {From: 88, To: 90}}
@@ -162,7 +162,7 @@ func TestBucketsMoveDuringAFullScan(t *testing.T) {
 	})
 }
 
-// While others write and buckets move to and fro, scans find what has been lost, and nothing else.
+// While others write and buckets move back and forth, scans find the lost rows, and nothing else.
 func TestFullScansWhileBucketsMoveUnderWrites(t *testing.T) {
 	onTwoShards(t, func(m *moving) {
 		stable := storage.Pair{From: 7, To: 9}

@@ -10,7 +10,7 @@ import (
 // If a large group differs, a second pass of digests finds the part that differs, and only that part is
 // read.
 func TestOfALargeGroupAPartIsRead(t *testing.T) {
-	g := newGraph(t, 21, 3, 40, 1200) // as good as a class for each user
+	g := newGraph(t, 21, 3, 40, 1200) // nearly one class for each user
 	lost := g.rows(storage.Forward)[0].Pair()
 	g.remove(storage.Inverse, lost)
 	cfg := quick(g)

@@ -16,7 +16,7 @@ import (
 	"kith/storage"
 )
 
-// watch runs the realtime mode until what it returns is called.
+// watch runs the realtime mode until the returned function is called.
 func (w *watched) watch(t testing.TB, change func(*reconcile.ChangesConfig)) (*reconcile.Realtime, func()) {
 	t.Helper()
 	r := reconcile.NewRealtime(w.config(change))
@@ -54,7 +54,7 @@ func TestRealtimeRepairsWithinTwoWindows(t *testing.T) {
 	realtimeRepairsWithinTwoWindows(t, 500)
 }
 
-// TestLongRealtimeRepairsWithinTwoWindows loses each hundredth of 20,000.
+// TestLongRealtimeRepairsWithinTwoWindows loses each hundredth of 20,000 inverse rows.
 func TestLongRealtimeRepairsWithinTwoWindows(t *testing.T) {
 	testenv.Long(t)
 	realtimeRepairsWithinTwoWindows(t, 20_000)
@@ -63,7 +63,7 @@ func TestLongRealtimeRepairsWithinTwoWindows(t *testing.T) {
 func realtimeRepairsWithinTwoWindows(t *testing.T, writes int) {
 	onEach(t, func(t *testing.T, w *watched) {
 		w.begun(t)
-		const span = 2 * time.Second // a window that a busy machine can keep
+		const span = 2 * time.Second // a window that a busy machine can meet
 		var mu sync.Mutex
 		repaired := map[storage.Row]time.Time{}
 		w.watch(t, func(cfg *reconcile.ChangesConfig) {
@@ -92,7 +92,7 @@ func realtimeRepairsWithinTwoWindows(t *testing.T, writes int) {
 		})
 		var after []time.Duration // from the write's time to the repair
 		for _, row := range lost {
-			// Times of rows are ahead of the clock by a microsecond a write, at most.
+			// Times of rows are ahead of the clock by at most a microsecond for each write.
 			late := repaired[row].Sub(row.Edge.UpdateTime.Time()) + time.Duration(writes)*time.Microsecond
 			if late > 2*span {
 				t.Errorf("%v was repaired after %v, the window is %v", row, late, span)
@@ -132,7 +132,7 @@ func TestRealtimeKilledSkipsNothing(t *testing.T) {
 	onEach(t, func(t *testing.T, w *watched) {
 		random := newRand(t)
 		w.begun(t)
-		long := func(cfg *reconcile.ChangesConfig) { cfg.Window = 2 * time.Second } // so that much is unpaired
+		long := func(cfg *reconcile.ChangesConfig) { cfg.Window = 2 * time.Second } // so that many rows are unpaired
 		for range 3 {
 			_, stop := w.watch(t, long)
 			end := time.Now().Add(time.Second + time.Duration(random.IntN(1200))*time.Millisecond)
@@ -181,7 +181,7 @@ func TestRealtimeGoesOnWhereChangesAreLost(t *testing.T) {
 		}
 	}
 	w.watch(t, nil)
-	within(t, func() error { // before it has begun anew, it misses what is written
+	within(t, func() error { // before it has started over, it misses rows that are written
 		e := w.follow(t, 1, storage.UserID(9000+w.clock.Add(1)), true)
 		for deadline := time.Now().Add(5 * window); time.Now().Before(deadline); time.Sleep(window / 10) {
 			if row := w.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]; row.Err == nil && row.Value == e {

@@ -10,7 +10,7 @@ import (
 	"kith/storage/memory"
 )
 
-// meddled is a store in which something happens just before a repair is written.
+// meddled is a store that runs a function just before a repair is written.
 type meddled struct {
 	*memory.Store
 	before func()
@@ -27,7 +27,7 @@ func (m *meddled) RepairInverse(ctx context.Context, repairs []storage.Repair) [
 
 var pair = storage.Pair{From: 1, To: 2}
 
-// one is that edge alone.
+// one is this edge alone.
 var one = reconcile.KeysOf(storage.Forward, []storage.Pair{pair})
 
 func edgeAt(kind storage.EdgeType, at storage.Micros) storage.Edge {
@@ -75,14 +75,14 @@ func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 	if row, followers := inverseOf(t, s); row != edgeAt(storage.None, 0) || followers != 0 {
 		t.Errorf("row %+v, %d followers", row, followers)
 	}
-	// Whatever is done next is newer.
+	// The next row is newer.
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1)}, storage.IfNewer)
 	if row, _ := inverseOf(t, s); row != edgeAt(storage.Following, 1) {
 		t.Errorf("row %+v", row)
 	}
 }
 
-// restless is a store whose inverse row is another whenever it is repaired.
+// restless is a store whose inverse row changes whenever it is repaired.
 type restless struct {
 	*memory.Store
 	at storage.Micros

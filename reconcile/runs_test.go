@@ -16,8 +16,8 @@ import (
 	"kith/storage/memory"
 )
 
-// gathered are the values of all metrics of a registry, by name and the values of labels
-// in the order of their names.
+// gathered returns the values of all metrics of a registry, by name and by the values of labels in the
+// order of the labels' names.
 func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -37,8 +37,8 @@ func gathered(t testing.TB, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
-// A scan in many runs leaves word of all that all of them have found and repaired,
-// where any process can serve it.
+// A scan in many runs saves the totals of what all its runs have found and repaired, and any process can
+// report them.
 func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 	g := newGraph(t, 16, 3, 120, 2000)
 	g.damage(8)

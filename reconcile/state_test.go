@@ -9,8 +9,8 @@ import (
 	"kith/storage/shard"
 )
 
-// The largest state there can be fits into its column (MEDIUMBLOB), with as many walks
-// as there are buckets.
+// The largest possible state fits into its column (MEDIUMBLOB), with as many walks as there are
+// buckets.
 func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	const column = 1<<24 - 1
 	r := rand.New(rand.NewPCG(1, 2))
@@ -61,8 +61,8 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	}
 }
 
-// A finer summary has no more sums than fit, whatever differs, and is as fine as asked
-// for where it can be.
+// A finer summary has no more sums than fit, whatever differs, and is as fine as requested where that is
+// possible.
 func TestAFinerSummaryIsBounded(t *testing.T) {
 	for _, differ := range []int{1, 100, storage.Classes} {
 		for _, rows := range []int64{100, 1e3, 1e6, 1e12} {

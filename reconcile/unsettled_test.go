@@ -10,8 +10,7 @@ import (
 	"kith/storage"
 )
 
-// struck is a store in which a scan is killed just behind a repair that something
-// follows from.
+// struck is a store in which a scan is killed just after a repair that has consequences.
 type struck struct {
 	*dying
 	kill context.CancelFunc
@@ -28,8 +27,8 @@ func (s *struck) RepairInverse(ctx context.Context, repairs []storage.Repair) []
 	return results
 }
 
-// If a scan is killed between a repair and what follows from it, the next scan propagates the latter
-// to its other side.
+// If a scan is killed between a repair and its consequences, the next scan propagates the consequences to
+// their other side.
 func TestWhatFollowsFromARepairOutlivesAKill(t *testing.T) {
 	g := newGraph(t, 11, 2, 50, 500)
 	g.lostBlock(g.apart[0], g.apart[1])
