@@ -29,7 +29,7 @@ type gate struct {
 	batches [][]storage.Edge
 	hold    chan struct{}  // when set, every apply waits for it
 	failed  []time.Time    // when it failed
-	waiting int            // how many applies wait
+	waiting int            // how many applies are waiting
 	refused storage.UserID // the next apply to this user's rows fails
 }
 
@@ -92,7 +92,7 @@ func (p *published) all() []storage.Row {
 	return slices.Clone(p.rows)
 }
 
-// list is the edges of following that were published.
+// list returns the edges of following that were published.
 func (p *published) list() (edges []storage.Edge) {
 	for _, r := range p.all() {
 		if r.Side == storage.Forward {
@@ -102,7 +102,7 @@ func (p *published) list() (edges []storage.Edge) {
 	return edges
 }
 
-// rowsOf are the rows of edges in following.
+// rowsOf returns the rows of edges in following.
 func rowsOf(edges ...storage.Edge) []storage.Row {
 	rows := make([]storage.Row, len(edges))
 	for i, e := range edges {
@@ -159,7 +159,7 @@ func TestAcknowledgesInOrder(t *testing.T) {
 	var order []int
 	for i := range 500 {
 		var edges []storage.Edge
-		for range rand.IntN(5) { // none, too
+		for range rand.IntN(5) { // sometimes none
 			edges = append(edges, follow(storage.UserID(1+rand.IntN(50)), storage.UserID(1+rand.IntN(50)), storage.Micros(i+1)))
 		}
 		err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(edges...), Done: func() {
@@ -182,8 +182,8 @@ func TestAcknowledgesInOrder(t *testing.T) {
 	}
 }
 
-// A shard that is down keeps its own rows waiting, and what was submitted behind
-// them unacknowledged, but not the other shards.
+// A shard that is down keeps its own rows waiting, and keeps batches that were submitted after them
+// unacknowledged. It does not hold up the other shards.
 func TestDeadShard(t *testing.T) {
 	g := newGate()
 	a, p := start(t, g, nil)
@@ -228,8 +228,8 @@ func TestDeadShard(t *testing.T) {
 	}
 }
 
-// A shard that fails is tried again after a time that doubles up to two seconds, of which a part is
-// random. It is logged once.
+// A shard that fails is tried again after a time that doubles up to two seconds and is partly random. The
+// failure is logged once.
 func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
@@ -262,7 +262,7 @@ func TestADeadShardIsTriedLessAndLessOften(t *testing.T) {
 	})
 }
 
-// A lone row goes at once; what arrives while a batch is under way goes together.
+// A lone row is applied at once. Rows that arrive while a batch is being applied are applied together.
 func TestBatches(t *testing.T) {
 	g := newGate()
 	hold := make(chan struct{})
@@ -295,7 +295,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A backlog is applied by two transactions at once. They share no owner, and one that fails is repeated
+// A backlog is applied by two transactions at once. They share no owner, and if one fails, it is repeated
 // without the other.
 func TestTwoBatchesAtOnce(t *testing.T) {
 	g := newGate()
@@ -318,7 +318,7 @@ func TestTwoBatchesAtOnce(t *testing.T) {
 	g.refused = owners[8]
 	g.mu.Unlock()
 	var edges []storage.Edge
-	for i := range 20 { // those of one owner lie far apart
+	for i := range 20 { // the edges of one owner are far apart
 		edges = append(edges, follow(storage.UserID(10+i), owners[1+i%8], storage.Micros(2+i)))
 	}
 	if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(edges...)}); err != nil {
@@ -371,7 +371,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	f := a.Feed("test")
 	defer f.Close()
 	var edges []storage.Edge
-	for i, to := range of(3, 12) { // more than there is ever room for
+	for i, to := range of(3, 12) { // more than can ever wait
 		edges = append(edges, follow(storage.UserID(i+1), to, 1))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -451,9 +451,9 @@ func TestPublishes(t *testing.T) {
 		}
 	}
 	submit(false, follow(1, 2, 10))
-	submit(false, follow(1, 2, 9))  // late: the newer one has been published
-	submit(false, follow(1, 2, 10)) // again: the first may have died before it published
-	submit(true, follow(1, 2, 10))  // known for long
+	submit(false, follow(1, 2, 9))  // late: a newer edge has been published
+	submit(false, follow(1, 2, 10)) // again: the first applier may have died before it published the edge
+	submit(true, follow(1, 2, 10))  // published long ago
 	submit(true, follow(1, 3, 10))
 	want := []storage.Edge{follow(1, 2, 10), follow(1, 2, 10), follow(1, 3, 10)}
 	if got := p.list(); !slices.Equal(got, want) {

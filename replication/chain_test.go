@@ -13,12 +13,12 @@ import (
 	"kith/storage/memory"
 )
 
-// reporting is a store that reports what follows from a row, whenever it is the one that is
-// there afterwards.
+// reporting is a store that reports the rows that follow from a row, whenever the row is the present
+// one afterwards.
 type reporting struct {
 	*gate
 	also  func(row storage.Row) []storage.Row
-	there bool // what follows is on both sides already
+	there bool // the rows that follow are on both sides already
 }
 
 func (s reporting) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
@@ -62,8 +62,8 @@ func onInverse(t *testing.T, store storage.EdgeReader, r storage.Row) storage.Ro
 	return storage.Row{Side: r.Side, Edge: found.Value}
 }
 
-// Rows that follow from a row are applied on their own shards. The batch of the row is acknowledged
-// only after that: if its reader dies in between, it gets the batch again.
+// Rows that follow from a row are applied on their own shards. The batch of the row is acknowledged only
+// after that. If the reader of the batch dies before, it gets the batch again.
 func TestBatchesWaitForWhatFollows(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
@@ -111,7 +111,7 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 	}
 }
 
-// Lanes that are full hand consequences to one another all the same.
+// Lanes that are full still hand consequences to one another.
 func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 	back := func(r storage.Row) []storage.Row {
 		if r.Edge.Type != storage.Blocking {
@@ -142,7 +142,7 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 			t.Fatalf("nothing followed from %+v", r)
 		}
 	}
-	// Room is given back once for each row that took some.
+	// Space is released once for each row that took some.
 	if err := f.Apply(ctx, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9))); err != nil {
 		t.Error(err)
 	}
@@ -178,12 +178,12 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 		row(storage.Requests, 1, to, storage.Pending, 1), row(storage.Requests, 1, to, storage.Cancelled, 2),
 		row(storage.Requests, 1, to, storage.Pending, 3), row(storage.Requests, 1, to, storage.Accepted, 4),
 	}
-	submit(row(storage.Forward, 1, to, storage.Following, 1), row(storage.Forward, 1, to, storage.None, 2), // passed over
-		row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.None, 4), // the latter passed over
+	submit(row(storage.Forward, 1, to, storage.Following, 1), row(storage.Forward, 1, to, storage.None, 2), // not applied
+		row(storage.Forward, 1, to, storage.Blocking, 3), row(storage.Forward, 1, to, storage.None, 4), // the latter is not applied
 		requests[0], requests[1],
-		row(storage.Forward, 1, to, storage.Blocking, 5), row(storage.Forward, 1, to, storage.Blocking, 2), // an old one passed over
+		row(storage.Forward, 1, to, storage.Blocking, 5), row(storage.Forward, 1, to, storage.Blocking, 2), // the old row is not applied
 		requests[2], requests[3],
-		row(storage.Forward, 1, to, storage.Following, 6), row(storage.Forward, 1, to, storage.None, 6)) // of one time the first counts
+		row(storage.Forward, 1, to, storage.Following, 6), row(storage.Forward, 1, to, storage.None, 6)) // of rows with the same time the first counts
 	submit(row(storage.Requests, 2, to, storage.Pending, 7), row(storage.Requests, 2, to, storage.Cancelled, 7))
 	requests = append(requests, row(storage.Requests, 2, to, storage.Pending, 7))
 	close(hold)
@@ -197,12 +197,12 @@ func TestRowsWithConsequencesAreNotPassedOver(t *testing.T) {
 	}
 }
 
-// A store reports again what followed from a row that was there already, so two rows may
-// follow from each other; and a store that is wrong may go on for ever.
+// A store reports again the rows that followed from a row that existed already, so two rows may follow
+// from each other. A store that is wrong may continue without end.
 func TestChainsEnd(t *testing.T) {
 	for name, wrong := range map[string]struct {
-		later storage.Micros // by how much the next row is
-		times int            // that rows are applied
+		later storage.Micros // by how much the next row is later
+		times int            // how often rows are applied
 	}{"in a circle": {0, 2}, "without end": {1, 16}} {
 		also := func(r storage.Row) []storage.Row {
 			return []storage.Row{row(r.Side, r.Edge.To, r.Edge.From, r.Edge.Type, r.Edge.UpdateTime+wrong.later)}
@@ -230,7 +230,7 @@ func TestChainsEnd(t *testing.T) {
 	}
 }
 
-// readable is a store that can be read, too.
+// readable is a reporting store that can also be read.
 type readable struct{ reporting }
 
 func (c readable) memory() *memory.Store { return c.EdgeWriter.(*memory.Store) }
@@ -251,8 +251,8 @@ func (c readable) Neighbours(ctx context.Context, side storage.Side, owners []st
 	return c.memory().Neighbours(ctx, side, owners)
 }
 
-// A row is propagated once everything that follows from it is. Until then, Propagate returns the index of
-// the given row, and what still has to be propagated.
+// A row is propagated once everything that follows from it has been propagated. Until then, Propagate returns
+// the index of the given row, and the rows that still have to be propagated.
 func TestPropagateReportsWhatIsLeft(t *testing.T) {
 	a0, b1 := of(0, 1)[0], of(1, 1)[0]
 	block := row(storage.Forward, a0, b1, storage.Blocking, 10)
@@ -297,7 +297,7 @@ func TestPropagatePublishesInOrder(t *testing.T) {
 	}
 }
 
-// The rest comes in the order of the tables: follows before requests.
+// The remaining rows are in the order of the tables: follows before requests.
 func TestPropagateReportsInOrder(t *testing.T) {
 	store := newGate()
 	store.set(1, true)
@@ -311,8 +311,8 @@ func TestPropagateReportsInOrder(t *testing.T) {
 	}
 }
 
-// A writer that ended a follow by a block may have died before it propagated that. When the block
-// comes again, a newer row may have replaced it; the end of the follow is propagated all the same.
+// A writer that ended a follow by a block may have died before it propagated the end. When the block
+// comes again, a newer row may have replaced it, but the end of the follow is still propagated.
 func TestPropagateMakesUpForAWriterThatDied(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite"} {
 		t.Run(engine, func(t *testing.T) { makesUp(t, engine) })
@@ -340,7 +340,7 @@ func makesUp(t *testing.T, engine string) {
 			follows := follow(b, a, 5)
 			must(storage.Forward, follows)
 			must(storage.Inverse, follows)
-			died := must(storage.Inverse, block.Edge) // and what it says that follows is lost
+			died := must(storage.Inverse, block.Edge) // and the rows that follow, which it reports, are lost
 			if len(died.Also) != 1 {
 				t.Fatalf("a block reports %+v", died.Also)
 			}

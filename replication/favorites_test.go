@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// Favorites come to their other side in any order, and twice: both sides agree then, and all counts are
-// exact, also of posts that have been deleted meanwhile.
+// Favorites arrive at their other side in any order, and twice. After that both sides agree, and all counts
+// are exact, including those of posts that have been deleted in between.
 func TestFavoritesArriveInAnyOrder(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *relations) {
 		var posts []storage.PostID

@@ -20,7 +20,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// engines are the stores on which all relations between users are propagated to the other side: with
+// engines are the stores on which all relations between users are propagated to the other side. They have
 // two shards each, if the engine has shards.
 var engines = map[string]func(*testing.T) storage.Store{
 	"memory": func(*testing.T) storage.Store { return memory.New() },
@@ -43,8 +43,8 @@ func opened(t *testing.T, location string) storage.Store {
 	return s
 }
 
-// ways are the two in which rows come to their other sides: through the lanes, and in
-// a call.
+// ways are the two ways in which rows are written to their other sides: through the lanes, and in a
+// call.
 var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 	"lanes": func(t *testing.T, store storage.Store) func([]storage.Row) {
 		a := replication.New(replication.Config{Store: store, Shards: 2, MaxPending: 50, BatchRows: 20, Logger: slog.New(slog.DiscardHandler)})
@@ -74,7 +74,7 @@ var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 	},
 }
 
-// everywhere runs a test on all engines with all ways of rows.
+// everywhere runs a test on all engines, with both ways of propagating rows.
 func everywhere(t *testing.T, test func(*testing.T, *relations)) {
 	for engine, open := range engines {
 		for way, propagate := range ways {
@@ -97,10 +97,10 @@ func everywhere(t *testing.T, test func(*testing.T, *relations)) {
 	}
 }
 
-// people is how many users there are: few, so that they meet. They lie on both shards.
+// people is the number of users: few, so that they meet. They are on both shards.
 const people = 7
 
-// relations is what users do to each other, and the rows that have to be propagated.
+// relations is what users have done to each other, and the rows that have to be propagated.
 type relations struct {
 	store     storage.Store
 	propagate func([]storage.Row)
@@ -109,7 +109,7 @@ type relations struct {
 	rows []storage.Row // written by users, not delivered yet
 }
 
-// edge does something to an edge. Rules that forbid it are no error.
+// edge makes a change of an edge. It is no error if a rule forbids the change.
 func (r *relations) edge(t testing.TB, change storage.EdgeChange, from storage.UserID) storage.Changed {
 	t.Helper()
 	result := r.store.ChangeEdges(context.Background(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]
@@ -120,7 +120,7 @@ func (r *relations) edge(t testing.TB, change storage.EdgeChange, from storage.U
 	return result.Value
 }
 
-// request does something to a request.
+// request changes a request by one act.
 func (r *relations) request(t testing.TB, from, to storage.UserID, act storage.RequestAct, at storage.Micros) storage.ChangedRequest {
 	t.Helper()
 	result, err := r.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
@@ -140,7 +140,7 @@ func (r *relations) wrote(rows []storage.Written) {
 	}
 }
 
-// take returns what is to be delivered.
+// take returns the rows that have to be delivered, and removes them.
 func (r *relations) take() []storage.Row {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -149,7 +149,7 @@ func (r *relations) take() []storage.Row {
 	return rows
 }
 
-// deliver propagates what has been written, in its order.
+// deliver propagates the rows that have been written, in their order.
 func (r *relations) deliver() { r.propagate(r.take()) }
 
 // row reads one row.
@@ -204,8 +204,8 @@ func (r *relations) agree(t *testing.T) {
 	}
 }
 
-// A block that comes late, twice, and after what was written later ends the follow in
-// return on both of its sides, and what was asked in return.
+// A block that comes late, twice, and after rows that were written later, ends the reverse follow on
+// both of its sides, and the reverse request.
 func TestBlocksEndWhatComesBack(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *relations) {
 		for blocker := storage.UserID(1); blocker <= people; blocker++ {
@@ -219,7 +219,7 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 			}
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.Blocking, At: 200}, blocker)
 			block := r.take()
-			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 300}, blocked) // and again, before it hears of the block
+			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.None, At: 300}, blocked) // and again, before the block arrives
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 400}, blocked)
 			r.deliver()
 			r.propagate(block)
@@ -234,7 +234,7 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 					t.Errorf("%d→%d is %+v in %s", blocked, blocker, e, side)
 				}
 			}
-			// An unblock that is delivered before its block leaves later follows alone.
+			// An unblock that is delivered before its block does not end later follows.
 			r.edge(t, storage.EdgeChange{To: blocked, Type: storage.None, Ends: storage.Blocking, At: 1000}, blocker)
 			r.deliver()
 			r.edge(t, storage.EdgeChange{To: blocker, Type: storage.Following, At: 1100}, blocked)
@@ -250,8 +250,8 @@ func TestBlocksEndWhatComesBack(t *testing.T) {
 	})
 }
 
-// An accepted request, whether accepted or met by another, makes both follow each
-// other; the end of the friendship ends both.
+// An accepted request, whether accepted or met by another request, makes both users follow each other.
+// The end of the friendship ends both follows.
 func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 	everywhere(t, func(t *testing.T, r *relations) {
 		friends := func(a, b storage.UserID, want storage.EdgeType) {
@@ -276,10 +276,10 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 			r.request(t, a, b, storage.Remove, 300)
 			r.deliver()
 			friends(a, b, storage.None)
-			r.propagate(accepted) // once more, now late
+			r.propagate(accepted) // once more, and late
 			friends(a, b, storage.None)
 
-			// Both ask before either hears of the other.
+			// Both users ask before either request arrives.
 			c := b%people + 1
 			r.request(t, a, c, storage.Ask, 400)
 			one := r.take()
@@ -298,10 +298,10 @@ func TestAcceptedRequestsMakeBothFollow(t *testing.T) {
 	})
 }
 
-// Two gateways do whatever users may do at once, and what they have written is
-// delivered late, twice, and in any order, by several. Once all has arrived, both sides
-// of everything agree, no follow lives between users of whom one blocks the other, and
-// the counts are exact.
+// Two gateways do at the same time whatever users may do, and the rows that they have written are
+// delivered late, twice, and in any order, by several goroutines. Once all rows have arrived, both sides
+// of everything agree, there is no follow between two users if one blocks the other, and the counts are
+// exact.
 func TestDelayedDoubledAndReordered(t *testing.T) {
 	operations := 300
 	if os.Getenv("KITH_TEST_LONG") == "1" {
@@ -324,7 +324,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 		written := make(chan struct{})
 		for i := range uint64(2) {
 			random := rand.New(rand.NewPCG(seed, i))
-			skew := storage.Micros(random.Int64N(2000)) // clocks differ
+			skew := storage.Micros(random.Int64N(2000)) // clocks differ between gateways
 			gateways.Go(func() {
 				for range operations {
 					r.doSomething(t, random, storage.MicrosOf(time.Now())+skew)
@@ -348,7 +348,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 						n = random.IntN(n + 1)
 					}
 					r.propagate(late[:n:n])
-					again := late[:random.IntN(n/4+1)] // once more, later
+					again := late[:random.IntN(n/4+1)] // these are delivered once more, later
 					late = late[n:]
 					if more {
 						late = append(late, again...)
@@ -364,7 +364,7 @@ func TestDelayedDoubledAndReordered(t *testing.T) {
 	})
 }
 
-// doSomething is what a user might do.
+// doSomething does one thing that a user might do.
 func (r *relations) doSomething(t testing.TB, random *rand.Rand, now storage.Micros) {
 	from := storage.UserID(1 + random.IntN(people))
 	to := storage.UserID(1 + random.IntN(people))

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// agrees says in what the two sides, or the counts, differ.
+// agrees returns an error that names a difference between the two sides, or in the counts.
 func (w *world) agrees() error {
 	forward, err := w.rows(storage.Forward)
 	if err != nil {
@@ -79,7 +79,7 @@ func (w *world) agrees() error {
 	return nil
 }
 
-// requestsAgree says in what the two sides of requests differ.
+// requestsAgree returns an error that names a difference between the two sides of requests.
 func (w *world) requestsAgree() error {
 	forward, err := w.rows(storage.Requests)
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *world) requestsAgree() error {
 	return err
 }
 
-// favoritesAgree reports in what the two sides of favorites, or their counts, differ.
+// favoritesAgree returns an error that names a difference between the two sides of favorites, or in their counts.
 func (w *world) favoritesAgree() error {
 	forward, err := w.rows(storage.Favorites)
 	if err != nil {

@@ -17,12 +17,12 @@ import (
 	"kith/storage"
 )
 
-// counter is a publisher that counts, and notes when edges were there.
+// counter is a publisher that counts edges, and notes when they were written.
 type counter struct {
 	edges   atomic.Int64
 	mu      sync.Mutex
 	there   map[storage.Edge]time.Time
-	written map[storage.Edge]time.Time // when their writers knew of the commit
+	written map[storage.Edge]time.Time // when their writers had the answer to the commit
 }
 
 func newCounter() *counter {
@@ -47,8 +47,8 @@ func (c *counter) wrote(e storage.Edge) {
 	c.written[e] = now
 }
 
-// report reports how late edges were: after their writer read the clock, and after
-// it knew of the commit.
+// report reports how late edges were, after their writer read the clock and after it had the answer
+// to the commit.
 func (c *counter) report(b *testing.B) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,9 +68,8 @@ func (c *counter) report(b *testing.B) {
 	}
 }
 
-// benchStore has two servers with two databases each. KITH_BENCH_DURABLE=1 makes
-// every commit wait for the disk; otherwise commits are safe from a crash of the
-// server, not of the machine.
+// benchStore has two servers with two databases each. KITH_BENCH_DURABLE=1 makes every commit wait for
+// the disk. Otherwise commits survive a crash of the server, but not of the machine.
 func benchStore(b *testing.B) *world {
 	options := []string{"--innodb-flush-log-at-trx-commit=2", "--sync-binlog=0"}
 	if os.Getenv("KITH_BENCH_DURABLE") == "1" {
@@ -94,8 +93,8 @@ func (w *world) benchReplicator(b *testing.B, c *counter) *running {
 	})
 }
 
-// BenchmarkDrain measures events/s of a backlog of single follows, a transaction
-// each, while 200 follows/s arrive.
+// BenchmarkDrain measures events/s for a backlog of single follows, one transaction each, while
+// 200 follows/s arrive.
 func BenchmarkDrain(b *testing.B) {
 	backlog := 100_000
 	if n, err := strconv.Atoi(os.Getenv("KITH_BENCH_BACKLOG")); err == nil {
@@ -117,7 +116,7 @@ func BenchmarkDrain(b *testing.B) {
 			writers.Go(func() {
 				for i := k; i < backlog; i += 16 {
 					from := 1 + i*7919%people
-					to := 1 + (from*31+i/people*1009)%people // no pair twice
+					to := 1 + (from*31+i/people*1009)%people // each pair once
 					if err := w.tryWrite(w.follow(storage.UserID(from), storage.UserID(to))); err != nil {
 						b.Error(err)
 					}
@@ -146,7 +145,7 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
-// people is how many users there are.
+// people is the number of users.
 const people = 50_000
 
 // settleIn makes the users.
@@ -164,7 +163,7 @@ func (w *world) settleIn(b *testing.B) {
 	}
 }
 
-// steadily follows at a rate until the context ends.
+// steadily makes follows at a rate until the context ends.
 func (w *world) steadily(b *testing.B, ctx context.Context, rate int, c *counter) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()

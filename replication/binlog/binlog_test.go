@@ -45,7 +45,7 @@ func TestFollowsReachTheInverseSide(t *testing.T) {
 		}
 		return nil
 	})
-	within(t, func() error { // the rows are there a moment before they are acknowledged
+	within(t, func() error { // the rows exist a moment before they are acknowledged
 		if s := r.applier.Status(); s.Lag != 0 || s.Pending != 0 || s.Err() != nil {
 			return fmt.Errorf("%+v", s)
 		}
@@ -67,7 +67,7 @@ func TestGoesOnFromTheCheckpoint(t *testing.T) {
 	r = w.replicate(t)
 	r.await(t, binlog.Tailing)
 	w.settle(t)
-	if n := strings.Count(w.log.String(), "copying following"); n != 2 { // once a server
+	if n := strings.Count(w.log.String(), "copying following"); n != 2 { // once for each server
 		t.Errorf("following was copied %d times:\n%s", n, w.log)
 	}
 	if e := w.edge(t, storage.Forward, 2, 1); r.published(e) {
@@ -89,7 +89,7 @@ func TestCopySurvivesKills(t *testing.T) {
 	w.settle(t)
 }
 
-// many are follows of 300 users.
+// many returns follows by 300 users.
 func (w *world) many(n storage.UserID) (edges []storage.Edge) {
 	for i := range n {
 		edges = append(edges, w.follow(1+i%300, 1000+i))
@@ -135,8 +135,8 @@ func TestCopyGoesOnWhereItWas(t *testing.T) {
 		t.Fatal("the copy was complete before it was stopped")
 	}
 
-	// Rows that have been copied are not read again: a row that is lost after that, without a trace
-	// in the binlog, stays lost.
+	// Rows that have been copied are not read again. A row that is lost after that, without a trace in
+	// the binlog, stays lost.
 	database := saved.Databases[0]
 	shard := slices.IndexFunc(w.dsns, func(dsn string) bool { return databaseOf(t, dsn) == database })
 	var lost storage.Edge
@@ -281,8 +281,8 @@ func TestRotationAndPurge(t *testing.T) {
 	}
 	w.settle(t)
 
-	// The purged transactions have been applied, and the checkpoint says so, although nobody
-	// writes: nothing is missing.
+	// The purged transactions have been applied, and the checkpoint says so even without new writes, so
+	// nothing is missing.
 	server.Exec(t, "FLUSH BINARY LOGS")
 	saved := w.checkpoints(t)
 	within(t, func() error {
@@ -320,7 +320,7 @@ func purge(t *testing.T, server *testenv.MariaDBServer) {
 	t.Helper()
 	all := binlogs(t, server)
 	newest := all[len(all)-1]
-	within(t, func() error { // a log that is being read stays
+	within(t, func() error { // a log that is being read is not removed
 		server.Exec(t, "PURGE BINARY LOGS TO '"+newest+"'")
 		if left := binlogs(t, server); left[0] != newest {
 			return fmt.Errorf("the binlogs are %v", left)
@@ -329,7 +329,7 @@ func purge(t *testing.T, server *testenv.MariaDBServer) {
 	})
 }
 
-// binlogs are the names of a server's files, the oldest first.
+// binlogs returns the names of a server's files, the oldest first.
 func binlogs(t *testing.T, server *testenv.MariaDBServer) (names []string) {
 	t.Helper()
 	rows, err := server.Open(t, "").Query("SHOW BINARY LOGS")
@@ -337,7 +337,7 @@ func binlogs(t *testing.T, server *testenv.MariaDBServer) (names []string) {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	columns, err := rows.Columns() // MySQL has one more
+	columns, err := rows.Columns() // MySQL has one more column
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,8 +361,8 @@ func binlogs(t *testing.T, server *testenv.MariaDBServer) (names []string) {
 func TestServerIsReset(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		stopped bool // while it is reset
-		rows    int  // written after it
+		stopped bool // during the reset
+		rows    int  // the number of rows written after it
 	}{
 		"running, little is written":      {false, 1},
 		"running, more is written":        {false, 300},
@@ -381,7 +381,7 @@ func TestServerIsReset(t *testing.T) {
 			w.settle(t)
 			if test.stopped {
 				r.stop(t)
-				w.write(t, w.follow(1, 100), w.follow(100, 1)) // what the reset takes away
+				w.write(t, w.follow(1, 100), w.follow(100, 1)) // the reset removes these rows
 			}
 			server.ResetBinlog(t)
 			for i := range storage.UserID(test.rows) {
@@ -409,7 +409,7 @@ func TestServerFreezes(t *testing.T) {
 	w.write(t, w.follow(1, 2))
 	w.settle(t)
 	server.Freeze(t)
-	within(t, func() error { // longer than the connection that holds the lock may be silent
+	within(t, func() error { // longer than the connection that holds the lock may be idle
 		if s := r.applier.Status(); s.Lag < 8*time.Second || r.binlog.Status()[0].State == binlog.Tailing {
 			return fmt.Errorf("lag %s", s.Lag)
 		}

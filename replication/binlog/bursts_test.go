@@ -19,7 +19,7 @@ func (c *counted) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// Events that come one by one are read in bursts, and none is lost. If more is there than one read
+// Events that come one by one are read in bursts, and none is lost. If more data has arrived than one read
 // takes, the next read does not wait.
 func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	here, there := pipe(t)
@@ -31,7 +31,7 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	go func() {
 		for range events {
 			_, _ = there.Write([]byte{1})
-			time.Sleep(time.Millisecond) // as if there were something to do between
+			time.Sleep(time.Millisecond) // as if the reader did some work in between
 		}
 	}()
 	began := time.Now()
@@ -58,7 +58,7 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	}
 }
 
-// Before a stream has begun, nobody waits.
+// Before a stream has begun, no read waits.
 func TestASignInIsNotReadInBursts(t *testing.T) {
 	here, there := pipe(t)
 	conn := &calmConn{Conn: here, ctx: t.Context(), calm: new(atomic.Bool)}
@@ -88,7 +88,7 @@ func TestASignInIsNotReadInBursts(t *testing.T) {
 	}
 }
 
-// pipe is two ends of a connection with room in between.
+// pipe returns two ends of a connection with a buffer in between.
 func pipe(t *testing.T) (here, there net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -24,29 +24,29 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// patience bounds every wait. Generous: it is only reached when something is wrong.
+// patience bounds every wait. It is long, and is only reached if something is wrong.
 const patience = 60 * time.Second
 
-// isMySQL reports whether the servers are MySQL's, where some words are others.
+// isMySQL reports whether the servers are MySQL's, where some statements differ.
 func isMySQL() bool { return testenv.Engine() == "mysql" }
 
-// world is a store on real servers, with what tests do to it.
+// world is a store on real servers, with the operations that tests do on it.
 type world struct {
 	dsns  []string
 	store *sqlstore.Store
 	clock atomic.Int64
 	log   *lines
-	pools sync.Map // of *sql.DB, by DSN: what waits asks all tables again and again
+	pools sync.Map // of *sql.DB, by DSN, because waits ask all tables again and again
 }
 
-// newWorld lays a store out over databases of servers that tests share.
+// newWorld lays out a store over databases of servers that tests share.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	testenv.NeedsBinlog(t)
 	return worldOn(t, testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)...)
 }
 
-// newPrivateWorld has a server of its own, with two databases.
+// newPrivateWorld makes a world on a server of its own, with two databases.
 func newPrivateWorld(t testing.TB, options ...string) (*world, *testenv.MariaDBServer) {
 	t.Helper()
 	testenv.NeedsBinlog(t)
@@ -74,7 +74,7 @@ func openStore(t testing.TB, dsns []string) *sqlstore.Store {
 	return store
 }
 
-// lines keeps what is logged.
+// lines keeps the lines that are logged.
 type lines struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -92,7 +92,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// witness is a publisher that remembers.
+// witness is a publisher that remembers what was published.
 type witness struct {
 	mu     sync.Mutex
 	rows   map[storage.Row]int
@@ -127,7 +127,7 @@ func (w *witness) published(e storage.Edge) bool {
 	return w.rows[storage.Row{Side: storage.Forward, Edge: e}] > 0
 }
 
-// running is a replicator at work.
+// running is a replicator that is running.
 type running struct {
 	*witness
 	applier *replication.Applier
@@ -137,13 +137,13 @@ type running struct {
 	err     error
 }
 
-// replicate starts a replicator, stopped when t ends.
+// replicate starts a replicator that is stopped when t ends.
 func (w *world) replicate(t testing.TB, change ...func(*binlog.Config)) *running {
 	t.Helper()
 	return w.replicateTo(t, w.store, change...)
 }
 
-// replicateTo starts one that writes the inverse rows by way of something else.
+// replicateTo starts a replicator that writes the inverse rows through another writer.
 func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(*binlog.Config)) *running {
 	t.Helper()
 	r := &running{
@@ -175,7 +175,7 @@ func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(
 // shardOf is the shard of a user.
 func (r *running) shardOf(id storage.UserID) int { return shard.NewMap(2).Of(id) }
 
-// stop ends the replicator in good order.
+// stop ends the replicator properly.
 func (r *running) stop(t testing.TB) {
 	t.Helper()
 	r.cancel()
@@ -186,7 +186,7 @@ func (r *running) stop(t testing.TB) {
 	}
 }
 
-// stopped waits until the replicator has stopped for good and returns why.
+// stopped waits until the replicator has stopped permanently, and returns the reason.
 func (r *running) stopped(t testing.TB) *binlog.StopError {
 	t.Helper()
 	select {
@@ -218,7 +218,7 @@ func (r *running) await(t testing.TB, state binlog.State) {
 	})
 }
 
-// within waits until check has nothing to complain about.
+// within waits until check returns no error.
 func within(t testing.TB, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
@@ -239,7 +239,7 @@ func (w *world) tick() storage.Micros {
 	return storage.Micros(max(w.clock.Add(1), time.Now().UnixMicro()))
 }
 
-// write does to the forward side what follows and unfollows do.
+// write writes the forward rows of follows and unfollows.
 func (w *world) write(t testing.TB, edges ...storage.Edge) {
 	t.Helper()
 	if err := w.tryWrite(edges...); err != nil {
@@ -256,7 +256,7 @@ func (w *world) tryWrite(edges ...storage.Edge) error {
 	return nil
 }
 
-// follow is an edge of now.
+// follow is a follow at the present time.
 func (w *world) follow(from, to storage.UserID) storage.Edge {
 	return storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: w.tick()}
 }
@@ -293,7 +293,7 @@ func (w *world) edge(t testing.TB, side storage.Side, from, to storage.UserID) s
 	return r.Value
 }
 
-// checkpoints is all that is saved.
+// checkpoints returns everything that is saved.
 func (w *world) checkpoints(t testing.TB) string {
 	t.Helper()
 	text := ""
@@ -332,7 +332,7 @@ func (w *world) each(query string, row func(*sql.Rows) error) error {
 	return nil
 }
 
-// pool is for reading: it has a connection while nobody asks, and finds out if that has ended.
+// pool is for reading. It keeps a connection while it is not used, and notices if that connection has ended.
 func (w *world) pool(dsn string) (*sql.DB, error) {
 	if db, ok := w.pools.Load(dsn); ok {
 		return db.(*sql.DB), nil
@@ -383,7 +383,7 @@ func (w *world) exec(t testing.TB, shard int, statements ...string) {
 	}
 }
 
-// find returns the first shard on which a query has an answer.
+// find returns the first shard on which a query returns a row.
 func (w *world) find(t testing.TB, query string) int {
 	t.Helper()
 	for i := range w.dsns {
@@ -401,7 +401,7 @@ func (w *world) find(t testing.TB, query string) int {
 	return 0
 }
 
-// databaseOf is the name in a DSN.
+// databaseOf returns the database's name in a DSN.
 func databaseOf(t testing.TB, dsn string) string {
 	t.Helper()
 	cfg, err := mysql.ParseDSN(dsn)

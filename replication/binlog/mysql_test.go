@@ -11,9 +11,9 @@ import (
 	"kith/storage"
 )
 
-// MySQL frames transactions otherwise than MariaDB: BEGIN and COMMIT are events, a
-// statement without BEGIN stands alone, and compressed transactions are one event.
-// Its events are made here, so that the odd ones come in a known order.
+// MySQL frames transactions differently from MariaDB: BEGIN and COMMIT are events, a statement without
+// BEGIN is a transaction of its own, and compressed transactions are one event. The events are made
+// here, so that the unusual ones come in a known order.
 type mysqlLog struct {
 	t *testing.T
 	*assembler
@@ -28,7 +28,7 @@ func newMySQLLog(t *testing.T) *mysqlLog {
 	}}
 }
 
-// add passes events to the assembler and returns the transactions that they make.
+// events passes events to the assembler and returns the transactions that they make.
 func (l *mysqlLog) events(list ...*replication.BinlogEvent) (done []*transaction) {
 	l.t.Helper()
 	for _, e := range list {
@@ -136,7 +136,7 @@ func TestMySQLStops(t *testing.T) {
 	}
 }
 
-// A transaction that a crash has cut off in the binlog was never committed.
+// A transaction that a crash has cut off in the binlog was not committed.
 func TestCrashedTransactionIsForgotten(t *testing.T) {
 	l := newMySQLLog(t)
 	done := l.events(l.gtid(), query("BEGIN"), inserts(row(1, 2)),

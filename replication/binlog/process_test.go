@@ -16,13 +16,13 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A replicator in a process of its own, which can be killed: this test binary, started
-// again with an environment variable.
+// This is a replicator in a process of its own, which can be killed: this test binary, started again
+// with an environment variable.
 
-// childVariable makes this test binary a replicator of the DSNs that it holds.
+// childVariable makes this test binary a replicator. Its value is the DSNs.
 const childVariable = "KITH_TEST_REPLICATE"
 
-// childStopsVariable makes it stop where a follow ends on the inverse side, see stuck.
+// childStopsVariable makes the replicator stop when a follow ends on the inverse side, see stuck.
 const childStopsVariable = "KITH_TEST_REPLICATE_STUCK"
 
 func child(dsns []string) int {
@@ -54,7 +54,7 @@ type process struct {
 	log  *lines
 }
 
-// launch starts one. It is killed when t ends, and with this process.
+// launch starts a process. It is killed when t ends, and when this process ends.
 func (w *world) launch(t testing.TB, environment ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(os.Args[0]), gone: make(chan struct{}), log: &lines{}}
@@ -63,7 +63,7 @@ func (w *world) launch(t testing.TB, environment ...string) *process {
 	p.cmd.SysProcAttr = childAttr()
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // the parent-death signal comes with the end of this thread
+		runtime.LockOSThread() // the signal of the parent's death comes when this thread ends
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
@@ -78,8 +78,8 @@ func (w *world) launch(t testing.TB, environment ...string) *process {
 	return p
 }
 
-// kill ends it as a crash does.
+// kill ends the process like a crash.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it may have ended
+	_ = p.cmd.Process.Kill() // it may have ended already
 	<-p.gone
 }

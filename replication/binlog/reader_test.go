@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// openReader reads the binlogs of a store, until t ends.
+// openReader opens the binlogs of a store for reading, until t ends.
 func (w *world) openReader(t testing.TB) []*binlog.Log {
 	t.Helper()
 	r, err := binlog.OpenReader(t.Context(), w.dsns, slog.New(slog.DiscardHandler))
@@ -33,8 +33,7 @@ func end(t testing.TB, l *binlog.Log) string {
 	return at
 }
 
-// readTo reads a log up to its present end, and returns the changes and the position
-// behind them.
+// readTo reads a log up to its present end, and returns the changes and the position after them.
 func readTo(t testing.TB, l *binlog.Log, after string) ([]binlog.Change, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -99,7 +98,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 		t.Errorf("%d changes are reported of %d", len(got), len(want))
 	}
 
-	// From the position that came with the last, only what is new follows.
+	// From the position of the last change, only new changes follow.
 	e := w.follow(1, 500)
 	w.write(t, e)
 	got = nil
@@ -172,7 +171,7 @@ func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 		w.write(t, w.follow(1, 5+to))
 		server.Exec(t, `FLUSH BINARY LOGS`)
 	}
-	within(t, func() error { // a file stays while somebody reads it
+	within(t, func() error { // a file is not removed while it is being read
 		purge(t, server)
 		if _, _, err := readTo(t, log, at); !errors.Is(err, binlog.ErrHistory) {
 			return fmt.Errorf("purged: %w", errors.Join(err, errNotYet))

@@ -19,7 +19,7 @@ import (
 	"kith/storage/shard"
 )
 
-// request does something to a request for friendship.
+// request changes a request for friendship by one act.
 func (w *world) request(t testing.TB, act storage.RequestAct, from, to storage.UserID) storage.ChangedRequest {
 	t.Helper()
 	w.users(t, from, to)
@@ -31,7 +31,7 @@ func (w *world) request(t testing.TB, act storage.RequestAct, from, to storage.U
 	return changed
 }
 
-// change does to an edge what a user may do.
+// change changes an edge as a user may do.
 func (w *world) change(t testing.TB, from, to storage.UserID, kind storage.EdgeType) storage.Edge {
 	t.Helper()
 	w.users(t, from, to)
@@ -43,7 +43,7 @@ func (w *world) change(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 	return r.Value.Row
 }
 
-// users makes users, unless they are there.
+// users makes users, unless they exist.
 func (w *world) users(t testing.TB, ids ...storage.UserID) {
 	t.Helper()
 	users := make([]storage.User, len(ids))
@@ -60,7 +60,7 @@ func (w *world) users(t testing.TB, ids ...storage.UserID) {
 // shardOf is the shard of a user.
 func (w *world) shardOf(id storage.UserID) int { return shard.NewMap(len(w.dsns)).Of(id) }
 
-// onBoth returns a user of each server: each has half of the shards.
+// onBoth returns a user of each server. Each server has half of the shards.
 func onBoth() (a, b storage.UserID) {
 	shards := shard.NewMap(2)
 	for a, b = 1, 1; shards.Of(a) != 0; a++ {
@@ -71,9 +71,8 @@ func onBoth() (a, b storage.UserID) {
 	return a, b
 }
 
-// A block ends the follow in return, whose truth lies on the other server, and that
-// comes back to the server of the block; an accepted request makes two follows. All of
-// it is published.
+// A block ends the reverse follow, whose truth is on the other server, and the end comes back to the
+// server of the block. An accepted request makes two follows. All of these rows are published.
 func TestWhatFollowsComesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -132,8 +131,8 @@ func (w *witness) publishedRow(r storage.Row) bool {
 	return w.rows[r] > 0
 }
 
-// A replicator that starts late finds a block and a follow in return beside each other
-// in the tables; one that copies all of it again changes nothing.
+// A replicator that starts late finds a block and a reverse follow together in the tables. If all rows
+// are copied again, nothing changes.
 func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -141,7 +140,7 @@ func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	w.change(t, b, a, storage.Following)
 	w.change(t, a, b, storage.Blocking)
 	w.request(t, storage.Ask, a, b+2000)
-	w.request(t, storage.Ask, b+2000, a) // they meet on their way
+	w.request(t, storage.Ask, b+2000, a) // the two requests cross
 	r := w.replicate(t)
 	w.settle(t)
 	if e := w.edge(t, storage.Forward, b, a); e.Type != storage.None {
@@ -165,8 +164,8 @@ func TestCopyEndsWhatIsBlocked(t *testing.T) {
 	}
 }
 
-// stuck is a store of a replicator that is killed before it ends a follow on the
-// inverse side: what follows from a block.
+// stuck is a store of a replicator that is killed before it ends a follow on the inverse side, which
+// follows from a block.
 type stuck struct{ storage.EdgeWriter }
 
 const stuckMessage = "a follow ends here"
@@ -175,14 +174,14 @@ func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edg
 	for _, e := range edges {
 		if side == storage.Inverse && e.Type == storage.None {
 			fmt.Println(stuckMessage)
-			select {} // until it is killed
+			select {} // until the process is killed
 		}
 	}
 	return s.EdgeWriter.Apply(ctx, side, edges, rule)
 }
 
-// A replicator that is killed between applying a block and propagating that it has
-// ended a follow loses nothing, also if the block is taken back before another starts.
+// A replicator that is killed between applying a block and propagating the end of a follow loses
+// nothing, even if the block is removed before another replicator starts.
 func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
 	t.Parallel()
 	for name, unblock := range map[string]bool{"the block stays": false, "it is taken back": true} {
@@ -219,7 +218,7 @@ func TestKilledBetweenABlockAndWhatFollows(t *testing.T) {
 	}
 }
 
-// Users do whatever they may do to each other while replicators are killed.
+// Users do to each other whatever they may do, while replicators are killed.
 func TestRelationsSurviveKills(t *testing.T) {
 	t.Parallel()
 	relationsSurviveKills(t, 4*time.Second)
@@ -232,7 +231,7 @@ func TestRelationsSurviveKillsForLong(t *testing.T) {
 
 func relationsSurviveKills(t *testing.T, length time.Duration) {
 	const people = 40
-	const leastWrites = 4000 // so that all tables get rows on a busy machine, too, where they take longer
+	const leastWrites = 4000 // so that all tables get rows even on a busy machine, where they take longer
 	w := newWorld(t)
 	var ids []storage.UserID
 	for id := storage.UserID(1); id <= people; id++ {
@@ -258,12 +257,12 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 				if from == to {
 					continue
 				}
-				if rand.IntN(4) == 0 { // a block may forbid it
+				if rand.IntN(4) == 0 { // a block may forbid this
 					change := storage.FavoriteChange{Post: posts[rand.IntN(len(posts))], Type: storage.EdgeType(min(rand.IntN(3), 1)), At: w.tick()}
 					_, _ = w.store.ChangeFavorite(context.Background(), from, change, storage.ChangeOptions{})
 					continue
 				}
-				if rand.IntN(3) == 0 { // refused more often than not
+				if rand.IntN(3) == 0 { // mostly refused
 					_, _ = w.store.ChangeRequest(context.Background(), storage.Pair{From: from, To: to},
 						storage.RequestChange{Act: storage.RequestAct(rand.IntN(5)), At: w.tick()}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
 					continue
@@ -292,8 +291,8 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 	t.Logf("%d kills, %d writes", kills, writes.Load())
 }
 
-// Deliberate deletions do not stop replication: those of erased users, and of tombstones. The
-// states of users are published.
+// Intended deletions, those of erased users and of tombstones, do not stop replication. The states of
+// users are published.
 func TestDeletionsThatAreMeant(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -349,8 +348,8 @@ func (w *world) writeTo(t testing.TB, side storage.Side, e storage.Edge) {
 	}
 }
 
-// A checkpoint of a program that knew no requests has passed over them: they are copied,
-// and nothing else is.
+// A checkpoint of a program that did not know requests has skipped them. They are copied, and nothing
+// else is.
 func TestCheckpointFromBeforeRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -360,7 +359,7 @@ func TestCheckpointFromBeforeRequests(t *testing.T) {
 	w.change(t, a, b, storage.Following)
 	w.settle(t)
 	r.stop(t)
-	for _, p := range []storage.Pair{{From: a, To: b}, {From: b, To: a + 1}} { // as if they had been passed over
+	for _, p := range []storage.Pair{{From: a, To: b}, {From: b, To: a + 1}} { // as if they had been skipped
 		w.exec(t, w.shardOf(p.From), "SET SESSION sql_log_bin = 0",
 			fmt.Sprintf("INSERT INTO friend_request (from_user_id, to_user_id, type, update_time) VALUES (%d, %d, 1, 5)", p.From, p.To))
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/go-mysql-org/go-mysql/replication"
 )
 
-// twoColumns is a table with a user_id, signed, one column that nobody needs, and a version, unsigned.
+// twoColumns is a table with a user_id, signed, a column that is not needed, and a version, unsigned.
 func twoColumns() *mapped {
 	m := &mapped{event: &replication.TableMapEvent{
 		ColumnCount:      3,
 		ColumnType:       []byte{mysql.MYSQL_TYPE_INT24, mysql.MYSQL_TYPE_SHORT, mysql.MYSQL_TYPE_LONGLONG},
 		ColumnName:       [][]byte{[]byte("user_id"), []byte("note"), []byte("version")},
-		SignednessBitmap: []byte{0b0010_0000}, // the highest bit is the first column's
+		SignednessBitmap: []byte{0b0010_0000}, // the highest bit is that of the first column
 	}}
 	m.measure()
 	return m
@@ -41,7 +41,7 @@ func TestRowsOfIntegers(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind replication.EventType
 		body []byte
-		rows [][]any // nil: it is left to the parser
+		rows [][]any // nil if the table is left to the parser
 	}{
 		"insert":          {replication.WRITE_ROWS_EVENTv1, insert, [][]any{{int64(-2), nil, uint64(math.MaxUint64)}, {nil, nil, uint64(5)}}},
 		"version 2":       {replication.WRITE_ROWS_EVENTv2, extra, [][]any{{int64(70_000), nil, uint64(1)}}},
@@ -60,7 +60,7 @@ func TestRowsOfIntegers(t *testing.T) {
 	}
 }
 
-// A table with text is left to the parser, and so is one whose columns have no names.
+// A table with text is left to the parser, and so is a table whose columns have no names.
 func TestOtherTablesAreParsed(t *testing.T) {
 	text, nameless := twoColumns(), twoColumns()
 	text.event.ColumnType[1] = mysql.MYSQL_TYPE_VARCHAR

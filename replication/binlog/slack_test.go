@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// deadlines notes how often a deadline was set.
+// deadlines counts how often a deadline was set.
 type deadlines struct {
 	net.Conn
 	set []time.Time
@@ -20,9 +20,9 @@ func TestDeadlinesArePutOffNowAndThen(t *testing.T) {
 	begin := time.Now()
 	never := time.Time{}
 	for _, at := range []time.Time{
-		begin, begin.Add(slack / 2), begin.Add(slack), // the second is left out
-		never, begin.Add(slack), // a deadline after none
-		begin, // an earlier one, which ends a wait
+		begin, begin.Add(slack / 2), begin.Add(slack), // the second deadline is left out
+		never, begin.Add(slack), // a deadline after none was set
+		begin, // an earlier deadline, which ends a wait
 	} {
 		_ = c.SetReadDeadline(at)
 	}

@@ -50,7 +50,7 @@ func TestStopsLoudly(t *testing.T) {
 			w.request(t, storage.Ask, 1, 5)
 			w.settle(t)
 			shard := w.shardWith(t, 1)
-			w.exec(t, shard, "UPDATE users SET name = name", "DELETE FROM following WHERE from_user_id = -1") // no rows, no harm
+			w.exec(t, shard, "UPDATE users SET name = name", "DELETE FROM following WHERE from_user_id = -1") // these change no rows
 			if name == "delete" {
 				w.exec(t, shard, "UPDATE following SET update_time = update_time WHERE from_user_id = 1")
 				test.statements = []string{"DELETE FROM following WHERE from_user_id = 1 AND to_user_id < 4"}
@@ -112,7 +112,7 @@ func TestSkipGoesOn(t *testing.T) {
 	r = w.replicate(t, func(c *binlog.Config) { c.Skip = []string{stop.GTID} })
 	r.await(t, binlog.Tailing)
 	lost.UpdateTime = w.tick()
-	w.write(t, lost) // the way to remedy it
+	w.write(t, lost) // this remedies it
 	w.settle(t)
 }
 
@@ -205,7 +205,7 @@ func TestRolledBackRowsAreNotApplied(t *testing.T) {
 	w.exec(t, 0, "CREATE TABLE memo (id INT) ENGINE = "+unsafeEngine())
 	w.exec(t, 0, "BEGIN", insert("1", "2"), "SAVEPOINT a", insert("1", "3"), "SAVEPOINT b", insert("1", "4"),
 		"ROLLBACK TO SAVEPOINT b", insert("1", "5"), "ROLLBACK TO a", insert("1", "6"), "COMMIT")
-	// Because of a table that is not transactional, the server logs what is rolled back.
+	// Because of a table that is not transactional, the server also logs rows that are rolled back.
 	w.exec(t, 0, "BEGIN", insert("2", "2"), "SAVEPOINT a", insert("2", "3"), "INSERT INTO memo VALUES (1)", insert("2", "4"),
 		"ROLLBACK TO SAVEPOINT a", insert("2", "6"), "COMMIT")
 	w.exec(t, 0, "BEGIN", insert("3", "2"), "INSERT INTO memo VALUES (1)", insert("3", "4"), "ROLLBACK")
@@ -279,7 +279,7 @@ func TestPreflightFilters(t *testing.T) {
 	}
 }
 
-// The replicator must not feed itself: its own writes are in the binlog that it reads.
+// The replicator must not react to itself: its own writes are in the binlog that it reads.
 func TestIdleServersStayIdle(t *testing.T) {
 	t.Parallel()
 	w, server := newPrivateWorld(t)
@@ -299,7 +299,7 @@ func TestIdleServersStayIdle(t *testing.T) {
 		return text
 	}
 	last, since := position(), time.Now()
-	within(t, func() error { // the checkpoint of what was applied may still be saved
+	within(t, func() error { // the checkpoint of rows that were applied may still be saved
 		if at := position(); at != last {
 			last, since = at, time.Now()
 		}
@@ -310,7 +310,7 @@ func TestIdleServersStayIdle(t *testing.T) {
 	})
 }
 
-// A shard that is down holds back its own rows only.
+// A shard that is down only holds back its own rows.
 func TestOneServerIsDown(t *testing.T) {
 	t.Parallel()
 	up, down := testenv.MariaDB(t), testenv.MariaDB(t)

@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// Rows that follow from a block are on both sides before the call returns, and are published.
+// Rows that follow from a block are on both sides when the call returns, and are published.
 func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
 	w := newWorld(t)
 	if err := errors.Join(w.change(t, 2, 1, storage.Following, 10), w.change(t, 1, 2, storage.Blocking, 20)); err != nil {
@@ -42,11 +42,11 @@ func TestAcceptanceMakesBothFollow(t *testing.T) {
 	}
 }
 
-// A write that fails in the request is retried, and so is what follows from it, even if only that
-// fails.
+// A write that fails in the request is retried, and so are the rows that follow from it, even if only
+// these fail.
 func TestWhatFollowsIsTriedAgain(t *testing.T) {
 	for name, away := range map[string]struct {
-		first, then []storage.UserID // who is away: 2 is blocked, 1 blocks
+		first, then []storage.UserID // whose rows cannot be written: 2 is blocked, 1 blocks
 		failed      float64
 	}{
 		"the block":                     {[]storage.UserID{2}, nil, 1},
@@ -87,7 +87,7 @@ func TestWhatFollowsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// Rows that still wait when the program ends are counted as left to reconcile.
+// Rows that still wait when the program ends are counted as left for reconcile.
 func TestWhatIsLeftIsCounted(t *testing.T) {
 	w := newWorld(t)
 	w.store.set(2, true)
@@ -100,7 +100,7 @@ func TestWhatIsLeftIsCounted(t *testing.T) {
 	}
 }
 
-// Rows whose other side is written already are published, and nothing else.
+// Rows whose other side is already written are only published.
 func TestWrittenOnBothSidesIsPublished(t *testing.T) {
 	w := newWorld(t)
 	row := storage.Row{Side: storage.Forward, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}}

@@ -46,7 +46,7 @@ func (f *flaky) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	return results
 }
 
-// published is a publisher that remembers.
+// published is a publisher that remembers what was published.
 type published struct {
 	mu   sync.Mutex
 	rows []storage.Row
@@ -64,7 +64,7 @@ func (p *published) has(row storage.Row) bool {
 	return slices.Contains(p.rows, row)
 }
 
-// world is users 1 … 9 on a flaky store, with the mode at work.
+// world is users 1 … 9 on a flaky store, with the mode running.
 type world struct {
 	store     *flaky
 	published *published
@@ -87,7 +87,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// change does to an edge what a user may do and propagates it.
+// change changes an edge as a user may do, and propagates it.
 func (w *world) change(t *testing.T, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) error {
 	t.Helper()
 	r := w.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: storage.Blocking, At: at}}, storage.ChangeOptions{})[0]
@@ -101,7 +101,7 @@ func (w *world) row(side storage.Side, from, to storage.UserID) storage.Edge {
 	return w.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0].Value
 }
 
-// agree reports whether the two sides of an edge do.
+// agree reports whether the two sides of an edge are equal.
 func (w *world) agree(from, to storage.UserID) bool {
 	return w.row(storage.Forward, from, to) == w.row(storage.Inverse, from, to)
 }

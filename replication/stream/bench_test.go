@@ -12,8 +12,8 @@ import (
 	"kith/storage"
 )
 
-// BenchmarkAdd is what a follow pays, with every entry on disk before it is
-// acknowledged, at 16 connections.
+// BenchmarkAdd measures the cost for a follow, with every entry on disk before it is acknowledged, at
+// 16 connections.
 func BenchmarkAdd(b *testing.B) {
 	p := stream.NewProducer(stream.ProducerConfig{Redis: connect(b, testenv.Redis(b, testenv.AppendOnly...).Addr())})
 	b.SetParallelism(8)
@@ -27,8 +27,8 @@ func BenchmarkAdd(b *testing.B) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "adds/s")
 }
 
-// BenchmarkDrain is the stream's own part of replication: an applier that does
-// nothing gets a backlog of entries of one edge each.
+// BenchmarkDrain measures the stream's own part of replication: an applier that does nothing gets a
+// backlog of entries of one edge each.
 func BenchmarkDrain(b *testing.B) {
 	client := connect(b, testenv.Redis(b, testenv.AppendOnly...).Addr())
 	p := stream.NewProducer(stream.ProducerConfig{Redis: client, Timeout: time.Minute})
