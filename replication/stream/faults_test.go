@@ -26,7 +26,7 @@ const (
 	envRedis = "KITH_TEST_STREAM_REDIS"
 	envStore = "KITH_TEST_STREAM_STORE"
 	envName  = "KITH_TEST_STREAM_NAME"
-	envStuck = "KITH_TEST_STREAM_STUCK" // set: it stops where a follow ends on the inverse side
+	envStuck = "KITH_TEST_STREAM_STUCK" // if set, the process stops when a follow ends on the inverse side
 )
 
 // consumeForEver is the process that is killed.
@@ -70,13 +70,13 @@ func (p *process) start() {
 	}
 }
 
-// kill is kill -9.
+// kill kills the process by kill -9.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	_ = p.cmd.Wait()
 }
 
-// truth is what the forward side says, and hands out the versions.
+// truth is the state of the forward side, and hands out the versions.
 type truth struct {
 	made  atomic.Int64 // events so far
 	mu    sync.Mutex
@@ -93,15 +93,15 @@ func (f *truth) next(r *rand.Rand) storage.Edge {
 	old := f.edges[p]
 	e := storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: max(storage.MicrosOf(time.Now()), old.UpdateTime+1)}
 	if old.Type == storage.Following {
-		e.Type = storage.EdgeType(2 * r.IntN(2)) // none or blocking
+		e.Type = storage.EdgeType(2 * r.IntN(2)) // a tombstone or a block
 	}
 	f.edges[p] = e
 	f.made.Add(1)
 	return e
 }
 
-// produce adds n events, until each went through: some of them twice, some much
-// later than newer ones.
+// produce adds n events, and repeats each until it succeeds. Some events are added twice, some much later
+// than newer ones.
 func (f *truth) produce(t *testing.T, client redis.UniversalClient, seed uint64, n int) {
 	p := stream.NewProducer(stream.ProducerConfig{Redis: client})
 	add := func(edges ...storage.Edge) {
@@ -138,8 +138,8 @@ func (f *truth) produce(t *testing.T, client redis.UniversalClient, seed uint64,
 	add(late...)
 }
 
-// TestConsumersAndRedisAreKilled: whatever dies whenever, in the end the inverse
-// side says what the forward side says.
+// TestConsumersAndRedisAreKilled: whichever process dies at whatever time, at the end the inverse side
+// equals the forward side.
 func TestConsumersAndRedisAreKilled(t *testing.T) {
 	const events, producers, kills = 20_000, 8, 15
 	folder := t.TempDir()
@@ -169,7 +169,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 
 	r := rand.New(rand.NewPCG(1, 2))
 	for killed := 0; killed < kills; killed++ {
-		// Spread over the work, so that there is always some under way.
+		// The kills are spread over the work, so that some work is always in progress.
 		due := int64(killed+1) * events / (kills + 1)
 		eventually(t, "the producers go on", func() bool { return forward.made.Load() >= due })
 		time.Sleep(time.Duration(r.IntN(50)) * time.Millisecond)
@@ -179,20 +179,20 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 			server.Kill(t)
 			server.Restart(t)
 		}
-		if r.IntN(2) == 0 { // another takes its place, and its entries have to be claimed
+		if r.IntN(2) == 0 { // another consumer takes its place, and its entries have to be claimed
 			p.name += "'"
 		}
 		p.start()
 	}
 	<-produced
 
-	// One more watches, with nothing to say about the store's content itself.
+	// One more consumer reports when everything is acknowledged. That says nothing about the store's content.
 	watcher, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "watcher", Applier: applied{store}, ClaimAfter: time.Second})
 	eventually(t, "everything is acknowledged", idle(watcher, time.Now()))
 	forward.compare(t, store)
 }
 
-// compare finds every row and count that is not what it should be.
+// compare finds every wrong row and count.
 func (f *truth) compare(t *testing.T, store storage.Reader) {
 	t.Helper()
 	wrong := 0

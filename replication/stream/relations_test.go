@@ -15,22 +15,22 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// stuck is a store of a consumer that is killed before it ends a follow on the inverse
-// side: what follows from a block.
+// stuck is a store of a consumer that is killed before it ends a follow on the inverse side, which
+// follows from a block.
 type stuck struct{ storage.EdgeWriter }
 
 func (s stuck) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	for _, e := range edges {
 		if side == storage.Inverse && e.Type == storage.None {
-			select {} // until it is killed
+			select {} // until the process is killed
 		}
 	}
 	return s.EdgeWriter.Apply(ctx, side, edges, rule)
 }
 
-// A consumer that is killed between applying a block and propagating that it has ended
-// a follow leaves the block to another, which finds out what has followed, also if the
-// block was taken back and that applied in the meantime.
+// If a consumer is killed between applying a block and propagating the end of a follow, another consumer
+// gets the block, and finds out what has followed from it, even if the block was removed and the removal
+// was applied in between.
 func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 	t.Parallel()
 	for name, unblock := range map[string]bool{"the block stays": false, "it is taken back": true} {
@@ -80,7 +80,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 				t.Fatal("it was not killed in between")
 			}
 			if unblock {
-				for _, r := range change(a, b, storage.None, storage.Blocking) { // by a consumer that was faster than the one that takes over
+				for _, r := range change(a, b, storage.None, storage.Blocking) { // by a consumer that was faster than the one that takes the entry over
 					store.Apply(t.Context(), r.Side.Replica(), []storage.Edge{r.Edge}, storage.IfNewer)
 				}
 			}
@@ -96,7 +96,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 	}
 }
 
-// ofEach makes two users, of the two shards.
+// ofEach makes two users, one on each shard.
 func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
 	t.Helper()
 	shards := shard.NewMap(2)
@@ -113,7 +113,7 @@ func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
 	return a, b
 }
 
-// Rows of both pairs of tables come through, in one entry and by themselves.
+// Rows of both pairs of tables are replicated, in one entry and in entries of their own.
 func TestEntriesOfBothPairsOfTables(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 7, Type: storage.Pending, UpdateTime: 11}}

@@ -27,7 +27,7 @@ func connect(t testing.TB, addr string) redis.UniversalClient {
 	return client
 }
 
-// applied applies to the other sides of a store.
+// applied is an applier that writes to the other sides of a store.
 type applied struct{ store storage.EdgeWriter }
 
 func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
@@ -41,7 +41,7 @@ func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
 	return nil
 }
 
-// applierFunc is an applier of one function.
+// applierFunc makes a function an applier.
 type applierFunc func(context.Context, []storage.Row) error
 
 func (f applierFunc) Apply(ctx context.Context, rows []storage.Row) error { return f(ctx, rows) }
@@ -76,7 +76,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// idle is when everything has been acknowledged.
+// idle reports whether everything has been acknowledged.
 func idle(c *stream.Consumer, since time.Time) func() bool {
 	return func() bool {
 		s := c.State()
@@ -88,7 +88,7 @@ func edge(from, to storage.UserID, at storage.Micros) storage.Edge {
 	return storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at}
 }
 
-// rowsOf are the rows of edges in following.
+// rowsOf returns the rows of edges in following.
 func rowsOf(edges ...storage.Edge) []storage.Row {
 	rows := make([]storage.Row, len(edges))
 	for i, e := range edges {
@@ -107,7 +107,7 @@ func add(t testing.TB, client redis.UniversalClient, edges ...storage.Edge) {
 func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 	for i := range storage.UserID(1000) {
-		add(t, client, edge(i+1, 7, 1), edge(i+1, 8, 1)) // before there is a group
+		add(t, client, edge(i+1, 7, 1), edge(i+1, 8, 1)) // before a group exists
 	}
 	var delays sync.Map
 	since := time.Now()
@@ -126,11 +126,11 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	if n == 0 {
 		t.Error("no delay was reported")
 	}
-	// Only whole nodes of 100 entries go.
+	// Only whole nodes of 100 entries are removed.
 	eventually(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })
 }
 
-// TestNothingUnreadIsTrimmed: neither what another group still needs, nor what is
+// TestNothingUnreadIsTrimmed: neither entries that another group still needs, nor entries that are
 // pending.
 func TestNothingUnreadIsTrimmed(t *testing.T) {
 	ctx := t.Context()
@@ -176,7 +176,7 @@ func TestNothingUnreadIsTrimmed(t *testing.T) {
 	}
 }
 
-// TestConsumersShareTheWork: each entry is applied by one of them.
+// TestConsumersShareTheWork: each entry is applied by one of the consumers.
 func TestConsumersShareTheWork(t *testing.T) {
 	client := connect(t, testenv.Redis(t).Addr())
 	var mu sync.Mutex
@@ -211,8 +211,8 @@ func TestConsumersShareTheWork(t *testing.T) {
 	}
 }
 
-// TestDeadConsumersAreClaimedOver: what one had and did not acknowledge is applied
-// by another, and by itself at once when it comes back under its name.
+// TestDeadConsumersAreClaimedOver: entries that a consumer had and did not acknowledge are applied by
+// another consumer, or at once by the same one when it comes back under its name.
 func TestDeadConsumersAreClaimedOver(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -245,8 +245,8 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeAppliedHoldsUpNobody: a shard that is away costs only its own
-// edges, which are applied when it is back.
+// TestWhatCannotBeAppliedHoldsUpNobody: a shard that is away holds up only its own edges, which are
+// applied when it is back.
 func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	for name, partial := range map[string]bool{"and it is known which": true, "and it is not known which": false} {
@@ -355,7 +355,7 @@ func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
 	return 0
 }
 
-// TestLostGroupsAreMadeAgain: the group, or everything, may vanish under a consumer.
+// TestLostGroupsAreMadeAgain: the group, or the whole stream, may vanish while a consumer runs.
 func TestLostGroupsAreMadeAgain(t *testing.T) {
 	ctx := t.Context()
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
@@ -376,7 +376,7 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 	eventually(t, "idle", idle(c, time.Now()))
 }
 
-// TestStoppingAppliesWhatWasRead: nobody has to wait until it is claimed.
+// TestStoppingAppliesWhatWasRead: these entries need not be claimed by another consumer.
 func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
 	reading, write := make(chan struct{}), make(chan struct{})
@@ -389,7 +389,7 @@ func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	<-reading
 	stopped := make(chan struct{})
 	go func() { stop(); close(stopped) }()
-	time.Sleep(20 * time.Millisecond) // the context is done by now, which should change nothing
+	time.Sleep(20 * time.Millisecond) // the context has ended by now, which should change nothing
 	close(write)
 	<-stopped
 	if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1 {

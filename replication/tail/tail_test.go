@@ -24,7 +24,7 @@ func (c collected) Send(_ context.Context, list ...events.Event) {
 }
 
 // Rows that another program writes to the same file are published, once they are on both sides, in
-// order; rows that were there before are not.
+// order. Rows that existed before are not published.
 func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	path := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 	open := func() *sqlstore.Store {
@@ -53,7 +53,7 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	go func() { defer close(done); tail.Run(ctx, gateway, published, slog.New(slog.DiscardHandler)) }()
 	defer func() { stop(); <-done }()
 
-	// It follows from where the log ends when it looks first: write until it does.
+	// The tail follows from the end of the log at its first look, so the test writes until an event comes.
 	var first events.Event
 	for at := storage.Micros(2); first == (events.Event{}); at++ {
 		write(storage.Inverse, edge(3, at))
@@ -100,7 +100,7 @@ func (c *counting) ReadLog(ctx context.Context, shard int, after int64, limit in
 	return c.Store.ReadLog(ctx, shard, after, limit)
 }
 
-// The log of a shard that has been removed is not followed any more.
+// The log of a shard that has been removed is no longer followed.
 func TestARemovedShardIsNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "a.db"), StatementTimeout: 30 * time.Second})
@@ -128,7 +128,7 @@ func TestARemovedShardIsNotFollowed(t *testing.T) {
 	if err := s.RemoveShard(t.Context(), 1, sqlstore.MoveConfig{}); err != nil {
 		t.Fatal(err)
 	}
-	until(0, log.reads[0].Load()+3) // in which it has heard of it
+	until(0, log.reads[0].Load()+3) // during these reads it learns of the removal
 	was := log.reads[1].Load()
 	until(0, log.reads[0].Load()+10)
 	if now := log.reads[1].Load(); now > was+1 {
