@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// TestAmong compares what is found of a list, in one go or going on where it ended, with
-// a look at every position.
+// TestAmong compares the ids that are found in a list, in one call or in several that continue from one
+// another, with a look at every position.
 func TestAmong(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {

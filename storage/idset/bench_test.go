@@ -19,9 +19,8 @@ import (
 	"kith/storage"
 )
 
-// BenchmarkSets prints tables: sets beside Roaring and beside sorted slices, in turn in
-// one run, by the CPU time of the process, so that other load on the machine matters
-// little.
+// BenchmarkSets prints tables that compare sets with Roaring and with sorted slices. They run in turn in one
+// run and are measured by the CPU time of the process, so that other load on the machine matters little.
 //
 //	go test ./storage/idset -run '^$' -bench Sets -benchtime 1x -timeout 30m
 func BenchmarkSets(b *testing.B) {
@@ -32,7 +31,7 @@ func BenchmarkSets(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// world is users, and a directory of them.
+// world is some users and their directory.
 type world struct {
 	name string
 	universe
@@ -95,7 +94,7 @@ func (f forms) unpacked() []storage.UserID {
 	return ids
 }
 
-// ways are those of intersecting two lists; each reports how many they have in common.
+// ways are the ways to intersect two lists. Each returns how many ids the lists have in common.
 var ways = []struct {
 	name string
 	do   func(a, b forms) int
@@ -151,7 +150,7 @@ func pairRow(b *testing.B, out io.Writer, w world, sizes [2]int) {
 	random := rand.New(rand.NewPCG(11, 12))
 	var rooms [2][]storage.UserID
 	var left, right []forms
-	for range 20 { // 400 pairs, as of the most followed
+	for range 20 { // 400 pairs, as of the users with the most followers
 		left = append(left, w.forms(sizes[0], random, &rooms[0]))
 		right = append(right, w.forms(sizes[1], random, &rooms[1]))
 	}
@@ -222,7 +221,7 @@ func edgeCountTable(b *testing.B, out *tabwriter.Writer) {
 	out.Flush()
 }
 
-// edgeCountRow is the counts of n lists of n users.
+// edgeCountRow prints the counts of n lists of n users.
 func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 	random := rand.New(rand.NewPCG(13, 14))
 	queries := make([][]*Set, 20)
@@ -266,7 +265,7 @@ func mapCounts(lists [][]storage.UserID) map[storage.UserID]int {
 	return counts
 }
 
-// changeTable changes the followers of somebody whom 10 M of 20 M users follow.
+// changeTable changes the followers of a user whom 10 M of 20 M users follow.
 func changeTable(b *testing.B, out *tabwriter.Writer) {
 	const users, followers = 20_000_000, 10_000_000
 	fmt.Fprintf(out, "\n| ids | what | µs | bytes copied a change | bytes a user | copying a slice of 8 bytes an id, µs |\n")
@@ -314,7 +313,7 @@ func changeTable(b *testing.B, out *tabwriter.Writer) {
 	out.Flush()
 }
 
-// perChange is the µs of CPU time that one takes.
+// perChange is the CPU time of one change in µs.
 func perChange(n int, do func(i int)) float64 {
 	runtime.GC()
 	start := cpuTime()

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestCommonBits holds the processor's own way against counting bit by bit.
+// TestCommonBits compares the processor's instructions with counting bit by bit.
 func TestCommonBits(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(20, 21))
 	var a, b [chunkWords]uint64
-	for word := range a { // all alone first, so that none is left out or counted twice
+	for word := range a { // each word alone first, so that no word is left out or counted twice
 		a, b = [chunkWords]uint64{}, [chunkWords]uint64{}
 		a[word], b[word] = ^uint64(0), 1<<63|1<<17
 		if n, portable := commonBits(&a, &b), commonBitsPortable(&a, &b); n != 2 || portable != 2 {

@@ -44,7 +44,7 @@ func drawChunk(t *rapid.T) []storage.Position {
 	return positions
 }
 
-// TestChunksAreReadBack, with their times and without, from behind one another.
+// TestChunksAreReadBack, with their times and without, one after another.
 func TestChunksAreReadBack(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -67,7 +67,7 @@ func TestChunksAreReadBack(t *testing.T) {
 	})
 }
 
-// TestDamagedBytesAreRefused cuts and flips every byte of what is sealed.
+// TestDamagedBytesAreRefused cuts the sealed bytes at every place and flips every byte.
 func TestDamagedBytesAreRefused(t *testing.T) {
 	t.Parallel()
 	data := Seal(AppendChunk(nil, timeless(flakeIDs(1000, rand.New(rand.NewPCG(8, 9))))))
@@ -85,7 +85,7 @@ func TestDamagedBytesAreRefused(t *testing.T) {
 	}
 }
 
-// TestMalformedChunksAreRefused, and nothing is appended of them.
+// TestMalformedChunksAreRefused, and nothing of them is appended.
 func TestMalformedChunksAreRefused(t *testing.T) {
 	t.Parallel()
 	time := make([]byte, 8)

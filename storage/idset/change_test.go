@@ -12,8 +12,8 @@ import (
 	"kith/storage"
 )
 
-// TestChangesMakeVersions changes sets about the limits of their forms, and holds every
-// version against what it was when it was made.
+// TestChangesMakeVersions changes sets near the limits of their forms, and compares every version with its
+// content when it was made.
 func TestChangesMakeVersions(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -62,7 +62,7 @@ func TestChangesMakeVersions(t *testing.T) {
 	})
 }
 
-// TestChunksChangeTheirForm goes up and down across the limit of a chunk, and of a set.
+// TestChunksChangeTheirForm crosses the limit of a chunk, and of a set, in both directions.
 func TestChunksChangeTheirForm(t *testing.T) {
 	t.Parallel()
 	d := NewDirectory()
@@ -90,7 +90,7 @@ func TestChunksChangeTheirForm(t *testing.T) {
 	}
 }
 
-// TestAChangeSharesAllOtherChunks holds a change of a large set to kilobytes.
+// TestAChangeSharesAllOtherChunks checks that a change of a large set takes kilobytes.
 func TestAChangeSharesAllOtherChunks(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
@@ -111,7 +111,7 @@ func TestAChangeSharesAllOtherChunks(t *testing.T) {
 	}
 }
 
-// rewritten is how many bytes of a version are not those of the one before.
+// rewritten returns how many bytes of a version are not shared with the version before.
 func rewritten(before, after *Set) int {
 	n := 72 + 4*cap(after.few)
 	for _, c := range after.chunks {
@@ -124,8 +124,8 @@ func rewritten(before, after *Set) int {
 	return n
 }
 
-// TestVersionsAreReadWhileTheNextIsMade lets readers check versions while writers make
-// more, and the directory learns; the race detector watches.
+// TestVersionsAreReadWhileTheNextIsMade lets readers check versions while writers make more, and while
+// the directory learns users; the race detector watches.
 func TestVersionsAreReadWhileTheNextIsMade(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))

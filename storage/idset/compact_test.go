@@ -9,7 +9,7 @@ import (
 	"kith/storage/idset"
 )
 
-// A compact set has the same users when it is expanded, whatever its length, also users who are
+// A compact set has the same users when it is expanded, whatever its length, including users who were
 // numbered late.
 func TestCompactSetsExpandToTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -24,7 +24,7 @@ func TestCompactSetsExpandToTheSame(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 50, 127, 128, 2048, 2049, 5000, 100_000} {
 		list := make([]storage.UserID, 0, n)
 		for range n {
-			list = append(list, storage.UserID(1+r.IntN(900_000))) // two of three are late
+			list = append(list, storage.UserID(1+r.IntN(900_000))) // two of three users are late
 		}
 		slices.Sort(list)
 		list = slices.Compact(list)
@@ -37,7 +37,7 @@ func TestCompactSetsExpandToTheSame(t *testing.T) {
 	}
 }
 
-// A list of 50 among a million takes some 100 bytes.
+// A list of 50 users among a million takes some 100 bytes.
 func TestCompactSetsAreSmall(t *testing.T) {
 	dir := idset.NewDirectory()
 	users := make([]storage.UserID, 1_000_000)

@@ -15,9 +15,9 @@ func ExampleSelect() {
 	c := idset.Build(dir, []storage.UserID{13})
 
 	both := idset.Term{All: []idset.Term{{Set: a}, {Set: b}, {Set: c, Not: true}}}
-	ids, total := idset.Select(both, 0, 1) // the first of them
+	ids, total := idset.Select(both, 0, 1) // the first id
 	fmt.Println(ids, "of", total)
-	ids, _ = idset.Select(both, ids[0], 10) // and those behind it
+	ids, _ = idset.Select(both, ids[0], 10) // and the ids after it
 	fmt.Println(ids)
 	// Output:
 	// [11] of 2
@@ -33,7 +33,7 @@ func ExampleTopK_Best() {
 			idset.Build(dir, []storage.UserID{1, 21, 22}),
 			idset.Build(dir, []storage.UserID{21, 22}),
 		},
-		Except: [][]storage.UserID{{1}}, // oneself
+		Except: [][]storage.UserID{{1}}, // the user who asks
 		Most:   2,
 	}.Best()
 	for _, c := range best {
@@ -46,7 +46,7 @@ func ExampleTopK_Best() {
 	// left out: [1]
 }
 
-// A list changes by making another one, which shares most of it.
+// A changed list is a new list, which shares most of the old one.
 func ExampleList_Insert() {
 	dir := idset.NewDirectory()
 	before := idset.New(dir, []storage.Position{{UpdateTime: 200, Peer: 8}, {UpdateTime: 100, Peer: 7}})

@@ -16,7 +16,7 @@ func TestTimelineFindsUsers(t *testing.T) {
 			positions = append(positions, storage.Position{UpdateTime: storage.Micros(random.IntN(3*n)) + 1, Peer: storage.UserID(3*i + 1)})
 		}
 		list := BuildTimeline(dir, positions)
-		dir.Learn([]storage.UserID{storage.UserID(3*n + 2)}) // somebody who is not on the list
+		dir.Learn([]storage.UserID{storage.UserID(3*n + 2)}) // a user who is not on the list
 		for _, p := range positions {
 			if got, ok := list.Find(p.Peer); !ok || got != p {
 				t.Fatalf("of %d: Find(%d) = %v, %t; want %v", n, p.Peer, got, ok, p)

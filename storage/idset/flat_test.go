@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// A list is the same in flat form, after changes, with late users, and can be changed further; another directory does not
-// read it.
+// A list is the same in flat form, after changes and with late users, and can be changed further. Another
+// directory does not read it.
 func TestFlatLists(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {

@@ -26,7 +26,7 @@ func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
 	return counts
 }
 
-// TestTopKCounts compares counting with a map, and the best with a sort of all.
+// TestTopKCounts compares the counts with those of a map, and the best candidates with sorting all of them.
 func TestTopKCounts(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {

@@ -52,7 +52,7 @@ func drawTerm(t *rapid.T, levels int, sets []*Set, lists [][]storage.UserID, c u
 	}
 }
 
-// TestSelect compares whom a term means with a look at everybody.
+// TestSelect compares the users that a term means with a look at every user.
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -79,7 +79,7 @@ func TestSelect(t *testing.T) {
 		after, first := drawAfter(t, c), rapid.IntRange(0, 50).Draw(t, "first")
 		page := above(want, after)
 		page = page[:min(first, len(page))]
-		for range 2 { // the second one works with what the first one has given back
+		for range 2 { // the second run uses what the first one has returned
 			if got, total := Select(term, after, first); total != len(want) || !slices.Equal(got, page) {
 				t.Fatalf("%d are meant, want %d; the first %d above %d are %d, want %d", total, len(want), first, after, got, page)
 			}
@@ -87,8 +87,8 @@ func TestSelect(t *testing.T) {
 	})
 }
 
-// TestKnownUsers: sets of known users leave out whom the directory has no number for, and
-// give nobody one.
+// TestKnownUsers: sets of known users leave out users for whom the directory has no number, and give no
+// user a number.
 func TestKnownUsers(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {

@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-// TestSetsHoldWhatTheyWereBuiltOf compares sets with slices, in every form and on any
+// TestSetsHoldWhatTheyWereBuiltOf compares sets with slices, in every form and with any
 // directory.
 func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 	t.Parallel()
@@ -50,7 +50,7 @@ func TestSetsHoldWhatTheyWereBuiltOf(t *testing.T) {
 	})
 }
 
-// TestIntersections compares them with those of slices.
+// TestIntersections compares intersections of sets with those of slices.
 func TestIntersections(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -77,8 +77,8 @@ func TestIntersections(t *testing.T) {
 	})
 }
 
-// TestListsInChunks intersects sets whose chunks are all lists, again and again with the
-// same room to work in.
+// TestListsInChunks intersects sets whose chunks are all lists, again and again with the same working
+// memory.
 func TestListsInChunks(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(17, 18))
@@ -100,7 +100,7 @@ func TestListsInChunks(t *testing.T) {
 	}
 }
 
-// TestDirectoriesNumberEverybodyOnce: a user keeps its number for ever, in whatever order users are
+// TestDirectoriesNumberEverybodyOnce: a user keeps its number permanently, in whatever order users are
 // learned.
 func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 	t.Parallel()
@@ -132,7 +132,7 @@ func TestDirectoriesNumberEverybodyOnce(t *testing.T) {
 	})
 }
 
-// TestUnknownUsers: asking about somebody does not number them.
+// TestUnknownUsers: a look-up of a user does not number the user.
 func TestUnknownUsers(t *testing.T) {
 	t.Parallel()
 	d := NewDirectory()

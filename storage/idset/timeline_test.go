@@ -27,8 +27,7 @@ func everything(line *Timeline) []storage.Position {
 	return line.Page(storage.Position{}, storage.Position{}, line.Len()+1, false)
 }
 
-// TestPages compares pages of lists that were built, changed, or both with those of a
-// slice.
+// TestPages compares pages of lists that were built, changed, or both, with pages of a slice.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -52,8 +51,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// change inserts and removes at the head and anywhere, and checks that the list as it
-// was has not changed.
+// change inserts and removes at the head and anywhere, and checks that the earlier list has not
+// changed.
 func change(t *rapid.T, line *Timeline, list []storage.Position, c universe, random *rand.Rand) (*Timeline, []storage.Position) {
 	before, was := line, slices.Clone(list)
 	atHead := rapid.Bool().Draw(t, "at the head")
@@ -123,8 +122,8 @@ func slowPage(list []storage.Position, after, before storage.Position, limit int
 	return page[:min(limit, len(page))]
 }
 
-// TestNewEdgesGoToTheHead, even when all in the head have been removed: a block is
-// rewritten only for what lies in it.
+// TestNewEdgesGoToTheHead, even when all edges of the head have been removed: a block is
+// rewritten only for edges that are in it.
 func TestNewEdgesGoToTheHead(t *testing.T) {
 	t.Parallel()
 	list := make([]storage.Position, 2000)

@@ -12,8 +12,8 @@ import (
 	"kith/storage"
 )
 
-// TestTheTopKGoOnBehindACandidate pages through a ranking: the pages together have everybody
-// who is not left out. Each user who is left out counts as left out once.
+// TestTheTopKGoOnBehindACandidate pages through a ranking: together the pages have all users who are not
+// left out. Each user who is left out is counted as left out once.
 func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 	t.Parallel()
 	properties.Check(t, 100, func(t *rapid.T) {

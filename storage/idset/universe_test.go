@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// universe is the users that sets are made of, by ascending id.
+// universe is the users that sets are made from, in ascending order of their ids.
 type universe []storage.UserID
 
 // denseIDs are 1 … n.
@@ -22,8 +22,8 @@ func denseIDs(n int) universe {
 	return ids
 }
 
-// flakeIDs are as kith/accounts/ids makes them: 39 bits of time in units of 10 ms, of which two
-// years have gone by, a sequence of 8 bits that is mostly 0, and 16 bits of machine.
+// flakeIDs are ids as kith/accounts/ids makes them: 39 bits of time in units of 10 ms, of which two
+// years have passed, a sequence of 8 bits that is mostly 0, and 16 bits of machine.
 func flakeIDs(n int, random *rand.Rand) universe {
 	const years = 2 * 365 * 24 * 3600 * 100
 	ids := make(universe, n)
@@ -39,7 +39,7 @@ func flakeIDs(n int, random *rand.Rand) universe {
 	return ids
 }
 
-// anyIDs are from all that there are, both ends among them.
+// anyIDs are drawn from all possible ids, including the lowest and the highest.
 func anyIDs(n int, random *rand.Rand) universe {
 	ids := universe{1, math.MaxInt64}
 	for len(ids) < n {
@@ -60,7 +60,7 @@ func (c universe) some(share float64, random *rand.Rand) []storage.UserID {
 	return ids
 }
 
-// exactly draws so many of a universe.
+// exactly draws n users of a universe.
 func (c universe) exactly(n int, random *rand.Rand) []storage.UserID {
 	var ids []storage.UserID
 	if n < len(c)/4 {
@@ -84,8 +84,8 @@ func drawRandom(t *rapid.T) *rand.Rand {
 	return rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 }
 
-// drawUniverse draws users, and a directory that learned of some of them in order, of some
-// out of order, and of some not at all.
+// drawUniverse draws users, and a directory that has learned some of them in order, some out of order, and
+// some not at all.
 func drawUniverse(t *rapid.T, random *rand.Rand, sizes ...int) (universe, *Directory) {
 	n := rapid.SampledFrom(sizes).Draw(t, "users")
 	var c universe
@@ -105,7 +105,7 @@ func drawUniverse(t *rapid.T, random *rand.Rand, sizes ...int) (universe, *Direc
 	return c, d
 }
 
-// drawSome draws about so large a part of a universe as makes sets of every form.
+// drawSome draws a part of a universe, of such sizes that sets of every form occur.
 func drawSome(t *rapid.T, c universe, random *rand.Rand, label string) []storage.UserID {
 	return c.some(rapid.SampledFrom([]float64{0, 0.0005, 0.0145, 0.015, 0.02, 0.3, 0.95, 1}).Draw(t, label), random)
 }
@@ -124,7 +124,7 @@ func drawPlain(t *rapid.T) func() bool {
 	return func() bool { return rapid.IntRange(1, 100).Draw(t, "plain or numbered") <= percent }
 }
 
-// common is what ascending ids have in common, the slow way.
+// common returns the ids that two ascending lists have in common, the slow way.
 func common(a, b []storage.UserID) []storage.UserID {
 	in := make(map[storage.UserID]bool, len(a))
 	for _, id := range a {
@@ -139,7 +139,7 @@ func common(a, b []storage.UserID) []storage.UserID {
 	return both
 }
 
-// drawAfter draws an id to go on from: in the universe, beside it, or at either end.
+// drawAfter draws an id to continue from: in the universe, next to it, or at either end.
 func drawAfter(t *rapid.T, c universe) storage.UserID {
 	if len(c) == 0 || rapid.IntRange(0, 5).Draw(t, "at an end") == 0 {
 		return rapid.SampledFrom([]storage.UserID{0, 1, math.MaxInt64}).Draw(t, "after")
