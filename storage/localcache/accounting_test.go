@@ -14,7 +14,7 @@ import (
 	"kith/storage/memory"
 )
 
-// made answers every key without a store, so that nothing but the cache is in memory.
+// made answers every key without a store, so that only the cache is in memory.
 type made struct {
 	storage.Store
 	id      func(n int) storage.UserID // of the nth user
@@ -75,7 +75,7 @@ func heapInUse() int {
 	return int(s.HeapAlloc)
 }
 
-// What the cache says that it keeps is what the heap has more of. -v says what a user, a post and an edge take.
+// The cache reports as many bytes as the heap has grown by. -v says how many a user, a post and an edge take.
 func TestTheAccountIsTrue(t *testing.T) {
 	for _, ids := range []struct {
 		name string
@@ -106,7 +106,7 @@ func TestTheAccountIsTrue(t *testing.T) {
 			ask(0, c.n)
 			real, account := heapInUse()-numbered()-before, int(m.value(t, "kith_cache_bytes"))
 			t.Logf("%s, %s of %d: %d bytes each in the heap, %d by the account", ids.name, c.kind, c.follows, real/c.n, account/c.n)
-			const blocks = 8 * 2 * 128 << 10 // that may have room left: two in each shard
+			const blocks = 8 * 2 * 128 << 10 // may have room left: two blocks in each shard
 			if real < account*9/10 || real > account*11/10+blocks {
 				t.Errorf("%s, %s of %d: %d bytes in the heap, %d by the account", ids.name, c.kind, c.follows, real, account)
 			}

@@ -34,7 +34,7 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 	}
 }
 
-// Blocks and tombstones, which a list has beside its follows, take room as well.
+// Blocks and tombstones, which a list has beside its follows, take space as well.
 func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
 	const n = 900
 	for _, kind := range []storage.EdgeType{storage.Blocking, storage.None} {
@@ -94,7 +94,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 			t.Fatalf("page %v, want %v", got, first)
 		}
 		if store.rows.Load() == before {
-			break // from memory
+			break // this one came from memory
 		}
 		if time.Now().After(end) {
 			t.Fatal("a long list that is asked for often is not kept")
@@ -103,7 +103,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if n := store.longest.Load(); n < 3000 {
 		t.Errorf("lists were asked for up to %d", n)
 	}
-	// One more follower, and one less: the list is changed, not read again.
+	// With one more follower, and with one less, the list is changed, not read again.
 	reads, rows := store.calls.Load(), store.rows.Load()
 	cache.Wrote([]storage.Row{
 		{Side: storage.Inverse, Edge: storage.Edge{From: 7000, To: 1, Type: storage.Following, UpdateTime: 9000}},
@@ -119,7 +119,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 	if store.calls.Load() != reads || store.rows.Load() != rows {
 		t.Error("the list was read again")
 	}
-	// Whether a user is a follower is known; the time of the follow takes a row.
+	// Whether a user is a follower is known, but the time of the follow requires a row.
 	edges := cache.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 8000, To: 1}, {From: first[1].From, To: 1}})
 	if edges[0].Value.Type == storage.Following || edges[1].Value != first[1] {
 		t.Errorf("edges: %+v", edges)
@@ -144,7 +144,7 @@ func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 	}
 }
 
-// Every text of a user takes room.
+// Every text of a user takes space.
 func TestTextsTakeRoom(t *testing.T) {
 	store := memory.New()
 	text := strings.Repeat("x", 100)

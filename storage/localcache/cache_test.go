@@ -33,14 +33,14 @@ func setsOf(t *testing.T, cache *localcache.Cache, side storage.Side, owners []s
 	return lists
 }
 
-// counted counts the reads of a store, and what they read.
+// counted counts the reads of a store, and the rows that they read.
 type counted struct {
 	storage.Store
 	calls, keys atomic.Int64
 	lists       atomic.Int64 // reads of lists
 	rows        atomic.Int64 // reads of edges as rows
-	longest     atomic.Int64 // of the lists that were asked for
-	endedSince  atomic.Int64 // with which tombstones
+	longest     atomic.Int64 // bound of the lists that were asked for
+	endedSince  atomic.Int64 // of the tombstones that were asked for
 }
 
 func (c *counted) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
@@ -82,7 +82,7 @@ func people(t *testing.T, store storage.Store, n int) {
 	}
 }
 
-// followers has users 2 … n+1 follow user 1.
+// followers makes users 2 … n+1 follow user 1.
 func followers(t *testing.T, store storage.Store, n int) {
 	t.Helper()
 	edges := make([]storage.Edge, n)
@@ -129,7 +129,7 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 		t.Errorf("%d keys were read, want 3", n)
 	}
 	before := store.calls.Load()                   // 1, unless several began with a key each
-	cache.Users(t.Context(), []storage.UserID{99}) // nobody, which is kept, too
+	cache.Users(t.Context(), []storage.UserID{99}) // no user has this id, which is kept, too
 	if n := store.calls.Load(); n != before || n > 3 {
 		t.Errorf("%d reads, and %d in the end", before, n)
 	}
@@ -172,7 +172,7 @@ func TestOffAndThrough(t *testing.T) {
 	}
 }
 
-// A read whose caller has gone is not answered, not even with what is in memory.
+// A read whose caller has gone is not answered, not even with values in memory.
 func TestWhoHasGoneIsNotAnswered(t *testing.T) {
 	store := memory.New()
 	people(t, store, 2)
@@ -195,7 +195,7 @@ func TestWhoHasGoneIsNotAnswered(t *testing.T) {
 	}
 }
 
-// Edges of many owners are answered from those lists that are there: for so many none is read.
+// Edges of many owners are answered from the lists that are in memory. For so many owners no list is read.
 func TestEdgesOfManyOwners(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 30)
@@ -203,7 +203,7 @@ func TestEdgesOfManyOwners(t *testing.T) {
 	cache := newCache(t, store, 1<<20)
 	var pairs []storage.Pair
 	for id := storage.UserID(2); id <= 21; id++ {
-		cache.Neighbours(t.Context(), storage.Forward, []storage.UserID{id}) // now its list is there
+		cache.Neighbours(t.Context(), storage.Forward, []storage.UserID{id}) // now its list is in memory
 		pairs = append(pairs, storage.Pair{From: id, To: 1})
 	}
 	lists, rows := store.calls.Load(), store.rows.Load()
@@ -217,7 +217,7 @@ func TestEdgesOfManyOwners(t *testing.T) {
 	}
 }
 
-// For edges of few owners their lists are read and kept; for those of more, the edges are read.
+// For edges of few owners their lists are read and kept. For edges of more owners, the edges are read.
 func TestListsOfFewOwnersAreRead(t *testing.T) {
 	for owners, lists := range map[int]int64{8: 1, 9: 0} {
 		store := &counted{Store: memory.New()}
@@ -295,7 +295,7 @@ func same[V any](t *testing.T, what string, want, got []storage.Result[V]) {
 	}
 }
 
-// atHand is how many kinds of things are in memory of a user: the user, its blocks, its
+// atHand returns how many kinds of values of a user are in memory: the user, its blocks, its
 // followings and its followers.
 func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
 	pages := func() *storage.Lookup[storage.PageQuery, []storage.Edge] {
@@ -337,7 +337,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	}
 }
 
-// Bundles report what they saw, too. A row on the inverse side is on both.
+// Bundles also report the rows that they saw. A row on the inverse side is on both sides.
 func TestWhatABundleSawIsExpected(t *testing.T) {
 	store := memory.New()
 	edge := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 10}
@@ -352,8 +352,8 @@ func TestWhatABundleSawIsExpected(t *testing.T) {
 	}
 }
 
-// Users are numbered in order of their ids, from all shards, and sets of before are not
-// mixed with sets of after.
+// Users are numbered in order of their ids, from all shards, and sets from before the renewal are not
+// mixed with sets from after it.
 func TestUsersAreNumbered(t *testing.T) {
 	store := memory.New()
 	people(t, store, 500)
@@ -382,7 +382,7 @@ func TestUsersAreNumbered(t *testing.T) {
 	numbering.Wait()
 }
 
-// gauges are metrics, gauges and counters, that can be read.
+// gauges are metrics, gauges and counters, whose values can be read.
 type gauges struct{ *prometheus.Registry }
 
 // value is the sum of a metric over its labels.

@@ -21,7 +21,7 @@ type cached struct {
 func newCached(store storage.Store) *cached {
 	c := &cached{cache: localcache.New(localcache.Config{
 		Source: store, Rows: store, Bytes: 64 << 20,
-		// Edges of the suite are from the beginning of time, and so is the clock: tombstones are not too old.
+		// Edges of the suite are from the beginning of time, and so is the clock, so that tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
 	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) {
@@ -72,7 +72,7 @@ func (c *cached) Close() error {
 	return c.Store.Close()
 }
 
-// A write is visible at once, whatever was kept before.
+// A write is visible at once, whatever was kept before it.
 func TestConformance(t *testing.T) {
 	storagetest.Run(t, func(*testing.T) storage.Store { return newCached(memory.New()) })
 }

@@ -9,7 +9,7 @@ import (
 	"kith/storage/memory"
 )
 
-// brokenLister is a store one of whose shards does not list its users.
+// brokenLister is a store with one shard that does not list its users.
 type brokenLister struct {
 	*memory.Store
 	err error
@@ -20,7 +20,7 @@ func (b brokenLister) UserIDsAfter(ctx context.Context, shard int, after storage
 	return ids, errors.Join(err, b.err)
 }
 
-// Users are numbered all or not at all: up to as many as may be, and if they can be read.
+// Users are numbered all or not at all: only if there are not too many, and if they can be read.
 func TestADirectoryIsWhole(t *testing.T) {
 	store := memory.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c"}})
@@ -47,7 +47,8 @@ func TestADirectoryIsWhole(t *testing.T) {
 	}
 }
 
-// A new directory has the lists forgotten that the old one numbers, also those that are being read, and nothing else.
+// A new directory makes the cache forget the lists that the old one numbers, also those that are being read, and
+// nothing else.
 func TestANewDirectoryForgetsLists(t *testing.T) {
 	store := memory.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})

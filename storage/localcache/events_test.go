@@ -20,10 +20,10 @@ import (
 	"kith/storage/memory"
 )
 
-// slow answers of a store may be held back after they were read.
+// slow can hold back answers of a store after they were read.
 type slow struct {
 	storage.Store
-	hold func(what string) // called between reading and answering; nil: at once
+	hold func(what string) // called between reading and answering; nil answers at once
 }
 
 func (s *slow) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
@@ -56,14 +56,14 @@ func (s *slow) held(what string) {
 	}
 }
 
-// Another gateway writes; its events come late, twice and in any order, while this one's
-// reads take their time. Once all events have come, the cache shows what the store has.
+// Another gateway writes. Its events come late, twice and in any order, while this gateway's reads take
+// their time. Once all events have come, the cache returns what the store has.
 func TestLateDoubledAndReorderedEvents(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 1))
-			var mu sync.Mutex // of random, for reads in the background
+			var mu sync.Mutex // protects random, for reads in the background
 			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
 
 			const people = 6
@@ -107,7 +107,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 						t.Error(err)
 					}
 					pending = append(pending, events.User(from))
-				case 1: // of a post that there is not: only the user's own count changes
+				case 1: // the post does not exist, so only the user's own count changes
 					change := storage.FavoriteChange{Post: storage.PostID{Author: to, Number: 1}, Type: storage.EdgeType(draw(2)), At: at}
 					if r, err := inner.ChangeFavorite(t.Context(), from, change, storage.ChangeOptions{Inverse: true}); err == nil && r.Changed {
 						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Row}))
@@ -139,7 +139,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					}
 				}
 			}
-			mu.Lock() // they go on reading
+			mu.Lock() // reads are still running
 			order := random.Perm(len(pending))
 			mu.Unlock()
 			for _, i := range order {
@@ -155,7 +155,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 	}
 }
 
-// ask asks everything that a cache keeps of a user.
+// ask reads everything that a cache keeps of a user.
 func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	ids := []storage.UserID{id}
 	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids), recommender(ctx, r, id)}
@@ -168,7 +168,7 @@ func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 			pairs = append(pairs, side.Pair(id, other))
 		}
 		edges := r.Edges(ctx, side, pairs)
-		for i := range edges { // a tombstone is as good as none
+		for i := range edges { // a tombstone equals no row
 			if edges[i].Value.Type == storage.None {
 				edges[i] = storage.Result[storage.Edge]{Err: edges[i].Err}
 			}
@@ -178,7 +178,7 @@ func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
 	return answers
 }
 
-// recommender is a user as suggestions need it, from a store that keeps it so or from its rows.
+// recommender is a user as suggestions need it, from a store that keeps it in this form or from its rows.
 func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
 	type plain struct {
 		visibility storage.Visibility
@@ -200,8 +200,8 @@ func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
 	return plain{profile.Value.User.FollowingsVisibility, profile.Value.Counts.Following, append([]storage.UserID{}, list.Value...), cmp.Or(profile.Err, list.Err)}
 }
 
-// An event of a time of which the cache knows no tombstones any more is compared with the table: it may be about
-// a row that is there, or one that has ended since. If the table cannot be read, the list is read anew.
+// If an event is older than the tombstones that the cache knows, it is compared with the table. It may be about
+// a row that still exists, or about one that has ended since. If the table cannot be read, the list is read again.
 func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 	now := time.Now()
 	old := storage.MicrosOf(now.Add(-time.Hour))
@@ -228,7 +228,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 			store.Apply(t.Context(), side, []storage.Edge{c.row}, storage.IfNewer)
 		}
 		hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}))
-		// Events are taken in one after another.
+		// Events are applied one after another.
 		changed := "another name"
 		if _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
 			t.Fatal(err)
@@ -260,8 +260,8 @@ func (s *unreadable) Edges(ctx context.Context, side storage.Side, pairs []stora
 	return results
 }
 
-// settled waits until a cache shows what the store has, which takes no longer than for
-// the events to be taken in.
+// settled waits until a cache returns what the store has, which takes no longer than until the
+// events are applied.
 func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people int) {
 	t.Helper()
 	for id := storage.UserID(1); id <= storage.UserID(people); id++ {
@@ -285,7 +285,7 @@ func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people
 }
 
 // If a read begins before a change and ends after it, its result is not kept, and does not answer
-// questions asked after the change.
+// look-ups that were made after the change.
 func TestAReadThatAChangeOvertakes(t *testing.T) {
 	for _, mode := range []localcache.Mode{localcache.On, localcache.Through} {
 		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) { overtake(t, mode) })
@@ -342,7 +342,7 @@ func overtake(t *testing.T, mode localcache.Mode) {
 			go func() { defer close(first); ask(t.Context(), cache, 1) }()
 			<-reading
 			change(inner, cache)
-			if what != "lists" || mode == localcache.Through { // a list that is waited for comes with the change
+			if what != "lists" || mode == localcache.Through { // a list that callers wait for has the change
 				// A caller that asks now does not wait for the read that missed the change.
 				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
 					t.Errorf("during the read: got  %s\nwant %s", got, want)
@@ -357,7 +357,7 @@ func overtake(t *testing.T, mode localcache.Mode) {
 	}
 }
 
-// A follow that takes the place of a block ends the block for both of them.
+// A follow that replaces a block ends the block for both users.
 func TestAFollowInPlaceOfABlock(t *testing.T) {
 	store := memory.New()
 	people(t, store, 2)
@@ -376,7 +376,7 @@ func TestAFollowInPlaceOfABlock(t *testing.T) {
 	}
 }
 
-// Of two rows of one pair and one time the first counts, in the cache as in the store.
+// Of two rows of one pair with the same time the first counts, in the cache as in the store.
 func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 	types := []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
 	for _, first := range types {
@@ -396,8 +396,8 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 	}
 }
 
-// While Redis holds old data of a user, other gateways may read it. When it is corrected they forget
-// that user, and nobody else.
+// While Redis holds old data of a user, other gateways may read it. When the data is corrected, they forget
+// that user, and no other.
 func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 3)
@@ -427,7 +427,7 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 	}
 }
 
-// A follow that comes an hour late, long after it was ended again, does not come back.
+// A follow that comes an hour late, long after it was ended, does not appear again.
 func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	inner := memory.New()
 	inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})

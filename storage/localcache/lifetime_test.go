@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Nothing is kept for longer than it may be wrong, nor for much less.
+// No value is kept for longer than it may be wrong, nor for much less.
 func TestLifetimes(t *testing.T) {
 	now := time.Unix(1000, 0)
 	c := &Cache{now: func() time.Time { return now }}

@@ -20,11 +20,11 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 	ask := func() {
 		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
 	}
-	ask() // now it is known to be long
+	ask() // now the list is known to be long
 	k := key{kind: inverseKind, id: 1}
 	for n := range often - 1 {
 		ask()
-		c.building.Lock() // waits for a read that should not be under way
+		c.building.Lock() // waits for a read that should not be running
 		if _, isLong := get[*long](c, k); !isLong {
 			t.Fatalf("asked for %d times after the first, the list is read", n+1)
 		}

@@ -9,7 +9,7 @@ import (
 	"kith/storage/memory"
 )
 
-// counting counts which edges are read from the store one by one.
+// counting counts the edges that are read from the store one by one.
 type counting struct {
 	storage.Store
 	pairs int
@@ -20,7 +20,7 @@ func (c *counting) Edges(ctx context.Context, side storage.Side, pairs []storage
 	return c.Store.Edges(ctx, side, pairs)
 }
 
-const tooMany = 1200 // for a list that is kept when it is first asked for
+const tooMany = 1200 // too many for a list that is kept when it is first asked for
 
 func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache) {
 	t.Helper()
@@ -67,8 +67,8 @@ func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
 	}
 }
 
-// A user who follows too many for its list to be kept sees its new follow at once, also before the
-// follow is on the other side, whose list is kept.
+// A user who follows too many for its list to be kept sees its new follow at once, even before the
+// follow is written on the other side, whose list is kept.
 func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
 	var edges []storage.Edge
 	for to := storage.UserID(100); to < 100+tooMany; to++ {

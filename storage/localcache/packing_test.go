@@ -13,7 +13,7 @@ import (
 	"kith/storage/memory"
 )
 
-// packer reports what it was asked to pack.
+// packer reports the lists that it was asked to pack.
 type packer struct {
 	asked chan storage.UserID
 	err   error
@@ -27,7 +27,7 @@ func (p *packer) Pack(_ context.Context, side storage.Side, owner storage.UserID
 }
 
 // A long list that was read whole is packed in the store, and is kept even if packing fails each time.
-// A short list is not packed, nor is one that is too long to be kept.
+// Short lists are not packed, nor are lists that are too long to be kept.
 func TestLongListsArePackedInTheStore(t *testing.T) {
 	const short, long, tooLong = storage.UserID(1), storage.UserID(2), storage.UserID(3)
 	store := memory.New()
@@ -79,7 +79,7 @@ func TestLongListsArePackedInTheStore(t *testing.T) {
 	}
 }
 
-// packedBelow has the list of one user packed.
+// packedBelow has a packed list of one user.
 type packedBelow struct{ storage.Store }
 
 func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
@@ -92,7 +92,7 @@ func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []
 	return results
 }
 
-// Packed lists are read from the store that keeps them, through whatever stands before it and
+// Packed lists are read from the store that keeps them, through all the decorators around it and
 // whatever a cache is doing. If the store has nothing packed, nothing is found.
 func TestPackedListsComeFromTheStore(t *testing.T) {
 	for name, store := range map[string]storage.Store{"packed": packedBelow{memory.New()}, "not packed": memory.New()} {

@@ -51,7 +51,7 @@ func edited(t *testing.T, store storage.Store, id storage.PostID, text string) {
 	}
 }
 
-// Posts are kept, and so is that there is none, until an event says that they have changed.
+// Posts, and the absence of a post, are kept until an event says that they have changed.
 func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 	inner := memory.New()
 	people(t, inner, 3)
@@ -128,7 +128,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 			}
 		})
 		select {
-		case <-began: // a read of its own
+		case <-began: // the second reader reads for itself
 		case <-time.After(10 * time.Second):
 			t.Errorf("%s has changed: who asks waits for the read that began before", what)
 		}
@@ -140,7 +140,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// A row that a token names is in the post that is read next.
+// A row that a token names is included in the post that is read next.
 func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	inner := memory.New()
 	people(t, inner, 2)
@@ -158,7 +158,7 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	}
 }
 
-// A long post with files takes the room that it needs.
+// A long post with files takes the space that it needs.
 func TestLongPostsTakeRoom(t *testing.T) {
 	inner := memory.New()
 	people(t, inner, 1)
@@ -180,15 +180,15 @@ func TestLongPostsTakeRoom(t *testing.T) {
 	}
 }
 
-// TestRandomHistoryOfPosts: one gateway writes through this cache, another one past it, with events that come
-// late, twice and in any order, while reads take their time. The own writes show at once, the others' once their
-// events have come.
+// TestRandomHistoryOfPosts: one gateway writes through this cache, another one without it, with events that come
+// late, twice and in any order, while reads take their time. Own writes are visible at once, and the other
+// gateway's writes once their events have come.
 func TestRandomHistoryOfPosts(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, 4))
-			var mu sync.Mutex // of random, for reads in the background
+			var mu sync.Mutex // protects random, for reads in the background
 			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
 			const people, posts = 4, 6
 			inner := memory.New()

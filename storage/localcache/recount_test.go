@@ -45,7 +45,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	follow(own, 2, storage.None)
 	follow(own, 3, storage.Following)
 	agrees("two more", 0)
-	follow(store, 2, storage.Following) // by somebody else, of whom nothing is heard yet
+	follow(store, 2, storage.Following) // by another process, without an event so far
 	follow(own, 3, storage.None)
 	if got := cache.Profiles(t.Context(), []storage.UserID{1})[0].Value.Counts; got.Following != 1 {
 		t.Errorf("with somebody else between: %+v", got)
@@ -72,8 +72,8 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	}
 }
 
-// An event of what the cache has taken in already, because this process wrote it, makes it forget nothing; one of something
-// newer does.
+// An event about a change that the cache has applied already, because this process wrote it, makes the cache forget
+// nothing. An event about something newer does.
 func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	store := &counted{Store: memory.New()}
 	people(t, store, 2)

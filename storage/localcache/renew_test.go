@@ -26,7 +26,7 @@ func newRenewing(t *testing.T) *renewing {
 	return r
 }
 
-// page asks for the followers of user 1, and says how many lists and how many others had to be read.
+// page asks for the followers of user 1, and returns how many lists and how many other values had to be read.
 func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 	t.Helper()
 	before, all := r.store.lists.Load(), r.store.calls.Load()
@@ -38,8 +38,8 @@ func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 	return lists, r.store.calls.Load() - all - lists
 }
 
-// A list that has not changed is not read again after its minute: the counts of its owner say so, which are read instead.
-// But after ten minutes it is.
+// A list that has not changed is not read again after its minute. Instead the counts of its owner are read, which
+// say that it has not changed. After ten minutes the list is read again.
 func TestAListThatHasNotChangedIsRenewed(t *testing.T) {
 	c := newRenewing(t)
 	if lists, _ := c.page(t, 2); lists != 1 {
@@ -60,13 +60,13 @@ func TestAListThatHasNotChangedIsRenewed(t *testing.T) {
 	}
 }
 
-// If nobody has told the cache of a change, it is seen after a minute all the same.
+// If no event has told the cache of a change, the change is still seen after a minute.
 func TestAListThatHasChangedIsNotRenewed(t *testing.T) {
 	for _, keptUser := range []bool{false, true} {
 		c := newRenewing(t)
 		c.page(t, 2)
 		c.now = c.now.Add(30 * time.Second)
-		if keptUser { // as of before the change
+		if keptUser { // with counts from before the change
 			c.Users(t.Context(), []storage.UserID{1})
 		}
 		one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
@@ -80,7 +80,7 @@ func TestAListThatHasChangedIsNotRenewed(t *testing.T) {
 	}
 }
 
-// A list that a change has made is not as of any version, and is read again.
+// A list that was changed in place has no version, and is read again.
 func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
 	c := newRenewing(t)
 	c.page(t, 2)

@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// The rows reported last are known, each once, and none before them.
+// The rows that were reported last are known, each once, and no rows before them.
 func TestTheRowsReportedLastAreKnown(t *testing.T) {
 	var rows reported
 	row := func(n int) storage.Row {
@@ -14,7 +14,7 @@ func TestTheRowsReportedLastAreKnown(t *testing.T) {
 	}
 	const last = 2*reportedKept + 10
 	for n := 1; n <= last; n++ {
-		for range 2 { // reported again, a row takes no other's place
+		for range 2 { // if it is reported again, a row does not displace another
 			rows.add(row(n))
 		}
 		if !rows.has(row(n)) || rows.has(row(n+1)) {
