@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// BenchmarkHits is what one caller waits for what is there, and for reporting a change.
+// BenchmarkHits measures how long one caller waits for values that are kept, and for reporting a change.
 //
 //	go test ./storage/rediscache -run '^$' -bench Hits -benchmem
 func BenchmarkHits(b *testing.B) {

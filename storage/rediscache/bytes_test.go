@@ -76,7 +76,7 @@ func drawPost(t *rapid.T, id storage.PostID) storage.Post {
 	return p
 }
 
-// valueOf is a post as Redis has it.
+// valueOf is a post as Redis stores it.
 func valueOf(p storage.Post) string {
 	return "V" + string(inEight(p.Counts.Version)) + string(newStamp()) + string(packing.AppendPost(nil, p))
 }

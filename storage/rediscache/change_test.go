@@ -8,7 +8,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Once Changed has returned, every gateway answers with what is there.
+// Once Changed has returned, every gateway answers with the present values.
 func TestChangesAreSeenByAll(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
@@ -50,7 +50,7 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	}
 }
 
-// A user that is kept is renewed in place, and one that is not kept stays so.
+// A user that is kept is renewed in place, and a user that is not kept is not added.
 func TestUsersAreRenewedInPlace(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -71,7 +71,7 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	}
 	b.idle(t)
 
-	// Late, twice, and from a reader of an old copy: nothing goes back.
+	// A change that is late, reported twice, or read from an old copy restores nothing old.
 	old := newSource(t, 1, 2)
 	stale := connect(t, old, nil, func(c *Config) { c.Redis, c.Runs = a.cfg.Redis, a.cfg.Runs })
 	old.write(t, 2, 1, storage.Following) // version 1
@@ -91,8 +91,8 @@ func TestUsersAreRenewedInPlace(t *testing.T) {
 	}
 }
 
-// A fill read before a change is not stored after it, whichever gateway was notified: here the other
-// one, which also sees that its own answer is new.
+// A fill that was read before a change is not stored after it, whichever gateway was notified. Here it is the
+// other one, which also recognises that its own answer is new.
 func TestFillsFromBeforeAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(t *testing.T, s *source, b *Cache){
@@ -180,8 +180,8 @@ func TestFillsFromBeforeAreRefused(t *testing.T) {
 	}
 }
 
-// Nothing older than what Redis has heard of is taken, though its lease holds: the store answered
-// from a copy that lags behind.
+// Nothing is stored that is older than what was reported to Redis, even if its lease is valid: here the
+// store answered from a copy that lags behind.
 func TestOlderVersionsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -196,7 +196,7 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	s.write(t, 1, 2, storage.None)
 	old.write(t, 1, 2, storage.Following)
 	a.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
-	late.Changed(t.Context(), s.both(1, 2), old.changedPost(1)) // of version 1: what came before counts
+	late.Changed(t.Context(), s.both(1, 2), old.changedPost(1)) // of version 1, but the earlier report counts
 	s.set(func() { s.pretend = func() *memory.Store { return behind } })
 	a.Profiles(t.Context(), []storage.UserID{1})
 	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
@@ -214,7 +214,7 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// A look-up after Changed does not wait for a read that began before.
+// A look-up after Changed does not wait for a read that began before the change.
 func TestChangesEndLeases(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -235,15 +235,15 @@ func TestChangesEndLeases(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// If one change was not reported, it lies between the kept value and the next one that was: new counts
-// alone do not make the user right.
+// If one change was not reported, it is between the kept value and the next reported one. The new counts
+// alone do not make the user correct.
 func TestAGapIsNotBridged(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
 	_, a, b := pair(t, s)
 	a.agrees(t, s, 1, 2, 3)
 	a.idle(t)
-	name := "other" // version 1, which nobody reports yet
+	name := "other" // version 1, which is not reported yet
 	if _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
 		t.Fatal(err)
 	}
@@ -261,8 +261,8 @@ func TestAGapIsNotBridged(t *testing.T) {
 	}
 }
 
-// A profile at hand takes the place of what is kept, from whatever version; it comes late, twice and out of order, and a user
-// whom nobody has asked for stays so.
+// A profile at hand replaces the kept one, whatever its version is. It may come late, twice and out of order, and a user
+// whom nobody has asked for is not added.
 func TestAProfileAtHandIsTaken(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
@@ -296,7 +296,7 @@ func TestAProfileAtHandIsTaken(t *testing.T) {
 	second := rename("second", 1)
 	second.Forward = true
 	a.Changed(t.Context(), []storage.UserChange{second})
-	seen("over a gap", 1) // the list
+	seen("over a gap", 1) // one look-up: the list
 	a.Changed(t.Context(), []storage.UserChange{second})
 	b.Changed(t.Context(), []storage.UserChange{first, second})
 	seen("late and twice", 0)
@@ -315,7 +315,7 @@ func TestAProfileAtHandIsTaken(t *testing.T) {
 	}
 }
 
-// A post that was removed because it had changed leaves its version: a store that lags behind does not bring it back.
+// A post that was removed because it had changed leaves its version, so that a store that lags behind does not restore it.
 func TestARemovedPostIsNotReplacedByAnOlderOne(t *testing.T) {
 	t.Parallel()
 	s, old := newSource(t, 1), newSource(t, 1)
@@ -335,7 +335,7 @@ func TestARemovedPostIsNotReplacedByAnOlderOne(t *testing.T) {
 	}
 }
 
-// A change of a post that Redis knows of already costs nothing: the log reports what writers have reported.
+// A change of a post that was already reported to Redis costs nothing: the log reports changes that writers have reported.
 func TestAChangeOfAPostThatIsKnownCostsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -353,7 +353,7 @@ func TestAChangeOfAPostThatIsKnownCostsNothing(t *testing.T) {
 	}
 }
 
-// Without its author's stamp a post does not count, though its key is there: Redis may have evicted one of the two.
+// Without its author's stamp a post is not used, even if its key exists: Redis may have evicted one of the two.
 func TestAnEvictedStampBringsNoPostBack(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)

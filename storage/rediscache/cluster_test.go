@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// A cluster does what one server does: keys of all masters are filled, changed and reported.
+// A cluster works like one server: keys of all masters are filled, changed and reported.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID
@@ -44,8 +44,8 @@ func TestCluster(t *testing.T) {
 		}
 	}
 
-	// One master comes back with old data: no key of any master is believed any more, for
-	// the epoch is that of all.
+	// If one master comes back with old data, no key of any master is trusted any more, because all masters
+	// share the epoch.
 	rollBack := saved(t, servers[1])
 	for _, id := range ids[1:60] {
 		s.write(t, 1, id, storage.None)
@@ -61,7 +61,7 @@ func TestCluster(t *testing.T) {
 	}
 	eventually(t, "both are in a new epoch", up)
 
-	// One master is gone: its users are read from the store.
+	// One master fails, and its users are read from the store.
 	servers[2].Kill(t)
 	began := time.Now()
 	for range 5 {
@@ -84,8 +84,8 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// A replica that takes over may lack changes: it is a new epoch. Before that nobody is
-// connected to it.
+// A replica that takes over may lack changes, so a new epoch begins. Before that no gateway is connected
+// to the replica.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID

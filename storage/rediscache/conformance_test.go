@@ -15,7 +15,7 @@ import (
 )
 
 // cached is a store whose users, posts and lists are read through a cache, which is notified of every
-// write. Two caches take turns, as the requests of a client come to two gateways.
+// write. Two caches take turns, like two gateways that serve the requests of one client.
 type cached struct {
 	*notify.Store
 	caches [2]*Cache

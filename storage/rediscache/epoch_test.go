@@ -17,9 +17,9 @@ import (
 	"kith/storage"
 )
 
-// saved keeps a copy of what a Redis holds now, and returns how to bring it back: the
-// server is stopped, gets the copy and starts again. It has the scripts then, too, as if
-// another gateway had been there first: if they were missing, that would reveal the restart.
+// saved keeps a copy of the data that a Redis holds now, and returns how to restore it: the server is
+// stopped, gets the copy and starts again. Then it also has the scripts, as if another gateway had been
+// there first, because missing scripts would reveal the restart.
 func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 	t.Helper()
 	if err := admin(t, server).Save(t.Context()).Err(); err != nil {
@@ -40,7 +40,7 @@ func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 	}
 }
 
-// Data that a Redis loads from its disk is not used, because changes are missing there.
+// Data that a Redis loads from its disk is not used, because changes are missing in it.
 func TestRestartWithOldData(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -54,7 +54,7 @@ func TestRestartWithOldData(t *testing.T) {
 	a.Changed(t.Context(), s.both(1, 2))
 	before := a.epoch.Load()
 	rollBack()
-	// The old list is there again.
+	// The old list exists again.
 	held, err := admin(t, server).Get(t.Context(), before.list(storage.Forward, 1)).Result()
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestRestartWithOldData(t *testing.T) {
 	})
 }
 
-// The epoch ends while an answer is on its way: the answer is not believed.
+// If the epoch ends while an answer is on its way, the answer is not trusted.
 func TestAnswersOfAnEpochThatEnds(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -85,7 +85,7 @@ func TestAnswersOfAnEpochThatEnds(t *testing.T) {
 	a.idle(t)
 	hook := &afterPipelines{}
 	a.cfg.Redis.AddHook(hook)
-	s.write(t, 1, 2, storage.Following) // nobody is notified: what is in Redis is old
+	s.write(t, 1, 2, storage.Following) // this is not reported, so the data in Redis is old
 	hook.then.Store(ptr(func() { a.cfg.Runs.met("another") }))
 	if p := a.profile(t, 1); p.Counts.Following != 1 {
 		t.Errorf("%+v is from an epoch that is over", p.Counts)
@@ -94,7 +94,7 @@ func TestAnswersOfAnEpochThatEnds(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// afterPipelines calls something when Redis has answered, before the answer is looked at.
+// afterPipelines calls a function when Redis has answered, before the answer is looked at.
 type afterPipelines struct {
 	then atomic.Pointer[func()]
 }
@@ -113,17 +113,17 @@ func (h *afterPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) red
 	}
 }
 
-// current is the epoch of a gateway. On a busy machine it may have given Redis up for a moment.
+// current is the epoch of a gateway. On a busy machine the gateway may have given up on Redis for a moment.
 func current(t testing.TB, c *Cache) (e *epoch) {
 	t.Helper()
 	eventually(t, "an epoch", func() bool { e = c.epoch.Load(); return e != nil })
 	return e
 }
 
-// A gateway that cannot report a change to Redis reads nothing there, and reports it as soon as it can.
+// A gateway that cannot report a change to Redis reads nothing from Redis, and reports the change as soon as it can.
 func TestChangesThatCannotBeReported(t *testing.T) {
 	t.Parallel()
-	for _, maxLate := range []int{100, 1} { // 1: too many, so that a new epoch has to begin
+	for _, maxLate := range []int{100, 1} { // with 1 there are too many, so that a new epoch has to begin
 		t.Run(fmt.Sprint("room for ", maxLate), func(t *testing.T) {
 			t.Parallel()
 			s := newSource(t, 1, 2)
@@ -155,7 +155,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 			for a.late.behind() {
 				a.agrees(t, s, 1, 2)
 			}
-			// The other one sees it at once, or when it sees that the epoch is another.
+			// The other gateway sees it at once, or when it sees that the epoch has changed.
 			time.Sleep(verifyEvery)
 			b.idle(t)
 			b.agrees(t, s, 1, 2)
@@ -178,14 +178,14 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 	}
 }
 
-// A gateway that has reported a change in an epoch that is over reports it again in the new one.
+// A gateway that has reported a change in an epoch that has ended reports it again in the new epoch.
 func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
 	_, a, b := pair(t, s)
 	a.agrees(t, s, 1, 2)
 	a.idle(t)
-	if _, err := b.learnEpoch(t.Context(), true); err != nil { // as after too many changes
+	if _, err := b.learnEpoch(t.Context(), true); err != nil { // as happens after too many changes
 		t.Fatal(err)
 	}
 	b.agrees(t, s, 1, 2)
@@ -196,8 +196,8 @@ func TestChangesReportedInAnEpochThatIsOver(t *testing.T) {
 	a.agrees(t, s, 1, 2)
 }
 
-// A look-up that comes to learn the epoch just after another one has learned it takes the same:
-// otherwise what the other one reads meanwhile would not be trusted, and be read from the store.
+// If two look-ups learn the epoch, one shortly after the other, both get the same epoch. Otherwise the values
+// that the first one reads in between would not be trusted, and would be read from the store.
 func TestTheEpochIsLearnedOnce(t *testing.T) {
 	t.Parallel()
 	_, a, _ := pair(t, newSource(t))
@@ -213,14 +213,14 @@ func TestTheEpochIsLearnedOnce(t *testing.T) {
 	}
 }
 
-// Deleting the epoch's key empties the cache for all.
+// Deleting the epoch's key empties the cache of all gateways.
 func TestDeletingTheEpochEmptiesTheCache(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
 	server, a, b := pair(t, s)
 	a.agrees(t, s, 1)
 	b.agrees(t, s, 1)
-	s.write(t, 1, 2, storage.Following) // behind everybody's back
+	s.write(t, 1, 2, storage.Following) // without any report
 	if err := admin(t, server).Del(t.Context(), a.epochKey()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestDeletingTheEpochEmptiesTheCache(t *testing.T) {
 	b.agrees(t, s, 1)
 }
 
-// Somebody removes the scripts.
+// The scripts are removed.
 func TestScriptsAreLoadedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2)
@@ -257,8 +257,8 @@ func TestScriptsAreLoadedAgain(t *testing.T) {
 	}
 }
 
-// A Redis that does not say who it is is not used, and does no harm to others who use
-// the same client.
+// A Redis that does not report its run id is not used, and does not harm other users of the same
+// client.
 func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -278,8 +278,8 @@ func TestRedisThatDoesNotReportItsRun(t *testing.T) {
 	}
 }
 
-// Redis goes away under load, with all it has, and comes back: answers stay right, the
-// store is not asked by more callers at a time than it may be, and nobody waits for long.
+// Redis goes away under load with all its data, and comes back. Answers stay correct, no more callers at a
+// time ask the store than may, and nobody waits for long.
 func TestRedisGoneUnderLoad(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID

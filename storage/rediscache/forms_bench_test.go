@@ -21,9 +21,9 @@ import (
 	"kith/storage/packing"
 )
 
-// BenchmarkForms prints tables: forms in which a list, and a user, may lie in Redis. Times
-// are those of one caller on the same machine, one question after another, and what
-// Redis says its commands took.
+// BenchmarkForms prints tables of forms in which a list, and a user, may be stored in Redis. Times are
+// those of one caller on the same machine, one look-up after another, and those that Redis reports for
+// its commands.
 //
 //	go test ./storage/rediscache -run '^$' -bench Forms -benchtime 1x
 func BenchmarkForms(b *testing.B) {
@@ -62,7 +62,7 @@ func (f *forms) must(err error) {
 	}
 }
 
-// edges are follows of user 1, by ascending peer.
+// edges are follows of user 1, in ascending order of the peer.
 func (f *forms) edges(ids string, n int) []storage.Edge {
 	list := make([]storage.Edge, n)
 	id := storage.UserID(0)
@@ -78,7 +78,7 @@ func (f *forms) edges(ids string, n int) []storage.Edge {
 	return list
 }
 
-// what a form does, each checked by how many it finds.
+// the operations of a form, each checked by how many edges it finds
 type form struct {
 	name                string
 	store               func()
@@ -87,7 +87,7 @@ type form struct {
 
 func (f *forms) lists(ids string, n int) {
 	edges := f.edges(ids, n)
-	asked := make([]string, 50) // half of them are there
+	asked := make([]string, 50) // half of them exist
 	wanted := make([]storage.UserID, 50)
 	for i := range asked {
 		wanted[i] = edges[i*n/50].To + storage.UserID(i%2*3)
@@ -103,7 +103,7 @@ func (f *forms) lists(ids string, n int) {
 	}
 }
 
-// time calls something often, and reports the microseconds of one call, and of Redis in it.
+// time calls a function often, and returns the microseconds of one call, and those spent in Redis.
 func (f *forms) time(do func() int, want int) string {
 	if n := do(); n != want {
 		f.b.Fatalf("%d, want %d", n, want)
@@ -123,14 +123,14 @@ func (f *forms) time(do func() int, want int) string {
 			usec, err := strconv.ParseFloat(text, 64)
 			f.must(err)
 			if strings.HasPrefix(line, "cmdstat_evalsha") || !strings.Contains(stats, "cmdstat_evalsha") {
-				server += usec // of a script, what it calls is in it
+				server += usec // the time of a script includes the commands that it calls
 			}
 		}
 	}
 	return fmt.Sprintf("%.0f (%.1f)", float64(took.Microseconds())/float64(calls), server/float64(calls))
 }
 
-// hash has a field for each peer, with type and time behind it.
+// hash has a field for each peer, with type and time as its value.
 func (f *forms) hash(edges []storage.Edge, asked []string) form {
 	all := func() []storage.Edge {
 		fields, err := f.client.HGetAll(f.ctx, "k").Result()
@@ -168,7 +168,7 @@ func newest(list []storage.Edge) []storage.Edge {
 	return list[:20]
 }
 
-// sorted is a sorted set by time; it has no place for blocks and tombstones.
+// sorted is a sorted set by time, which cannot hold blocks and tombstones.
 func (f *forms) sorted(edges []storage.Edge, asked []string) form {
 	members := make([]string, len(asked))
 	copy(members, asked)
@@ -203,7 +203,7 @@ func (f *forms) sorted(edges []storage.Edge, asked []string) form {
 	}
 }
 
-// packed is the form that is used, read by the script that is used.
+// packed is the form that the cache uses, read by the script that it uses.
 func (f *forms) packed(edges []storage.Edge, wanted []storage.UserID) form {
 	all := func() []storage.Edge {
 		text, err := listGet.call(f.ctx, f.client, []string{"k"}, "token", 1000, len(edges), 0).Text()
@@ -231,7 +231,7 @@ func (f *forms) packed(edges []storage.Edge, wanted []storage.UserID) form {
 	}
 }
 
-// users compares a hash with one value, each read by command and by script.
+// users compares a hash with a single value, each read by command and by script.
 func (f *forms) users() {
 	fmt.Fprintln(f.table, "| user as | bytes | 20 users, µs (Redis) |")
 	fmt.Fprintln(f.table, "|---|---:|---:|")

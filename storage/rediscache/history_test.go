@@ -15,12 +15,12 @@ import (
 	"kith/storage"
 )
 
-// TestRandomHistory lets clients of two gateways follow, unfollow, edit their posts and look, while Redis is
+// TestRandomHistory lets clients of two gateways follow, unfollow, edit their posts and read, while Redis is
 // flushed, killed, frozen and rolled back to old data.
 //
 //   - Always: a writer sees its own writes on the gateway that it wrote on.
-//   - Without faults: on the other one as well, at most 100 ms later.
-//   - In the end both gateways agree with the store about everything.
+//   - Without faults: it sees them on the other gateway as well, at most 100 ms later.
+//   - At the end both gateways agree with the store about everything.
 func TestRandomHistory(t *testing.T) {
 	t.Parallel()
 	for _, faults := range []bool{false, true} {
@@ -45,10 +45,10 @@ func runHistory(t *testing.T, faults bool) {
 	}
 	peers = append([]storage.UserID{1, 2, 3, 4}, everybody[:8]...)
 	everybody = append(everybody, 1, 2, 3, 4, 404)
-	s := newSource(t, everybody[:clients+2]...) // 3 and 4 have counts only, 404 has nothing
+	s := newSource(t, everybody[:clients+2]...) // 3 and 4 have only counts, and 404 has nothing
 	server, a, b := pair(t, s, func(c *Config) {
 		c.MaxLate = 20
-		if c.Timeout = 5 * time.Second; faults { // without, no change may come late
+		if c.Timeout = 5 * time.Second; faults { // without faults, no change may come late
 			c.Timeout = 100 * time.Millisecond
 		}
 	})
@@ -106,7 +106,7 @@ func runHistory(t *testing.T, faults bool) {
 			_ = sleep.For(ctx, 10*time.Millisecond)
 		}
 	}
-	// On a busy machine Redis may have been given up for most of the time.
+	// On a busy machine the gateways may have given up on Redis for most of the time.
 	eventually(t, "100 users were found in Redis", func() bool { return t.Failed() || steps.Load() >= 100 && hits() >= 100 })
 	stop()
 	load.Wait()
@@ -131,18 +131,18 @@ func epochs(gateways []*Cache) (names []string) {
 	return names
 }
 
-// client is one user, the only one who writes what it follows, and its post.
+// client is one user. Only this client writes the user's follows and its post.
 type client struct {
 	t       *testing.T
 	s       *source
 	me      storage.UserID
 	follows map[storage.UserID]bool
-	last    storage.UserID // whom it has followed or left last
-	asked   time.Time      // its last question
+	last    storage.UserID // the user it has followed or unfollowed last
+	asked   time.Time      // the time of its last question
 	text    string         // of its post
 }
 
-// step writes, and checks everything that follows from it, and another user as well.
+// step writes, and checks everything that follows from the write, and another user as well.
 func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 	if peer == c.me {
 		return
@@ -164,7 +164,7 @@ func (c *client) step(own *Cache, peer, somebody storage.UserID) {
 	own.list(c.t, storage.Inverse, whole(somebody))
 }
 
-// missing reports what a gateway does not show of what the client did.
+// missing returns which of the client's changes a gateway does not show.
 func (c *client) missing(on *Cache) string {
 	ctx := context.Background()
 	c.asked = time.Now()
@@ -210,7 +210,7 @@ func (c *client) missing(on *Cache) string {
 	return ""
 }
 
-// seenOn is how long after the change another gateway was asked that still did not show it,
+// seenOn returns how long after the change another gateway was asked and still did not show it,
 // in nanoseconds. How long it took to answer does not count.
 func (c *client) seenOn(other *Cache) int64 {
 	if c.last == 0 {

@@ -12,7 +12,7 @@ import (
 	"kith/storage/localcache"
 )
 
-// A value read again, by any gateway, is not read from the store.
+// A value that is read again, by any gateway, is not read from the store.
 func TestWhatIsKeptIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3)
@@ -22,7 +22,7 @@ func TestWhatIsKeptIsNotReadAgain(t *testing.T) {
 	s.write(t, 2, 3, storage.None)
 	s.writePost(t, 1, "one")
 	s.writePost(t, 2, "two")
-	s.write(t, 1, 9, storage.Following) // 9 has counts, and is no user
+	s.write(t, 1, 9, storage.Following) // 9 has counts, but no user
 	_, a, b := pair(t, s)
 	ids := []storage.UserID{3, 1, 2, 9, 77, 1}
 	a.agrees(t, s, ids...)
@@ -80,8 +80,8 @@ func TestNothingThereIsKept(t *testing.T) {
 	}
 }
 
-// A celebrity whom nobody has cached is read a few times at most, though many ask eight gateways
-// at once and the store is slow: the memory of each gateway joins its callers, and a lease has
+// A celebrity that is not in any cache is read a few times at most, even if many callers ask eight
+// gateways at once and the store is slow: the memory of each gateway joins its callers, and a lease makes
 // the other gateways wait.
 func TestColdCelebrityIsReadOnce(t *testing.T) {
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestColdCelebrityIsReadOnce(t *testing.T) {
 		gateways[i] = localcache.New(localcache.Config{Source: shared, Rows: s.Store, Bytes: 1 << 20})
 		defer gateways[i].Close()
 	}
-	s.set(func() { s.after = func() { time.Sleep(20 * time.Millisecond) } }) // less than others wait
+	s.set(func() { s.after = func() { time.Sleep(20 * time.Millisecond) } }) // a shorter time than others wait
 	var asking sync.WaitGroup
 	for i := range 400 {
 		asking.Go(func() {
@@ -145,7 +145,7 @@ func TestWaitingForAnotherEnds(t *testing.T) {
 	}
 }
 
-// Queries that want more than is kept read the store; those that want less do not.
+// Queries that ask for more than is kept read the store, and queries that ask for less do not.
 func TestListsOfDifferentQueries(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1, 2, 3, 4, 5, 6)
@@ -169,8 +169,8 @@ func TestListsOfDifferentQueries(t *testing.T) {
 		{longest: 1, long: true},
 		{longest: 3, ended: 2 * hour, edges: 4, read: true},
 		{longest: 1000, ended: 4 * hour, edges: 3},
-		{longest: 3, ended: 2*hour - 30_000_000, edges: 4}, // another gateway's clock
-		{longest: 2, ended: 0, long: true, read: true},     // older tombstones, and so it is read
+		{longest: 3, ended: 2*hour - 30_000_000, edges: 4}, // the clock of another gateway
+		{longest: 2, ended: 0, long: true, read: true},     // tombstones that are older than the kept ones, so the list is read
 		{longest: 3, ended: hour, edges: 5, read: true},
 		{longest: 3, ended: 2 * hour, edges: 4},
 		{longest: 2, ended: 2 * hour, long: true},
@@ -221,7 +221,7 @@ func TestFailuresAreNotKept(t *testing.T) {
 	}
 }
 
-// If a caller gives up, its values are read and stored all the same.
+// If a caller gives up, its values are still read and stored.
 func TestLeavingDoesNotEndTheLookUp(t *testing.T) {
 	t.Parallel()
 	s := newSource(t, 1)
@@ -246,7 +246,7 @@ func TestLeavingDoesNotEndTheLookUp(t *testing.T) {
 	}
 }
 
-// Values stored together do not expire together, and missing values expire soon.
+// Values that are stored together do not expire together, and missing values expire soon.
 func TestLifetimesDiffer(t *testing.T) {
 	t.Parallel()
 	var ids []storage.UserID

@@ -19,7 +19,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(unheard{}) // Redis goes away here, on purpose
+	redis.SetLogger(unheard{}) // Redis is stopped here on purpose
 	testenv.Main(m)
 }
 
@@ -27,15 +27,15 @@ type unheard struct{}
 
 func (unheard) Printf(context.Context, string, ...any) {}
 
-// source is a store that tests can look into and stop.
+// source is a store that tests can observe and stop.
 type source struct {
 	*memory.Store
 	profiles, lists, posts atomic.Int64 // calls
-	running, most          atomic.Int64 // calls at a time
+	running, most          atomic.Int64 // calls at the same time
 
 	mu      sync.Mutex
-	after   func()               // called with an answer at hand
-	pretend func() *memory.Store // answers instead
+	after   func()               // called when an answer has been read
+	pretend func() *memory.Store // answers in place of the source
 	fail    error
 	time    storage.Micros
 }
@@ -72,10 +72,10 @@ func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 	}
 }
 
-// postOf is the post that tests write of each user.
+// postOf is the post of each user that tests write.
 func postOf(id storage.UserID) storage.PostID { return storage.PostID{Author: id, Number: 1} }
 
-// writePost publishes the post of a user, or gives it another text.
+// writePost publishes the post of a user, or changes its text.
 func (s *source) writePost(t testing.TB, id storage.UserID, text string) {
 	post := storage.NewPost{PostID: postOf(id), Key: "k", Text: "first", Media: []storage.Media{{Name: "a", URL: "b", Kind: storage.Image}}, At: 1}
 	_, _, err := s.Publish(context.Background(), post)
@@ -93,7 +93,7 @@ func (s *source) changedPost(id storage.UserID) storage.PostVersion {
 	return storage.PostVersion{PostID: postOf(id), Version: r.Value.Counts.Version}
 }
 
-// both are the changes of an edge, as a writer has them at hand.
+// both are the changes of an edge, as a writer has them after the write.
 func (s *source) both(from, to storage.UserID) []storage.UserChange {
 	list := []storage.UserChange{{User: from, Forward: true}, {User: to, Inverse: true}}
 	for i, r := range s.Store.Profiles(context.Background(), []storage.UserID{from, to}) {
@@ -120,7 +120,7 @@ func (s *source) answered() {
 	}
 }
 
-// set changes what the source does.
+// set changes how the source behaves.
 func (s *source) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,13 +177,13 @@ func failed[V any](answer []storage.Result[V], err error) {
 	}
 }
 
-// calls are all look-ups so far.
+// calls returns the number of all look-ups so far.
 func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() + s.posts.Load() }
 
 // generous is a time limit that a busy machine does not reach.
 const generous = 30 * time.Second
 
-// connect makes a cache, as a gateway of its own, on some servers.
+// connect makes a cache on some servers, which acts as a gateway of its own.
 func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, changes ...func(*Config)) *Cache {
 	t.Helper()
 	runs := NewRuns()
@@ -213,7 +213,7 @@ func pair(t testing.TB, s storage.Snapshots, changes ...func(*Config)) (server *
 	return server, connect(t, s, servers, changes...), connect(t, s, servers, changes...)
 }
 
-// whole asks for all of a list.
+// whole asks for a whole list.
 func whole(owner storage.UserID) storage.ListQuery {
 	return storage.ListQuery{Owner: owner, Longest: 1 << 40}
 }
@@ -245,7 +245,7 @@ func (c *Cache) list(t testing.TB, side storage.Side, q storage.ListQuery) stora
 	return r.Value
 }
 
-// agrees holds a cache against what is really there, now.
+// agrees compares a cache with what the store has now.
 func (c *Cache) agrees(t testing.TB, s *source, ids ...storage.UserID) {
 	t.Helper()
 	if text := c.disagreement(s, ids...); text != "" {
@@ -280,8 +280,8 @@ func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {
 	return ""
 }
 
-// sameList compares lists. The version of one that is kept may be less than the owner's,
-// for that also rises with changes of other things.
+// sameList compares lists. The version of a kept list may be less than the owner's, because the owner's
+// version also rises with other changes.
 func sameList(got, want storage.Result[storage.List]) bool {
 	if got.Value.Version > want.Value.Version || len(got.Value.Edges) != len(want.Value.Edges) {
 		return false
@@ -294,7 +294,7 @@ func sameList(got, want storage.Result[storage.List]) bool {
 	return got.Err == nil && want.Err == nil && got.Found == want.Found && got.Value.Long == want.Value.Long
 }
 
-// counted is what a counter has.
+// lookups is the value of a counter.
 func (c *Cache) lookups(kind, outcome string) float64 {
 	return testutil.ToFloat64(c.cfg.Metrics.lookups.WithLabelValues(kind, outcome))
 }
@@ -314,7 +314,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// idle waits until all that look-ups have missed so far has been stored, so that the next one
+// idle waits until every value that look-ups have missed so far has been stored, so that the next look-up
 // finds it.
 func (c *Cache) idle(t testing.TB) {
 	t.Helper()
@@ -323,7 +323,7 @@ func (c *Cache) idle(t testing.TB) {
 	})
 }
 
-// stored reports whether each miss was filled, or not, by now.
+// stored reports whether each miss has either been filled or not been filled by now.
 func (c *Cache) stored(kind string) bool {
 	fills := 0.0
 	for _, outcome := range []string{"taken", "lost", "older", "failed", "unread"} {
@@ -332,7 +332,7 @@ func (c *Cache) stored(kind string) bool {
 	return c.lookups(kind, "miss") == fills
 }
 
-// admin is a client for tests to reach into a Redis.
+// admin is a client with which tests change a Redis directly.
 func admin(t testing.TB, server *testenv.RedisServer) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})
