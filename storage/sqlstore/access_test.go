@@ -10,8 +10,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A server that lets the gateway in no longer, because its password has changed, is
-// out of reach like one that is down.
+// A server that no longer accepts the gateway, because its password has changed, counts as out of
+// reach, like a server that is down.
 func TestServerThatRefusesThePasswordIsUnavailable(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)[0]
 	const database, user = "kith_access", "kith_access"

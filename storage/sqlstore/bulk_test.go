@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// bulk is enough edges for the way that large batches take, on two shards.
+// bulk is enough edges on two shards for each to be written as a large batch.
 const bulk = 600
 
 func eachEngine(t *testing.T, test func(*testing.T, storage.Store)) {
@@ -15,8 +15,7 @@ func eachEngine(t *testing.T, test func(*testing.T, storage.Store)) {
 	t.Run("MariaDB", func(t *testing.T) { test(t, open(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)))) })
 }
 
-// An import that meets the other half of follows counts the friends, whichever side
-// comes last.
+// An import that writes the other half of follows counts the friends, whichever side comes last.
 func TestBulkWritesCountFriends(t *testing.T) {
 	const user = 7
 	for _, first := range []storage.Side{storage.Forward, storage.Inverse} {

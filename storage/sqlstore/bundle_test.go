@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// A bundle answers what its parts answer apart.
+// A bundle gives the same answers as its parts one by one.
 func TestBundlesAnswerLikeTheirParts(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { checkBundles(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
 	t.Run("MariaDB", func(t *testing.T) {
@@ -50,7 +50,7 @@ func checkBundles(t *testing.T, location string) {
 			edges++
 		default:
 			people++
-			statements /= 2 // the counts of an id that is no user are asked for as well
+			statements /= 2 // the counts of an id without a user are asked for as well
 		}
 		if statements > 1 {
 			t.Fatalf("%d statements for %+v", len(seen.all()), b)
@@ -62,7 +62,7 @@ func checkBundles(t *testing.T, location string) {
 			same(t, fmt.Sprint("pages ", side), b.Pages[side], func(queries []storage.PageQuery) []storage.Result[[]storage.Edge] { return s.Pages(ctx, side, queries) })
 		}
 	}
-	if s.sql.LimitsBehindJoins && pages == 0 { // no page is part of one statement there
+	if s.sql.LimitsBehindJoins && pages == 0 { // no page is part of one statement on this engine
 		pages = 50
 	}
 	if pages < 50 || edges < 50 || people < 50 {
@@ -80,7 +80,7 @@ func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read f
 	}
 }
 
-// look is a look-up of keys; nil for none.
+// look is a look-up of keys, nil if there are none.
 func look[V, K any](keys ...K) *storage.Lookup[K, V] {
 	if len(keys) == 0 {
 		return nil
@@ -88,8 +88,8 @@ func look[V, K any](keys ...K) *storage.Lookup[K, V] {
 	return &storage.Lookup[K, V]{Keys: keys}
 }
 
-// fillForBundles makes 30 users, of whom 10 have no edge and 5 no counts, and edges of every
-// type, some of nobody.
+// fillForBundles makes 30 users, of whom 10 have no edge and 5 no counts, and edges of every type,
+// some between ids without a user.
 func fillForBundles(t *testing.T, s *Store, r *rand.Rand) {
 	t.Helper()
 	var users []storage.User
@@ -146,7 +146,7 @@ func drawBundle(r *rand.Rand) (b storage.Bundle) {
 			q.Before = storage.Position{UpdateTime: storage.Micros(r.IntN(50)), Peer: 20}
 		}
 		if r.IntN(5) == 0 {
-			q.Owner = storage.UserID(1 + r.IntN(20)) // another's
+			q.Owner = storage.UserID(1 + r.IntN(20)) // of another owner
 		}
 		b.Pages[r.IntN(2)] = look[[]storage.Edge](q)
 		return b
@@ -169,7 +169,7 @@ func drawBundle(r *rand.Rand) (b storage.Bundle) {
 	return b
 }
 
-// Look-ups that are on several shards, or are many, are not read as one.
+// Look-ups that are on several shards, or that are many, are not read as one statement.
 func TestBundlesThatAreNone(t *testing.T) {
 	files := t.TempDir()
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(files, "a.db") + ";" + filepath.Join(files, "b.db")})
@@ -208,7 +208,7 @@ func TestBundlesThatAreNone(t *testing.T) {
 	}
 }
 
-// Bundles are one statement up to their bounds, and not beyond.
+// Bundles up to the bounds are one statement, larger ones are not.
 func TestBundlesAreBounded(t *testing.T) {
 	s := openSmall(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), nil)
 	if err := errorOf(s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a", Name: "A"}})); err != nil {
@@ -218,7 +218,7 @@ func TestBundlesAreBounded(t *testing.T) {
 	if err := errorOf(s.Apply(t.Context(), storage.Forward, []storage.Edge{follow}, storage.IfNewer)); err != nil {
 		t.Fatal(err)
 	}
-	// of is the edges of some owners, with the user 1: so many keys, in so many SELECTs.
+	// of is a bundle with the edges of some owners to user 1, for a number of keys in a number of SELECTs.
 	of := func(owners, pairs int) storage.Bundle {
 		b := storage.Bundle{Users: look[storage.User](storage.UserID(1)), Edges: [len(storage.AllSides)]*storage.Lookup[storage.Pair, storage.Edge]{{}}}
 		for i := range pairs {
@@ -251,7 +251,7 @@ func TestBundlesAreBounded(t *testing.T) {
 	}
 }
 
-// A shard that does not answer fails all keys, and a context that has ended.
+// If a shard does not answer, or the context has ended, all keys fail.
 func TestBundlesFailAsAWhole(t *testing.T) {
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	if err != nil {

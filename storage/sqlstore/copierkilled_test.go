@@ -13,7 +13,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// copierEnv says where a process is to copy the store, and before which step it is to die.
+// copierEnv says where a process is to copy the store to, and before which step it is to die.
 const copierEnv = "KITH_TEST_COPIER"
 
 // TestCopier is not a test by itself: it is the process that copies in [TestCopiersAreKilled].
@@ -29,9 +29,9 @@ func TestCopier(t *testing.T) {
 	}
 }
 
-// Copiers of a store of two shards die by kill -9 before each step, and writes go on to each shard whose
-// copy has not been decided. The next copier goes on, also while many wait for a shard that is copied, and
-// in the end the copy is the store.
+// Copiers of a store with two shards die by kill -9 before each step. Writes continue to each shard
+// whose copy has not been decided. The next copier continues, even while many writes wait for a shard
+// that is being copied, and the finished copy equals the store.
 func TestCopiersAreKilled(t *testing.T) {
 	t.Parallel()
 	steps := []string{"leave 0", "leave 1", "copy users", "copy handles", "copy following", "copy edge_marks", "close 0", "close 1", "last rows 0", "last rows 1", "secrets", "decide 0"}
@@ -42,13 +42,13 @@ func TestCopiersAreKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "SQLite" {
-				testenv.Long(t) // TestAStoreIsCopiedUnderLoad copies one
+				testenv.Long(t) // TestAStoreIsCopiedUnderLoad copies a store
 			}
 			if name == "MariaDB" {
 				testenv.NotOn(t, "TiDB is not copied from", "tidb")
 			}
 			g := newGrower(t, from(), "", 200)
-			g.late.Store(true) // what comes behind the copy of a shard is refused
+			g.late.Store(true) // writes that come after the copy of a shard are refused
 			writing, stop := context.WithCancel(t.Context())
 			writers := g.write(writing, 4)
 			defer writers.Wait()
@@ -87,7 +87,7 @@ func (g *grower) copyInAnotherProcess(to, step string) {
 	inAnotherProcess(g.t, "TestCopier", step != "", fmt.Sprintf("%s=%q %q", copierEnv, to, step), "KITH_TEST_LOCATION="+g.location)
 }
 
-// goOn waits until so many writes have gone through.
+// goOn waits until a number of writes have succeeded.
 func (g *grower) goOn(writes int64) {
 	g.t.Helper()
 	before := g.writes.Load()
@@ -98,7 +98,7 @@ func (g *grower) goOn(writes int64) {
 	}
 }
 
-// follows lets a user of a shard follow another one, whichever process has closed the shard.
+// follows makes a user of a shard follow another one, whichever process has closed the shard.
 func (g *grower) follows(shard int) {
 	g.t.Helper()
 	var of []storage.UserID

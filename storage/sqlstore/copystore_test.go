@@ -15,12 +15,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A store in one file becomes one of four databases on two servers while it is written to, and comes
-// back into three files. Everything is as the writers were answered, and the old store takes no writes.
+// A store in one file becomes one of four databases on two servers while it is written to, and is
+// copied back into three files. All data is as the writers were answered, and the old store accepts no writes.
 func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	t.Parallel()
 	locations := []string{mysql(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2)), sqlite(t, 3)}
-	if testenv.Engine() == "tidb" { // is one shard, of which there is no copy
+	if testenv.Engine() == "tidb" { // it is one shard, which cannot be copied
 		locations = []string{mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1))}
 	}
 	g := newGrower(t, sqlite(t, 1), "", 300)
@@ -38,7 +38,7 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 			time.Sleep(time.Millisecond) // until there is something to copy
 		}
 		to := open(t, location)
-		g.late.Store(true) // what comes behind the copy is refused, and is no failure
+		g.late.Store(true) // writes that come after the copy are refused, which is no failure
 		report, err := g.mover.CopyTo(t.Context(), to, sqlstore.MoveConfig{Token: location[:6]})
 		stop()
 		writers.Wait()
@@ -67,8 +67,8 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	}
 }
 
-// rowsOf describes the rows of a store's tables: how many, and a hash of all that is in them but for what
-// packed lists need.
+// rowsOf describes the rows of a store's tables: their number, and a hash of everything in them except
+// what packed lists need.
 func rowsOf(t *testing.T, addresses []string) string {
 	t.Helper()
 	var text strings.Builder
@@ -90,7 +90,7 @@ func rowsOf(t *testing.T, addresses []string) string {
 	return text.String()
 }
 
-// rowsIn are the rows of one table, each as text with the names of its columns.
+// rowsIn returns the rows of one table, each as text with the names of its columns.
 func rowsIn(t *testing.T, address, table string) (list []string) {
 	t.Helper()
 	driver := "mysql"

@@ -9,8 +9,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestWritersGetTheCountsTheyLeave: what is reported after a commit is what lies there then, and
-// the version before is that from which on nothing but counts has changed.
+// TestWritersGetTheCountsTheyLeave: the counts that are reported after a commit are the counts in the
+// store then. Since the version before, which is reported too, nothing but counts has changed.
 func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 	storesWithUsers(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		name, remark := "another", "r"
@@ -19,7 +19,7 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 		for _, step := range []struct {
 			what string
 			do   func(context.Context)
-			left map[storage.UserID]bool // and whether the profile is as it was before
+			left map[storage.UserID]bool // and whether the profile is unchanged
 		}{
 			{"a row", func(ctx context.Context) { store.Apply(ctx, storage.Forward, []storage.Edge{follow}, storage.IfNewer) }, map[storage.UserID]bool{2: true}},
 			{"its other side", func(ctx context.Context) { store.Apply(ctx, storage.Inverse, []storage.Edge{follow}, storage.IfNewer) }, map[storage.UserID]bool{3: true}},
@@ -66,7 +66,7 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 	})
 }
 
-// TestEachOfAGroupGetsTheCounts: writes that share a transaction are given what it has left.
+// TestEachOfAGroupGetsTheCounts: writes that share a transaction get the counts that the transaction has left.
 func TestEachOfAGroupGetsTheCounts(t *testing.T) {
 	storesWithUsers(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		var followers sync.WaitGroup

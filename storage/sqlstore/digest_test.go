@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// Digests are what the same sums in Go are, of the same groups, on every engine.
+// Digests equal the sums that Go computes of the same groups, on every engine.
 func TestDigestsAreTheSumsOfTheRows(t *testing.T) {
 	for name, location := range map[string]func() string{
 		"SQLite": func() string {
@@ -66,8 +66,8 @@ func checkDigests(t *testing.T, s *Store) {
 	}
 }
 
-// checkWrongCounts makes one count wrong at a time, of users with edges and without:
-// those are looked for by different statements.
+// checkWrongCounts makes one count wrong at a time, of users with edges and of users without, because
+// different statements look for these.
 func checkWrongCounts(t *testing.T, s *Store) {
 	t.Helper()
 	const column = "following_count"
@@ -105,7 +105,7 @@ func checkWrongCounts(t *testing.T, s *Store) {
 	}
 }
 
-// someEdges are of few users, but for some with large ids, and many at time 0.
+// someEdges are edges of few users, except for some with large ids, and many at time 0.
 func someEdges(r *rand.Rand) []storage.Edge {
 	var edges []storage.Edge
 	seen := map[storage.Pair]bool{}
@@ -128,7 +128,7 @@ func someEdges(r *rand.Rand) []storage.Edge {
 	return edges
 }
 
-// Owners of the range that is digested.
+// The bounds of the range whose owners are digested.
 const lowest, highest = 100, 1<<63 - 1 - 400 - 200
 
 func inRange(side storage.Side, e storage.Edge) bool {

@@ -10,8 +10,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// An EndEdges that is cut off behind any of its statements leaves rows that the next one ends, and
-// exact counts.
+// If an EndEdges is cut off after any of its statements, the next one ends the remaining rows, and
+// the counts are exact.
 func TestEndEdgesContinuesAfterACrash(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { endWithCrashes(t, sqlite(t, 2)) })
 	t.Run("MariaDB", func(t *testing.T) { endWithCrashes(t, mysql(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1))) })
@@ -63,7 +63,7 @@ func endWithCrashes(t *testing.T, location string) {
 	}
 }
 
-// What a deletion runs does not grow with those whom the user follows, and who follow it.
+// The number of statements of a deletion does not grow with the user's followings and followers.
 func TestADeletionTakesFewStatements(t *testing.T) {
 	var ran atomic.Int64
 	store := counting(t, sqlite(t, 1), func() { ran.Add(1) })
@@ -99,7 +99,7 @@ func TestADeletionTakesFewStatements(t *testing.T) {
 	}
 }
 
-// counting opens a store that calls ran behind each statement.
+// counting opens a store that calls ran after each statement.
 func counting(t *testing.T, location string, ran func()) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{
@@ -112,7 +112,7 @@ func counting(t *testing.T, location string, ran func()) *sqlstore.Store {
 	return store
 }
 
-// tie makes all kinds of edges between a user and others, on both sides.
+// tie makes edges of all kinds between a user and others, on both sides.
 func tie(t *testing.T, store *sqlstore.Store, user storage.UserID, peers []storage.UserID) {
 	t.Helper()
 	for i, peer := range peers {
@@ -135,7 +135,7 @@ func tie(t *testing.T, store *sqlstore.Store, user storage.UserID, peers []stora
 	}
 }
 
-// rowsOfUser lists what is left of a user's rows, of all tables.
+// rowsOfUser lists the remaining rows of a user in all tables.
 func rowsOfUser(t *testing.T, store *sqlstore.Store, user storage.UserID) (rows []storage.Row) {
 	t.Helper()
 	var queries []storage.RowsQuery

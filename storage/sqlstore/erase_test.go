@@ -11,8 +11,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// An Erase that is cut off behind any of its statements is finished by the next one,
-// also when somebody else has registered the handle in between.
+// If an Erase is cut off after any of its statements, the next one finishes it, even if another
+// user has registered the handle in between.
 func TestEraseContinuesAfterACrash(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { eraseWithCrashes(t, sqlite(t, 2)) })
 	t.Run("MariaDB", func(t *testing.T) { eraseWithCrashes(t, mysql(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2))) })
@@ -65,7 +65,7 @@ func eraseWithCrashes(t *testing.T, location string) {
 	}
 }
 
-// surrounded makes a user with something of everything, in state Deleting.
+// surrounded makes a user in state Deleting with rows of every kind.
 func surrounded(t *testing.T, store *sqlstore.Store, user storage.User) {
 	t.Helper()
 	ctx := t.Context()
@@ -89,8 +89,8 @@ func surrounded(t *testing.T, store *sqlstore.Store, user storage.User) {
 	}
 }
 
-// wantErased also writes the edge that surrounded has written once more, as an event that comes late
-// does: it changes nothing, and makes no counts anew.
+// wantErased also writes the edge that surrounded has written once more, as a late event does. The
+// edge changes nothing, and creates no counts.
 func wantErased(t *testing.T, store *sqlstore.Store, user storage.User) {
 	t.Helper()
 	ctx, ids := t.Context(), []storage.UserID{user.ID}

@@ -43,12 +43,12 @@ var unexplained = map[string]string{
 	"sqlLockOneCounts":    "only TiDB runs it, where rows are locked by others",
 }
 
-// mayTurn are the look-ups that may build a temporary table and sort it. It holds a
-// sample of a fixed size.
+// mayTurn are the look-ups that may build a temporary table and sort it. The table holds a sample of
+// a fixed size.
 var mayTurn = []string{"popular"}
 
-// ofShards are the look-ups of who owns what: at most a row for each shard or bucket, which are all read.
+// ofShards are the look-ups of claims: at most a row for each shard or bucket, and all rows are read.
 var ofShards = []string{"shards", "buckets", "shard.buckets"}
 
-// isScan reports statements that read all rows of a range of owners.
+// isScan reports whether a statement reads all rows of a range of owners.
 func isScan(st Statement) bool { return strings.HasPrefix(st.Lookup, "reconcile.") }

@@ -12,8 +12,7 @@ import (
 	"kith/storage/sqlstore/internal/packed"
 )
 
-// fillSideTables adds what lies beside edges: for user 1 thousands of rows, for others
-// a few.
+// fillSideTables adds what is stored beside edges: for user 1 thousands of rows, for others a few.
 func fillSideTables(t *testing.T, s *Store) {
 	t.Helper()
 	run := func(text string) {
@@ -112,8 +111,8 @@ func runSideLookUps(t *testing.T, s *Store) {
 	runPacked(t, s)
 }
 
-// runPacked packs a long list and a short one, reads them, puts changes into them, and packs
-// them anew.
+// runPacked packs a long list and a short one, reads them, folds changes into them, and packs
+// them again.
 func runPacked(t *testing.T, s *Store) {
 	t.Helper()
 	s.packed.Sizes = packed.Sizes{From: 1, Chunk: 100, Slice: 500, Changes: 5, Window: 4, Step: 7}
@@ -130,14 +129,14 @@ func runPacked(t *testing.T, s *Store) {
 				sameLists(t, s, []storage.UserID{owner})
 				mustPack(t, s, side, owner)
 				sameLists(t, s, []storage.UserID{owner})
-				s.packed.Doubted.Store(packed.Name{Side: side, Owner: owner}, "") // has it packed anew
+				s.packed.Doubted.Store(packed.Name{Side: side, Owner: owner}, "") // so that it is packed again
 			}
 			s.packed.Doubted.Clear()
 		}
 	}
 }
 
-// runSnapshots reads some who are there and some who are not, lists with bounds of their own.
+// runSnapshots reads some users who exist and some who do not, and lists with bounds of their own.
 func runSnapshots(t *testing.T, s *Store, ids []storage.UserID) {
 	t.Helper()
 	ids = append(slices.Clone(ids), 1e9)
@@ -153,7 +152,7 @@ func runSnapshots(t *testing.T, s *Store, ids []storage.UserID) {
 	}
 }
 
-// runPosts reads posts and comments, of authors with many and with few.
+// runPosts reads posts and comments, of authors who have many and of authors who have few.
 func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	t.Helper()
 	posts, comments := make([]storage.PostID, len(authors)), make([]storage.CommentID, len(authors))
@@ -181,7 +180,7 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 	}
 }
 
-// runFavorites reads favorites of users and posts with many and with few.
+// runFavorites reads favorites of users and posts that have many, and of some that have few.
 func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 	t.Helper()
 	given, by, pairs := make([]storage.FavoritesQuery, len(posts)), make([]storage.FavoritedByQuery, len(posts)), make([]storage.Pair, len(posts))
@@ -231,7 +230,7 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 	check(nil, changed, err)
 }
 
-// runLimited runs the look-ups that list from a place on.
+// runLimited runs the look-ups that list from a given place.
 func runLimited(t *testing.T, s *Store, limit int) {
 	t.Helper()
 	check := func(_ any, err error) {
@@ -261,10 +260,10 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	check(s.StateChanges(ctx, 0, storage.StatePosition{At: 1000, User: 5_000_000}, limit))
 }
 
-// followedForPlans is one whom the users of runSideWrites follow.
+// followedForPlans is a user whom the users of runSideWrites follow.
 const followedForPlans = 30_000
 
-// runSideWrites runs each write for somebody with many rows and for somebody with few.
+// runSideWrites runs each write for a user with many rows and for a user with few.
 func runSideWrites(t *testing.T, s *Store) {
 	t.Helper()
 	ctx := t.Context()
@@ -320,12 +319,12 @@ func runSideWrites(t *testing.T, s *Store) {
 	if err := s.eraseElsewhere(ctx, 950); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.releaseHandle(ctx, 950, "user_950"); err != nil { // of one who is there when it is explained
+	if err := s.releaseHandle(ctx, 950, "user_950"); err != nil { // of a user who exists when the statement is explained
 		t.Fatal(err)
 	}
 }
 
-// runEndEdges ends some edges of a user, first one and then more.
+// runEndEdges ends some edges of a user, first a single edge and then more.
 func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 	t.Helper()
 	for _, limit := range []int{1, 20} {
@@ -343,7 +342,7 @@ func runEndEdges(t *testing.T, s *Store, user storage.UserID) {
 	}
 }
 
-// runScans runs what compares and repairs.
+// runScans runs the statements that compare and repair.
 func runScans(t *testing.T, s *Store) {
 	t.Helper()
 	check := func(_ any, err error) {

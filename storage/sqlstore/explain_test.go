@@ -18,7 +18,7 @@ import (
 
 // A plan is what an engine says about one table access of a statement.
 type plan struct {
-	index string // "" where it uses none
+	index string // "" if it uses none
 	scan  bool   // reads the whole table or index
 	sort  bool   // sorts, or builds a temporary table
 	text  string
@@ -31,14 +31,14 @@ func TestPlansMariaDB(t *testing.T) {
 	checkPlans(t, "mysql:"+dsns[0], "MySQL", explainServer)
 }
 
-// TestPlansSQLite does the same there.
+// TestPlansSQLite asks SQLite the same.
 func TestPlansSQLite(t *testing.T) {
 	t.Parallel()
 	checkPlans(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "SQLite", explainSQLite)
 }
 
-// checkPlans runs every statement in the source and compares the index that the engine takes with
-// the one that the comment above the statement names.
+// checkPlans runs every statement in the source and compares the index that the engine uses with the
+// index that the comment above the statement names.
 func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T, *sql.DB, Statement) []plan) {
 	all := servedStatements(t)
 	seen := &recorder{}
@@ -47,7 +47,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 		t.Fatal(err)
 	}
 	defer s.Close()
-	s.packed.Close() // runPacked packs
+	s.packed.Close() // because runPacked packs
 	fillForPlans(t, s)
 	fillSideTables(t, s)
 	seen.reset()
@@ -65,9 +65,9 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 			t.Fatalf("%s: %v", st.Lookup, st.Err)
 		}
 		if !beginsStatement.MatchString(strings.TrimLeft(st.Text, "(")) {
-			continue // an INSERT looks for nothing
+			continue // an INSERT has no plan
 		}
-		of := st.Lookup + st.Text + fmt.Sprint(st.Args) // which both engines look up in what they know of an index
+		of := st.Lookup + st.Text + fmt.Sprint(st.Args) // both engines look the arguments up in their statistics of an index
 		if explained[of] {
 			continue
 		}
@@ -92,7 +92,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 	}
 	for _, known := range all {
 		if testenv.Engine() == "tidb" && strings.HasPrefix(known.name, "sqlUserPage") {
-			continue // it is not run there
+			continue // this engine does not run it
 		}
 		if !known.explained && unexplained[known.name] == "" && (known.dialect == "" || known.dialect == dialect) {
 			t.Errorf("%s: %s was not explained", known.at, known.name)
@@ -105,7 +105,7 @@ func identityOf(id storage.UserID) storage.Identity {
 	return storage.Identity{Issuer: "https://id.example.org", Subject: id.String()}
 }
 
-// ofAllBuckets is a statement of digests as it stands in the source, without what it gets for some buckets.
+// ofAllBuckets is a statement of digests as it is in the source, without the text that selects buckets.
 func ofAllBuckets(text string) string {
 	for _, condition := range sqlOfBuckets {
 		text = strings.Replace(text, condition, "\nGROUP BY", 1)
@@ -113,8 +113,8 @@ func ofAllBuckets(text string) string {
 	return text
 }
 
-// fillForPlans makes tables in which a wrong index would look cheap: 10,000 users,
-// half of them with edges, some with thousands, tombstones among them.
+// fillForPlans makes tables in which a wrong index would look cheap: 10,000 users, half of them with
+// edges, some with thousands, including tombstones.
 func fillForPlans(t *testing.T, s *Store) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -173,8 +173,8 @@ SELECT from_user_id, to_user_id, 0, 'x' FROM following WHERE type = 1 AND to_use
 	}
 }
 
-// runHotLookUps runs each look-up with one key, with some and with many, for short
-// lists and for long ones.
+// runHotLookUps runs each look-up with one key, with some and with many, for short lists and for long
+// lists.
 func runHotLookUps(ctx context.Context, s *Store) {
 	for _, n := range []int{1, 20, 500, 899} {
 		ids := make([]storage.UserID, n)
@@ -243,8 +243,8 @@ func runHotLookUps(ctx context.Context, s *Store) {
 	s.Empty(ctx)
 }
 
-// runHotApplies applies, to each table, one edge, some of one owner, and many of many,
-// new ones and old ones, of each type.
+// runHotApplies applies to each table one edge, some edges of one owner, and many edges of many owners,
+// new and old ones, of each type.
 func runHotApplies(t *testing.T, s *Store) {
 	t.Helper()
 	for _, side := range storage.Sides {
@@ -333,7 +333,7 @@ func runHotWrites(t *testing.T, s *Store) {
 		t.Fatal(err)
 	}
 	s.Passwords(ctx, []storage.UserID{7})
-	if err := s.Claim(ctx, "new", 90_001, 0); err != nil { // by somebody who did not become a user
+	if err := s.Claim(ctx, "new", 90_001, 0); err != nil { // for an id without a user
 		t.Fatal(err)
 	}
 	if err := s.Register(ctx, storage.User{ID: 90_000, Handle: "new", Name: "N", CreatedAt: 2 * storage.ClaimTTL}, "x"); err != nil {
@@ -341,13 +341,13 @@ func runHotWrites(t *testing.T, s *Store) {
 	}
 }
 
-// takesTheList recognises a choice of MySQL's: for 500 edges of one owner or more it may read the list,
-// if that is as short, because its index holds all columns.
+// takesTheList recognises a choice that MySQL makes: for 500 edges of one owner or more it may read the
+// list if the list is as short, because the list's index holds all columns.
 func takesTheList(st Statement, p plan) bool {
 	return testenv.Engine() == "mysql" && strings.HasPrefix(st.Lookup, "edges.") && st.Keys >= 500 && strings.HasSuffix(p.index, "_list")
 }
 
-// explainServer asks MariaDB, MySQL or TiDB. The three return a plan in columns of their own.
+// explainServer asks MariaDB, MySQL or TiDB. Each of them returns a plan in different columns.
 func explainServer(t *testing.T, db *sql.DB, st Statement) []plan {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -393,7 +393,7 @@ func explainServer(t *testing.T, db *sql.DB, st Statement) []plan {
 	return plans
 }
 
-// planMariaDB reads a row of what MariaDB or MySQL says; false if it is of no access to a table.
+// planMariaDB reads a row of a plan of MariaDB or MySQL. It returns false if the row is no access to a table.
 func planMariaDB(st Statement, row map[string]string) (plan, bool) {
 	table, access, key, extra := row["table"], row["type"], row["key"], row["Extra"]
 	switch extra {
@@ -403,10 +403,10 @@ func planMariaDB(st Statement, row map[string]string) (plan, bool) {
 		return plan{}, false // a row of arguments
 	}
 	if access == "const" && key == "" || strings.HasPrefix(table, "<derived") {
-		return plan{}, false // such a row does not exist, or its SELECT has a line of its own
+		return plan{}, false // such a row does not exist, or its SELECT has a row of its own
 	}
 	if st.Lookup == "empty" {
-		access = "" // the first row of an index is all it reads
+		access = "" // it reads only the first row of an index
 		key = "PRIMARY"
 	}
 	return plan{
@@ -418,8 +418,8 @@ func planMariaDB(st Statement, row map[string]string) (plan, bool) {
 }
 
 // planTiDB reads an operator. Operators that read have an access object, such as
-// "table:f, index:idx_follower_list(to_user_id, …)"; that of rows which an index has found is the
-// index's. A sort of a few rows in memory looks like one of many, so sorts are not looked at.
+// "table:f, index:idx_follower_list(to_user_id, …)". For rows that an index has found, it names the index.
+// A sort of a few rows in memory looks like a sort of many, so sorts are not checked.
 func planTiDB(st Statement, row map[string]string) (plan, bool) {
 	operator, object := strings.TrimLeft(row["id"], "│├└─ "), row["access object"]
 	if object == "" || strings.HasPrefix(operator, "TableRowIDScan") || strings.HasPrefix(operator, "TableDual") {
@@ -430,7 +430,7 @@ func planTiDB(st Statement, row map[string]string) (plan, bool) {
 		p.index, _, _ = strings.Cut(index, "(")
 	}
 	if strings.Contains(operator, "FullScan") && st.Lookup != "empty" {
-		p.scan, p.index = true, operator // not that of a range of owners either
+		p.scan, p.index = true, operator // not allowed for a range of owners either
 	}
 	return p, true
 }
@@ -453,7 +453,7 @@ func explainSQLite(t *testing.T, db *sql.DB, st Statement) []plan {
 			continue // COMPOUND QUERY, CO-ROUTINE, UNION ALL
 		}
 		if onlyNames := strings.Contains(text, "wanted") || strings.Contains(text, "subquery") || strings.HasSuffix(text, " counted") || strings.HasSuffix(text, " famous") || text == "SCAN sqlite_sequence" || strings.Contains(text, "CONSTANT ROW") || strings.Contains(text, "-ROW VALUES"); onlyNames {
-			continue // the list of keys, or the rows of a SELECT that has a line of its own
+			continue // the list of keys, or the rows of a SELECT that has a row of its own
 		}
 		p := plan{text: text, sort: strings.HasPrefix(text, "USE TEMP")}
 		switch {
@@ -465,14 +465,14 @@ func explainSQLite(t *testing.T, db *sql.DB, st Statement) []plan {
 		}
 		p.scan = strings.HasPrefix(text, "SCAN ")
 		if st.Lookup == "empty" {
-			p.scan, p.index = false, "PRIMARY" // the first row is all it reads
+			p.scan, p.index = false, "PRIMARY" // it reads only the first row
 		}
 		plans = append(plans, p)
 	}
 	return plans
 }
 
-// recorder keeps every statement that a store runs.
+// A recorder keeps every statement that a store runs.
 type recorder struct {
 	mu         sync.Mutex
 	statements []Statement

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// Claim leaves a claim on a handle as a [Store.Register] does that ends before it
-// makes its user.
+// Claim leaves a claim on a handle, as a [Store.Register] does that ends before it creates its
+// user.
 func (s *Store) Claim(ctx context.Context, handle string, id storage.UserID, at storage.Micros) error {
 	return s.transact(ctx, "handles", s.ownerOfHandle(handle), func(w *writer) error {
 		_, err := w.Exec(1, s.sql.Text(sqlClaimHandles), handle, int64(id), int64(at))
@@ -16,7 +16,7 @@ func (s *Store) Claim(ctx context.Context, handle string, id storage.UserID, at 
 	})
 }
 
-// HoldWrites takes all connections for writes until what it returns is called.
+// HoldWrites takes all connections for writes until release is called.
 func (s *Store) HoldWrites(ctx context.Context) (release func(), err error) {
 	var held []*sql.Tx
 	release = func() {
@@ -37,7 +37,7 @@ func (s *Store) HoldWrites(ctx context.Context) (release func(), err error) {
 	return release, nil
 }
 
-// Waiting is how many changes on the first shard, and how many edges to be applied to an account, wait for others.
+// Waiting returns how many changes wait for others on the first shard, and how many edges to be applied to an account.
 func (s *Store) Waiting(owner storage.UserID) (changes, applies int) {
 	changes, _ = s.changes.Waiting(changeKey{inverse: true})
 	applies, _ = s.applies.Waiting(groupKey{owner, storage.Inverse, storage.IfNewer})

@@ -19,13 +19,13 @@ import (
 
 var errStatement = errors.New("the statement fails")
 
-// faults makes one statement of a store fail, or gives it a row that cannot be read.
+// faults makes one statement of a store fail, or return a row that cannot be read.
 type faults struct {
 	mu         sync.Mutex
 	armed      bool
-	at         int  // which statement, from 1 on
-	brokenRow  bool // it is a row that cannot be read
-	statements int  // so far
+	at         int  // the number of the statement, from 1
+	brokenRow  bool // the statement returns a row that cannot be read
+	statements int  // run so far
 	hit        bool
 }
 
@@ -42,7 +42,7 @@ func (f *faults) disarm() (statements int, hit bool) {
 	return f.statements, f.hit
 }
 
-// next counts a statement and reports whether it is the one.
+// next counts a statement and reports whether it is the chosen one.
 func (f *faults) next() (isIt bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,8 +58,8 @@ func (f *faults) fails() bool {
 	return isIt && !f.brokenRow
 }
 
-// mayCommit is false for a transaction whose statement had no row that could be broken: it leaves
-// the store as it was.
+// mayCommit is false for a transaction whose statement had no row that could be broken. Such a transaction
+// must leave the store unchanged.
 func (f *faults) mayCommit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -122,7 +122,7 @@ func (c faultyConn) QueryContext(ctx context.Context, text string, args []driver
 		return nil, errStatement
 	}
 	rows, err := c.connection.QueryContext(ctx, text, args)
-	if isIt && err == nil && text != sqlAnyUser && text != sqlExistingUsers { // of these it matters only whether there is a row
+	if isIt && err == nil && text != sqlAnyUser && text != sqlExistingUsers { // for these it matters only whether a row exists
 		rows = brokenRows{rows, c.faults}
 	}
 	return rows, err
@@ -145,7 +145,7 @@ func (t faultyTx) Commit() error {
 	return t.Tx.Commit()
 }
 
-// brokenRows have values of a type that nothing reads.
+// brokenRows have values of a type that nothing can read.
 type brokenRows struct {
 	driver.Rows
 	faults *faults
@@ -172,8 +172,8 @@ func errorOf[V any](results []storage.Result[V]) (err error) {
 	return err
 }
 
-// Whatever a store is asked to read or to write fails if one of its statements does, or gives a
-// row that cannot be read; and then it can be done again.
+// Whatever a store is asked to read or to write fails if one of its statements fails, or returns a
+// row that cannot be read. After that it can be tried again.
 func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 	f := &faults{}
 	s := openFaulty(t, f)
@@ -204,7 +204,7 @@ func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 					t.Errorf("a row of statement %d of %d cannot be read: %v", at, statements, err)
 				}
 				if statements < at && err == nil {
-					break // tries before have done a part of it
+					break // earlier attempts have done a part of it
 				}
 			}
 			if reached == 0 {
@@ -214,7 +214,7 @@ func TestNothingSucceedsWithoutItsStatements(t *testing.T) {
 	}
 }
 
-// openFaulty makes a store of two shards with some of everything.
+// openFaulty makes a store of two shards with some rows of every kind.
 func openFaulty(t *testing.T, f *faults) *Store {
 	t.Helper()
 	dir := t.TempDir()
@@ -393,7 +393,7 @@ func faultyReads() map[string]operation {
 
 func faultyScans() map[string]operation {
 	owners := storage.OwnerRange{UpTo: 100}
-	// onEach runs one on both shards, of which each has some of what is looked for.
+	// onEach runs an operation on both shards, each of which has some of the rows that are looked for.
 	onEach := func(one func(context.Context, *Store, int) error) operation {
 		return func(ctx context.Context, s *Store) error { return errors.Join(one(ctx, s, 0), one(ctx, s, 1)) }
 	}

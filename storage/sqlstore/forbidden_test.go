@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// Follows against a block, which somebody else has put there, are found, those and no
-// others, and end when the block is repaired as it is.
+// Follows against a block that was written without the store are found, and no other follows.
+// They end when the block is repaired, although the block itself stays as it is.
 func TestForbiddenFollowsAreFoundAndEnded(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		location := sqlite(t, 1)

@@ -16,7 +16,7 @@ import (
 
 const viral = storage.UserID(1)
 
-// storesWithUsers are stores of one shard with users 1 … n.
+// storesWithUsers runs a test on stores of one shard with users 1 … n.
 func storesWithUsers(t *testing.T, n int, test func(*testing.T, *sqlstore.Store)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, peopled(t, sqlite(t, 1), n)) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, peopled(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)), n)) })
@@ -61,8 +61,8 @@ func soon(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Followers who come while another one is being written are written together, and each has the
-// outcome of a follow of its own.
+// Followers who come while another follower is being written are written together, and each gets
+// the outcome of its own follow.
 func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 	storesWithUsers(t, 60, func(t *testing.T, store *sqlstore.Store) {
 		const blocked, full, leaving, nobody, friend = 41, 42, 43, 999, 44
@@ -140,8 +140,8 @@ func TestFollowersOfOneUserAreWrittenTogether(t *testing.T) {
 	})
 }
 
-// Edges of followers that are applied one by one, as gateways do it in the mode sync, are
-// written together as well.
+// Edges of followers that are applied one by one, as gateways do in the mode sync, are written
+// together as well.
 func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
 	storesWithUsers(t, 40, func(t *testing.T, store *sqlstore.Store) {
 		before := mustCount(t, store, viral)
@@ -175,8 +175,8 @@ func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
 	})
 }
 
-// However many wait for the row of one account, others' writes go on: the account has one
-// connection for writes at most.
+// However many writes wait for the row of one account, other writes continue: the account uses
+// at most one connection for writes.
 func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)
 	dsns := server.FreshDatabases(t, 1)
@@ -224,7 +224,7 @@ func TestOthersDoNotWaitForACelebrity(t *testing.T) {
 	}
 }
 
-// A follow that is given up while it waits has written nothing.
+// A follow that is cancelled while it waits has written nothing.
 func TestAFollowGivenUpWhileItWaitsWritesNothing(t *testing.T) {
 	storesWithUsers(t, 10, func(t *testing.T, store *sqlstore.Store) {
 		release, err := store.HoldWrites(t.Context())

@@ -18,8 +18,8 @@ import (
 )
 
 // TestLongGrowToFour measures how a store of 20,000 users and 400,000 follows in one database of
-// MariaDB becomes one of four databases on two servers, under 500 writes and 500 reads a second:
-// what writes and reads take before, during and after, and how long writes wait at each switch.
+// MariaDB becomes one of four databases on two servers, under 500 writes and 500 reads a second. It
+// reports how long writes and reads take before, during and after, and how long writes wait at each switch.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_MAX_LOAD=0.2 go test ./storage/sqlstore -run TestLongGrowToFour -v
 func TestLongGrowToFour(t *testing.T) {
@@ -44,7 +44,7 @@ func TestLongGrowToFour(t *testing.T) {
 	defer stop()
 
 	traffic.rest()
-	time.Sleep(10 * time.Second) // the measure of before
+	time.Sleep(10 * time.Second) // measures the time before
 	before := traffic.rest()
 	t.Logf("before: %s", before)
 	moved := latencies{}
@@ -72,7 +72,7 @@ func TestLongGrowToFour(t *testing.T) {
 			t.Errorf("%d rows had been written without a note", report.Repaired)
 		}
 	}
-	time.Sleep(10 * time.Second) // the measure of afterwards
+	time.Sleep(10 * time.Second) // measures the time after
 	t.Logf("during all moves: %s", moved)
 	t.Logf("after: %s", traffic.rest())
 	stop()
@@ -80,7 +80,7 @@ func TestLongGrowToFour(t *testing.T) {
 	g.check()
 }
 
-// preload gives every user so many follows on both sides.
+// preload gives every user a number of follows on both sides.
 func (g *grower) preload(degree int) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var edges []storage.Edge
@@ -123,14 +123,14 @@ func (l latencies) String() string {
 	return of("writes", l.writes) + ", " + of("reads", l.reads)
 }
 
-// traffic is use at a rate, through two programs.
+// traffic is load at a fixed rate, through two programs.
 type traffic struct {
 	running *sync.WaitGroup
 	mu      sync.Mutex
 	seen    latencies
 }
 
-// rest takes what has been seen since the last time.
+// rest returns what has been measured since the last call.
 func (u *traffic) rest() latencies {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -139,7 +139,7 @@ func (u *traffic) rest() latencies {
 	return seen
 }
 
-// traffic writes and reads so often a second until the context ends.
+// traffic writes and reads at a rate per second until the context ends.
 func (g *grower) traffic(ctx context.Context, rate int) *traffic {
 	u := &traffic{running: &sync.WaitGroup{}}
 	const workers = 32
@@ -153,7 +153,7 @@ func (g *grower) traffic(ctx context.Context, rate int) *traffic {
 			r := rand.New(rand.NewPCG(7, uint64(i)))
 			for n := 0; ctx.Err() == nil; n++ {
 				due := begin.Add(time.Duration(n*workers+i) * time.Second / time.Duration(rate))
-				time.Sleep(time.Until(due)) // an open loop: what waits makes what follows late
+				time.Sleep(time.Until(due)) // an open loop: if an operation waits, the following ones are late
 				from, to := storage.UserID(1+r.IntN(g.users)), storage.UserID(1+r.IntN(g.users))
 				if from == to || int(from)%workers != i {
 					from = storage.UserID((int(from)-1)/workers*workers + i + 1) // each pair has one writer

@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// A list's text is read as a whole or not at all.
+// The text of a list is read as a whole or not at all.
 func TestParseEdges(t *testing.T) {
 	edges, ok := parseEdges(storage.Inverse, 7, []byte("12 5,09223372036854775807 0,23 1700000000000000"), 2)
 	want := []storage.Edge{

@@ -11,8 +11,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Manifests come back byte by byte, are replaced and removed by their names, and nobody overwrites what he
-// has not seen.
+// Manifests are read back byte by byte, and are replaced and removed by their names. Nobody overwrites a
+// manifest without having seen it.
 func TestManifests(t *testing.T) {
 	t.Parallel()
 	for name, location := range map[string]func(t *testing.T) string{
@@ -108,7 +108,7 @@ func TestManifestsAreBounded(t *testing.T) {
 	}
 }
 
-// Of several who have seen the same, one writes; the others look again.
+// If several writers have seen the same manifest, one of them writes and the others have to read it again.
 func TestManifestsOfManyWriters(t *testing.T) {
 	t.Parallel()
 	s := open(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)))

@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// Many pairs of few owners are one statement, and are answered like few ones.
+// Many pairs of few owners are one statement, and are answered like few pairs.
 func TestManyEdgesOfFewOwnersAreOneStatement(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { checkManyEdges(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
 	t.Run("MariaDB", func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"kith/storage"
 )
 
-// On a server each statement of a migration commits by itself: a crash may come between
-// it and the record that it has run. So all are run again, over tables that have rows.
-// (SQLite takes a migration and its record back together.)
+// On a server each statement of a migration commits by itself, so a crash may come between a
+// statement and the record that it has run. So all statements are run again, over tables that have rows.
+// (SQLite commits a migration together with its record.)
 func TestMigrationsMayRunAgain(t *testing.T) {
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
 	user := storage.User{
@@ -30,7 +30,7 @@ func TestMigrationsMayRunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	// A program that was killed at its very start has left the table of versions without a row.
+	// A program that was killed at the very start has left the table of versions without a row.
 	for _, forget := range []string{"DELETE FROM kith_migrations WHERE version_id > 0", "DELETE FROM kith_migrations"} {
 		for _, undo := range []string{forget, "DROP TABLE kith_secrets"} {
 			if _, err := db.ExecContext(t.Context(), undo); err != nil {

@@ -96,8 +96,8 @@ func handlerReads(t *testing.T, dsn string) (keys, sent int64) {
 	return keys, sent
 }
 
-// TestLongPackedListAfterAMove measures, for a user with a million followers, how long the list is packed, how
-// long its packed rows take from one database to another, and how long the move of its bucket takes.
+// TestLongPackedListAfterAMove measures, for a user with a million followers, how long it takes to pack the
+// list, to copy its packed rows from one database to another, and to move its bucket.
 //
 //	KITH_TEST_LONG=1 go test ./storage/sqlstore -run TestLongPackedListAfterAMove -v
 func TestLongPackedListAfterAMove(t *testing.T) {
@@ -142,7 +142,7 @@ func TestLongPackedListAfterAMove(t *testing.T) {
 	pack("afterwards")
 }
 
-// copyChunks copies all chunks, 100 at a time, and takes them away again.
+// copyChunks copies all chunks, 100 at a time, and deletes the copies.
 func (g *grower) copyChunks(from, to string) (chunks, bytes int, took time.Duration) {
 	g.t.Helper()
 	var pools [2]*sql.DB

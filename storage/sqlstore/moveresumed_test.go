@@ -12,7 +12,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A few buckets are moved in small pages, and taken back: the rows of all others stay where they are.
+// A few buckets are moved in small pages, and moved back. The rows of all other buckets stay where they are.
 func TestAFewBucketsMove(t *testing.T) {
 	grow(t, 200, func(g *grower) {
 		t, ctx := g.t, g.t.Context()
@@ -38,7 +38,7 @@ func TestAFewBucketsMove(t *testing.T) {
 	})
 }
 
-// rows is how many rows a move is about to copy, of users, handles and follows.
+// rows returns how many rows a move is about to copy, of users, handles and follows.
 func (g *grower) rows(plan sqlstore.Move) (n int64) {
 	address := g.mover.Addresses()[plan.From]
 	for table, owner := range map[string]string{"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id"} {
@@ -56,8 +56,8 @@ func (g *grower) rows(plan sqlstore.Move) (n int64) {
 	return n
 }
 
-// A move that is cut off in the middle of a table goes on there, and copies no row twice, but for those that have
-// been written meanwhile.
+// A move that is cut off in the middle of a table continues there, and copies no row twice, except for rows
+// that have been written in between.
 func TestAMoveGoesOnWhereItWas(t *testing.T) {
 	grow(t, 60, func(g *grower) {
 		t, ctx := g.t, g.t.Context()
@@ -94,7 +94,7 @@ func TestAMoveGoesOnWhereItWas(t *testing.T) {
 			}
 			g.acknowledged.Store(storage.Pair{From: from, To: peer}, storage.Following)
 		}
-		// A follow makes three rows at most: on both sides, and the counts of who was not counted.
+		// A follow makes three rows at most: on both sides, and the counts of a user who had none.
 		if most := all + 3*int64(cuts); cuts < 4 || copied < all || copied > most {
 			t.Errorf("%d rows have been copied in %d tries, not %d to %d", copied, cuts+1, all, most)
 		}

@@ -19,7 +19,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// moverEnv says that a process is to move, and before which step it is to die.
+// moverEnv says what a process is to move, and before which step it is to die.
 const moverEnv = "KITH_TEST_MOVER"
 
 // TestMover is not a test by itself: it is the process that moves in [TestMoversAreKilled].
@@ -43,20 +43,20 @@ func half(from, to int) sqlstore.Move {
 	return sqlstore.Move{Buckets: shard.Range{First: 512, Last: 1023}, From: from, To: to}
 }
 
-// steps are those of a move, each of which begins with its name.
+// steps are the names of a move's steps. A move reports a name before it runs the step.
 var steps = []string{
 	"begin", "leave", "copy users", "copy user_counts", "copy user_states", "copy handles", "copy identities", "copy following", "copy follower", "copy friend_request",
 	"copy friend_request_inbox", "copy edge_marks", "copy suggestion_dismissals", "copy post", "copy post_counts", "copy comment", "compare", "close", "last rows", "decide", "wait", "open", "keep", "remove",
 }
 
-// Movers die by kill -9 before each step, and everybody's writes go on. The next mover ends what the
-// one before has begun, and nothing that was acknowledged is lost.
+// Movers die by kill -9 before each step, and all writers continue. The next mover finishes what the one
+// before has begun, and nothing that was acknowledged is lost.
 func TestMoversAreKilled(t *testing.T) {
 	t.Parallel()
 	grow(t, 200, func(g *grower) {
 		t, ctx := g.t, g.t.Context()
 		if strings.HasPrefix(g.location, "sqlite:") {
-			testenv.Long(t) // TestBucketsMoveUnderLoad moves buckets of one
+			testenv.Long(t) // TestBucketsMoveUnderLoad moves buckets of a store
 		}
 		if _, err := g.mover.AddShard(ctx, g.add); err != nil {
 			t.Fatal(err)
@@ -65,7 +65,7 @@ func TestMoversAreKilled(t *testing.T) {
 		writers := g.write(writing, 2)
 		defer writers.Wait()
 		defer stop()
-		// Those around the decision always, and some others; all with the long fault tests.
+		// The steps around the decision always, and some others. The long fault tests take all steps.
 		chosen := slices.Clone(steps)
 		if os.Getenv("KITH_TEST_LONG") != "1" {
 			rand.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
@@ -74,7 +74,7 @@ func TestMoversAreKilled(t *testing.T) {
 		from, to := 0, 1
 		for _, step := range chosen {
 			g.moveInAnotherProcess(from, to, step)
-			g.goOn(100) // though nobody carries the move on
+			g.goOn(100) // although no mover is running
 			g.moveInAnotherProcess(from, to, "")
 			from, to = to, from
 		}
@@ -94,8 +94,8 @@ func (g *grower) moveInAnotherProcess(from, to int, step string) {
 	inAnotherProcess(g.t, "TestMover", step != "", fmt.Sprintf("%s=%d %d %q", moverEnv, from, to, step), "KITH_TEST_LOCATION="+g.location)
 }
 
-// inAnotherProcess runs a test in a process of its own, which kills itself if it dies, and returns what
-// it has printed.
+// inAnotherProcess runs a test in a process of its own, which kills itself if dies is set, and returns
+// the output of the process.
 func inAnotherProcess(t *testing.T, test string, dies bool, env ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+test+"$", "-test.v")

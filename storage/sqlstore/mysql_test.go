@@ -12,7 +12,7 @@ import (
 )
 
 // TestWaitsForLocksEndOnTheServer: a write whose caller has gone does not occupy the server for
-// longer than a write may take. An UPDATE, because MySQL's limit of time is one of SELECTs.
+// longer than a write may take. The test uses an UPDATE, because MySQL's time limit is only for SELECTs.
 func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 	server, database, dsn := freshDatabase(t)
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + dsn, StatementTimeout: 200 * time.Millisecond})
@@ -54,7 +54,7 @@ func TestWaitsForLocksEndOnTheServer(t *testing.T) {
 	}
 }
 
-// freshDatabase is an empty one of a server that tests share.
+// freshDatabase is an empty database of a server that tests share.
 func freshDatabase(t *testing.T) (server *testenv.MariaDBServer, database, dsn string) {
 	t.Helper()
 	servers := testenv.SharedMariaDB(t, 1)
@@ -62,7 +62,7 @@ func freshDatabase(t *testing.T) (server *testenv.MariaDBServer, database, dsn s
 	return servers[0], dsn[strings.LastIndex(dsn, "/")+1:], dsn
 }
 
-// running is how many statements run in a database that look like this.
+// running returns how many statements that look like this run in a database.
 func running(t *testing.T, server *testenv.MariaDBServer, database, like string) (n int) {
 	t.Helper()
 	err := server.Open(t, "").QueryRow(`

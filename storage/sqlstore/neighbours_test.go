@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// A list whose text is longer than is trusted comes row by row, and the others as they are.
+// A list whose text is too long to be trusted is read row by row, and the others as usual.
 func TestNeighboursOfALongList(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { checkLongNeighbours(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db")) })
 	t.Run("MariaDB", func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestLockedFile: what another program keeps locked is not waited for again and again.
+// TestLockedFile: if another program keeps a file locked, it is not waited for again and again.
 func TestLockedFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "kith.db")

@@ -13,7 +13,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// naming opens a store with one connection for look-ups, whose statements run for the requests that id names.
+// naming opens a store with one connection for look-ups. Its statements run for the requests that id names.
 func naming(t testing.TB, location string, id func(context.Context) string) *DB {
 	t.Helper()
 	d, err := Open(context.Background(), Config{Location: location, StatementTimeout: 10 * time.Second, MaxConns: 1, RequestID: id})
@@ -24,7 +24,7 @@ func naming(t testing.TB, location string, id func(context.Context) string) *DB 
 	return d
 }
 
-// sqlOwn shows the text that the server has got, which has an argument so that it may be prepared.
+// sqlOwn shows the text that the server has received. It has an argument so that it may be prepared.
 const sqlOwn = `SELECT info FROM information_schema.processlist WHERE id = CONNECTION_ID() AND 1 = ?`
 
 // TestStatementsNameTheirRequest: the server sees for which request a look-up or a write runs. An id that could end the
@@ -83,14 +83,15 @@ func TestStatementsNameTheirRequest(t *testing.T) {
 	}
 }
 
-// TestNamedStatementsAreNotPrepared: or each request would have every statement prepared anew, in the place of those that are repeated.
+// TestNamedStatementsAreNotPrepared: otherwise each request would prepare every statement again, and replace the
+// statements that are repeated.
 func TestNamedStatementsAreNotPrepared(t *testing.T) {
 	testenv.NotOn(t, "it does not count what a session prepares", "tidb")
 	t.Parallel()
 	n, named := 0, false
 	d := naming(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0], func(context.Context) string {
 		if n++; named {
-			return fmt.Sprint("r", n%3) // the same one again, too
+			return fmt.Sprint("r", n%3) // also the same id again
 		}
 		return ""
 	})
@@ -122,7 +123,7 @@ func TestNamedStatementsAreNotPrepared(t *testing.T) {
 	}
 }
 
-// TestNoCommentsCostNothing: while they are off, and for what runs for no request.
+// TestNoCommentsCostNothing: while comments are off, and for statements that run for no request.
 func TestNoCommentsCostNothing(t *testing.T) {
 	for name, d := range map[string]*DB{"off": {}, "no request": {cfg: Config{RequestID: func(context.Context) string { return "" }}}} {
 		text := "SELECT 1"

@@ -9,7 +9,7 @@ func TestGranted(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines  []string
 		lacks  []string
-		on     string // is more to be granted; "": the database
+		on     string // where more has to be granted; "" means the database
 		byRole bool
 	}{
 		"nothing":                   {[]string{"GRANT USAGE ON *.* TO `a`@`%`"}, slices.Concat(needed, later), "", false},

@@ -11,7 +11,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// groups is a group commit whose groups end when they are told to.
+// groups is a group commit whose groups end when the test lets them.
 type groups struct {
 	db.GroupCommit[string, storage.UserID]
 	running chan []storage.UserID // each group as it begins
@@ -19,7 +19,7 @@ type groups struct {
 	calls   sync.WaitGroup
 }
 
-// do has a user write to itself and to others.
+// do lets a user write to itself and to others.
 func (g *groups) do(t *testing.T, user storage.UserID, others ...storage.UserID) {
 	t.Helper()
 	g.calls.Go(func() {
@@ -34,7 +34,7 @@ func (g *groups) do(t *testing.T, user storage.UserID, others ...storage.UserID)
 	})
 }
 
-// waits returns once so many calls wait.
+// waits returns once n calls wait.
 func (g *groups) waits(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(100 * time.Microsecond) {
@@ -79,15 +79,15 @@ func TestAnAccountIsWrittenToByOneTransactionAtATime(t *testing.T) {
 	g := &groups{running: make(chan []storage.UserID, 8), end: make(chan struct{})}
 	g.do(t, 1, famous)
 	g.wantGroup(t, 1)
-	g.do(t, 2, famous) // it waits, although there is room for another
+	g.do(t, 2, famous) // it waits, although another group could run
 	g.waits(t, 1)
-	g.do(t, 3) // a stranger does not
+	g.do(t, 3) // a user who shares no account does not wait
 	g.wantGroup(t, 3)
 	g.do(t, 4)
 	g.waits(t, 2)
 	g.do(t, 5, famous)
 	g.waits(t, 3)
-	g.end <- struct{}{} // either of the two that run
+	g.end <- struct{}{} // either of the two that are running
 	if got := <-g.running; !slices.Equal(got, []storage.UserID{4}) && !slices.Equal(got, []storage.UserID{2, 4, 5}) {
 		t.Errorf("users %v share a transaction: some of those of the famous one, while another is under way", got)
 	}

@@ -10,7 +10,7 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // TestLockOfMigrationsKeepsItsName: gateways of different releases do not migrate at the same time.
-// The name ends with the SHA-1 of the database's.
+// The name ends with the SHA-1 of the database's name.
 func TestLockOfMigrationsKeepsItsName(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)[0]
 	server.CreateDatabase(t, "kith_locked")

@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// TestErrorsOfTiDB: which are tried again, and which say that the store is out of reach.
+// TestErrorsOfTiDB: which errors are tried again, and which ones say that the store is out of reach.
 func TestErrorsOfTiDB(t *testing.T) {
 	for _, c := range []struct {
 		number               uint16

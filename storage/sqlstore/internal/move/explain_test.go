@@ -49,7 +49,7 @@ func (e *explaining) read(ctx context.Context, text string, args []any, _ func(*
 	return err
 }
 
-// Spans are read in the order of the primary key, from where they begin, and nothing is sorted.
+// Spans are read in the order of the primary key, from their beginning, and nothing is sorted.
 func TestSpansAreReadByTheKey(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) { explainSpans(t, openShard(t)) })
 	t.Run(testenv.Engine(), func(t *testing.T) {
@@ -91,7 +91,7 @@ func explainSpans(t *testing.T, d *db.DB) {
 		for _, plan := range e.plans {
 			byKey := strings.Contains(plan, "key=PRIMARY") || strings.Contains(plan, "PRIMARY KEY") ||
 				strings.Contains(plan, "autoindex_"+table.name+"_1") || strings.Contains(plan, "SCAN "+table.name+" ")
-			begins := !strings.Contains(plan, "> ?") || testenv.Engine() == "mysql" && strings.HasPrefix(table.name, "packed_") || // is empty, which MySQL reads from its beginning
+			begins := !strings.Contains(plan, "> ?") || testenv.Engine() == "mysql" && strings.HasPrefix(table.name, "packed_") || // these are empty, and MySQL reads them from their beginning
 				strings.Contains(plan, "type=range") || strings.Contains(plan, "SEARCH "+table.name)
 			if !byKey || !begins || strings.Contains(plan, "filesort") || strings.Contains(plan, "TEMP B-TREE") {
 				t.Errorf("%s", plan)
@@ -100,7 +100,7 @@ func explainSpans(t *testing.T, d *db.DB) {
 	}
 }
 
-// fill puts rows into the tables, without which MySQL does not care where it begins to read.
+// fill puts rows into the tables. Without rows MySQL does not care where it begins to read.
 func fill(t *testing.T, d *db.DB) {
 	t.Helper()
 	for _, table := range tables {

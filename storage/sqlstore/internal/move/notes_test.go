@@ -16,8 +16,8 @@ import (
 	"kith/storage/storagetest"
 )
 
-// TestLongEveryWriteIsNoted: while all buckets leave, the store keeps its promises, and what it has noted
-// is enough to make the other shard's rows what they should be: nothing else is ever copied here.
+// TestLongEveryWriteIsNoted: while all buckets leave, the store keeps its promises. Its notes are enough
+// to make the other shard's rows correct: nothing else is ever copied here.
 func TestLongEveryWriteIsNoted(t *testing.T) {
 	testenv.Long(t)
 	t.Parallel()

@@ -10,12 +10,12 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// notCopied are columns that are made where the rows are.
+// notCopied are columns that are computed where the rows are.
 var notCopied = map[string][]string{
 	"user_counts": {"packed", "packed_version", "follower_class"},
 }
 
-// Each table's columns are those that it has, and its texts those that are no numbers.
+// The listed columns of each table are the columns it has, and the listed texts are those that are not numbers.
 func TestTablesAreAsTheyAreMade(t *testing.T) {
 	d := openShard(t)
 	for _, table := range slices.Concat(tables, packedTables, controls) {
@@ -61,7 +61,7 @@ func openShard(t *testing.T) *db.DB {
 	return d
 }
 
-// Pages of a table come one behind the other, however many columns its key has.
+// Pages of a table follow one another without gaps, however many columns its key has.
 func TestPagesOfKeysOfThreeColumns(t *testing.T) {
 	d := openShard(t)
 	const rows = 7

@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// What parsing the chunks of a million follows takes, without their times and with them.
+// How long it takes to parse the chunks of a million follows, without their times and with them.
 //
 //	go test ./storage/sqlstore -run '^$' -bench PackedChunks
 func BenchmarkPackedChunks(b *testing.B) {

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The binary form holds what it was given, and nothing else is taken for it.
+// The binary form returns what was encoded, and no other bytes are accepted.
 func TestPackedChunks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		times := rapid.SampledFrom([]*rapid.Generator[int64]{rapid.Int64(), rapid.Int64Range(1_700_000_000_000_000, 1_700_000_900_000_000), rapid.Just(int64(5))}).Draw(t, "times")

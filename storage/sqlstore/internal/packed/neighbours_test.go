@@ -11,7 +11,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Parts may come in any order. Parts that do not fit are refused, also where only their number is right.
+// Parts may come in any order. Parts that do not fit are refused, even if their number is right.
 func TestPackedPeersFit(t *testing.T) {
 	edge := func(peer storage.UserID, kind storage.EdgeType) storage.Edge {
 		return storage.Edge{From: 100, To: peer, Type: kind}

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The queue is bounded, has each list once, and loses none of those that it has taken.
+// The queue is bounded, holds each list once, and loses none of the lists that it has accepted.
 func TestPackQueue(t *testing.T) {
 	l := &Lists{}
-	l.queue.running = true // somebody is at another list
+	l.queue.running = true // another list is being packed
 	for range 2 {
 		for owner := range storage.UserID(100) {
 			l.packSoon(Name{storage.Forward, owner})
@@ -19,7 +19,7 @@ func TestPackQueue(t *testing.T) {
 	var taken []storage.UserID
 	for list, ok := l.queue.next(); ok; list, ok = l.queue.next() {
 		taken = append(taken, list.Owner)
-		l.packSoon(list) // while it is worked on
+		l.packSoon(list) // while it is being packed
 		l.queue.rest(list, time.Hour)
 		l.packSoon(list)
 	}

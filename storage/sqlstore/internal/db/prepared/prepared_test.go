@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// one is a single connection that keeps statements, to a server that may prepare so many.
+// one is a single connection that keeps statements, to a server that prepares at most a given number of them.
 func one(t *testing.T, most int) *sql.DB {
 	t.Helper()
 	server := testenv.MariaDB(t)
@@ -143,7 +143,7 @@ func TestErrorsAndTheEndOfAContextComeThrough(t *testing.T) {
 	}
 }
 
-// A transaction takes no round trip of its own to begin, and what is not in one commits by itself.
+// A transaction begins without a round trip of its own, and a statement outside a transaction commits by itself.
 func TestTransactionsBeginWithTheirFirstStatement(t *testing.T) {
 	testenv.NotOn(t, "it counts no statements", "tidb")
 	db := one(t, 100)
