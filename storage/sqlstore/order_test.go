@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// Wrong counts come in the order of their users, those of owners of edges among those of others.
+// Wrong counts are in the order of their users, with owners of edges and other users in one order.
 func TestWrongCountsAscend(t *testing.T) {
 	s := openSmall(t, twoFiles(t), nil)
 	var edges []storage.Edge
@@ -43,7 +43,7 @@ func TestWrongCountsAscend(t *testing.T) {
 	}
 }
 
-// Pages are newest first, whatever order their rows come in.
+// Pages are newest first, whatever order their rows arrive in.
 func TestPagesAreNewestFirst(t *testing.T) {
 	newest := []storage.Edge{{From: 1, To: 2, UpdateTime: 3}, {From: 1, To: 4, UpdateTime: 2}, {From: 1, To: 3, UpdateTime: 2}, {From: 1, To: 5, UpdateTime: 1}}
 	for _, backward := range []bool{false, true} {

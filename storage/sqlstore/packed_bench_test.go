@@ -12,12 +12,12 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// The cost and the savings of a packed list of a million followers, on MariaDB over TCP and on SQLite.
+// What a packed list of a million followers costs and saves, on MariaDB over TCP and on SQLite.
 // "log" is what MariaDB has written to its redo log.
 //
 //	go test ./storage/sqlstore -run '^$' -bench 'Packed$' -benchmem -timeout 30m
 //
-// And what writes cost that have nothing to do with one, to be compared with the version before:
+// And what writes cost that do not touch a packed list, to compare them with the version before:
 //
 //	go test ./storage/sqlstore -run '^$' -bench Writes -benchtime 3s
 func BenchmarkPacked(b *testing.B) {
@@ -30,8 +30,8 @@ func BenchmarkPacked(b *testing.B) {
 
 func denseID(i int64) storage.UserID { return storage.UserID(1_000_000 + i*5 + i*2654435761%5) }
 
-// sonyflakeID is the id of a user who came at a random time within two years, on one of
-// four machines.
+// sonyflakeID is the id of a user who was created at a random time within two years, on one of four
+// machines.
 func sonyflakeID(i int64) storage.UserID {
 	const twoYears = 2 * 365 * 24 * 3600 * 100 // in 10 ms
 	r := rand.New(rand.NewPCG(uint64(i), 1))
@@ -92,7 +92,7 @@ func benchPacked(b *testing.B, s *sqlstore.Store, logged func() int64, id func(i
 	b.Run("read packed", read)
 	b.Run("follow/packed", follow)
 	edges = edges[:0]
-	for range 10_001 { // of people from among the others
+	for range 10_001 { // peers from among the others
 		edges = append(edges, storage.Edge{From: id(rand.Int64N(benchFamous)) + 1, To: owner, Type: storage.Following, UpdateTime: 1.8e15})
 	}
 	benchApply(b, s, storage.Inverse, edges)
@@ -129,8 +129,8 @@ func BenchmarkWrites(b *testing.B) {
 	})
 }
 
-// eachBenchEngine runs a benchmark on a new store of each engine. logged returns what that
-// has written to its redo log so far; nil where nobody knows.
+// eachBenchEngine runs a benchmark on a new store of each engine. logged returns how much the engine
+// has written to its redo log so far. It is nil if that is unknown.
 func eachBenchEngine(b *testing.B, run func(b *testing.B, s *sqlstore.Store, logged func() int64)) {
 	b.Run("SQLite", func(b *testing.B) { run(b, open(b, sqlite(b, 1)), nil) })
 	b.Run("MariaDB", func(b *testing.B) {
@@ -153,7 +153,7 @@ WHERE variable_name = 'INNODB_OS_LOG_WRITTEN'`).Scan(&n)
 	})
 }
 
-// reportLogged runs something and logs what each time has written.
+// reportLogged runs a function and reports how much each of its repetitions has written.
 func reportLogged(b *testing.B, logged func() int64, run func() (times int)) {
 	if logged == nil {
 		run()

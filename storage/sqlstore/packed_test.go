@@ -16,7 +16,7 @@ import (
 	"kith/storage/sqlstore/internal/packed"
 )
 
-// smallPacking packs everything, in chunks and steps so small that a few edges are many.
+// smallPacking packs everything, in chunks and steps so small that a few edges count as many.
 var smallPacking = packed.Sizes{From: 1, Chunk: 4, Slice: 8, Changes: 3, Window: 2, Step: 6, Stale: 600_000_000}
 
 // openSmall opens a store that packs nothing in the background.
@@ -27,7 +27,7 @@ func openSmall(t testing.TB, location string, onStatement func(context.Context, 
 	return s
 }
 
-// openPacking opens a store that packs everything that is asked for.
+// openPacking opens a store that packs every list that is asked for.
 func openPacking(t testing.TB, location string, onStatement func(context.Context, Statement)) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement})
@@ -54,14 +54,14 @@ func onBothEngines(t *testing.T, test func(t *testing.T, location string)) {
 // packedLists are the sides that can be packed.
 var packedSides = []storage.Side{storage.Forward, storage.Inverse}
 
-// fataler is a test of either kind.
+// fataler is a test or a property test.
 type fataler interface {
 	Helper()
 	Fatalf(string, ...any)
 	Context() context.Context
 }
 
-// listsOfRows are lists as their rows have them.
+// listsOfRows returns lists as read from their rows.
 func listsOfRows(t fataler, s *Store, side storage.Side, queries []storage.ListQuery) []storage.List {
 	t.Helper()
 	all := make([]storage.List, len(queries))
@@ -74,8 +74,8 @@ func listsOfRows(t fataler, s *Store, side storage.Side, queries []storage.ListQ
 	return all
 }
 
-// sameLists compares lists as they are read with their rows, and has it that no packed one
-// was found to be wrong.
+// sameLists compares lists as they are read with their rows, and checks that no packed list was found
+// to be wrong.
 func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Micros) {
 	t.Helper()
 	var queries []storage.ListQuery
@@ -100,7 +100,7 @@ func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Mi
 	})
 }
 
-// samePeers compares the peers of packed lists with their rows. Found are those that are packed.
+// samePeers compares the peers of packed lists with their rows. Lists that are packed are Found.
 func samePeers(t fataler, s *Store, owners []storage.UserID) {
 	t.Helper()
 	queries := make([]storage.ListQuery, len(owners))
@@ -126,7 +126,7 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 	}
 }
 
-// isPacked reports whether a list is read packed.
+// isPacked reports whether a list is read from its packed form.
 func isPacked(t fataler, s *Store, side storage.Side, owner storage.UserID) bool {
 	t.Helper()
 	_, is, err := s.packed.List(t.Context(), side, s.shards.Of(owner), storage.ListQuery{Owner: owner, Longest: 1e6})
@@ -143,8 +143,7 @@ func mustPack(t fataler, s *Store, side storage.Side, owner storage.UserID) {
 	}
 }
 
-// Whatever is written, in whatever way, a packed list is what its rows are, after every
-// step.
+// Whatever is written, in whatever way, a packed list equals its rows after every step.
 func TestPackedListsAreTheirRows(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		packed := 0
@@ -180,7 +179,7 @@ func TestPackedListsAreTheirRows(t *testing.T) {
 	})
 }
 
-// packedWorld is some users of one run of the property test.
+// packedWorld is the users of one run of the property test.
 type packedWorld struct {
 	store    *Store
 	ids      []storage.UserID
@@ -241,12 +240,12 @@ func (w *packedWorld) apply(t *rapid.T) {
 	w.staysPacked(t, func(storage.UserID) { w.applied(t, side, edges) })
 }
 
-// applyMany takes the way of an import, with peers whom nobody else knows.
+// applyMany writes as an import does, with peers who occur nowhere else.
 func (w *packedWorld) applyMany(t *rapid.T) {
 	side := w.side(t)
 	owner := w.id(t)
 	first := storage.UserID(rapid.IntRange(1, 100).Draw(t, "first"))
-	blocks := rapid.Bool().Draw(t, "blocks") // with these, rows are looked at one by one
+	blocks := rapid.Bool().Draw(t, "blocks") // if there are any, rows are read one by one
 	var edges []storage.Edge
 	for i := range storage.UserID(bulkSize + 10) {
 		p := side.Pair(owner, owner+first+1000*i)
@@ -270,14 +269,14 @@ func (w *packedWorld) change(t *rapid.T) {
 		}
 		return storage.EdgeChange{To: to, Type: e.Type, At: e.UpdateTime}
 	}), 1, 4).Draw(t, "changes")
-	w.store.ChangeEdges(t.Context(), from, changes, options) // refused where there is a block
+	w.store.ChangeEdges(t.Context(), from, changes, options) // refused if there is a block
 }
 
 func (w *packedWorld) request(t *rapid.T) {
 	act := rapid.SampledFrom([]storage.RequestAct{storage.Ask, storage.Accept, storage.Remove}).Draw(t, "act")
 	change := storage.RequestChange{Act: act, At: storage.Micros(rapid.IntRange(1, 20).Draw(t, "time"))}
 	options := storage.RequestOptions{TTL: time.Hour, Inverse: rapid.Bool().Draw(t, "inverse")}
-	w.store.ChangeRequest(t.Context(), w.pair(t), change, options) // refused where there is none
+	w.store.ChangeRequest(t.Context(), w.pair(t), change, options) // refused if there is no request
 }
 
 // repair writes a row as reconcile does.
@@ -294,7 +293,7 @@ func (w *packedWorld) repair(t *rapid.T) {
 	}
 }
 
-// recount removes a row by hand: who counts again finds that.
+// recount removes a row by hand. A recount finds that.
 func (w *packedWorld) recount(t *rapid.T) {
 	side, e := w.side(t), w.edge(t)
 	w.exec(t, "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", int64(e.From), int64(e.To))
@@ -316,7 +315,7 @@ func (w *packedWorld) exec(t *rapid.T, text string, args ...any) {
 func (w *packedWorld) profile(t *rapid.T) {
 	w.staysPacked(t, func(id storage.UserID) {
 		name := "V"
-		w.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 7) // or it is erased
+		w.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 7) // unless the user is erased
 	})
 	w.staysPacked(t, func(id storage.UserID) {
 		w.store.SetPassword(t.Context(), id, storage.PasswordChange{New: "x", At: 7, EndsTokens: true})
@@ -324,7 +323,7 @@ func (w *packedWorld) profile(t *rapid.T) {
 	w.staysPacked(t, func(id storage.UserID) { w.store.SetState(t.Context(), id, storage.Deactivated, 8) })
 }
 
-// staysPacked has it that a change of a user leaves its lists packed that are.
+// staysPacked checks that after a change of a user the same lists of this user are packed as before.
 func (w *packedWorld) staysPacked(t *rapid.T, change func(storage.UserID)) {
 	id := w.id(t)
 	var was [2]bool
@@ -348,8 +347,8 @@ func (w *packedWorld) pack(t *rapid.T) {
 	}
 }
 
-// olderWrite changes a follow as a gateway does that knows nothing of packed lists, so
-// that the counts stay as they are.
+// olderWrite changes a follow like a gateway of a version that does not know packed lists, so that the
+// counts stay the same.
 func (w *packedWorld) olderWrite(t *rapid.T) {
 	side, id := w.side(t), w.id(t)
 	owner := [...]string{storage.Forward: "from_user_id", storage.Inverse: "to_user_id"}[side]
@@ -366,7 +365,7 @@ func (w *packedWorld) erase(t *rapid.T) {
 		t.Skip("it is done, whatever has come since")
 	}
 	w.store.SetState(t.Context(), id, storage.Deleting, 30)
-	for _, side := range packedSides { // an erasure has ended these before
+	for _, side := range packedSides { // an erasure has ended these before it
 		edges := listsOfRows(t, w.store, side, []storage.ListQuery{{Owner: id, Longest: 1_000_000, EndedSince: 1 << 62}})[0].Edges
 		for i := range edges {
 			edges[i].Type, edges[i].UpdateTime = storage.None, edges[i].UpdateTime+1
@@ -384,8 +383,8 @@ func (w *packedWorld) erase(t *rapid.T) {
 	}
 }
 
-// A chunk that is lost or broken is noticed: the list is read by rows, and packed again the
-// next time.
+// A chunk that is lost or broken is noticed. The list is read from its rows, and packed again the next
+// time.
 func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		grown := 30
@@ -400,7 +399,7 @@ func TestBrokenPackedListsAreNotBelieved(t *testing.T) {
 				s.packed.Sizes.Changes = 100
 				followers(t, s, 1, 30)
 				mustPack(t, s, storage.Inverse, 1)
-				grown += 10 // others than before, so that there are changes
+				grown += 10 // other followers than before, so that there are changes
 				followers(t, s, 1, grown)
 				if _, err := s.db.Shard(0).Write.ExecContext(t.Context(), harm, 1); err != nil {
 					t.Fatal(err)

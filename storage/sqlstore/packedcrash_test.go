@@ -20,11 +20,11 @@ import (
 	"kith/storage/sqlstore/internal/packed"
 )
 
-// somePacking is for lists of some thousands.
+// somePacking is for lists of some thousand edges.
 var somePacking = packed.Sizes{From: 10, Chunk: 50, Slice: 300, Changes: 20, Window: 3, Step: 15}
 
-// A connection that is cut in any statement of packing or of folding leaves the list as it
-// is, for readers and for the next packer.
+// A connection that is cut in any statement of packing or of folding leaves the list correct, both for
+// readers and for the next packer.
 func TestPackingMayBeCutOffAnywhere(t *testing.T) {
 	testenv.NotOn(t, "the server that the tests run panics if a connection is killed within a transaction", "tidb")
 	server := testenv.SharedMariaDB(t, 1)[0]
@@ -97,7 +97,7 @@ func follow(t testing.TB, s *Store, owner storage.UserID, n, round int) {
 	}
 }
 
-// A program that is killed while it packs leaves nothing behind that is wrong.
+// A program that is killed while it packs leaves nothing wrong behind.
 func TestPackingProgramIsKilled(t *testing.T) {
 	if location := os.Getenv("KITH_TEST_PACK"); location != "" {
 		packUntilKilled(t, location)
@@ -125,7 +125,7 @@ func TestPackingProgramIsKilled(t *testing.T) {
 			time.Sleep(time.Duration(rand.IntN(60)) * time.Millisecond)
 			child.Process.Kill()
 			child.Wait()
-			// The server goes on with what it has been sent: it may commit yet.
+			// The server continues with the statements that it has received, and may still commit.
 			for slices.ContainsFunc(othersConnected(t, s, location), func(id int64) bool { return !slices.Contains(before, id) }) {
 				time.Sleep(time.Millisecond)
 			}
@@ -145,7 +145,7 @@ func TestPackingProgramIsKilled(t *testing.T) {
 	})
 }
 
-// othersConnected lists the other connections to the store's database; SQLite has none.
+// othersConnected lists the other connections to the store's database. SQLite has no such list.
 func othersConnected(t *testing.T, s *Store, location string) (ids []int64) {
 	if strings.HasPrefix(location, "sqlite:") {
 		return nil
@@ -163,7 +163,7 @@ WHERE db = DATABASE() AND id <> CONNECTION_ID()`, nil, func(rows *sql.Rows) erro
 	return ids
 }
 
-// packUntilKilled packs, follows, folds and begins anew.
+// packUntilKilled packs, follows, folds, and starts over.
 func packUntilKilled(t *testing.T, location string) {
 	s := openSmall(t, location, nil)
 	s.packed.Sizes = somePacking
@@ -185,14 +185,14 @@ func packUntilKilled(t *testing.T, location string) {
 	}
 }
 
-// While some write, others pack, and others read: whenever two answers are of one version
-// they are the same, whichever way they were read, and in the end nothing is missing.
+// While some goroutines write, others pack, and others read. If two answers are of one version, they are
+// the same, whichever way they were read, and at the end nothing is missing.
 func TestPackingWhileOthersWrite(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		gateways := []*Store{openSmall(t, location, nil), openSmall(t, location, nil)}
 		for _, s := range gateways {
 			s.packed.Sizes = somePacking
-			s.packed.Sizes.Stale = 10_000_000 // or each would take the list from the other
+			s.packed.Sizes.Stale = 10_000_000 // otherwise each would take the list over from the other
 		}
 		s := gateways[0]
 		followers(t, s, 1, 2000)
@@ -213,8 +213,8 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			}
 		}
 		var compared int
-		var doubted atomic.Int64 // when that last was, since the beginning
-		var writing sync.RWMutex // held by a reader now and then, so that nothing changes between two answers
+		var doubted atomic.Int64 // the time of the last doubt, since the beginning
+		var writing sync.RWMutex // sometimes held by a reader, so that nothing changes between two answers
 		const fewest = 20        // answers that are compared, and rows that each writer writes
 		written := make([]map[storage.UserID]storage.Edge, 3)
 		var rows [3]atomic.Int64
@@ -222,7 +222,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			return compared >= fewest && time.Since(began) > 2*time.Second &&
 				rows[0].Load() >= fewest && rows[1].Load() >= fewest && rows[2].Load() >= fewest
 		}
-		each(3, func(i int, s *Store) error { // everyone has peers of their own
+		each(3, func(i int, s *Store) error { // each writer has peers of its own
 			if written[i] == nil {
 				written[i] = make(map[storage.UserID]storage.Edge)
 			}
@@ -233,14 +233,14 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 			}
 			written[i][from] = e
 			rows[i].Store(int64(len(written[i])))
-			time.Sleep(time.Millisecond) // a pace at which packing comes to its end
+			time.Sleep(time.Millisecond) // a pace at which packing can finish
 			writing.RLock()
 			defer writing.RUnlock()
 			return s.Apply(t.Context(), storage.Inverse, []storage.Edge{e}, storage.IfNewer)[0].Err
 		})
 		each(2, func(_ int, s *Store) error {
-			// Now and then it is to be packed anew, which takes longer than to find out that
-			// somebody else is at it.
+			// From time to time the list has to be packed again, which takes longer than to find out that another
+			// packer is packing it.
 			if last := doubted.Load(); time.Since(began) > time.Duration(last)+500*time.Millisecond && doubted.CompareAndSwap(last, int64(time.Since(began))) {
 				s.packed.Doubted.Store(followersOf1, "")
 			}
@@ -276,7 +276,7 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 		running.Wait()
 		for _, s := range gateways {
 			s.packed.Doubted.Clear()
-			s.packed.Sizes.Stale = 0 // the last packer was broken off
+			s.packed.Sizes.Stale = 0 // the last packer was interrupted
 			mustPack(t, s, storage.Inverse, 1)
 		}
 		sameLists(t, s, []storage.UserID{1})
@@ -305,8 +305,8 @@ func TestPackingWhileOthersWrite(t *testing.T) {
 	})
 }
 
-// A packer that finds a list begun leaves it alone, until that is so long ago that the other packer must
-// have died. If the other one was only slow, it has lost the list then.
+// A packer that finds a list begun by another packer leaves it alone, until the beginning is so long ago
+// that the other packer must have died. If the other one was only slow, it has lost the list by then.
 func TestPackingIsLeftToThePackerThatBegan(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		other := openSmall(t, location, nil)
@@ -314,7 +314,7 @@ func TestPackingIsLeftToThePackerThatBegan(t *testing.T) {
 		first := openSmall(t, location, func(_ context.Context, st Statement) {
 			wrote = wrote || strings.Contains(st.Text, "INSERT INTO packed_chunk")
 			if begun || st.Lookup != "pack.follower" || !strings.Contains(st.Text, "type = 1") {
-				return // it has begun once it reads rows
+				return // packing has begun once it reads rows
 			}
 			begun = true
 			mustPack(t, other, storage.Inverse, 1)

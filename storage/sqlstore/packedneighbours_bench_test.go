@@ -10,8 +10,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Reading all followers of one user by rows (one text, or a row each where that is too long) and
-// packed, from MariaDB over TCP.
+// Reading all followers of one user from MariaDB over TCP, from rows (as one text, or a row each if the
+// text is too long) and from the packed list.
 //
 //	go test ./storage/sqlstore -run '^$' -bench PackedNeighbours -benchmem -timeout 30m
 func BenchmarkPackedNeighbours(b *testing.B) {

@@ -13,7 +13,7 @@ import (
 )
 
 // ofLists are the topics that write or read what is packed: following, follower, and the counts whose
-// versions packed lists have. The others are the same statements as in TestConformanceSQLite.
+// versions packed lists hold. The other topics run the same statements as in TestConformanceSQLite.
 var ofLists = []string{
 	"counts", "edges", "pages", "neighbours", "packedNeighbours", "apply", "applyCounts", "changes", "inverse", "blocking", "friendships",
 	"friendCounts", "concurrency", "changesAtOnce", "cancellation", "lifecycle", "profile", "count", "states", "erase", "lists", "bundles",
@@ -28,7 +28,7 @@ func TestConformancePacked(t *testing.T) {
 	}, ofLists...)
 }
 
-// So is one that packs in the background, while others write, whatever is asked for. TestPackingWhileOthersWrite
+// A store that packs in the background, while others write, is as good, too. TestPackingWhileOthersWrite
 // is the short form.
 func TestLongConformancePackedInTheBackground(t *testing.T) {
 	testenv.Long(t)
@@ -51,7 +51,7 @@ func twoFiles(t *testing.T) string {
 	return "sqlite:" + filepath.Join(dir, "0.db") + ";" + filepath.Join(dir, "1.db")
 }
 
-// packer packs what is about to be read.
+// A packer packs lists that are about to be read.
 type packer struct {
 	*Store
 	t *testing.T

@@ -15,7 +15,7 @@ import (
 
 var followersOf1 = packed.Name{Side: storage.Inverse, Owner: 1}
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
@@ -35,11 +35,11 @@ func askFollowers(t *testing.T, s *Store) storage.Result[[]storage.UserID] {
 	return r
 }
 
-// A list that is worth it is packed once it has been asked for, and its changes are put into it
-// when they have become many. A shorter one is left alone.
+// A list that is long enough is packed once it has been asked for, and its changes are folded in when
+// they have become many. A shorter list is left alone.
 func TestListsThatAreAskedForArePacked(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
-		var tried atomic.Bool // to pack the short list
+		var tried atomic.Bool // reports an attempt to pack the short list
 		s := openPacking(t, location, func(_ context.Context, st Statement) {
 			if st.Lookup == "pack.follower" && slices.Equal(st.Args, []any{int64(storage.Inverse), int64(2)}) {
 				tried.Store(true)
@@ -78,7 +78,7 @@ func changesOf1(t *testing.T, s *Store) (n int) {
 	return n
 }
 
-// However many ask for a list, it is packed once.
+// However many callers ask for a list, it is packed once.
 func TestAListIsPackedOnceForAll(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var begun atomic.Int64
@@ -107,8 +107,8 @@ func TestAListIsPackedOnceForAll(t *testing.T) {
 	})
 }
 
-// A list that cannot be packed is left alone for a while; those who look at statements hear of
-// the error.
+// A list that cannot be packed is left alone for a while. The callback for statements is given the
+// error.
 func TestAListThatCannotBePackedRests(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var failed atomic.Int64
@@ -146,7 +146,7 @@ func TestAListThatCannotBePackedRests(t *testing.T) {
 	})
 }
 
-// Close ends what is being packed, and the next to open the store begins it anew at once.
+// Close interrupts packing, and the next store that is opened starts it again at once.
 func TestCloseBreaksPackingOff(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		reached := make(chan struct{})
@@ -179,8 +179,7 @@ func TestCloseBreaksPackingOff(t *testing.T) {
 	})
 }
 
-// Writers need not wait until a list is packed, also where there is one connection for
-// writes.
+// Writers need not wait until a list is packed, even if there is only one connection for writes.
 func TestOthersWriteWhileAListIsPacked(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var s *Store

@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// When authors last posted takes an entry of an index each, though one of them has posted much and most a
-// little, which is where MariaDB would read all of their entries.
+// To find when authors last posted takes one entry of an index for each author, even if one author has
+// many posts and most have few, which is when MariaDB would read all of their entries.
 func TestLastPostsReadAnEntryOfEachAuthor(t *testing.T) {
 	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]

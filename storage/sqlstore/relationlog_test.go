@@ -23,7 +23,7 @@ func TestLargeWritesShortenTheLog(t *testing.T) {
 			}
 		}
 		write(10, 1)
-		begin := int64(logKept + 100) // as if there had been so many
+		begin := int64(logKept + 100) // as if the log had had so many entries
 		if _, err := s.db.Shard(shard).Write.ExecContext(t.Context(), fmt.Sprintf("UPDATE sqlite_sequence SET seq = %d WHERE name = 'relation_log'", begin)); err != nil {
 			t.Fatal(err)
 		}

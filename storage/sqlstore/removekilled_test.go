@@ -33,8 +33,8 @@ func TestRemover(t *testing.T) {
 }
 
 // A shard that has been added, and has given its buckets back, is removed while programs write. The remover
-// dies by kill -9 before each step; the next one goes on. Its database is then gone, and another one becomes the shard
-// of that number: a program that has slept meanwhile finds it.
+// dies by kill -9 before each step; the next one continues. Then the shard's database is gone, and another
+// database becomes the shard of that number. A program that has slept in between finds it.
 func TestTheLastShardIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, databases := range map[string]func() (location string, others []string, drop func()){
@@ -51,7 +51,7 @@ func TestTheLastShardIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "SQLite" {
-				testenv.Long(t) // the program removes one: TestAStoreGrowsAndShrinks
+				testenv.Long(t) // the program removes a shard: TestAStoreGrowsAndShrinks
 			}
 			if name == "MariaDB" {
 				testenv.NotOn(t, "a store there is one shard", "tidb")
@@ -84,10 +84,10 @@ func removeTheLast(g *grower, others []string, drop func()) {
 	for _, step := range []string{"prepare", "retire", "record", ""} {
 		inAnotherProcess(t, "TestRemover", step != "", fmt.Sprintf("%s=1 %q", removerEnv, step), "KITH_TEST_LOCATION="+g.location)
 		g.goOn(30)
-		open(t, g.location) // programs start meanwhile
+		open(t, g.location) // programs start in between
 	}
 	for _, s := range append(slices.Clone(g.writers), g.mover) {
-		if err := s.Refresh(ctx); err != nil { // as each does within a second
+		if err := s.Refresh(ctx); err != nil { // as each program does within a second
 			t.Fatal(err)
 		}
 		if s.Shards() != 1 || len(s.Addresses()) != 1 {
@@ -149,7 +149,7 @@ func (g *grower) wantRefused(ordinal int, why string) {
 	}
 }
 
-// A store that was laid out on four databases goes down to one, and up to two again.
+// A store that was laid out on four databases is reduced to one, and extended to two again.
 func TestAStoreGoesDownToOneShard(t *testing.T) {
 	t.Parallel()
 	location := sqlite(t, 4)
@@ -171,7 +171,7 @@ func TestAStoreGoesDownToOneShard(t *testing.T) {
 		}
 	}
 	first, _, _ := strings.Cut(location, ";")
-	g.use(open(t, first), first) // the others need not be given any more
+	g.use(open(t, first), first) // the other addresses need not be given any more
 	g.checkRows()
 	added := filepath.Join(t.TempDir(), "added.db")
 	if to, err := g.mover.AddShard(ctx, added); err != nil || to != 1 {

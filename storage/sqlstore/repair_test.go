@@ -8,7 +8,7 @@ import (
 	"kith/storage/memory"
 )
 
-// A repairable store is what reconcile works on.
+// A repairable store is a store that reconcile works on.
 type repairable interface {
 	storage.Store
 	storage.Comparer
@@ -59,8 +59,8 @@ func wantCounts(t *testing.T, s storage.Store, id storage.UserID, following, fol
 	}
 }
 
-// A block whose inverse row was lost comes into force when that is repaired: it ends
-// the follow and the request the other way, in the same transaction.
+// A block whose inverse row was lost takes effect when the row is repaired: it ends the follow and the
+// request in the other direction, in the same transaction.
 func TestRepairedBlockEndsTheReverseFollow(t *testing.T) {
 	eachRepairable(t, func(t *testing.T, s repairable) {
 		write(t, s, storage.Forward, edge(2, 1, storage.Following, 50))
@@ -102,7 +102,7 @@ func TestRepairedAcceptanceMakesTheFollow(t *testing.T) {
 	})
 }
 
-// An inverse row that is lost or found again takes its part of the friends along.
+// When an inverse row is lost or restored, the number of friends changes with it.
 func TestRepairKeepsTheFriends(t *testing.T) {
 	eachRepairable(t, func(t *testing.T, s repairable) {
 		write(t, s, storage.Forward, edge(2, 1, storage.Following, 5))

@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// Counts of friends that somebody else has changed are found, those and no others, and
-// set right.
+// Counts of friends that were changed without the store are found, and no other counts, and are
+// corrected.
 func TestWrongFriendsAreFoundAndRecounted(t *testing.T) {
 	t.Run("SQLite", func(t *testing.T) {
 		location := sqlite(t, 1)

@@ -36,7 +36,7 @@ func TestReplacer(t *testing.T) {
 	}
 }
 
-// controller takes leases and keeps checkpoints, as every program on a store does.
+// A controller takes leases and keeps checkpoints, as every program on a store does.
 type controller struct {
 	t      *testing.T
 	stores []*sqlstore.Store
@@ -50,7 +50,7 @@ type controller struct {
 
 const leasesOf, leaseSlots, leaseTime = "machines", 4, 3 * time.Second
 
-// work lets each store renew a lease, or another, and count in a checkpoint, until the context ends.
+// work lets each store take or renew a lease, and count in a checkpoint, until the context ends.
 func (c *controller) work(ctx context.Context) *sync.WaitGroup {
 	c.holders, c.until, c.saved = map[int]string{}, map[int]time.Time{}, make([]int, len(c.stores))
 	var wg sync.WaitGroup
@@ -66,7 +66,7 @@ func (c *controller) work(ctx context.Context) *sync.WaitGroup {
 	return &wg
 }
 
-// lease takes or renews, and sees that nobody else has what it gets.
+// lease takes or renews a lease, and checks that no other owner has it.
 func (c *controller) lease(s *sqlstore.Store, owner string) {
 	asked := time.Now()
 	until := asked.Add(leaseTime)
@@ -91,7 +91,7 @@ func (c *controller) lease(s *sqlstore.Store, owner string) {
 	}
 }
 
-// count saves the next number, after the last has been found.
+// count saves the next number, after it has found the last one.
 func (c *controller) count(s *sqlstore.Store, i int) {
 	name := fmt.Sprint("counter ", i)
 	value, found, err := s.LoadCheckpoint(context.Background(), name)
@@ -108,7 +108,7 @@ func (c *controller) count(s *sqlstore.Store, i int) {
 
 // The first server of a store is taken out of use: its buckets move to another shard, and another database
 // takes the place of shard 0, with its leases and checkpoints, while programs write. The process that replaces it dies by
-// kill -9 before each step; the next one goes on. The old database is then gone.
+// kill -9 before each step; the next one continues. Then the old database is gone.
 func TestShardZeroIsReplaced(t *testing.T) {
 	t.Parallel()
 	steps := []string{"prepare", "hand over", "decide", "open", "record"}
@@ -131,7 +131,7 @@ func TestShardZeroIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "SQLite" {
-				testenv.Long(t) // the program replaces one: TestTheFirstServerIsTakenOutOfUse
+				testenv.Long(t) // the program replaces a shard: TestTheFirstServerIsTakenOutOfUse
 			}
 			if name == "MariaDB" {
 				testenv.NotOn(t, "a store there is one shard", "tidb")
@@ -176,7 +176,7 @@ func TestShardZeroIsReplaced(t *testing.T) {
 				t.Errorf("a shard takes the place of another one: %v", err)
 			}
 			for _, s := range append(slices.Clone(c.stores), g.mover) {
-				if err := s.Refresh(t.Context()); err != nil { // as each does within a second
+				if err := s.Refresh(t.Context()); err != nil { // as each program does within a second
 					t.Fatal(err)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// A request locks the counts of both users if they are on one shard and both sides are written,
-// otherwise those of the user who asks.
+// A request locks the counts of both users if they are on one shard and both sides are written.
+// Otherwise it locks the counts of the user who asks.
 func TestRequestsLockTheirUsers(t *testing.T) {
 	dir := t.TempDir()
 	seen := &recorder{}

@@ -9,8 +9,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// Gateways that start at once on a new store, and those that start later, have the same
-// secrets; another store, and another purpose, has others.
+// Gateways that start at once on a new store, and gateways that start later, have the same secrets.
+// Another store has other secrets, and so has another purpose.
 func TestSecretsAreTheStores(t *testing.T) {
 	for name, location := range map[string]func(t *testing.T) string{
 		"SQLite":  func(t *testing.T) string { return sqlite(t, 2) },

@@ -13,11 +13,10 @@ import (
 	"testing"
 )
 
-// A served statement is one that stands in the source, with the indexes that the comment above
-// it names.
+// A served statement is one that is in the source, with the indexes that the comment above it names.
 type served struct {
 	at      token.Position
-	dialect string // "MySQL" or "SQLite" where it is of one only
+	dialect string // "MySQL" or "SQLite" if only one of them uses it
 	name    string // of the constant or variable
 	members []string
 	indexes []string
@@ -34,7 +33,7 @@ var (
 	spaces          = regexp.MustCompile(`\s+`)
 )
 
-// membersOf are the SELECTs that a statement joins by UNION ALL, as they are written: with one
+// membersOf returns the SELECTs that a statement joins by UNION ALL, as they are written: with one
 // member in each list.
 func membersOf(text string) []string {
 	text = moreOfList.ReplaceAllString(text, "$1")
@@ -47,8 +46,8 @@ func membersOf(text string) []string {
 	return members
 }
 
-// servedStatements reads all statements out of the source. A statement whose comment names no
-// index fails the test.
+// servedStatements reads all statements from the source. A statement whose comment names no index fails
+// the test.
 func servedStatements(t *testing.T) (all []*served) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -70,7 +69,7 @@ func servedStatements(t *testing.T) (all []*served) {
 
 func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*served) {
 	t.Helper()
-	above := map[int]string{} // comments by the line behind them
+	above := map[int]string{} // comments by the line after them
 	for _, c := range file.Comments {
 		above[files.Position(c.End()).Line+1] = c.Text()
 	}
@@ -115,7 +114,7 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 	return all
 }
 
-// servedBy finds the statements that the text was made of, and the indexes that may serve it.
+// servedBy finds the statements that the text was made from, and the indexes that may serve it.
 func servedBy(all []*served, text string) (indexes []string, known bool) {
 	for _, member := range membersOf(text) {
 		longest := 0

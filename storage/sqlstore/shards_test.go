@@ -23,12 +23,12 @@ import (
 type grower struct {
 	t       *testing.T
 	mover   *sqlstore.Store
-	writers []*sqlstore.Store // each is another program's
+	writers []*sqlstore.Store // each of another program
 	add     string            // the address of the next shard
 	users   int
 
 	location string
-	pause    time.Duration // of each writer between its writes: a rate
+	pause    time.Duration // of each writer between its writes, which sets the rate
 
 	acknowledged sync.Map // storage.Pair → storage.EdgeType: the last answer to each pair's one writer
 	posts        sync.Map // storage.PostID → *atomic.Int64: how many comments each has
@@ -43,7 +43,7 @@ type grower struct {
 func newGrower(t *testing.T, location, add string, users int) *grower {
 	g := &grower{t: t, mover: open(t, location), add: add, users: users, location: location, pause: 8 * time.Millisecond}
 	if !testenv.AllTests() {
-		g.pause *= 2 // what is moved or copied is the same; figures are of the long tests
+		g.pause *= 2 // the same data is moved or copied; figures come from the long tests
 	}
 	var list []storage.User
 	for id := 1; id <= users; id++ {
@@ -58,7 +58,7 @@ func newGrower(t *testing.T, location, add string, users int) *grower {
 	return g
 }
 
-// use lets the writers use another store.
+// use makes the writers use another store.
 func (g *grower) use(s *sqlstore.Store, location string) {
 	g.mover, g.location, g.writers = s, location, nil
 	for range 2 {
@@ -66,7 +66,7 @@ func (g *grower) use(s *sqlstore.Store, location string) {
 	}
 }
 
-// write lets the writers write everything there is until the context ends.
+// write makes the writers write rows of every kind until the context ends.
 func (g *grower) write(ctx context.Context, seed uint64) *sync.WaitGroup {
 	var wg sync.WaitGroup
 	for i, s := range g.writers {
@@ -76,7 +76,7 @@ func (g *grower) write(ctx context.Context, seed uint64) *sync.WaitGroup {
 			wg.Go(func() {
 				r := rand.New(rand.NewPCG(seed, uint64(n)))
 				for ctx.Err() == nil {
-					// Each pair is written by one goroutine, so that the last answer is what is there.
+					// Each pair is written by one goroutine, so that the last answer is the present state.
 					from := storage.UserID(1 + r.IntN(g.users))
 					to := storage.UserID(1 + r.IntN(g.users))
 					if from == to || int(from+to)%(3*len(g.writers)) != n {
@@ -96,7 +96,7 @@ func (g *grower) write(ctx context.Context, seed uint64) *sync.WaitGroup {
 	return &wg
 }
 
-// one writes something, and lets it be heard if that was not done.
+// one writes something, and logs a failure.
 func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	ctx := context.Background()
 	at := storage.MicrosOf(time.Now())
@@ -156,7 +156,7 @@ func (g *grower) publish(ctx context.Context, s *sqlstore.Store, r *rand.Rand, a
 	return err
 }
 
-// comment comments on the first post of an author that is found, and sometimes deletes the comment.
+// comment adds a comment to the first post of an author that is found, and sometimes deletes the comment.
 func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by storage.UserID, at storage.Micros) error {
 	page := s.PostPages(ctx, []storage.PostsQuery{{Author: author, Limit: 1}})[0]
 	if page.Err != nil || len(page.Value) == 0 {
@@ -180,7 +180,7 @@ func (g *grower) comment(ctx context.Context, s *sqlstore.Store, author, by stor
 	return err
 }
 
-// favorite makes or ends a favorite of the first post of an author that is found, and lets it be heard.
+// favorite makes or ends a favorite of the first post of an author that is found, and applies its other side.
 func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author storage.UserID, kind storage.EdgeType, at storage.Micros) error {
 	page := s.PostPages(ctx, []storage.PostsQuery{{Author: author, Limit: 1}})[0]
 	if page.Err != nil || len(page.Value) == 0 {
@@ -197,7 +197,7 @@ func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author s
 	return err
 }
 
-// checkPosts sees that the posts are as the writers know them, and counted.
+// checkPosts checks that the posts are as the writers know them, and that they are counted.
 func (g *grower) checkPosts() {
 	g.t.Helper()
 	posts := 0
@@ -224,14 +224,14 @@ func (g *grower) checkPosts() {
 	}
 }
 
-// check sees that the store is as the writers know it, everything on the shard that owns it.
+// check checks that the store is as the writers know it, with everything on the shard that owns it.
 func (g *grower) check() {
 	g.t.Helper()
 	g.checkRows()
 	g.checkPosts()
 }
 
-// checkRows is check for those who publish nothing.
+// checkRows is check for writers that publish nothing.
 func (g *grower) checkRows() {
 	g.t.Helper()
 	ctx, s := g.t.Context(), g.mover
@@ -328,7 +328,7 @@ func (g *grower) owners(address, query string) (ids []storage.UserID) {
 	return ids
 }
 
-// grow runs f for a store of one shard on each engine, with room for another.
+// grow runs f for a store of one shard on each engine, with a database to add as another shard.
 func grow(t *testing.T, users int, f func(*grower)) {
 	t.Run("SQLite", func(t *testing.T) {
 		t.Parallel()
@@ -342,8 +342,8 @@ func grow(t *testing.T, users int, f func(*grower)) {
 	})
 }
 
-// A store gets a shard, which gets half of the first one's buckets, and later gives them back, while
-// programs that know nothing of it write.
+// A shard is added to a store, gets half of the first shard's buckets, and later gives them back, while
+// programs write that do not know about it.
 func TestBucketsMoveUnderLoad(t *testing.T) {
 	grow(t, 300, func(g *grower) {
 		t, ctx := g.t, g.t.Context()

@@ -11,7 +11,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// How long it takes to read what a cache misses, on MariaDB over TCP, 20,000 users on one
+// How long it takes to read the keys that a cache misses, on MariaDB over TCP, with 20,000 users on one
 // shard.
 //
 //	go test ./storage/sqlstore -run '^$' -bench 'Profiles|Lists' -benchmem
@@ -114,7 +114,7 @@ func benchApply(b *testing.B, s *sqlstore.Store, side storage.Side, edges []stor
 	}
 }
 
-// someUsers draws n of the first so many users, none twice.
+// someUsers draws n of the first `among` users, none twice.
 func someUsers(n, among int) []storage.UserID {
 	first := rand.IntN(among)
 	ids := make([]storage.UserID, n)

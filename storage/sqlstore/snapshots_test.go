@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-// Being one statement is what makes an answer one of one moment.
+// An answer is of one moment because it is one statement.
 func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 	dir := t.TempDir()
 	seen := &recorder{}
@@ -35,7 +35,7 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 		edges = append(edges, storage.Edge{From: ids[i], To: ids[(i+1)%len(ids)], Type: storage.Following, UpdateTime: 1})
 	}
 	s.CreateUsers(t.Context(), users)
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // whoever has an edge has counts
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // every user with an edge has counts
 		s.Apply(t.Context(), side, edges, storage.IfNewer)
 	}
 	seen.reset()
@@ -58,7 +58,7 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 	}
 }
 
-// Only follows and followers are counted, so that nothing else is a list.
+// Only followings and followers are counted, so nothing else is a list.
 func TestListsOfRequestsAreRefused(t *testing.T) {
 	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestListsOfRequestsAreRefused(t *testing.T) {
 	}
 }
 
-// A shard that is gone costs its own keys and no others.
+// A dead shard fails its own keys and no others.
 func TestSnapshotsWithADeadShard(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)[0]
 	dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
@@ -144,7 +144,7 @@ func TestSnapshotsWithADeadShard(t *testing.T) {
 	}
 }
 
-// A list that is too long is known by its count alone: none of its rows are read.
+// A list that is too long is recognised by its count alone, and none of its rows are read.
 func TestLongListsAreNotRead(t *testing.T) {
 	testenv.NotOn(t, "it does not count the rows that a session reads", "tidb")
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)
@@ -181,7 +181,7 @@ func TestLongListsAreNotRead(t *testing.T) {
 	}
 }
 
-// rowsRead is how many rows the store's only connection for look-ups has read by an index.
+// rowsRead returns how many rows the store's only connection for look-ups has read by an index.
 func rowsRead(t *testing.T, s *Store) (n int) {
 	t.Helper()
 	rows, err := s.db.Shard(0).Read.QueryContext(t.Context(), `SHOW SESSION STATUS LIKE 'Handler_read%'`)

@@ -25,7 +25,7 @@ func TestConformanceSQLite(t *testing.T) {
 			t.Parallel()
 			var only []string // all
 			if shards > 1 && !testenv.AllTests() {
-				// Several shards keep every promise on MariaDB, below. The log is SQLite's alone.
+				// Several shards keep every promise on MariaDB, below. Only SQLite has the log.
 				only = []string{"relationLog"}
 			}
 			storagetest.Run(t, func(t *testing.T) storage.Store {
@@ -38,10 +38,10 @@ func TestConformanceSQLite(t *testing.T) {
 func TestConformanceMariaDB(t *testing.T) {
 	t.Parallel()
 	servers := testenv.SharedMariaDB(t, 2)
-	// Making the tables of a store takes longer than most promises about it: stores that are
-	// closed are emptied and opened again.
+	// To make the tables of a store takes longer than most promises about it, so stores that are closed are
+	// emptied and opened again.
 	var free [][]string
-	fresh := func() []string { return servers.FreshDatabases(t, 2) } // they stay until the suite ends
+	fresh := func() []string { return servers.FreshDatabases(t, 2) } // they exist until the suite ends
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		if len(free) == 0 {
 			free = append(free, fresh())
@@ -58,7 +58,7 @@ func TestConformanceMariaDB(t *testing.T) {
 	})
 }
 
-// empty deletes the rows of all tables but those that say which tables there are, and whose.
+// empty deletes the rows of all tables except those that say which tables exist, and whose they are.
 func empty(t *testing.T, dsn string) {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn)
@@ -88,7 +88,7 @@ func empty(t *testing.T, dsn string) {
 	}
 }
 
-// sqlite is the location of a new store of so many files.
+// sqlite is the location of a new store of a number of files.
 func sqlite(t testing.TB, shards int) string {
 	paths := make([]string, shards)
 	for i := range paths {

@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// TestPagesOfLongListsOnTiDB: a user with the first page of a long list is answered without reading
+// TestPagesOfLongListsOnTiDB: a user with the first page of a long list is read without reading
 // the list. EXPLAIN ANALYZE runs a statement and reports how many rows each operator had.
 func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	testenv.OnlyOn(t, "the others count the rows of a session, see TestLongListsAreNotRead", "tidb")
@@ -57,9 +57,9 @@ func TestPagesOfLongListsOnTiDB(t *testing.T) {
 	}
 }
 
-// TestManyFollowTheSame: 16 writers at a time have others follow the same two users, whose counts each
-// of them locks together with the follower's: such changes do not share a transaction. No
-// statement loses so many races that the transaction begins again.
+// TestManyFollowTheSame: 16 writers at a time make others follow the same two users. Each writer locks
+// the counts of these two together with the follower's, and such changes do not share a transaction. No
+// statement loses so many races that the transaction starts over.
 func TestManyFollowTheSame(t *testing.T) {
 	t.Parallel()
 	const writers, each = 16, 20
