@@ -12,8 +12,8 @@ import (
 // accounts: registering, passwords and profiles.
 type accounts struct{ *harness }
 
-// A claimer can leave a claim on a handle as a Register does that a crash ends
-// before it makes its user.
+// A claimer can leave a claim on a handle, as a crash in Register does before the user is
+// made.
 type claimer interface {
 	Claim(ctx context.Context, handle string, id storage.UserID, at storage.Micros) error
 }
@@ -71,7 +71,7 @@ func (s accounts) AnExistingUserIsRefused(t *testing.T) {
 		wantEqual(t, "user", s.userOf(t, old.ID), old)
 		wantEqual(t, "password", s.passwordOf(t, old.ID), password)
 
-		// The handle that was asked for is nobody's.
+		// Nobody has the handle that was asked for.
 		wantMissing(t, s.store.UserIDs(t.Context(), []string{again.Handle}), 1)
 		again.ID = s.id()
 		s.register(t, again)
@@ -137,7 +137,7 @@ func (s accounts) AnOldClaimWithAUserIsKept(t *testing.T) {
 	}
 }
 
-// The user exists, but became one by another handle.
+// The user exists, but was made with another handle.
 func (s accounts) AnOldClaimOfSomebodyElseByNowIsTakenOver(t *testing.T) {
 	other, user := s.newUsers(t, 1)[0], person(s.id())
 	s.claim(t, user.Handle, other.ID, user.CreatedAt-storage.ClaimTTL-1)
@@ -210,7 +210,7 @@ func (s accounts) APasswordIsReplaced(t *testing.T) {
 	s.register(t, registered)
 	s.register(t, other)
 	for _, user := range []storage.User{registered, made} {
-		for i, hash := range []string{"$argon2id$v=19$new", "$argon2id$v=19$new", "newer"} { // the same again as well
+		for i, hash := range []string{"$argon2id$v=19$new", "$argon2id$v=19$new", "newer"} { // also the same hash again
 			old := s.passwordOf(t, user.ID)
 			now := s.setPassword(t, user.ID, storage.PasswordChange{Old: old, New: hash, At: at(100 + i)})
 			wantEqual(t, "password", now, storage.Password{Hash: hash})
@@ -223,7 +223,7 @@ func (s accounts) APasswordIsReplaced(t *testing.T) {
 	wantEqual(t, "the other", s.userOf(t, other.ID), other)
 }
 
-// A writer that has seen another password than the present one replaces nothing.
+// A writer that has seen a password other than the present one replaces nothing.
 func (s accounts) OnlyTheOldPasswordIsReplaced(t *testing.T) {
 	user := person(s.id())
 	s.register(t, user)
@@ -238,7 +238,7 @@ func (s accounts) OnlyTheOldPasswordIsReplaced(t *testing.T) {
 	wantList(t, "changes", s.changesOf(t, user.ID), nil)
 }
 
-// Gateways hear of passwords as they do of states, and the times of both rise.
+// Gateways are notified of passwords as they are of states, and the times of both rise.
 func (s accounts) ChangedPasswordsAreListed(t *testing.T) {
 	user := person(s.id())
 	s.register(t, user)
@@ -357,7 +357,7 @@ func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 	users := s.newUsers(t, 2)
 	ids := idsOf(users)
 	name := "Another"
-	for range 2 { // the second time nothing is new but the time
+	for range 2 { // the second time only the time is new
 		before := found(t, s.store.Counts(t.Context(), ids), 2)
 		if _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
 			t.Fatal(err)
@@ -384,7 +384,7 @@ func (s accounts) NobodyHasNoProfileToChange(t *testing.T) {
 	}
 }
 
-// Each worker writes its own text of the three, over and over.
+// Each worker writes its own text of the three, again and again.
 func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 	user := s.newUsers(t, 1)[0]
 	before := s.countsOf(t, user.ID).Version
@@ -407,7 +407,7 @@ func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 	user.Name, user.Bio, user.AvatarURL = "text 4", "text 4", "text 4"
 	got := s.userOf(t, user.ID)
 	for _, text := range []*string{&got.Name, &got.Bio, &got.AvatarURL} {
-		if *text >= "text 0" && *text <= "text 4" { // whoever was last
+		if *text >= "text 0" && *text <= "text 4" { // the text of the last worker
 			*text = "text 4"
 		}
 	}
@@ -417,7 +417,7 @@ func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 	}
 }
 
-// strangers are ids without a user: one that nothing is known of, one with edges.
+// strangers are ids without a user: nothing is known of the first, and the second has edges.
 func (s accounts) strangers(t *testing.T) []storage.UserID {
 	t.Helper()
 	ids := s.ids(2)
@@ -433,7 +433,7 @@ func (h *harness) register(t *testing.T, user storage.User) {
 	}
 }
 
-// claim leaves a claim on a handle, where the store under test can.
+// claim leaves a claim on a handle, if the store under test can.
 func (s accounts) claim(t *testing.T, handle string, id storage.UserID, at storage.Micros) {
 	t.Helper()
 	c, ok := s.store.(claimer)
@@ -490,7 +490,7 @@ func (s accounts) passwordOf(t *testing.T, id storage.UserID) string {
 
 func hashOf(id storage.UserID) string { return "$hash$" + id.String() }
 
-// wantIs checks that an error is of a kind.
+// wantIs checks the kind of an error.
 func wantIs(t *testing.T, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {

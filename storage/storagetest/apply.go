@@ -20,7 +20,7 @@ func (s apply) AnEmptyBatchHasNoResults(t *testing.T) {
 func (s apply) AMissingEdgeIsWritten(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		for _, rule := range []storage.Rule{storage.IfNewer, storage.IfAbsent} {
-			for _, kind := range typesOf(side) { // a tombstone as well: it orders what comes later
+			for _, kind := range typesOf(side) { // also a tombstone, which decides whether later edges are newer
 				s.wantWritten(t, side, rule, edge(side, s.id(), s.id(), kind, at(1)))
 			}
 		}
@@ -30,7 +30,7 @@ func (s apply) AMissingEdgeIsWritten(t *testing.T) {
 func (s apply) ANewerEdgeIsWritten(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		for _, from := range typesOf(side) {
-			for _, to := range typesOf(side) { // of the same type as well
+			for _, to := range typesOf(side) { // also of the same type
 				row := edge(side, s.id(), s.id(), from, at(1))
 				s.apply(t, side, row)
 				row.Type, row.UpdateTime = to, at(2) // a microsecond is enough
@@ -125,8 +125,8 @@ func (s apply) ApplyingAgainChangesNothing(t *testing.T) {
 	})
 }
 
-// If a pair occurs more than once, only the last Row is checked: an earlier one may or may
-// not report the state in between.
+// If a pair occurs more than once, only the last Row is checked. An earlier Row may or may not
+// be the state in between.
 func (s apply) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		owner, peer, other := s.id(), s.id(), s.id()
@@ -173,7 +173,7 @@ func (s apply) TheSidesAreIndependent(t *testing.T) {
 
 			late := row
 			late.Type, late.UpdateTime = storage.None, at(1)
-			s.wantWritten(t, other, storage.IfNewer, late) // nothing newer on that side
+			s.wantWritten(t, other, storage.IfNewer, late) // that side has nothing newer
 			wantEqual(t, "row of the first side", s.edgeOf(t, side, row.Pair()), row)
 		}
 	})
@@ -195,8 +195,8 @@ func (s apply) EachEdgeIsAnsweredAtItsIndex(t *testing.T) {
 	})
 }
 
-// More edges than a statement holds, each pair twice and far apart: every third
-// one gets a newer edge, the others an older one.
+// The batch has more edges than a statement holds. Each pair occurs twice, far apart: every third
+// pair gets a newer edge, the others get an older one.
 func (s apply) ALargeBatchIsApplied(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		const pairs = many / 2
@@ -242,7 +242,7 @@ func (s apply) wantWritten(t *testing.T, side storage.Side, rule storage.Rule, e
 	wantEqual(t, "row", s.edgeOf(t, side, e.Pair()), e)
 }
 
-// wantIgnored applies an edge and checks that the row there was stays.
+// wantIgnored applies an edge and checks that the present row stays.
 func (s apply) wantIgnored(t *testing.T, side storage.Side, rule storage.Rule, e, row storage.Edge) {
 	t.Helper()
 	wantApplied(t, "answer", s.applyRule(t, side, rule, e)[0], storage.Applied{Row: row})

@@ -52,7 +52,7 @@ func (s applyCounts) ATombstoneForNothingCountsNothing(t *testing.T) {
 		s.apply(t, side, follow(side, owner, peers[0], 1))
 		s.apply(t, side, edge(side, owner, peers[1], storage.None, at(5)))
 		wantEqual(t, "count", s.countsOf(t, owner).Of(side), 1)
-		// The late start of what was ended already.
+		// The start arrives after the end of the same edge.
 		s.apply(t, side, follow(side, owner, peers[1], 4))
 		wantEqual(t, "count after the late follow", s.countsOf(t, owner).Of(side), 1)
 	})

@@ -12,7 +12,7 @@ import (
 // them.
 type beside struct{ *harness }
 
-// add adds rows and reports of each whether it was found and added.
+// add adds rows and returns for each row whether it was found and whether it was added.
 func (s beside) add(t *testing.T, kind storage.BesideKind, rows ...storage.Beside) (outcomes []string) {
 	t.Helper()
 	for i, r := range s.store.AddBeside(t.Context(), kind, rows) {
@@ -118,7 +118,7 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 			s.apply(t, storage.Requests, storage.Edge{From: p.From, To: p.To, Type: storage.Pending, UpdateTime: at(1)})
 			want[storage.BesideMark] = append(want[storage.BesideMark], storage.Beside{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i)})
 			want[storage.BesideDismissal] = append(want[storage.BesideDismissal], storage.Beside{Pair: p, At: at(i)})
-			if i > 0 { // one request has none
+			if i > 0 { // the first request has no message
 				want[storage.BesideMessage] = append(want[storage.BesideMessage], storage.Beside{Pair: p, Text: fmt.Sprint("hello ", i)})
 			}
 		}

@@ -7,12 +7,12 @@ import (
 	"kith/storage"
 )
 
-// blocking: what a block ends and what it prevents, on the shard of either. Requests that
-// are blocked are in requests.
+// blocking: what a block ends and what it prevents, on the shard of either user. Blocked requests
+// are in requests.
 type blocking struct{ *harness }
 
-// sizes are numbers of edges that engines may write in ways of their own: one by one, in
-// a statement, in bulk, in bulk and one more.
+// sizes are numbers of edges that engines may write in different ways: one by one, in one
+// statement, in bulk, and in bulk with one more.
 var sizes = []int{1, 3, 64, 130, 1001}
 
 func (s blocking) FollowsAreRefusedBothWays(t *testing.T) {
@@ -29,7 +29,7 @@ func (s blocking) FollowsAreRefusedBothWays(t *testing.T) {
 	wantEqual(t, "count", s.countsOf(t, blocked).Following, 0)
 }
 
-// Every third of them blocks the user, and the user blocks every fifth.
+// Every third of the others blocks the user, and the user blocks every fifth.
 func (s blocking) OnlyWhoIsInABlockIsRefused(t *testing.T) {
 	for _, n := range sizes {
 		me, to := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -55,8 +55,8 @@ func (s blocking) OnlyWhoIsInABlockIsRefused(t *testing.T) {
 	}
 }
 
-// A block is reported before the limit, whether that is reached or not; neither matters to an edge
-// that is there already.
+// A block is reported before the limit, whether the limit is reached or not. Neither matters to an
+// edge that already exists.
 func (s blocking) ABlockIsReportedBeforeTheLimit(t *testing.T) {
 	me, to := s.newUsers(t, 1)[0].ID, s.ids(3)
 	s.change(t, me, change(to[0], storage.Following, 1), block(to[1], 1))
@@ -69,7 +69,7 @@ func (s blocking) ABlockIsReportedBeforeTheLimit(t *testing.T) {
 		Row: storage.Edge{From: me, To: to[0], Type: storage.Following, UpdateTime: at(1)}})
 }
 
-// The reverse follow ends where the block arrives, be it older or newer.
+// The reverse follow ends when the block arrives, whether it is older or newer than the block.
 func (s blocking) AnAppliedBlockEndsTheFollowBack(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -103,7 +103,7 @@ func (s blocking) AnAppliedBlockEndsTheFollowBack(t *testing.T) {
 	}
 }
 
-// The same, for many who are blocked by one.
+// The same holds for many users who are blocked by one.
 func (s blocking) EachOfManyOwnersLosesItsOwn(t *testing.T) {
 	for _, n := range sizes {
 		owners, other, third := s.ids(n), s.id(), s.id()
@@ -147,8 +147,8 @@ func (s blocking) AnAppliedBlockCancelsThePendingRequest(t *testing.T) {
 	}
 }
 
-// A block of one's own does so, too, whether it is made or applied; it lasts longer than
-// the request, so that how old that is does not matter.
+// A block of one's own also cancels the request, whether the block is made or applied. A block
+// lasts longer than a request, so the age of the request does not matter.
 func (s blocking) AnOwnBlockCancelsThePendingRequest(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		for _, time := range []int{3, 20} {
@@ -199,7 +199,7 @@ func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 	}
 }
 
-// The program that applied it the first time may have ended before it propagated what followed.
+// The program that applied the block the first time may have ended before it propagated what followed.
 func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -223,8 +223,8 @@ func (s blocking) ARedeliveredBlockReportsAgain(t *testing.T) {
 	}
 }
 
-// An unblock may have been applied before it comes again: what it has ended still has
-// to be propagated.
+// An unblock may have been applied before the block comes again. What the block has ended still
+// has to be propagated.
 func (s blocking) ABlockThatIsPastReportsWhatItHasEnded(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -250,7 +250,7 @@ func (s blocking) AnUnfollowDoesNotEndABlock(t *testing.T) {
 	me, to := s.newUsers(t, 1)[0].ID, s.ids(2)
 	rows := []storage.Edge{s.change(t, me, block(to[0], 1))[0].Row, s.change(t, me, block(to[1], 1))[0].Row}
 	counts := s.countsOf(t, me)
-	for i, ends := range []storage.EdgeType{0, storage.Following} { // 0 stands for it
+	for i, ends := range []storage.EdgeType{0, storage.Following} { // 0 stands for Following
 		got := s.changeWith(t, me, withInverse, storage.EdgeChange{To: to[i], Type: storage.None, Ends: ends, At: at(5)})[0]
 		wantAnswer(t, "answer", got, storage.Changed{Row: rows[i]})
 	}
@@ -269,7 +269,7 @@ func (s blocking) AnUnblockDoesNotEndAFollow(t *testing.T) {
 	wantEqual(t, "counts", s.countsOf(t, me), counts)
 }
 
-// An unblock brings nothing back, and lets both follow anew.
+// An unblock restores nothing, and both users may follow again.
 func (s blocking) AfterAnUnblockBothMayFollow(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	me, other := users[0], users[1]
@@ -283,7 +283,7 @@ func (s blocking) AfterAnUnblockBothMayFollow(t *testing.T) {
 	wantEqual(t, "who was blocked follows", s.change(t, other, change(me, storage.Following, 4))[0].Changed, true)
 }
 
-// Neither imports nor late events make a follow of somebody who is blocked. Everything
+// Neither imports nor late events make a follow of a user who has blocked the follower. Everything
 // else is written.
 func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 	for _, rule := range []storage.Rule{storage.IfNewer, storage.IfAbsent} {
@@ -323,7 +323,7 @@ func (s blocking) AForwardFollowOfABlockedOwnerIsNotWritten(t *testing.T) {
 	}
 }
 
-// Rows that are there are reported, and stay.
+// Rows that exist are reported, and stay.
 func (s blocking) AForwardFollowLeavesTheTombstoneThere(t *testing.T) {
 	me, other := s.newUsers(t, 1)[0].ID, s.id()
 	s.apply(t, storage.Forward, follow(storage.Forward, me, other, 1))
@@ -334,8 +334,8 @@ func (s blocking) AForwardFollowLeavesTheTombstoneThere(t *testing.T) {
 	wantEqual(t, "row", s.edgeOf(t, storage.Forward, ended.Pair()), ended)
 }
 
-// Where both lie in one database, all of it is one transaction: the follows of both and
-// the requests of both end, on all sides.
+// If both users are in one database, everything is one transaction: the follows of both and the
+// requests of both end, on all sides.
 func (s blocking) WhatIsLocalEndsAtOnce(t *testing.T) {
 	me, near := s.neighbours(t, 3)
 	for i, other := range near {
@@ -370,8 +370,8 @@ func (s blocking) WhatIsLocalEndsAtOnce(t *testing.T) {
 	wantEqual(t, "counts of the first", s.countsOf(t, near[0]), storage.Counts{Version: versions[1] + 1})
 }
 
-// Without the option, and where the other lies elsewhere, the other's rows stay as they
-// are until the block is applied there.
+// Without the option, or if the other user is in another database, the other user's rows stay
+// unchanged until the block is applied there.
 func (s blocking) WhatLiesElsewhereStays(t *testing.T) {
 	for _, inverse := range []bool{false, true} {
 		users := idsOf(s.newUsers(t, 9))

@@ -12,8 +12,8 @@ import (
 	"kith/storage"
 )
 
-// bundles: look-ups of several kinds at once. The kinds are found by reflection: one that is new
-// gets the keys of its type, and the answers of [storage.Bundle.Apart].
+// bundles: look-ups of several kinds at once. The kinds are found by reflection, so a new kind also
+// gets keys of its type, and its answers are compared with those of [storage.Bundle.Apart].
 type bundles struct{ *harness }
 
 func (s bundles) EachKindIsAnsweredAsItsMethodDoes(t *testing.T) {
@@ -45,7 +45,7 @@ func (s bundles) WhatIsAnsweredIsLeftAsItIs(t *testing.T) {
 	}
 }
 
-// mark answers a kind with an error that no store gives.
+// mark answers a kind with an error that no store returns.
 func mark(kind kind) {
 	kind.lookup.MethodByName("Fail").Call([]reflect.Value{reflect.ValueOf(errMarked)})
 }
@@ -68,7 +68,7 @@ func (s bundles) AtHandIsAllOrNothing(t *testing.T) {
 		got, want := new(storage.Bundle), new(storage.Bundle)
 		kinds := fillBundle(got, keys, n, func(int) bool { return true }, nil)
 		wanted := fillBundle(want, keys, n, func(int) bool { return true }, nil)
-		for range 2 { // before it may be at hand, and when all has been read
+		for range 2 { // first when nothing may be at hand yet, then when everything has been read
 			s.store.AtHand(got)
 			want.Apart(t.Context(), s.store)
 			for i, kind := range kinds {
@@ -102,7 +102,7 @@ func (s bundles) ErrorsAreOfEveryKey(t *testing.T) {
 	s.store.Bundle(ended, b)
 }
 
-// wantBundle checks a bundle of some kinds, with so many keys each.
+// wantBundle checks a bundle of some kinds, each with n keys.
 func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int) bool, random *rand.Rand) {
 	t.Helper()
 	got, want := new(storage.Bundle), new(storage.Bundle)
@@ -119,7 +119,7 @@ func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int
 	want.Apart(t.Context(), s.store)
 	all := kindsOf(want)
 	for _, kind := range kinds {
-		if kind.name != "Shared" { // which AtHand alone answers
+		if kind.name != "Shared" { // only AtHand answers it
 			wantSame(t, kind, all[kind.at])
 		}
 	}
@@ -156,7 +156,7 @@ type bundleKeys struct {
 	comments []storage.CommentID
 }
 
-// bundleKeys makes users who have to do with one another.
+// bundleKeys makes users who have relations with one another.
 func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	t.Helper()
 	users := s.newUsers(t, 6)
@@ -177,7 +177,7 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 	special := true
 	s.mark(t, storage.Pair{From: users[1].ID, To: users[2].ID}, storage.MarkChange{Special: &special}, storage.EdgeMark{Special: true})
 	s.ask(t, storage.Pair{From: users[2].ID, To: users[4].ID}, 1, "hello")
-	ids := append(idsOf(users), s.id()) // the last is nobody
+	ids := append(idsOf(users), s.id()) // nobody has the last id
 	for _, id := range ids {
 		keys.users = append(keys.users, id)
 		keys.handles = append(keys.handles, person(id).Handle)
@@ -188,7 +188,7 @@ func (s bundles) bundleKeys(t *testing.T) (keys bundleKeys) {
 		post := s.post(t, u.ID, i).PostID
 		keys.posts = append(keys.posts, post, storage.PostID{Author: u.ID, Number: s.number()})
 		keys.comments = append(keys.comments, s.comment(t, post, s.id(), i).CommentID)
-		for _, by := range users[1:5] { // one of the others is in a block
+		for _, by := range users[1:5] { // the user is in a block with one of the others
 			favorites(s).favorite(t, by.ID, favorite(post, i), storage.ChangeOptions{})
 			s.apply(t, storage.FavoriteInbox, storage.Edge{From: by.ID, To: post.Author, Post: post.Number, Type: storage.Favorited, UpdateTime: at(i)})
 		}
@@ -246,13 +246,13 @@ type kind struct {
 func (k kind) keys() reflect.Value    { return k.lookup.Elem().FieldByName("Keys") }
 func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Results") }
 
-// isOptional reports whether a kind is one that a store answers only as far as it has what they ask for: packed
-// lists, sets, recommenders and shared profiles.
+// isOptional reports whether a store may leave keys of this kind unanswered, because it answers only
+// with what it has: packed lists, sets, recommenders and shared profiles.
 func (k kind) isOptional() bool {
 	return slices.Contains([]string{"Packed", "Sets", "Recommenders", "Shared"}, k.name)
 }
 
-// kindsOf lists the look-ups of a bundle, those by side one by one.
+// kindsOf lists the look-ups of a bundle. Look-ups by side are listed one by one.
 func kindsOf(b *storage.Bundle) (kinds []kind) {
 	whole := reflect.ValueOf(b).Elem()
 	for i := range whole.NumField() {
@@ -268,7 +268,7 @@ func kindsOf(b *storage.Bundle) (kinds []kind) {
 	return kinds
 }
 
-// fillBundle asks for some kinds, with n keys each, and returns those.
+// fillBundle asks for some kinds, with n keys each, and returns these kinds.
 func fillBundle(b *storage.Bundle, keys bundleKeys, n int, asked func(int) bool, random *rand.Rand) (kinds []kind) {
 	for _, kind := range kindsOf(b) {
 		if asked(kind.at) {

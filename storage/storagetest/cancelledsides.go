@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// What cancellation says of edges and users holds for what lies beside them.
+// The promises of cancellation about edges and users also hold for what is stored beside them.
 
 func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	ids := idsOf(s.newUsers(t, 2))

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// changes: what a user does towards others, and the rules it is judged by. The
-// other side of the edges is in inverse.
+// changes: what a user does towards others, and the rules that judge it. The other side of the
+// edges is in inverse.
 type changes struct{ *harness }
 
 func (s changes) AnEmptyCallHasNoResults(t *testing.T) {
@@ -102,10 +102,10 @@ func (s changes) TheVersionRisesOnceWithACall(t *testing.T) {
 func (s changes) ChangesOfOneUserAreJudgedInTurn(t *testing.T) {
 	from, to, other := s.newUsers(t, 1)[0].ID, s.id(), s.id()
 	got := s.change(t, from,
-		change(to, storage.None, 1), // nothing yet
+		change(to, storage.None, 1), // nothing exists yet
 		change(to, storage.Following, 2),
 		change(other, storage.Following, 3),
-		change(to, storage.Following, 4), // has it already
+		change(to, storage.Following, 4), // exists already
 		change(to, storage.Blocking, 2),  // the clock stands still
 		unblock(to, 1),                   // and goes back
 		change(to, storage.Following, 9),
@@ -132,14 +132,14 @@ func (s changes) OnlyWhatIsBeyondTheLimitIsRefused(t *testing.T) {
 	from, to := s.newUsers(t, 1)[0].ID, s.ids(8)
 	s.change(t, from, change(to[0], storage.Following, 1), change(to[1], storage.Following, 1))
 	results := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
-		change(to[0], storage.Following, 2), // has it already
+		change(to[0], storage.Following, 2), // exists already
 		change(to[2], storage.Following, 2),
 		change(to[3], storage.Following, 2),
-		change(to[4], storage.Following, 2), // beyond
-		change(to[5], storage.Blocking, 2),  // no follow
-		change(to[1], storage.Following, 2), // has it already
+		change(to[4], storage.Following, 2), // beyond the limit
+		change(to[5], storage.Blocking, 2),  // is not a follow
+		change(to[1], storage.Following, 2), // exists already
 		change(to[4], storage.None, 2),      // ends nothing
-		change(to[6], storage.Following, 2), // beyond
+		change(to[6], storage.Following, 2), // beyond the limit
 	}, storage.ChangeOptions{MaxFollowing: 4})
 	wantLimited(t, results, 3, 7)
 	wantChanged(t, results, false, true, true, false, true, false, false, false)
@@ -157,7 +157,7 @@ func (s changes) EndingAFollowMakesRoom(t *testing.T) {
 			change(to[2], storage.Following, 2), // too early
 			change(to[0], kind, 2),
 			change(to[2], storage.Following, 2),
-			change(to[3], storage.Following, 2), // beyond again
+			change(to[3], storage.Following, 2), // beyond the limit again
 		}, two)
 		wantLimited(t, results, 0, 3)
 		wantChanged(t, results, false, true, true, false)
@@ -212,7 +212,7 @@ func (s changes) NobodyChangesNothing(t *testing.T) {
 	wantMissing(t, s.store.Counts(t.Context(), append(to, from)), 4)
 }
 
-// Counts are what it takes, not a user.
+// A change needs counts, but no user.
 func (s changes) WhoeverHasCountsMayChange(t *testing.T) {
 	from, to := s.id(), s.ids(2)
 	s.apply(t, storage.Inverse, follow(storage.Inverse, from, to[0], 1))
@@ -220,8 +220,8 @@ func (s changes) WhoeverHasCountsMayChange(t *testing.T) {
 	wantEqual(t, "count", s.countsOf(t, from).Following, 1)
 }
 
-// More changes than an engine puts into one statement of rows, then half of them
-// taken back among as many new ones.
+// These are more changes than an engine puts into one statement of rows. Then half of them are
+// undone, among as many new ones.
 func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 	const n = 500
 	from, to := s.newUsers(t, 1)[0].ID, s.ids(n+n/2)
@@ -239,7 +239,7 @@ func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 	wantEqual(t, "count", s.countsOf(t, from).Following, n)
 
 	for i := range batch {
-		batch[i] = change(to[n/2+i], storage.Following, n+i) // the first half of them is there
+		batch[i] = change(to[n/2+i], storage.Following, n+i) // the first half of them exists
 		if i%5 == 0 {
 			batch[i].Type = storage.None
 		}
@@ -258,7 +258,7 @@ func (s changes) FiveHundredChangesAreOneCall(t *testing.T) {
 func (s changes) LateEventsAreIgnored(t *testing.T) {
 	from, to := s.newUsers(t, 1)[0].ID, s.id()
 	s.apply(t, storage.Forward, storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(50)})
-	row := s.change(t, from, change(to, storage.None, 1))[0].Row // the clock is behind
+	row := s.change(t, from, change(to, storage.None, 1))[0].Row // the given time is earlier
 	wantEqual(t, "time", row.UpdateTime, at(51))
 	for _, time := range []int{1, 50, 51} {
 		late := storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: at(time)}

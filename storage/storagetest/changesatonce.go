@@ -11,13 +11,13 @@ import (
 	"kith/storage"
 )
 
-// crowd is how many change edges at once.
+// crowd is how many goroutines change edges at once.
 const crowd = 16
 
 func crowded(work func(worker int)) { atOnce(crowd, work) }
 
-// changesAtOnce: what stays true when many change the same edges at once. No caller
-// ever hears of lost races.
+// changesAtOnce: what stays true when many callers change the same edges at once. Lost races are
+// never reported to a caller.
 type changesAtOnce struct{ *harness }
 
 // A chronicle is what the store answered to writers.
@@ -35,7 +35,7 @@ func (c *chronicle) add(side storage.Side, row storage.Edge) {
 	c.rows[where] = append(c.rows[where], row)
 }
 
-// addWritten notes forward rows, and their other sides where they were written, too.
+// addWritten notes forward rows, and also their other sides if these were written.
 func (c *chronicle) addWritten(rows []storage.Written) {
 	for _, row := range rows {
 		c.add(row.Side, row.Edge)
@@ -45,7 +45,7 @@ func (c *chronicle) addWritten(rows []storage.Written) {
 	}
 }
 
-// change changes edges of a user and notes what became of them.
+// change changes edges of a user and notes the outcomes.
 func (s changesAtOnce) change(t *testing.T, c *chronicle, from storage.UserID, batch []storage.EdgeChange) {
 	results := s.store.ChangeEdges(t.Context(), from, batch, withInverse)
 	if !noErrorsBut(t, storage.ErrForbidden, results, len(batch)) { // some block others
@@ -56,8 +56,8 @@ func (s changesAtOnce) change(t *testing.T, c *chronicle, from storage.UserID, b
 	}
 }
 
-// Everybody follows and leaves the same few: each row says the other thing than
-// the one before it, and comes after it.
+// All workers follow and unfollow the same few users. Each row has another type than the row before
+// it, and a later time.
 func (s changesAtOnce) OnePairHasOneStateAfterAnother(t *testing.T) {
 	users := idsOf(s.newUsers(t, 4))
 	c := newChronicle()
@@ -76,7 +76,7 @@ func (s changesAtOnce) OnePairHasOneStateAfterAnother(t *testing.T) {
 	s.wantNewest(t, c, users)
 }
 
-// Everybody follows many and leaves many, in orders of their own.
+// All workers follow many users and unfollow many, each worker in an order of its own.
 func (s changesAtOnce) ManyMayFollowMany(t *testing.T) {
 	users := idsOf(s.newUsers(t, 24))
 	c := newChronicle()
@@ -101,8 +101,8 @@ func (s changesAtOnce) ManyMayFollowMany(t *testing.T) {
 	s.wantNewest(t, c, users)
 }
 
-// The same users' edges arrive as events, newer and older ones, on both sides.
-// Half of the users have no counts to begin with.
+// Edges of the same users arrive as events, newer and older ones, on both sides. Half of the
+// users have no counts at first.
 func (s changesAtOnce) EventsMayArriveMeanwhile(t *testing.T) {
 	users := idsOf(s.newUsers(t, 5))
 	all := slices.Concat(users, s.ids(5))
@@ -144,8 +144,8 @@ func anyChange(random *rand.Rand, to storage.UserID, n int) storage.EdgeChange {
 	return storage.EdgeChange{To: to, Type: allTypes[random.IntN(3)], Ends: allTypes[1+random.IntN(2)], At: at(n)}
 }
 
-// A peer that nobody has counted yet is counted by whoever comes first: there is
-// nothing to lock before.
+// A peer that has no counts yet gets them from the first writer. There is no row to lock before
+// that.
 func (s changesAtOnce) NewPeersAreCountedOnce(t *testing.T) {
 	for n := range 40 {
 		from, to := s.newUsers(t, 1)[0].ID, s.id()
@@ -197,7 +197,7 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 		t.Errorf("follows %d, the limit is %d", len(list), limit)
 	}
 	wantEqual(t, "count", s.countsOf(t, from).Following, int64(len(list)))
-	// There was more to follow than allowed: with nobody leaving it fills up.
+	// There are more users to follow than allowed. If nobody unfollows, the limit is reached.
 	for _, result := range s.store.ChangeEdges(t.Context(), from, changeAll(to, storage.Following, 9), storage.ChangeOptions{MaxFollowing: limit}) {
 		if result.Err != nil && !errors.Is(result.Err, storage.ErrLimitReached) {
 			t.Error(result.Err)
@@ -206,8 +206,8 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 	wantEqual(t, "count at the end", s.countsOf(t, from).Following, limit)
 }
 
-// wantAlternating checks that rows of one pair, in the order of their times, have
-// times and types that differ from the one before.
+// wantAlternating checks that each row of a pair, in the order of their times, has another time
+// and another type than the row before it.
 func wantAlternating(t *testing.T, rows []storage.Edge) {
 	t.Helper()
 	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
@@ -218,8 +218,8 @@ func wantAlternating(t *testing.T, rows []storage.Edge) {
 	}
 }
 
-// wantNewest checks that the newest rows returned are those in the tables, and that
-// the counts are the number of live ones.
+// wantNewest checks that the newest rows returned are those in the tables, and that the counts
+// are the numbers of live rows.
 func (s changesAtOnce) wantNewest(t *testing.T, c *chronicle, users []storage.UserID) {
 	t.Helper()
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {

@@ -66,8 +66,8 @@ func wantEqual[V comparable](t *testing.T, what string, got, want V) {
 	}
 }
 
-// wantApplied checks what was notified of one edge that was applied, and ends the test where
-// that is wrong: there may be thousands of them.
+// wantApplied checks the answer for one edge that was applied, and ends the test if it is wrong,
+// because there may be thousands of such edges.
 func wantApplied(t *testing.T, what string, got, want storage.Applied) {
 	t.Helper()
 	if got.Row != want.Row || got.Changed != want.Changed || !sameWritten(got.Also, want.Also) {
@@ -75,7 +75,7 @@ func wantApplied(t *testing.T, what string, got, want storage.Applied) {
 	}
 }
 
-// wantAnswer checks what was notified of one change.
+// wantAnswer checks the answer to one change.
 func wantAnswer(t *testing.T, what string, got, want storage.Changed) {
 	t.Helper()
 	if !sameChanged(got, want) {
@@ -95,8 +95,8 @@ func wantWritten(t *testing.T, what string, got, want []storage.Written) {
 	}
 }
 
-// sameWritten reports whether the same rows were reported. Their order is left open, and
-// nil is as good as empty.
+// sameWritten reports whether the same rows were reported. Their order is left open, and nil is
+// the same as empty.
 func sameWritten(a, b []storage.Written) bool {
 	order := func(a, b storage.Written) int {
 		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.Edge.From, b.Edge.From), cmp.Compare(a.Edge.To, b.Edge.To),

@@ -10,12 +10,12 @@ import (
 	"kith/storage"
 )
 
-// checkpoints: values by name, of stores that keep some. Every promise uses names of its own.
+// checkpoints: values by name, for stores that keep them. Every promise uses names of its own.
 type checkpoints struct{ *harness }
 
 func (s checkpoints) AnUnknownNameHasNone(t *testing.T) {
 	s.wantCheckpoint(t, "unknown", nil, false)
-	s.deleteCheckpoint(t, "unknown") // which is no error
+	s.deleteCheckpoint(t, "unknown") // this is no error
 	s.wantCheckpoint(t, "unknown", nil, false)
 }
 
@@ -63,7 +63,7 @@ func (s checkpoints) WhatIsDeletedIsForgotten(t *testing.T) {
 	s.wantCheckpoint(t, "deleted", []byte("again"), true)
 }
 
-// Callers use their buffers again.
+// Callers reuse their buffers.
 func (s checkpoints) ValuesAreCopied(t *testing.T) {
 	value := []byte("value")
 	s.saveCheckpoint(t, "copied", value)

@@ -106,7 +106,7 @@ func (s comments) WithoutAPostThereIsNone(t *testing.T) {
 	}
 }
 
-// A block lies on the shard of the post's author, whoever blocks.
+// A block is stored on the shard of the post's author, whichever user blocks.
 func (s comments) ABlockForbidsThem(t *testing.T) {
 	author := s.newUsers(t, 1)[0].ID
 	post := s.post(t, author, 1).PostID

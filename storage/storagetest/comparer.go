@@ -10,9 +10,9 @@ import (
 	"kith/storage/shard"
 )
 
-// comparer: what the two sides of all edges are compared by, of stores that can be. Others' rows
-// are in the store, too: what counts is the difference that one's own make. Counts that are wrong and
-// follows that are forbidden cannot be made through the contract: the engines' own tests have those.
+// comparer: how the two sides of all edges are compared, for stores that can compare them. The store
+// also has rows of other tests, so only the difference counts that a test's own rows make. Wrong counts
+// and forbidden follows cannot be made through the contract; the engines' own tests have them.
 type comparer struct{ *harness }
 
 var everybody = storage.OwnerRange{UpTo: 1<<63 - 1}
@@ -65,7 +65,7 @@ func (s comparer) DigestsAreTheSumsOfTheRows(t *testing.T) {
 	})
 }
 
-// A row at time 0 that is a tombstone is none.
+// A tombstone at time 0 counts as no row.
 func (s comparer) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {
 	eachTable(t, func(t *testing.T, side storage.Side) {
 		before := s.digests(t, side, everybody, storage.Cut{Parts: 1}, nil)
@@ -108,7 +108,7 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
 	})
 }
 
-// Of chosen buckets only the owners in them are compared.
+// If buckets are chosen, only the owners in them are compared.
 func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
 	eachTable(t, func(t *testing.T, side storage.Side) {
 		owner, other, peer := s.id(), s.id(), s.id()
@@ -182,7 +182,7 @@ func (s comparer) NothingIsWrongThatIsRight(t *testing.T) {
 	}
 }
 
-// comparedRows writes rows of every type, some of them of one time.
+// comparedRows writes rows of every type, some of them with the same time.
 func (s comparer) comparedRows(t *testing.T, side storage.Side) (rows []storage.Edge) {
 	t.Helper()
 	for i := range 30 {
@@ -192,7 +192,7 @@ func (s comparer) comparedRows(t *testing.T, side storage.Side) (rows []storage.
 	return rows
 }
 
-// digests adds those of all shards up.
+// digests adds up the digests of all shards.
 func (s comparer) digests(t *testing.T, side storage.Side, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) map[int]storage.Digest {
 	t.Helper()
 	c := part[storage.Comparer](t, s.harness)
@@ -209,7 +209,8 @@ func (s comparer) digests(t *testing.T, side storage.Side, owners storage.OwnerR
 	return sum
 }
 
-// groupRows reads the rows of all shards, nil for those of all groups. Tombstones at time 0 are none.
+// groupRows reads the rows of all shards; groups may be nil, for all groups. Tombstones at time 0 count
+// as no rows.
 func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) {
 	t.Helper()
 	c := part[storage.Comparer](t, s.harness)
@@ -228,7 +229,7 @@ func (s comparer) groupRows(t *testing.T, side storage.Side, owners storage.Owne
 	}
 }
 
-// nextOwner is 0 where there are fewer.
+// nextOwner returns 0 if there are fewer owners.
 func (s comparer) nextOwner(t *testing.T, ordinal int, after storage.UserID, users int) storage.UserID {
 	t.Helper()
 	id, ok, err := part[storage.Comparer](t, s.harness).NextOwner(t.Context(), ordinal, after, users)

@@ -17,8 +17,8 @@ const workers = 8
 // concurrency: what stays true when many write at once.
 type concurrency struct{ *harness }
 
-// Every event of 20 users is applied twice, by two workers, each in an order and
-// in batches of its own. Half of the users exist.
+// Every event of 20 users is applied twice, by two workers. Each worker has an order and batches
+// of its own. Half of the users exist.
 func (s concurrency) ApplyKeepsRowsAndCountsExact(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		users := slices.Concat(idsOf(s.newUsers(t, 10)), s.ids(10))
@@ -152,7 +152,7 @@ func (s concurrency) OneUserIsMadeOnce(t *testing.T) {
 	wantList(t, "handles", found(t, s.store.UserIDs(t.Context(), handlesOf(users)), len(users)), idsOf(users))
 }
 
-// Readers see lists that are in order whatever is written meanwhile.
+// Readers see lists that are in order, whatever is written at the same time.
 func (s concurrency) ReadersSeeListsInOrder(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		users := s.ids(5)
@@ -193,8 +193,8 @@ func (s concurrency) readInOrder(t *testing.T, side storage.Side, owners []stora
 	}
 }
 
-// wantRows checks that exactly these edges are there between users, and that
-// the counts are the number of live ones.
+// wantRows checks that exactly these edges exist between users, and that the counts are the
+// numbers of live edges.
 func (h *harness) wantRows(t *testing.T, side storage.Side, users []storage.UserID, rows map[storage.Pair]storage.Edge) {
 	t.Helper()
 	var pairs []storage.Pair
@@ -223,9 +223,8 @@ func (h *harness) wantRows(t *testing.T, side storage.Side, users []storage.User
 	}
 }
 
-// someHistory makes events of every one of the users towards four of them, the
-// oldest first: few pairs, so that many events meet on one. No two have the same
-// time.
+// someHistory makes events of each of the users towards four of them, the oldest first. There are
+// few pairs, so that many events concern the same one. No two events have the same time.
 func someHistory(random *rand.Rand, side storage.Side, users []storage.UserID, n int) []storage.Edge {
 	events := make([]storage.Edge, n)
 	for i := range events {
@@ -245,8 +244,8 @@ func newestOf(events []storage.Edge) map[storage.Pair]storage.Edge {
 	return newest
 }
 
-// sharesOf is a worker's part of the events in an order of its own: the higher the
-// worker, the less it has to do with time. Each event is in two shares.
+// sharesOf is a worker's part of the events in an order of its own: the higher the worker's number,
+// the less the order follows time. Each event is in two shares.
 func sharesOf(events []storage.Edge, worker int) []storage.Edge {
 	var mine []storage.Edge
 	for i, e := range events {
@@ -263,7 +262,7 @@ func sharesOf(events []storage.Edge, worker int) []storage.Edge {
 	return mine
 }
 
-// together runs all workers, starting at once, and waits for them.
+// together runs all workers, which start at once, and waits for them.
 func together(work func(worker int)) { atOnce(workers, work) }
 
 func atOnce(workers int, work func(worker int)) {
@@ -284,7 +283,7 @@ func noErrors[V any](t *testing.T, results []storage.Result[V], n int) bool {
 	return noErrorsBut(t, nil, results, n)
 }
 
-// noErrorsBut is noErrors where one kind of error may be.
+// noErrorsBut is noErrors, but one kind of error is allowed.
 func noErrorsBut[V any](t *testing.T, may error, results []storage.Result[V], n int) bool {
 	if len(results) != n {
 		t.Errorf("%d results for %d keys", len(results), n)

@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// counts: looking counts up. How writes move them is in applyCounts.
+// counts: looking counts up. How writes change them is in applyCounts.
 type counts struct{ *harness }
 
 func (s counts) AnEmptyBatchHasNoResults(t *testing.T) {

@@ -81,7 +81,7 @@ func (s creation) AnExistingUserGetsNoOtherHandle(t *testing.T) {
 	wantFound(t, s.store.UserIDs(t.Context(), []string{old.Handle, renamed.Handle}), true, false)
 }
 
-// Whether such a user is reported as existing or as refused is left open.
+// Whether such a user is reported as existing or as refused is not specified.
 func (s creation) AnExistingUserCannotTakeAHandle(t *testing.T) {
 	p := s.newUsers(t, 2)
 	thief := p[0]
@@ -168,7 +168,7 @@ func (s creation) ALargeBatchIsMade(t *testing.T) {
 	}
 	found(t, s.store.Counts(t.Context(), idsOf(users)), many)
 
-	// The import's second run: every other user is new.
+	// In the second run of the import, every other user is new.
 	again := make([]storage.User, many)
 	for i, id := range s.ids(many) {
 		again[i] = person(id)
@@ -183,7 +183,7 @@ func (s creation) ALargeBatchIsMade(t *testing.T) {
 	}
 }
 
-// wantRefused checks the answer for a user whose handle is somebody else's.
+// wantRefused checks the answer for a user whose handle belongs to another user.
 func wantRefused(t *testing.T, result storage.Result[bool]) {
 	t.Helper()
 	if result.Value || !errors.Is(result.Err, storage.ErrHandleTaken) {
@@ -191,8 +191,8 @@ func wantRefused(t *testing.T, result storage.Result[bool]) {
 	}
 }
 
-// wantOneWinner checks that of users who asked for one handle exactly one has
-// been made, who also has the handle, and nothing is left of the others.
+// wantOneWinner checks that exactly one of the users who asked for one handle has been made,
+// that this user has the handle, and that nothing is left of the others.
 func (h *harness) wantOneWinner(t *testing.T, asked []storage.User, results []storage.Result[bool]) {
 	t.Helper()
 	if len(results) != len(asked) {

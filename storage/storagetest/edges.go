@@ -38,7 +38,7 @@ func (s edges) UnknownPairsAreNotFound(t *testing.T) {
 			side.Pair(ids[0], ids[2]), // a known owner
 			row.Pair(),
 			side.Pair(ids[2], ids[1]), // a known peer
-			side.Pair(ids[2], ids[3]), // nobody known
+			side.Pair(ids[2], ids[3]), // both unknown
 			side.Pair(ids[0], ids[0]), // with oneself
 		})
 		wantFound(t, results, false, true, false, false, false)

@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// endings: what is between a user who is being deleted and others ends.
+// endings: all edges between others and a user who is being deleted end.
 type endings struct{ *harness }
 
 func (s endings) BothSidesGetTheSameTombstone(t *testing.T) {
@@ -29,7 +29,7 @@ func (s endings) BothSidesGetTheSameTombstone(t *testing.T) {
 	})
 }
 
-// However new or old it is, and even if there is none.
+// The other side ends however new or old it is, and even if it does not exist.
 func (s endings) WhateverIsOnTheOtherSideEnds(t *testing.T) {
 	eachTable(t, func(t *testing.T, side storage.Side) {
 		user, peers := s.id(), s.ids(3)

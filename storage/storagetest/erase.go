@@ -37,7 +37,7 @@ func (s erase) EverythingOfTheUserIsRemoved(t *testing.T) {
 	s.wantState(t, other.ID, storage.Active)
 }
 
-// surround gives a user everything there is beside edges.
+// surround gives a user everything that is stored beside edges.
 func (s erase) surround(t *testing.T, from, to storage.UserID) {
 	t.Helper()
 	pair := storage.Pair{From: from, To: to}
@@ -74,7 +74,7 @@ func (s erase) NothingLeadsBack(t *testing.T) {
 	wantList(t, "changes", s.changesOf(t, user.ID), []storage.StateChange{changedTo(user.ID, storage.Deleted, 20)})
 }
 
-// Nor does it touch whoever has the handle by then.
+// Nor does it touch the user who has the handle by then.
 func (s erase) AgainItDoesNothing(t *testing.T) {
 	user, next := s.erased(t), person(s.id())
 	next.Handle = user.Handle
@@ -107,7 +107,7 @@ func (s erase) ManyRowsAreRemoved(t *testing.T) {
 	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), nil)
 }
 
-// Also what it has written below posts of others, and others below its own.
+// So are its comments below posts of others, and others' comments below its posts.
 func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	const n = 510 // comments of one post: more than one step
 	user := s.newUsers(t, 1)[0].ID
@@ -140,8 +140,8 @@ func (s erase) PostsAndCommentsAreRemoved(t *testing.T) {
 	}
 }
 
-// The tombstones of its edges stay, older events lose against them, and what else comes
-// late finds nobody.
+// The tombstones of its edges stay, so that older events are not applied, and everything else that
+// comes late finds no user.
 func (s erase) LateEventsBringNothingBack(t *testing.T) {
 	user, peer, stranger := s.newUsers(t, 1)[0], s.newUsers(t, 1)[0].ID, s.id()
 	sides := []storage.Side{storage.Forward, storage.Inverse}
@@ -179,7 +179,7 @@ func (s erase) SeveralMayEraseAtOnce(t *testing.T) {
 	}
 }
 
-// erased is a user who has been erased.
+// erased makes a user and erases it.
 func (s erase) erased(t *testing.T) storage.User {
 	t.Helper()
 	user := s.newUsers(t, 1)[0]

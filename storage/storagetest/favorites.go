@@ -10,7 +10,7 @@ import (
 // favorites: edges from users to posts, on two sides, like those between users.
 type favorites struct{ *harness }
 
-// A change says what is there then, and a second one is none.
+// A change returns the row as it is afterwards. The same change a second time changes nothing.
 func (s favorites) ItIsMadeAndEndedOnce(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	post := s.post(t, users[1], 1).PostID
@@ -44,7 +44,8 @@ func (s favorites) ItIsMadeAndEndedOnce(t *testing.T) {
 	wantMissing(t, s.store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: pair.From, To: pair.To}}), 1)
 }
 
-// With the option, what is in the same database is written at once: one's own posts always are.
+// With the option, the sides that are in the same database are written at once. For one's own posts
+// that is always so.
 func (s favorites) TheOtherSideIsWrittenAtOnce(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	post := s.post(t, user, 1).PostID
@@ -82,7 +83,7 @@ func (s favorites) BothSidesAreCounted(t *testing.T) {
 	s.wantFavorites(t, posts[0], 4)
 }
 
-// A deleted post counts no longer for its author, whatever comes late, but the rows stay.
+// A deleted post no longer counts for its author, even if events come late, but the rows stay.
 func (s favorites) ADeletedPostIsNotFavorited(t *testing.T) {
 	users := idsOf(s.newUsers(t, 3))
 	author := users[0]
@@ -130,7 +131,7 @@ func (s favorites) ABlockForbidsThem(t *testing.T) {
 	s.apply(t, storage.Inverse, theirs)
 	for _, user := range users[1:] {
 		change := favorite(post, 5)
-		if user == users[2] { // what is there may end
+		if user == users[2] { // an existing favorite may end
 			change.Type = storage.None
 			wantEqual(t, "ended", s.favorite(t, user, change, storage.ChangeOptions{}).Row.UpdateTime > first.Row.UpdateTime, true)
 			change.Type = storage.Favorited
@@ -205,7 +206,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	wantList(t, "favorited by", got, by)
 }
 
-// The rows of a user are the list of work when it is deleted.
+// When a user is deleted, its rows are the list of work.
 func (s favorites) AllRowsAreReadInSteps(t *testing.T) {
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		owner := s.id()
@@ -239,7 +240,7 @@ func (s favorites) AllRowsAreReadInSteps(t *testing.T) {
 	}
 }
 
-// Many users favorite few posts at once, each several times, and propagate what they have done.
+// Many users favorite few posts at once, each several times, and propagate their changes.
 func (s favorites) CountsAreExactWhereManyWrite(t *testing.T) {
 	users := idsOf(s.newUsers(t, workers))
 	var ids []storage.PostID
@@ -279,7 +280,7 @@ func (s favorites) CountsAreExactWhereManyWrite(t *testing.T) {
 	s.wantAllRight(t)
 }
 
-// A row that is repaired is counted as others are.
+// A row that is repaired is counted like any other.
 func (s favorites) RepairsAreCounted(t *testing.T) {
 	author, user := s.newUsers(t, 1)[0].ID, s.id()
 	post := s.post(t, author, 1).PostID

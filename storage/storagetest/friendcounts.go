@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// friendCounts: a friend is who follows and is followed, as the user's own shard knows
-// it, whichever way the two rows came there.
+// friendCounts: a friend is a user who follows and is followed, as the user's own shard knows it,
+// whichever way the two rows were written there.
 type friendCounts struct{ *harness }
 
 func (s friendCounts) BothHalvesMakeAFriend(t *testing.T) {
@@ -45,7 +45,7 @@ func (s friendCounts) EitherHalfEndsIt(t *testing.T) {
 	})
 }
 
-// Batches of all sizes, both halves in either order, in one batch more than once.
+// Batches of all sizes, with both halves in either order, and some halves more than once.
 func (s friendCounts) BatchesCountEachFriendOnce(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		other := storage.Inverse - side
@@ -82,8 +82,8 @@ func (s friendCounts) BatchesCountEachFriendOnce(t *testing.T) {
 	})
 }
 
-// Among few users, everything that writes: after each call every count is what the
-// rows say.
+// Everything that writes is done among few users. After each call every count is what the rows
+// say.
 func (s friendCounts) EveryWriteKeepsThem(t *testing.T) {
 	for seed := range uint64(4) {
 		random := rand.New(rand.NewPCG(23, seed))

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// friendships: what follows from requests on the shard of whom they are made to, where
-// they arrive as rows of the inbox: early, late, more than once and in any order.
+// friendships: what follows from requests on the shard of the user who is asked, where they arrive
+// as rows of the inbox: early, late, more than once and in any order.
 type friendships struct{ *harness }
 
 func (s friendships) AnAcceptedRequestMakesTheOtherFollow(t *testing.T) {
@@ -32,7 +32,7 @@ func (s friendships) AnAcceptedRequestMakesTheOtherFollow(t *testing.T) {
 	}
 }
 
-// Applied again it makes no second follow, but reports what it made.
+// If it is applied again, it makes no second follow, but it reports the follow that it made.
 func (s friendships) ItDoesSoOnce(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -47,7 +47,7 @@ func (s friendships) ItDoesSoOnce(t *testing.T) {
 		}
 		wantEqual(t, "counts", s.countsOf(t, me), counts)
 
-		s.change(t, me, changeAll(others, storage.None, 3)...) // the clock is behind
+		s.change(t, me, changeAll(others, storage.None, 3)...) // the given time is earlier
 		for i, got := range s.apply(t, storage.Inbox, batch...) {
 			wantApplied(t, "after the follow was ended", got, storage.Applied{Row: batch[i]})
 		}
@@ -55,11 +55,11 @@ func (s friendships) ItDoesSoOnce(t *testing.T) {
 	}
 }
 
-// An event that comes late undoes nothing that its owner has done since.
+// An event that comes late undoes nothing that its owner has done since then.
 func (s friendships) LateEventsUndoNothing(t *testing.T) {
 	for _, c := range []struct {
 		event storage.EdgeType
-		now   storage.EdgeType // newer than it
+		now   storage.EdgeType // newer than the event
 	}{{storage.Accepted, storage.None}, {storage.Removed, storage.Following}} {
 		for _, time := range []int{10, 11} {
 			me, other := s.newUsers(t, 1)[0].ID, s.id()
@@ -101,8 +101,8 @@ func (s friendships) ARemovedFriendNoLongerFollows(t *testing.T) {
 	}
 }
 
-// Both have asked before they saw the other's request: they accept each other, and what
-// comes later of that changes nothing.
+// Both users have asked before they saw the other's request. The requests accept each other, and
+// later events about them change nothing.
 func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 	for _, n := range sizes {
 		for _, state := range []storage.EdgeType{storage.Pending, storage.Accepted} {
@@ -113,11 +113,11 @@ func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 				batch = append(batch, stateOf(storage.Inbox, me, id, state, 20))
 			}
 			s.apply(t, storage.Requests, asked...)
-			// Even a follow that was ended later than that: asking is newer than it.
+			// Even a follow that was ended later than the requests is made again, with a time after its end.
 			s.apply(t, storage.Forward, edge(storage.Forward, me, others[0], storage.None, at(25)))
 			var reported [][]storage.Written
 			for i, got := range s.apply(t, storage.Inbox, batch...) {
-				row := stateOf(storage.Requests, me, others[i], storage.Accepted, 21+i%2*10) // behind both
+				row := stateOf(storage.Requests, me, others[i], storage.Accepted, 21+i%2*10) // newer than both
 				made := follow(storage.Forward, me, others[i], 20)
 				if i == 0 {
 					made.UpdateTime = at(26)
@@ -136,7 +136,7 @@ func (s friendships) RequestsThatCrossAcceptEachOther(t *testing.T) {
 	}
 }
 
-// Which of the two has expired is judged by the times of both: stores have no clock.
+// Whether one of them has expired is judged by the times of both, because stores have no clock.
 func (s friendships) AnExpiredRequestDoesNotCross(t *testing.T) {
 	ttl := int(storage.DefaultRequestTTL.Microseconds())
 	for _, c := range []struct {
@@ -162,7 +162,7 @@ func (s friendships) ARequestIsNoMoreThanThat(t *testing.T) {
 	}
 }
 
-// Where one blocks the other nothing follows from a request.
+// If one user blocks the other, nothing follows from a request.
 func (s friendships) ABlockIsStronger(t *testing.T) {
 	for _, state := range []storage.EdgeType{storage.Accepted, storage.Pending} {
 		for _, own := range []bool{true, false} {
@@ -181,7 +181,7 @@ func (s friendships) ABlockIsStronger(t *testing.T) {
 	}
 }
 
-// Each edge of a batch is judged after those before it, with what follows from them.
+// Each edge of a batch is judged after the edges before it, with what follows from them.
 func (s friendships) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 	for _, n := range sizes { // of pairs
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)
@@ -203,7 +203,7 @@ func (s friendships) EdgesOfOnePairAreJudgedInTurn(t *testing.T) {
 	}
 }
 
-// With the option, a friendship between two of one database is one transaction.
+// With the option, a friendship between two users of one database is one transaction.
 func (s friendships) WhatIsLocalIsWrittenAtOnce(t *testing.T) {
 	me, near := s.neighbours(t, 3)
 	o := briefly
@@ -236,7 +236,7 @@ func (s friendships) WhatIsLocalIsWrittenAtOnce(t *testing.T) {
 	wantEqual(t, "removed by the other", len(do(theirs, storage.Remove, 6)), 3)
 	friends(0)
 
-	// The other's request has not arrived, but is there.
+	// The other's request exists, but has not arrived.
 	other := storage.Pair{From: near[1], To: me}
 	s.apply(t, storage.Requests, stateOf(storage.Requests, other.From, other.To, storage.Pending, 1))
 	wantEqual(t, "asked at once", len(do(storage.Pair{From: me, To: near[1]}, storage.Ask, 2)), 4)
@@ -246,13 +246,13 @@ func (s friendships) WhatIsLocalIsWrittenAtOnce(t *testing.T) {
 		counts.Version = 0
 		wantEqual(t, "counts", counts, storage.Counts{Following: 1, Follower: 1, Friend: 1})
 	}
-	// A block lets nothing of it through.
+	// A block prevents all of this.
 	s.changeWith(t, near[2], withInverse, block(me, 1))
 	_, err := s.store.ChangeRequest(t.Context(), storage.Pair{From: me, To: near[2]}, storage.RequestChange{Act: storage.Ask, At: at(2)}, o)
 	wantIs(t, err, storage.ErrForbidden)
 }
 
-// Without it only the shard of who asks is written.
+// Without the option only the shard of the user who asks is written.
 func (s friendships) WithoutTheOptionTheInboxIsNotWritten(t *testing.T) {
 	me, near := s.neighbours(t, 1)
 	request := storage.Pair{From: me, To: near[0]}

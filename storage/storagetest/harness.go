@@ -21,10 +21,9 @@ type harness struct {
 	given atomic.Int64 // ids handed out
 }
 
-// ids returns n ids that nobody else in this store uses. Four in a row are as
-// different as ids get: small, the largest there are, as Sonyflake makes them,
-// and one in between. They spread over all shards and are in no order; text
-// order and number order differ.
+// ids returns n ids that nobody else in this store uses. Four in a row are as different as ids
+// get: a small one, one of the largest possible, one as Sonyflake makes them, and one in between.
+// They spread over all shards and are in no order; text order and number order differ.
 func (h *harness) ids(n int) []storage.UserID {
 	ids := make([]storage.UserID, n)
 	for i := range ids {
@@ -48,10 +47,10 @@ func (h *harness) sortedIDs(n int) []storage.UserID {
 	return slices.Sorted(slices.Values(h.ids(n)))
 }
 
-// id is one id of its own.
+// id is one new id.
 func (h *harness) id() storage.UserID { return h.ids(1)[0] }
 
-// idOn is an id whose user lies on a shard.
+// idOn is an id whose user is on a shard.
 func (h *harness) idOn(t *testing.T, ordinal int) storage.UserID {
 	t.Helper()
 	shards := shard.NewMap(len(h.store.Ping(t.Context())))
@@ -77,7 +76,7 @@ func (h *harness) newUsers(t *testing.T, n int) []storage.User {
 	return users
 }
 
-// part is what some stores are besides. The promises of it are skipped for the others.
+// part is an additional interface that some stores have. For other stores its promises are skipped.
 func part[P any](t *testing.T, h *harness) P {
 	t.Helper()
 	p, ok := h.store.(P)
@@ -87,7 +86,7 @@ func part[P any](t *testing.T, h *harness) P {
 	return p
 }
 
-// person is a user nobody made yet.
+// person is a user who has not been made yet.
 func person(id storage.UserID) storage.User {
 	return storage.User{
 		ID:        id,
@@ -104,9 +103,8 @@ func at(n int) storage.Micros { return 1_700_000_000_000_000 + storage.Micros(n)
 // allTypes are the types of follows.
 var allTypes = []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
 
-// typesOf are types of edges on a side, of which the second is the one that lists and
-// neighbours are made of. Nothing follows from these towards users who have nothing
-// else to do with each other.
+// typesOf returns types of edges on a side. Lists and neighbours are made of the second type.
+// Nothing follows from these types towards users who have no other edges with each other.
 func typesOf(side storage.Side) []storage.EdgeType {
 	switch side.Truth() {
 	case storage.Forward:
@@ -117,15 +115,15 @@ func typesOf(side storage.Side) []storage.EdgeType {
 	return []storage.EdgeType{storage.None, storage.Pending, storage.Declined}
 }
 
-// edge is an edge as its owner on a side sees it. The type of a block among follows is that
-// of a declined request among requests, see typesOf.
+// edge is an edge as its owner on a side sees it. Where follows have a block, requests have a
+// declined request, see typesOf.
 func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, time storage.Micros) storage.Edge {
 	pair := side.Pair(owner, peer)
 	if kind == storage.Blocking {
 		kind = typesOf(side)[2]
 	}
 	if side.OfPosts() {
-		pair.Post = math.MaxInt64 - int64(peer)%1000 // of a post that there is not
+		pair.Post = math.MaxInt64 - int64(peer)%1000 // of a post that does not exist
 	}
 	return pair.Edge(kind, time)
 }
@@ -161,7 +159,7 @@ func otherThan(side storage.Side) []storage.Side {
 	return slices.DeleteFunc(slices.Clone(storage.Sides[:]), func(s storage.Side) bool { return s == side })
 }
 
-// apply writes edges where they are newer.
+// apply writes edges if they are newer.
 func (h *harness) apply(t *testing.T, side storage.Side, edges ...storage.Edge) []storage.Applied {
 	t.Helper()
 	return h.applyRule(t, side, storage.IfNewer, edges...)
@@ -172,13 +170,13 @@ func (h *harness) applyRule(t *testing.T, side storage.Side, rule storage.Rule, 
 	return answers(t, h.store.Apply(t.Context(), side, edges, rule), len(edges))
 }
 
-// countsOf reads the counts of one user, who must have some.
+// countsOf reads the counts of one user, which must exist.
 func (h *harness) countsOf(t *testing.T, id storage.UserID) storage.Counts {
 	t.Helper()
 	return found(t, h.store.Counts(t.Context(), []storage.UserID{id}), 1)[0]
 }
 
-// edgeOf reads one edge, which must be there.
+// edgeOf reads one edge, which must exist.
 func (h *harness) edgeOf(t *testing.T, side storage.Side, pair storage.Pair) storage.Edge {
 	t.Helper()
 	return found(t, h.store.Edges(t.Context(), side, []storage.Pair{pair}), 1)[0]
