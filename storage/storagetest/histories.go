@@ -14,11 +14,11 @@ import (
 	"kith/storage/shard"
 )
 
-// manyHistories are some seconds on real servers; -rapid.checks asks for more.
+// manyHistories take some seconds on real servers; -rapid.checks asks for more.
 const manyHistories = 30
 
-// histories: whatever is done to a store, in whatever order, it answers as the
-// reference engine does to which the same was done.
+// histories: whatever is done to a store, in whatever order, it answers like the reference engine
+// after the same calls.
 type histories struct{ *harness }
 
 func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
@@ -55,16 +55,16 @@ type pair struct {
 	reference *memory.Store
 	ids       []storage.UserID
 	handles   []string
-	// The versions last read, of the store and of the reference. They need not be
-	// the same numbers, but must rise together.
+	// The versions that were read last, of the store and of the reference. They need not be the same
+	// numbers, but must rise together.
 	versions map[storage.UserID][2]int64
-	// Where the store's logs ended when the history began, if it has any.
+	// Where the store's logs ended when the history began, if the store has logs.
 	log  logger
 	ends []int64
 }
 
-// Three users who have everything to do with each other: what follows from one thing
-// meets what follows from another.
+// Three users do everything to each other, so that what follows from one act meets what follows
+// from another.
 func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 	properties.Check(t, manyHistories, func(rt *rapid.T) {
 		p := &pair{store: s.store, reference: referenceOf(s.store, rt), ids: s.ids(3)}
@@ -90,14 +90,14 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 	})
 }
 
-// referenceOf is a reference whose users lie together where the store's do.
+// referenceOf is a reference that puts users into one database if the store does.
 func referenceOf(store storage.Store, t *rapid.T) *memory.Store {
 	shards := shard.NewMap(len(store.Ping(t.Context())))
 	return memory.New(memory.Together(func(a, b storage.UserID) bool { return shards.Of(a) == shards.Of(b) }))
 }
 
-// create makes users with any handles, their own or not. Not asked is what the
-// contract leaves open: who wins within a batch.
+// create makes users with any handles, their own or not. It leaves out the case that the contract
+// leaves open: which user of a batch gets a handle.
 func (p *pair) create(t *rapid.T) {
 	n := rapid.IntRange(1, 4).Draw(t, "users")
 	ids := rapid.Permutation(p.ids).Draw(t, "ids")[:n]
@@ -124,7 +124,7 @@ func (p *pair) create(t *rapid.T) {
 		if got[i].Err != nil && !refused {
 			t.Fatalf("create %+v: %v", users[i], got[i].Err)
 		}
-		// A user that exists and asks for somebody else's handle may get either answer.
+		// A user that exists and asks for another user's handle may get either answer.
 		open := existed[i].Found && !want[i].Value && existed[i].Value.Handle != users[i].Handle
 		if got[i].Value != want[i].Value || (refused != (want[i].Err != nil) && !open) {
 			t.Fatalf("create %+v:\ngot  %+v\nwant %+v", users[i], got[i], want[i])
@@ -165,8 +165,8 @@ func (p *pair) apply(t *rapid.T) {
 	p.compareCounts(t, p.ids)
 }
 
-// compareReported compares what was reported to follow from a batch: by the end all of it, in
-// the rows that there are. Edges that come late may return it again.
+// compareReported compares the rows that were reported to follow from a batch: all of the batch's
+// consequences must be reported in the end, as rows that exist. Late edges may return the same row again.
 func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
 	reported := map[rowKey]storage.Edge{}
 	for _, result := range got {
@@ -251,7 +251,7 @@ func (p *pair) request(t *rapid.T) {
 	p.compareCounts(t, p.ids)
 }
 
-// register makes a user with any handle. Nobody's claim is left without a user here.
+// register makes a user with any handle. Here no claim is left without a user.
 func (p *pair) register(t *rapid.T) {
 	user := person(rapid.SampledFrom(p.ids).Draw(t, "id"))
 	user.Handle = rapid.SampledFrom(p.handles).Draw(t, "handle")
@@ -261,7 +261,7 @@ func (p *pair) register(t *rapid.T) {
 
 	got := p.store.Register(t.Context(), user, hash)
 	want := p.reference.Register(t.Context(), user, hash)
-	// A user that exists and asks for somebody else's handle may get either answer.
+	// A user that exists and asks for another user's handle may get either answer.
 	if !sameError(got, want) && !(existed && errors.Is(got, storage.ErrHandleTaken)) {
 		t.Fatalf("register %+v:\ngot  %v\nwant %v", user, got, want)
 	}
@@ -295,7 +295,7 @@ func (p *pair) password(t *rapid.T) {
 	p.versions = nil // whether a password raises the version is left open
 }
 
-// sameError reports whether an error is as the reference's: none, or of the same kind.
+// sameError reports whether an error is like the reference's: both nil, or of the same kind.
 func sameError(got, want error) bool {
 	for _, kind := range []error{
 		storage.ErrHandleTaken, storage.ErrUserExists, storage.ErrUserUnknown, storage.ErrPasswordChanged, storage.ErrLimitReached,
@@ -346,7 +346,7 @@ func drawSide(t *rapid.T) storage.Side {
 	}).Draw(t, "side")
 }
 
-// drawType draws from the types on a side, most often the one that is listed.
+// drawType draws from the types on a side, most often the type that is listed.
 func drawType(t *rapid.T, side storage.Side) storage.EdgeType {
 	types := []storage.EdgeType{storage.Following, storage.None, storage.Following, storage.Blocking}
 	if side.Truth() == storage.Requests {
@@ -360,7 +360,7 @@ func drawType(t *rapid.T, side storage.Side) storage.EdgeType {
 // drawTime draws from few times, so that many are equal.
 func drawTime(t *rapid.T) storage.Micros { return at(rapid.IntRange(0, 9).Draw(t, "time")) }
 
-// drawTimeOf is drawTime, for requests now and then about as much later as they last.
+// drawTimeOf is drawTime, but sometimes requests get a time that is later by about as long as they last.
 func drawTimeOf(t *rapid.T, side storage.Side) storage.Micros {
 	time := drawTime(t)
 	if side.Truth() == storage.Requests && rapid.IntRange(0, 3).Draw(t, "late") == 0 {
@@ -384,8 +384,8 @@ func (p *pair) drawPeer(t *rapid.T) storage.UserID {
 	return rapid.SampledFrom(peers).Draw(t, "peer")
 }
 
-// drawPosition draws a bound of an owner's list: none, a row's, or a position where
-// there may be no row.
+// drawPosition draws a bound of an owner's list: none, that of a row, or a position where there
+// may be no row.
 func (p *pair) drawPosition(t *rapid.T, side storage.Side, owner storage.UserID) storage.Position {
 	rows := p.reference.Pages(t.Context(), side, []storage.PageQuery{{Owner: owner, Limit: 100}})[0].Value
 	switch kind := rapid.IntRange(0, 2).Draw(t, "bound"); {

@@ -11,10 +11,10 @@ import (
 	"kith/storage"
 )
 
-// identities: for whom identities of providers stand.
+// identities: which users the identities of providers belong to.
 type identities struct{ *harness }
 
-// identity is one of its own.
+// identity is a new identity.
 func (s identities) identity() storage.Identity {
 	return storage.Identity{Issuer: "https://id.example.org/", Subject: fmt.Sprintf("auth0|%d", s.id())}
 }
@@ -26,7 +26,7 @@ func (s identities) link(t *testing.T, id storage.Identity, user storage.UserID)
 	}
 }
 
-// wantOwners looks identities up together; 0 is nobody.
+// wantOwners looks identities up together; 0 means that an identity belongs to nobody.
 func (s identities) wantOwners(t *testing.T, ids []storage.Identity, owners ...storage.UserID) {
 	t.Helper()
 	for i, r := range s.store.UsersOfIdentities(t.Context(), ids) {
@@ -59,7 +59,7 @@ func (s identities) ItStaysThatOfItsUser(t *testing.T) {
 	s.wantOwners(t, []storage.Identity{id}, users[0])
 }
 
-// What differs in a letter's case, in a blank, or in where the issuer ends, is another identity.
+// If the case of a letter, a blank, or the end of the issuer differs, it is another identity.
 func (s identities) TheyAreComparedExactly(t *testing.T) {
 	n := s.id().String()
 	ids := []storage.Identity{
@@ -186,7 +186,7 @@ func (s identities) AUsersAreListedInTheOrderOfTheirLinks(t *testing.T) {
 	wantList(t, "without one", list(), slices.Delete(want, 2, 3))
 }
 
-// On one shard a user has no more than the bound, so none in all than that of each.
+// On one shard a user has no more identities than the bound, so in all at most that many for each shard.
 func (s identities) ThereIsABound(t *testing.T) {
 	user, other, n := s.id(), s.id(), 0
 	shards := part[storage.ShardReader](t, s.harness).Shards()

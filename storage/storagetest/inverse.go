@@ -8,8 +8,8 @@ import (
 	"kith/storage/shard"
 )
 
-// inverse: the other side of changed edges, written in the same transaction where
-// it lies in the same database.
+// inverse: the other side of changed edges, written in the same transaction if it is in the same
+// database.
 type inverse struct{ *harness }
 
 var withInverse = storage.ChangeOptions{Inverse: true}
@@ -92,7 +92,7 @@ func (s inverse) RefusedOnesAreNotWritten(t *testing.T) {
 	}
 }
 
-// A row that came there another way is counted from its earlier state.
+// A row that was written there in another way is counted from its earlier state.
 func (s inverse) AnOlderRowIsReplaced(t *testing.T) {
 	for _, old := range allTypes {
 		from, to := s.neighbours(t, 1)
@@ -105,7 +105,7 @@ func (s inverse) AnOlderRowIsReplaced(t *testing.T) {
 }
 
 func (s inverse) ANewerRowStays(t *testing.T) {
-	for _, time := range []int{5, 6} { // of the same time as well
+	for _, time := range []int{5, 6} { // also of the same time
 		from, to := s.neighbours(t, 2)
 		row := storage.Edge{From: from, To: to[0], Type: storage.Blocking, UpdateTime: at(time)}
 		s.apply(t, storage.Inverse, row)
@@ -128,7 +128,7 @@ func (s inverse) PeersWithoutCountsGetThem(t *testing.T) {
 	}
 	s.changeWith(t, from, withInverse, change(to[0], storage.Following, 1), change(to[1], storage.Blocking, 1), change(to[2], storage.None, 1))
 	results := s.store.Counts(t.Context(), to)
-	wantFound(t, results, true, true, false) // nothing was ended, nothing is counted
+	wantFound(t, results, true, true, false) // nothing was ended, and nothing is counted
 	wantEqual(t, "count", results[0].Value.Follower, 1)
 	wantEqual(t, "count of who is blocked", results[1].Value.Follower, 0)
 }
@@ -141,7 +141,7 @@ func (s inverse) ChangesOfOneUserEndAlike(t *testing.T) {
 		change(to[0], storage.None, 1),
 		change(to[1], storage.Following, 1),
 		change(to[0], storage.Following, 1),
-		change(to[0], storage.Following, 9), // has it already
+		change(to[0], storage.Following, 9), // exists already
 		change(to[1], storage.None, 1),
 	)
 	for i, want := range []bool{true, true, true, true, false, true} {
@@ -155,7 +155,7 @@ func (s inverse) ChangesOfOneUserEndAlike(t *testing.T) {
 	wantEqual(t, "version", s.countsOf(t, to[0]).Version, before+1)
 }
 
-// local reports whether two users lie in the same database.
+// local reports whether two users are in the same database.
 func (h *harness) local(t *testing.T, a, b storage.UserID) bool {
 	t.Helper()
 	shards := shard.NewMap(len(h.store.Ping(t.Context())))
@@ -175,7 +175,7 @@ func (h *harness) neighbours(t *testing.T, n int) (storage.UserID, []storage.Use
 	return from, near
 }
 
-// changeAll is the same change towards each of them.
+// changeAll is the same change towards each user.
 func changeAll(to []storage.UserID, kind storage.EdgeType, n int) []storage.EdgeChange {
 	batch := make([]storage.EdgeChange, len(to))
 	for i, id := range to {

@@ -26,7 +26,7 @@ func (s leases) OwnersGetDistinctSlots(t *testing.T) {
 func (s leases) AnOwnerKeepsItsSlot(t *testing.T) {
 	s.lease(t, "kept", "another", 3, 0, 100)
 	slot := s.lease(t, "kept", "one", 3, 0, 100)
-	for _, now := range []int{0, 50, 99, 150} { // also when it has expired, but is still there
+	for _, now := range []int{0, 50, 99, 150} { // also when it has expired, but still exists
 		wantEqual(t, "slot", s.lease(t, "kept", "one", 3, now, now+100), slot)
 	}
 }
@@ -35,7 +35,7 @@ func (s leases) AnExpiredSlotIsTaken(t *testing.T) {
 	slot := s.lease(t, "expired", "one", 1, 0, 100)
 	s.wantNoLease(t, "expired", "another", 1, 99)
 	wantEqual(t, "slot", s.lease(t, "expired", "another", 1, 100, 200), slot)
-	s.wantNoLease(t, "expired", "one", 1, 101) // it is the other's now
+	s.wantNoLease(t, "expired", "one", 1, 101) // the slot belongs to the other now
 }
 
 func (s leases) ARenewedSlotIsNotTaken(t *testing.T) {
@@ -60,7 +60,7 @@ func (s leases) AReleasedSlotIsTaken(t *testing.T) {
 		s.release(t, "released", "one")
 	}
 	wantEqual(t, "slot", s.lease(t, "released", "another", 1, 1, 100), slot)
-	s.release(t, "released", "one") // which is not its any more
+	s.release(t, "released", "one") // the slot is no longer its own
 	s.wantNoLease(t, "released", "third", 1, 2)
 }
 
@@ -97,7 +97,7 @@ func (s leases) ThereMayBeFewerSlotsThanBefore(t *testing.T) {
 	for i := range 4 {
 		s.lease(t, "fewer", fmt.Sprint("owner ", i), 4, 0, 100*(i+1))
 	}
-	for i := range 4 { // who has a slot beyond gets a lower one when that is free
+	for i := range 4 { // an owner of a slot beyond these gets a lower one when one is free
 		slot, err := s.store.Lease(t.Context(), "fewer", fmt.Sprint("owner ", i), 2, at(1), at(1000))
 		if err == nil && slot >= 2 {
 			t.Errorf("slot %d of 2", slot)
@@ -149,11 +149,11 @@ func (s leases) OneOwnerMayAskAtOnce(t *testing.T) {
 		crowded(func(worker int) { taken[worker] = s.leaseOr(t, kind, "one", crowd) })
 		slices.Sort(taken)
 		wantEqual(t, "slots", fmt.Sprint(slices.Compact(taken)), fmt.Sprint(taken[:1]))
-		s.lease(t, kind, "another", 2, 0, 100) // which the one has not taken as well
+		s.lease(t, kind, "another", 2, 0, 100) // the first owner has not taken this slot as well
 	}
 }
 
-// lease takes a slot at the now-th microsecond.
+// lease takes a slot at microsecond now.
 func (s leases) lease(t *testing.T, kind, owner string, slots, now, until int) int {
 	t.Helper()
 	slot, err := s.store.Lease(t.Context(), kind, owner, slots, at(now), at(until))

@@ -52,7 +52,7 @@ func (s lifecycle) PingAnswersForEveryShard(t *testing.T) {
 	}
 }
 
-// A call under way when the store is closed has its whole answer or an error.
+// If the store is closed during a call, the call returns its whole answer or an error.
 func (s lifecycle) CloseMayMeetCallsUnderWay(t *testing.T) {
 	store := s.open(t)
 	users := []storage.User{person(s.id()), person(s.id()), person(s.id())}

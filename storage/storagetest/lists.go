@@ -9,10 +9,10 @@ import (
 	"kith/storage"
 )
 
-// lists: all that a side keeps of an owner.
+// lists: everything that a side stores of an owner.
 type lists struct{ *harness }
 
-// noTombstones is a time that nothing has ended since.
+// noTombstones is a time after every end.
 const noTombstones = storage.Micros(math.MaxInt64)
 
 func (s lists) AnEmptyBatchHasNoResults(t *testing.T) {
@@ -133,7 +133,7 @@ func (s lists) ALargeBatchIsAnswered(t *testing.T) {
 		owners, peers := s.ids(many), s.sortedIDs(many)
 		want := make([][]storage.Edge, many)
 		queries := make([]storage.ListQuery, many)
-		for i := range many { // one long list, a short one for some, and none for others
+		for i := range many { // one long list, short lists for some owners, and none for the others
 			queries[i] = storage.ListQuery{Owner: owners[i], Longest: many}
 			if i%3 > 0 {
 				want[i] = []storage.Edge{follow(side, owners[i], peers[i], i)}
@@ -149,7 +149,7 @@ func (s lists) ALargeBatchIsAnswered(t *testing.T) {
 	})
 }
 
-// They are needed to judge what comes late, and their owner has no counts by then.
+// The tombstones are needed to judge events that come late. The owner has no counts by then.
 func (s lists) TheTombstonesOfAnErasedOwnerAreThere(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		owner, peer := s.newUsers(t, 1)[0].ID, s.id()
@@ -163,15 +163,15 @@ func (s lists) TheTombstonesOfAnErasedOwnerAreThere(t *testing.T) {
 	})
 }
 
-// A version has one list, whatever is written meanwhile, and it is as long as the
-// counts say.
+// A version has exactly one list, whatever is written at the same time, and the list is as long
+// as the counts say.
 func (s lists) AllIsOfOneMoment(t *testing.T) {
 	eachFollowSide(t, func(t *testing.T, side storage.Side) {
 		const n = 12
 		owner, peers := s.id(), s.sortedIDs(n)
 		versions := map[int64]storage.List{0: {}}
 		seen := whileWriting(t, func(step int) {
-			noErrors(t, s.store.Apply(t.Context(), side, []storage.Edge{ // as a run of follows that moves along
+			noErrors(t, s.store.Apply(t.Context(), side, []storage.Edge{ // the follows are a range of peers that moves along
 				follow(side, owner, peers[step%n], step),
 				edge(side, owner, peers[(step+n/3)%n], storage.None, at(step)),
 				follow(side, owner, peers[(step+n/2)%n], step),
@@ -201,8 +201,8 @@ func (s lists) AllIsOfOneMoment(t *testing.T) {
 	})
 }
 
-// note remembers what there is of an owner at its present version, read by other means.
-// Nobody else writes.
+// note remembers what an owner has at its present version, read in other ways. There are no other
+// writers.
 func (s lists) note(t *testing.T, side storage.Side, owner storage.UserID, peers []storage.UserID, versions map[int64]storage.List) {
 	var pairs []storage.Pair
 	for _, peer := range peers {

@@ -110,7 +110,7 @@ func (p *pair) comparePacked(t *rapid.T, side storage.Side, owners []storage.Use
 	compare(t, "packed neighbours of "+side.String(), owners, got, want, slices.Equal)
 }
 
-// compareProfiles compares users with their counts. The version is the one of the counts.
+// compareProfiles compares users with their counts. The version is that of the counts.
 func (p *pair) compareProfiles(t *rapid.T) {
 	versions := p.store.Counts(t.Context(), p.ids)
 	got := p.store.Profiles(t.Context(), p.ids)
@@ -121,7 +121,7 @@ func (p *pair) compareProfiles(t *rapid.T) {
 	compare(t, "profiles", p.ids, got, want, equal)
 }
 
-// compareLists compares whole lists, some of them with too low a bound.
+// compareLists compares whole lists, some of them with a bound that is too low.
 func (p *pair) compareLists(t *rapid.T, side storage.Side) {
 	var queries []storage.ListQuery
 	for i, owner := range p.ids {
@@ -136,7 +136,7 @@ func (p *pair) compareLists(t *rapid.T, side storage.Side) {
 	compare(t, "lists of "+side.String(), queries, got, want, equalLists)
 }
 
-// compareMessages compares what was written with all requests.
+// compareMessages compares the messages of all requests.
 func (p *pair) compareMessages(t *rapid.T) {
 	var requests []storage.Pair
 	for _, from := range p.ids {
@@ -147,8 +147,7 @@ func (p *pair) compareMessages(t *rapid.T) {
 	compare(t, "messages", requests, p.store.Messages(t.Context(), requests), p.reference.Messages(t.Context(), requests), equal)
 }
 
-// compareCounts compares the counts, and whether the versions rose since they
-// were last read.
+// compareCounts compares the counts, and whether the versions have risen since the last time.
 func (p *pair) compareCounts(t *rapid.T, ids []storage.UserID) {
 	got := p.store.Counts(t.Context(), ids)
 	want := p.reference.Counts(t.Context(), ids)
@@ -172,7 +171,7 @@ func (p *pair) compareCounts(t *rapid.T, ids []storage.UserID) {
 	}
 }
 
-// compare compares the answers to a look-up, which the reference never fails.
+// compare compares the answers to a look-up. The reference answers without errors.
 func compare[K, V any](t *rapid.T, what string, keys []K, got, want []storage.Result[V], equal func(a, b V) bool) {
 	t.Helper()
 	if len(got) != len(want) {

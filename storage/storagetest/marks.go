@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// marks: what a user notes on those it follows.
+// marks: what a user notes about followings.
 type marks struct{ *harness }
 
 func (s marks) WhatIsGivenIsChanged(t *testing.T) {
@@ -100,7 +100,7 @@ func (s marks) TheyGoWithTheFollow(t *testing.T) {
 			wantList(t, "specials", s.specialsOf(t, pair.From), nil)
 			wantList(t, "specials of another", s.specialsOf(t, kept.From), []storage.UserID{kept.To})
 
-			// And do not come back with it.
+			// The marks do not return with a new follow.
 			s.apply(t, storage.Forward, edge(storage.Forward, pair.From, pair.To, storage.Following, at(99)))
 			wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
 		})
@@ -190,7 +190,7 @@ func (s marks) ALargeBatchIsAnswered(t *testing.T) {
 	}
 }
 
-// Of several at once, as many go through as there is room for.
+// If several are made at once, as many succeed as the limit has room for.
 func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 	const room = 3
 	person := s.newUsers(t, 1)[0].ID
@@ -227,7 +227,7 @@ func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 	s.mark(t, another, special(true), storage.EdgeMark{Special: true, Remark: "x"})
 }
 
-// followed makes a user and a follow of its own.
+// followed makes a user and a follow by this user.
 func (s marks) followed(t *testing.T) storage.Pair {
 	t.Helper()
 	pair := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
@@ -235,7 +235,7 @@ func (s marks) followed(t *testing.T) storage.Pair {
 	return pair
 }
 
-// mark changes a mark that is not so yet.
+// mark changes a mark that has another value yet.
 func (h *harness) mark(t *testing.T, pair storage.Pair, change storage.MarkChange, want storage.EdgeMark) {
 	t.Helper()
 	got, changed, err := h.store.SetMark(t.Context(), pair, change)
@@ -254,7 +254,7 @@ func (h *harness) specialsOf(t *testing.T, user storage.UserID) []storage.UserID
 func special(is bool) storage.MarkChange      { return storage.MarkChange{Special: &is} }
 func remarked(text string) storage.MarkChange { return storage.MarkChange{Remark: &text} }
 
-// messages: what is written with requests.
+// messages: the texts that are sent with requests.
 type messages struct{ *harness }
 
 func (s messages) OnlyPendingRequestsHaveThem(t *testing.T) {
@@ -278,7 +278,7 @@ func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
 	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(1)})
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 
-	// Not that of one before it, either.
+	// Nor does it keep the message of the request before it.
 	s.act(t, request, storage.RequestChange{Act: storage.Cancel, At: at(2)})
 	s.act(t, request, storage.RequestChange{Act: storage.Ask, At: at(3), Message: "hello"})
 	s.act(t, request, storage.RequestChange{Act: storage.Cancel, At: at(4)})
@@ -286,7 +286,7 @@ func (s messages) ARequestWithoutOneHasNone(t *testing.T) {
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 }
 
-// An event may end a request, too.
+// An event may also end a request.
 func (s messages) TheyGoWithTheRequest(t *testing.T) {
 	users := s.newUsers(t, 2)
 	request := storage.Pair{From: users[0].ID, To: users[1].ID}
@@ -295,7 +295,7 @@ func (s messages) TheyGoWithTheRequest(t *testing.T) {
 	wantMissing(t, s.store.Messages(t.Context(), []storage.Pair{request}), 1)
 }
 
-// act does something about a request, which must change it.
+// act changes a request by one act, which must have an effect.
 func (s messages) act(t *testing.T, request storage.Pair, change storage.RequestChange) {
 	t.Helper()
 	o := storage.RequestOptions{TTL: storage.DefaultRequestTTL, Pause: time.Hour}

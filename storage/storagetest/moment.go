@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// Answers of one moment: one writes, step by step, while others read, and what they have
+// Answers of one moment. One goroutine writes, step by step, while others read. What they have
 // read of each version is compared with what was written by then.
 
 const (
-	fewMoments = 25   // versions that readers have to come across
-	manySteps  = 3000 // and after so many steps they need not
+	fewMoments = 25   // versions that readers have to see
+	manySteps  = 3000 // after so many steps they need not
 )
 
-// whileWriting lets others read all the time while one writes. It returns what they have
-// read, each answer once, by version.
+// whileWriting lets goroutines read all the time while one goroutine writes. It returns what they
+// have read, each answer once, by version.
 func whileWriting[V any](t *testing.T, write func(step int), read func() (version int64, value V, ok bool)) map[int64][]V {
 	t.Helper()
 	var mu sync.Mutex
@@ -31,7 +31,7 @@ func whileWriting[V any](t *testing.T, write func(step int), read func() (versio
 			defer close(done)
 			for step := 0; step < manySteps && !enough() && !t.Failed(); step++ {
 				write(step + 1)
-				runtime.Gosched() // on one processor the readers would not run otherwise
+				runtime.Gosched() // otherwise the readers would not run on one processor
 			}
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	"kith/storage"
 )
 
-// packedNeighbours: what stores have packed is what [neighbours] are. A store may have nothing
-// packed; then nothing is Found.
+// packedNeighbours: what stores have packed equals [neighbours]. A store may have nothing packed;
+// then nothing is Found.
 type packedNeighbours struct{ *harness }
 
 func (s packedNeighbours) AnEmptyBatchHasNoResults(t *testing.T) {
@@ -66,7 +66,7 @@ func (s packedNeighbours) RequestsAreNotPacked(t *testing.T) {
 	}
 }
 
-// comparePacked compares the lists that are packed with those that are not.
+// comparePacked compares the lists that are packed with the lists in rows.
 func (s packedNeighbours) comparePacked(t *testing.T, side storage.Side, owners ...storage.UserID) []storage.Result[[]storage.UserID] {
 	t.Helper()
 	results := s.store.PackedNeighbours(t.Context(), side, owners)

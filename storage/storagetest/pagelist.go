@@ -11,11 +11,11 @@ import (
 type list struct {
 	owner storage.UserID
 	peers []storage.UserID // ascending
-	rows  []storage.Edge   // those to be listed, newest first
+	rows  []storage.Edge   // those that are listed, newest first
 }
 
-// makeList writes a list of eight follows, some of one time, with two blocks and
-// two tombstones among them.
+// makeList writes a list of eight follows, some of them with the same time, with two blocks and two
+// tombstones among them.
 func (h *harness) makeList(t *testing.T, side storage.Side) list {
 	t.Helper()
 	owner, p := h.id(), h.sortedIDs(12)
@@ -39,8 +39,7 @@ func (h *harness) makeList(t *testing.T, side storage.Side) list {
 	return l
 }
 
-// ranges asks for every range between two rows, from both ends, with
-// several limits.
+// ranges returns queries for every range between two rows, from both ends, with several limits.
 func (l list) ranges(side storage.Side) (queries []storage.PageQuery, want [][]storage.Edge) {
 	n := len(l.rows)
 	for after := -1; after < n; after++ {

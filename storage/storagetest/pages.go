@@ -40,7 +40,7 @@ func (s pages) OnlyFollowsAreListed(t *testing.T) {
 	})
 }
 
-// Without a type it is the list of follows, or of pending requests.
+// Without a type, the list is that of follows, or of pending requests.
 func (s pages) TheTypeSelectsTheList(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		owner := s.id()
@@ -170,7 +170,7 @@ func (s pages) EveryRangeOfAListInOneBatch(t *testing.T) {
 func (s pages) ABoundaryMayBeGone(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := s.makeList(t, side)
-		for i, row := range []storage.Edge{l.rows[3], l.rows[5]} { // each within a tie
+		for i, row := range []storage.Edge{l.rows[3], l.rows[5]} { // each has rows of the same time on both sides
 			gone := storage.PositionOf(side, row)
 			row.Type, row.UpdateTime = storage.None, at(30+i)
 			s.apply(t, side, row)
@@ -178,7 +178,7 @@ func (s pages) ABoundaryMayBeGone(t *testing.T) {
 			l.rows = slices.Delete(l.rows, k, k+1)
 			s.wantCut(t, side, l, gone, k)
 		}
-		// One that came back is at the front; its old position is still a position.
+		// A peer that was followed again is at the front. Its old position is still a position.
 		moved := l.rows[4]
 		old := storage.PositionOf(side, moved)
 		moved.UpdateTime = at(50)
@@ -200,11 +200,11 @@ func (s pages) ABoundaryMayNeverHaveBeenThere(t *testing.T) {
 			{storage.Position{UpdateTime: math.MaxInt64, Peer: math.MaxInt64}, 0},
 			{storage.Position{UpdateTime: math.MaxInt64}, 0},
 			{storage.Position{UpdateTime: at(4), Peer: l.peers[4]}, 4},
-			{storage.Position{UpdateTime: at(5)}, 4},                    // behind all of that time
-			{storage.Position{UpdateTime: at(5), Peer: l.peers[11]}, 2}, // ahead of all of that time
-			{storage.Position{UpdateTime: at(5), Peer: l.peers[4]}, 3},  // amid them
-			{storage.Position{UpdateTime: at(5), Peer: l.peers[8]}, 2},  // a block's
-			{storage.Position{UpdateTime: at(3), Peer: l.peers[9]}, 4},  // a tombstone's
+			{storage.Position{UpdateTime: at(5)}, 4},                    // behind all rows of that time
+			{storage.Position{UpdateTime: at(5), Peer: l.peers[11]}, 2}, // ahead of all rows of that time
+			{storage.Position{UpdateTime: at(5), Peer: l.peers[4]}, 3},  // among them
+			{storage.Position{UpdateTime: at(5), Peer: l.peers[8]}, 2},  // that of a block
+			{storage.Position{UpdateTime: at(3), Peer: l.peers[9]}, 4},  // that of a tombstone
 		} {
 			s.wantCut(t, side, l, cut.at, cut.ahead)
 		}
@@ -246,8 +246,8 @@ func (s pages) AQueryThatOccursTwiceIsAnsweredTwice(t *testing.T) {
 	})
 }
 
-// A long list, and more queries than a statement holds: of known and unknown
-// owners, each with bounds of its own.
+// A long list, and more queries than a statement holds, for known and unknown owners, each with
+// bounds of its own.
 func (s pages) ALargeBatchIsAnswered(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		l := list{owner: s.id(), peers: s.ids(many)}
@@ -259,7 +259,7 @@ func (s pages) ALargeBatchIsAnswered(t *testing.T) {
 			t.Fatalf("of %d rows %d came, or in another order", many, len(whole))
 		}
 
-		// The rest of the batch reads a list a tenth as long.
+		// The rest of the batch reads a list that is a tenth as long.
 		l.owner, l.rows = s.id(), nil
 		for i, peer := range l.peers[:many/10] {
 			l.rows = append(l.rows, follow(side, l.owner, peer, many-i))

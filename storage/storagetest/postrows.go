@@ -12,7 +12,7 @@ import (
 // postRows: posts and comments as an import writes them, and as a shard's reader lists them.
 type postRows struct{ *harness }
 
-// outcomesOf reports of each result whether its row was found and added, or its error.
+// outcomesOf returns for each result whether its row was found and added, or its error.
 func outcomesOf(results []storage.Result[bool]) (list []string) {
 	for _, r := range results {
 		if r.Err != nil {
@@ -24,13 +24,13 @@ func outcomesOf(results []storage.Result[bool]) (list []string) {
 	return list
 }
 
-// row is the n-th post of an author in time, as it was elsewhere.
+// row is the n-th post of an author in time, as another store had it.
 func (s postRows) row(author storage.UserID, n int) storage.PostRow {
 	return storage.PostRow{NewPost: s.newPost(author, n)}
 }
 
 func (s postRows) APostComesAsItWas(t *testing.T) {
-	author, follower := s.newUsers(t, 1)[0].ID, s.id() // who has counts
+	author, follower := s.newUsers(t, 1)[0].ID, s.id() // the follower has counts
 	s.apply(t, storage.Forward, follow(storage.Forward, follower, author, 1))
 	before := s.countsOf(t, author)
 	one, deleted := s.row(author, 3), s.row(author, 4)
@@ -56,7 +56,7 @@ func (s postRows) APostComesAsItWas(t *testing.T) {
 	wantEqual(t, "counts", s.countsOf(t, author), after)
 }
 
-// One who is about to be deleted has posts until then.
+// A user who is about to be deleted has posts until then.
 func (s postRows) HiddenUsersHaveTheirs(t *testing.T) {
 	for _, state := range []storage.UserState{storage.Deactivated, storage.Deleting} {
 		author := s.newUsers(t, 1)[0].ID
@@ -88,8 +88,8 @@ func (s postRows) ACommentComesAsItWas(t *testing.T) {
 	s.wantCount(t, post.PostID, 1)
 }
 
-// A shard's reader lists them in key order, page by page, as they are, and what it lists can be restored
-// where more are written at once than one transaction takes.
+// A shard's reader lists them in key order, page by page, as they are. The listed rows can be
+// restored, also if more rows are written at once than one transaction holds.
 func (s postRows) EveryRowComesInKeyOrder(t *testing.T) {
 	var want []storage.PostRow
 	var below []storage.NewComment

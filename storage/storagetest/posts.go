@@ -46,7 +46,7 @@ func (s posts) ManyAreRead(t *testing.T) {
 	}
 }
 
-// The number and the time that are sent again are others.
+// The repeated call has another number and another time.
 func (s posts) PublishedAgainItIsTheSame(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	first := s.newPost(users[0], 1)
@@ -70,7 +70,7 @@ func (s posts) PagesRunNewestFirst(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	var all []storage.Post
 	for i := range 30 {
-		all = append(all, s.post(t, users[0], i/3)) // three of one time
+		all = append(all, s.post(t, users[0], i/3)) // three at the same time
 		s.post(t, users[1], i)
 	}
 	newestFirst(all)
@@ -234,7 +234,7 @@ func (s posts) WhatIsDeletedIsGone(t *testing.T) {
 func (s posts) NobodyPublishesNothing(t *testing.T) {
 	deleting := s.newUsers(t, 1)[0].ID
 	s.setState(t, deleting, storage.Deleting, 1, true)
-	follower := s.id() // who has counts
+	follower := s.id() // the follower has counts
 	s.apply(t, storage.Forward, follow(storage.Forward, follower, deleting, 1))
 	for _, id := range []storage.UserID{s.id(), deleting, follower} {
 		n := s.newPost(id, 1)
@@ -265,7 +265,7 @@ func (s posts) OneKeyIsPublishedOnce(t *testing.T) {
 	wantEqual(t, "posts", len(s.page(t, storage.PostsQuery{Author: author, Limit: 100})), 20)
 }
 
-// number is one that no other post or comment has.
+// number is a number that no other post or comment has.
 func (h *harness) number() int64 { return int64(h.id()) }
 
 // newPost is the n-th post in time.

@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// profile: who may see a user's lists, and whether it is suggested.
+// profile: who may see a user's lists, and whether the user is suggested.
 type profile struct{ *harness }
 
 func (s profile) VisibilityComesBack(t *testing.T) {
@@ -29,7 +29,7 @@ func (s profile) VisibilityComesBack(t *testing.T) {
 
 var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody}
 
-// To what it was by default, too.
+// A change to the default value is a change, too.
 func (s profile) WhatIsGivenOfTheVisibilityIsChanged(t *testing.T) {
 	followings, followers, undiscoverable := storage.ToEveryone, storage.ToFollowers, false
 	for given := range 8 {

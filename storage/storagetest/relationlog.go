@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// relationLog: what engines without a binlog write down of every row. The order of
-// the rows of one transaction is left open.
+// relationLog: what engines without a binlog log of every row. The order of the rows of one
+// transaction is left open.
 type relationLog struct {
 	*harness
 	open func(t *testing.T) storage.Store
@@ -24,8 +24,8 @@ type logger interface {
 	// HasLog reports whether the store has a relation_log.
 	HasLog() bool
 
-	// LastOfLog is the position of the newest entry that a shard's log has had, 0 at
-	// the beginning.
+	// LastOfLog is the position of the newest entry that a shard's log has ever had. It is 0 at the
+	// beginning.
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
 
@@ -75,7 +75,7 @@ func (s relationLog) EveryRowThatIsChangedIsThereOnce(t *testing.T) {
 	wantLogged(t, s.loggedSince(t, ends), want)
 }
 
-// What follows from rows is in the log like them, in any of the tables, once.
+// Rows that follow from other rows are in the log, too, for every table, once.
 func (s relationLog) WhatFollowsIsThereToo(t *testing.T) {
 	users := idsOf(s.newUsers(t, 2))
 	me, other := users[0], users[1]
@@ -91,7 +91,7 @@ func (s relationLog) WhatFollowsIsThereToo(t *testing.T) {
 	}
 	wantEqual(t, "rows that follow", len(reported), 2)
 	wantLogged(t, s.loggedSince(t, ends), want)
-	s.apply(t, storage.Inverse, batch) // is reported again, but not written
+	s.apply(t, storage.Inverse, batch) // these rows are reported again, but not written
 	wantLogged(t, s.loggedSince(t, ends), want)
 }
 
@@ -134,15 +134,15 @@ func (s relationLog) RowsThatStayAreNot(t *testing.T) {
 	})
 	one := storage.ChangeOptions{Inverse: true, MaxFollowing: 1}
 	s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{
-		change(to[0], storage.Following, 9), change(to[1], storage.Blocking, 9), // has it already
+		change(to[0], storage.Following, 9), change(to[1], storage.Blocking, 9), // both exist already
 		change(to[2], storage.None, 9),      // ends nothing
 		change(to[2], storage.Following, 9), // beyond the limit
 	}, one)
-	s.store.ChangeEdges(t.Context(), s.id(), changeAll(to, storage.Following, 9), withInverse) // nobody
+	s.store.ChangeEdges(t.Context(), s.id(), changeAll(to, storage.Following, 9), withInverse) // a user without counts
 	wantList(t, "rows", s.loggedSince(t, ends), nil)
 }
 
-// Of rows that one call writes more than once, the last one is there.
+// If one call writes a row more than once, the last state is in the log.
 func (s relationLog) APairThatIsWrittenTwiceIsThereOnce(t *testing.T) {
 	ends := s.ends(t)
 	from, to := s.neighbours(t, 1)
@@ -155,7 +155,7 @@ func (s relationLog) APairThatIsWrittenTwiceIsThereOnce(t *testing.T) {
 	wantLogged(t, s.loggedSince(t, ends), []logged{{storage.Forward, last}, {storage.Inverse, last}, {storage.Forward, other}})
 }
 
-// Half of the rows of the second batch are there already.
+// Half of the rows of the second batch exist already.
 func (s relationLog) ALargeBatchIsThere(t *testing.T) {
 	eachSide(t, func(t *testing.T, side storage.Side) {
 		ends := s.ends(t)
@@ -172,8 +172,7 @@ func (s relationLog) ALargeBatchIsThere(t *testing.T) {
 	})
 }
 
-// Calls that end in the middle have written all of their rows of a shard, and
-// logged them, or none.
+// Calls that are cancelled have either written and logged all of their rows of a shard, or none.
 func (s relationLog) CallsThatEndEarlyLogWhatTheyWrote(t *testing.T) {
 	ends := s.ends(t)
 	users := idsOf(s.newUsers(t, 6))
@@ -245,7 +244,7 @@ func (s relationLog) PrunedEntriesAreMissed(t *testing.T) {
 			t.Errorf("behind %d: got %v, %v; want %v", after, entries, err, storage.ErrLogPruned)
 		}
 	}
-	s.prune(t, shard, all[1].Position) // is gone already
+	s.prune(t, shard, all[1].Position) // this entry is gone already
 	wantList(t, "what is left", readLog(t, log, shard, all[2].Position, 5), all[3:])
 }
 
@@ -332,8 +331,7 @@ func endsOf(ctx context.Context, log logger, shards int) ([]int64, error) {
 	return ends, nil
 }
 
-// loggedSince reads what all shards have logged, shard by shard, a few entries at
-// a time.
+// loggedSince reads what all shards have logged, shard by shard, a few entries at a time.
 func (h *harness) loggedSince(t *testing.T, ends []int64) []logged {
 	t.Helper()
 	rows, err := loggedBehind(t.Context(), h.log(t), ends)
@@ -366,8 +364,7 @@ func loggedBehind(ctx context.Context, log logger, ends []int64) ([]logged, erro
 	return rows, nil
 }
 
-// wantLogged checks that exactly these rows were logged, those of one pair in this
-// order.
+// wantLogged checks that exactly these rows were logged, the rows of each pair in this order.
 func wantLogged(t *testing.T, got, want []logged) {
 	t.Helper()
 	g, w := byKey(got), byKey(want)
@@ -385,7 +382,7 @@ func byKey(rows []logged) map[rowKey][]logged {
 	return keys
 }
 
-// wantTablesOf checks that the last rows logged between users are those in the
+// wantTablesOf checks that the rows between users that were logged last are the rows in the
 // tables.
 func (s relationLog) wantTablesOf(t *testing.T, users []storage.UserID, rows []logged) {
 	t.Helper()
@@ -409,7 +406,7 @@ func (s relationLog) wantTablesOf(t *testing.T, users []storage.UserID, rows []l
 	})
 }
 
-// entries writes n rows of one owner and returns what its shard logged of it.
+// entries writes n rows of one owner and returns the entries that its shard logged.
 func (s relationLog) entries(t *testing.T, n int) ([]storage.LogEntry, int) {
 	t.Helper()
 	ends := s.ends(t)

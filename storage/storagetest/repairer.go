@@ -6,8 +6,8 @@ import (
 	"kith/storage"
 )
 
-// repairer: inverse rows are made what the forward ones are, by stores that can be repaired.
-// Counts that are wrong cannot be made through the contract: the engines' own tests have those.
+// repairer: inverse rows are made equal to the forward rows, for stores that can be repaired. Wrong
+// counts cannot be made through the contract; the engines' own tests have them.
 type repairer struct{ *harness }
 
 func (s repairer) AMissingRowIsWritten(t *testing.T) {
@@ -39,7 +39,7 @@ func (s repairer) ARowThatHasChangedStays(t *testing.T) {
 	}
 }
 
-// Where there is no forward row, any event will be newer.
+// If there is no forward row, any event is newer.
 func (s repairer) WhatIsTakenAwayMayComeAgain(t *testing.T) {
 	row := follow(storage.Inverse, s.id(), s.id(), 50)
 	s.apply(t, storage.Inverse, row)
@@ -90,14 +90,14 @@ func (s repairer) FriendsAreCounted(t *testing.T) {
 	wantEqual(t, "friends", s.countsOf(t, owner).Friend, 0)
 }
 
-// Many are answered at their indexes, on whatever shards they lie.
+// Many repairs are answered at their indexes, on whatever shards they are.
 func (s repairer) EachIsJudgedByItself(t *testing.T) {
 	var repairs []storage.Repair
 	for i := range 40 {
 		row := follow(storage.Inverse, s.id(), s.id(), 5)
 		r := storage.Repair{Pair: row.Pair(), Want: row}
 		if i%3 == 0 {
-			r.Observed = follow(storage.Inverse, row.To, row.From, 4) // which is not there
+			r.Observed = follow(storage.Inverse, row.To, row.From, 4) // this row does not exist
 		}
 		repairs = append(repairs, r)
 	}

@@ -10,23 +10,23 @@ import (
 	"kith/storage"
 )
 
-// requests: what can be done about a request for friendship, on the shard of who asks.
-// What follows on the other's shard is in friendships.
+// requests: what can be done about a request for friendship, on the shard of the user who asks.
+// What follows on the other user's shard is in friendships.
 type requests struct{ *harness }
 
-// A request lasts 1,000 microseconds here, and the pause after a decline is 100. Stores
-// use their own when requests cross, the default.
+// Here a request lasts 1,000 microseconds, and the pause after a decline is 100. For requests that
+// cross, stores use the default instead.
 var briefly = storage.RequestOptions{TTL: 1000 * time.Microsecond, Pause: 100 * time.Microsecond}
 
-// noRow is the state of a request that there is not; expired one that is pending no
-// more.
+// noRow is the state of a request that does not exist. expired is the state of a request that was
+// pending.
 const (
 	noRow   storage.EdgeType = 100
 	expired storage.EdgeType = 101
 )
 
-// Every act from every state. Each is done at the 2,000th microsecond; requests are of
-// the 1,950th, and expired ones of the 500th.
+// Every act from every state. Each act is done at the 2,000th microsecond. Requests are from the
+// 1,950th, and expired ones from the 500th.
 func (s requests) EveryActFromEveryState(t *testing.T) {
 	const (
 		ask, accept, decline, cancel, remove = storage.Ask, storage.Accept, storage.Decline, storage.Cancel, storage.Remove
@@ -37,7 +37,7 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 	for _, c := range []struct {
 		state   storage.EdgeType
 		act     storage.RequestAct
-		becomes storage.EdgeType // the state itself: nothing changes
+		becomes storage.EdgeType // the state itself means that nothing changes
 		err     error
 	}{
 		{noRow, ask, pending, nil}, {noRow, accept, 0, gone}, {noRow, decline, 0, gone}, {noRow, cancel, 0, gone}, {noRow, remove, noRow, nil},
@@ -101,9 +101,9 @@ func (s requests) EveryActFromEveryState(t *testing.T) {
 	}
 }
 
-// While From follows To, a request that was accepted is as good as a friendship, and
-// asking again, or accepting again, changes nothing. To's follow may be on its way. Once
-// To has ended it, From may ask again.
+// While From follows To, an accepted request counts as a friendship, and asking again, or accepting
+// again, changes nothing. To's follow may not have arrived yet. Once To has ended that follow, From may
+// ask again.
 func (s requests) AnAcceptedRequestStandsWithTheFollow(t *testing.T) {
 	request := s.accepted(t)
 	row := s.edgeOf(t, storage.Requests, request)
@@ -156,7 +156,7 @@ func (s requests) AfterADeclineThereIsAPause(t *testing.T) {
 	wantEqual(t, "when the other asks", s.act(t, request, storage.Ask, 113).Row.Type, storage.Accepted)
 }
 
-// Where both have asked, and the second sees it, it need not wait.
+// If both have asked, and the second act sees the first, no pause is needed.
 func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 	for _, state := range []storage.EdgeType{noRow, storage.Cancelled, storage.Removed, storage.Declined, storage.Pending} {
 		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
@@ -165,7 +165,7 @@ func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 		}
 		s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 4))
 		row := s.rowOf(t, storage.Requests, request)
-		if state == storage.Pending { // they have met already when the other's came
+		if state == storage.Pending { // they accepted each other when the other's request came
 			wantEqual(t, "row", row.Type, storage.Accepted)
 			continue
 		}
@@ -177,13 +177,13 @@ func (s requests) AskingWhoHasAskedAccepts(t *testing.T) {
 			}})
 		wantEqual(t, "count", s.countsOf(t, request.From).Following, 1)
 	}
-	// One that has expired is none.
+	// An expired request does not count.
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 4))
 	wantEqual(t, "one that has expired", s.act(t, request, storage.Ask, 1005).Row.Type, storage.Pending)
 }
 
-// A follow that is there keeps its time and position.
+// A follow that exists keeps its time and position.
 func (s requests) AcceptingLeavesTheFollowThere(t *testing.T) {
 	request := s.asked(t, 5)
 	row := s.change(t, request.From, change(request.To, storage.Following, 7))[0].Row
@@ -203,7 +203,7 @@ func (s requests) TimesRiseWhenTheClockGoesBack(t *testing.T) {
 	wantEqual(t, "follow", s.edgeOf(t, storage.Forward, request), edge(storage.Forward, request.From, request.To, storage.None, at(82)))
 }
 
-// In the words of any other refusal, whoever blocks whom.
+// The error is that of any other refusal, whichever user blocks the other.
 func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
@@ -213,7 +213,7 @@ func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 			s.apply(t, storage.Inverse, edge(storage.Inverse, request.From, request.To, storage.Blocking, at(1)))
 		}
 		s.wantRefused(t, request, storage.Ask, 2, briefly, storage.ErrForbidden)
-		// Whatever has come another way.
+		// This holds for requests that were written in any other way, too.
 		s.apply(t, storage.Requests, stateOf(storage.Requests, request.From, request.To, storage.Pending, 3))
 		s.wantRefused(t, request, storage.Accept, 4, briefly, storage.ErrForbidden)
 		s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 5))
@@ -222,8 +222,8 @@ func (s requests) ABlockForbidsAskingAndAccepting(t *testing.T) {
 	}
 }
 
-// Nobody who asks need fear that a block comes between unseen: it cancels the request,
-// and nobody can accept.
+// A user who asks need not fear a block that comes unseen in between: it cancels the request, and
+// nobody can accept it.
 func (s requests) ABlockedRequestCannotBeAccepted(t *testing.T) {
 	request := s.asked(t, 1)
 	s.change(t, request.From, block(request.To, 2), unblock(request.To, 3))
@@ -276,7 +276,7 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 	}
 }
 
-// The message of a request is there while it is pending.
+// A request has its message while it is pending.
 func (s requests) TheMessageStaysWhileItIsPending(t *testing.T) {
 	long := strings.Repeat("😀", storage.MaxMessageLength)
 	for _, end := range []func(storage.Pair){
@@ -334,7 +334,7 @@ func (s requests) RemovingEndsTheFollow(t *testing.T) {
 		wantEqual(t, name+": friends", counts.Friend, 0)
 		wantRequest(t, name+": again", s.act(t, request, storage.Remove, 10), storage.ChangedRequest{Row: row})
 	}
-	// A follow that is no friendship stays, as does that of another who does not follow.
+	// A follow that is not part of a friendship stays, and so does a follow by a user who is not followed back.
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	s.change(t, request.From, change(request.To, storage.Following, 1))
 	wantEqual(t, "removing a follow", s.act(t, request, storage.Remove, 2).Changed, false)
@@ -351,8 +351,8 @@ func (s requests) NobodyAsksNobody(t *testing.T) {
 	wantMissing(t, s.store.Counts(t.Context(), []storage.UserID{request.From}), 1)
 }
 
-// The asked user accepts while the asking one takes the request back, both more than once: one of them
-// has its way, once, and the other hears that there is nothing left to do.
+// The asked user accepts while the asking user cancels the request, both more than once. One of the
+// acts succeeds, once, and the others are told that there is no request left.
 func (s requests) OneOfManyActsWins(t *testing.T) {
 	for range 12 {
 		request := s.asked(t, 1)
@@ -380,7 +380,7 @@ func (s requests) OneOfManyActsWins(t *testing.T) {
 	}
 }
 
-// However often it is asked at once, it is asked once.
+// However often a request is made at once, it is made once.
 func (s requests) DoubleClicksAskOnce(t *testing.T) {
 	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
 	changes := make([]bool, workers)

@@ -2,8 +2,8 @@
 // storage: every engine and every decorator passes it.
 //
 // An exported method of a topic is one promise of the contract and runs as the
-// subtest topic/promise, so a failure names the promise that was broken. Topics
-// start with an empty store each; the promises of a topic share it. They do not disturb one another
+// subtest topic/promise, so a failure names the promise that was broken. Each topic
+// starts with an empty store, which its promises share. The promises do not disturb one another
 // because each uses ids of its own (see harness.ids).
 package storagetest
 
@@ -100,7 +100,7 @@ func runPromises(t *testing.T, topic any) {
 	}
 }
 
-// opened opens a store for the length of a test.
+// opened opens a store for the duration of a test.
 func opened(t *testing.T, open func(t *testing.T) storage.Store) storage.Store {
 	t.Helper()
 	store := open(t)

@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// search: handles by how they begin.
+// search: handles by their beginnings.
 type search struct{ *harness }
 
 func (s search) HandlesWithThePrefixAscend(t *testing.T) {
@@ -23,7 +23,7 @@ func (s search) HandlesWithThePrefixAscend(t *testing.T) {
 	}
 }
 
-// An underscore stands for itself.
+// An underscore matches only itself.
 func (s search) NoCharacterIsAPattern(t *testing.T) {
 	s.handled(t, "m_n", "mxn", "m_", "mx")
 	wantList(t, "handles", handlesIn(s.search(t, "m_", "", 100)), []string{"m_", "m_n"})

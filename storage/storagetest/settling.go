@@ -9,10 +9,10 @@ import (
 	"kith/storage"
 )
 
-// settling: users block, follow and befriend each other while the rows of what they do
-// travel to the other side late, more than once and out of order. Once all have arrived,
-// with what follows from them, both sides are equal, no follow and no pending request
-// lives between two of whom one blocks the other, and every count is exact.
+// settling: users block, follow and befriend each other while the resulting rows travel to the
+// other side late, more than once and out of order. Once all have arrived, with what follows from
+// them, both sides are equal, there is no follow and no pending request between two users if one
+// blocks the other, and every count is exact.
 type settling struct{ *harness }
 
 // A post propagates forward rows to their other sides.
@@ -21,8 +21,7 @@ type post struct {
 	rows []storage.Row
 }
 
-// send takes rows up. Now and then it sends a row, too, whose other side was written
-// already.
+// send takes rows in. Sometimes it also takes a row whose other side was already written.
 func (p *post) send(random *rand.Rand, rows []storage.Written) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -33,8 +32,7 @@ func (p *post) send(random *rand.Rand, rows []storage.Written) {
 	}
 }
 
-// take picks some rows of one side, in any order, and leaves some of them to be picked
-// again.
+// take picks some rows of one side, in any order, and leaves some of them to be picked again.
 func (p *post) take(random *rand.Rand, most int) (side storage.Side, edges []storage.Edge) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +113,7 @@ func (s settling) step(t *testing.T, random *rand.Rand, box *post, users []stora
 	}
 }
 
-// deliver applies some rows and takes up what follows from them.
+// deliver applies some rows and sends the rows that follow from them.
 func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) (delivered bool) {
 	side, edges := box.take(random, most)
 	if len(edges) == 0 {
@@ -131,7 +129,7 @@ func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) 
 	return true
 }
 
-// settle delivers until nothing is left. Reports that come again must come to an end.
+// settle delivers until nothing is left. Repeated reports must end at some time.
 func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
 	t.Helper()
 	for range 1000 {

@@ -10,17 +10,17 @@ import (
 	"kith/storage/shard"
 )
 
-// shardReader: all that a shard holds, as of one moment, of stores that can read so. Others' users and
-// rows are in the store, too.
+// shardReader: everything that a shard holds, as of one moment, for stores that can read so. Users and
+// rows of other tests are in the store, too.
 type shardReader struct{ *harness }
 
-// pageLimits are one row a page, some, and all at once.
+// pageLimits are one row a page, some rows, and all rows at once.
 var pageLimits = []int{1, 7, many}
 
 func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
 	people := s.newUsers(t, 30)
 	people = append(people, s.shown(t))
-	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), people[0].ID, 1)) // nobody's
+	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), people[0].ID, 1)) // of a user who does not exist
 	gone := erase(s).erased(t).ID
 	byID := func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) }
 	slices.SortFunc(people, byID)
@@ -46,7 +46,7 @@ func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
 	}
 }
 
-// shown makes a user of whom every field is set.
+// shown makes a user with every field set.
 func (s shardReader) shown(t *testing.T) storage.User {
 	t.Helper()
 	u := person(s.id())
@@ -89,7 +89,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 				row := edge(side, owner, peer, typesOf(side)[i%3], at(i))
 				rows = append(rows, row)
 				for range i % 3 {
-					if side.OfPosts() { // an author has several
+					if side.OfPosts() { // an author has several posts
 						row.Post--
 						rows = append(rows, row)
 					}
@@ -165,7 +165,7 @@ func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
 	}
 }
 
-// The reader does not see rows that are written behind its first page, and their writers do not wait for it.
+// The reader does not see rows that are written after its first page, and the writers do not wait for it.
 func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 	users := s.newUsers(t, 3)
 	slices.SortFunc(users, func(a, b storage.User) int { return cmp.Compare(a.ID, b.ID) })
@@ -271,7 +271,7 @@ func rowsAt(t *testing.T, at storage.ShardMoment, side storage.Side, limit int) 
 	})
 }
 
-// allPages reads pages to the first that is shorter than the limit. last is nil at first.
+// allPages reads pages until one is shorter than the limit. last is nil at first.
 func allPages[V any](t *testing.T, limit int, next func(last *V) ([]V, error)) (all []V) {
 	t.Helper()
 	var last *V

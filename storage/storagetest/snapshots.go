@@ -107,7 +107,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 	wantEqual(t, "name", old.User.Name, name)
 }
 
-// A version has one profile, whatever is written meanwhile.
+// A version has exactly one profile, whatever is written at the same time.
 func (s profiles) AllIsOfOneMoment(t *testing.T) {
 	user, peer := s.newUsers(t, 1)[0].ID, s.id()
 	is := s.profileOf(t, user)
@@ -132,8 +132,8 @@ func (s profiles) AllIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// note remembers what there is of a user at its present version, read by other means.
-// Nobody else writes.
+// note remembers what a user has at its present version, read in other ways. There are no other
+// writers.
 func (s profiles) note(t *testing.T, user storage.UserID, versions map[int64]storage.Profile) {
 	users := s.store.Users(t.Context(), []storage.UserID{user})
 	counts := s.store.Counts(t.Context(), []storage.UserID{user})
@@ -147,7 +147,7 @@ func (s profiles) profileOf(t *testing.T, id storage.UserID) storage.Profile {
 	return found(t, s.store.Profiles(t.Context(), []storage.UserID{id}), 1)[0]
 }
 
-// SnapshotsAreRefused is a promise of cancellation, too.
+// SnapshotsAreRefused is a promise of cancellation.
 func (s cancellation) SnapshotsAreRefused(t *testing.T) {
 	ids := idsOf(s.newUsers(t, 2))
 	ctx := ended(t)

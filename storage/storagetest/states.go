@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// states: who is to be seen.
+// states: which users can be seen.
 type states struct{ *harness }
 
 var allStates = []storage.UserState{storage.Active, storage.Deactivated, storage.Deleting, storage.Deleted}
@@ -85,7 +85,7 @@ func (s states) TheVersionRisesWithAChange(t *testing.T) {
 	}
 }
 
-// A reader of changes finds the next change behind the last one it read, also when the clock went back.
+// A reader of changes finds the next change after the last one it read, even if the clock went back.
 func (s states) TheTimeOfChangesRises(t *testing.T) {
 	user := s.newUsers(t, 1)[0].ID
 	s.setState(t, user, storage.Deactivated, 1000, true)
@@ -99,7 +99,7 @@ func (s states) ChangesAreListedInOrder(t *testing.T) {
 	users := s.newUsers(t, 12)
 	want := make(map[storage.StatePosition]storage.UserState)
 	for i, user := range users {
-		n := 500_000 + i/4 // several of a time
+		n := 500_000 + i/4 // several at the same time
 		s.setState(t, user.ID, storage.Deactivated, n, true)
 		want[storage.StatePosition{At: at(n), User: user.ID}] = storage.Deactivated
 	}
@@ -169,7 +169,7 @@ func changedTo(user storage.UserID, state storage.UserState, n int) storage.Stat
 	return storage.StateChange{StatePosition: storage.StatePosition{At: at(n), User: user}, State: state}
 }
 
-// changesOf are all changes of a user that are listed.
+// changesOf returns all listed changes of a user.
 func (h *harness) changesOf(t *testing.T, user storage.UserID) []storage.StateChange {
 	t.Helper()
 	var list []storage.StateChange
@@ -208,7 +208,7 @@ func (h *harness) changes(t *testing.T, shard int, after storage.StatePosition, 
 	}
 }
 
-// rows: everything of an owner, for those who have to end it.
+// rows: all rows of an owner, for callers that have to end them.
 type rows struct{ *harness }
 
 func (s rows) AllButTombstonesAscend(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// dismissals: whom a user does not want to have suggested.
+// dismissals: users whom a user does not want as suggestions.
 type dismissals struct{ *harness }
 
 func (s dismissals) TheyAscendFromATimeOn(t *testing.T) {
@@ -55,15 +55,15 @@ func (s dismissals) TheNewestAreKept(t *testing.T) {
 	whom := s.sortedIDs(storage.MaxDismissals + surplus)
 	rows := make([]storage.Beside, len(whom))
 	for i, id := range whom {
-		rows[i] = storage.Beside{Pair: storage.Pair{From: user, To: id}, At: at(i / 10)} // several of a time: of those the smaller ids go first
+		rows[i] = storage.Beside{Pair: storage.Pair{From: user, To: id}, At: at(i / 10)} // several at the same time; of these, the smaller ids come first
 	}
-	const last = 20 // one by one, the others as an import writes them: it takes a hundredth of the time
+	const last = 20 // these are dismissed one by one, the others as an import writes them, which takes a hundredth of the time
 	beside(s).add(t, storage.BesideDismissal, rows[:len(rows)-last]...)
 	for _, row := range rows[len(rows)-last:] {
 		s.dismiss(t, user, row.To, row.At, 0)
 	}
 	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), whom[surplus:])
-	s.dismiss(t, user, whom[surplus], at(99_999), 0) // has a new time, so that another is the oldest
+	s.dismiss(t, user, whom[surplus], at(99_999), 0) // this dismissal gets a new time, so that another one is the oldest
 	s.dismiss(t, user, whom[0], at(99_999), 0)
 	wantList(t, "dismissals", s.dismissalsOf(t, user, 0), slices.Concat(whom[:1], whom[surplus:surplus+1], whom[surplus+2:]))
 }
@@ -113,8 +113,8 @@ func (h *harness) dismissalsOf(t *testing.T, user storage.UserID, since storage.
 	return found(t, h.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: user, Since: since}}), 1)[0]
 }
 
-// popular: the most followed among those who have been active. Its answers depend on
-// everybody, so that most promises have a store of their own.
+// popular: the users with the most followers among those who have been active. Its answers depend on
+// all users, so most promises have a store of their own.
 type popular struct {
 	*harness
 	open func(t *testing.T) storage.Store
@@ -131,7 +131,7 @@ func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 	followers := make(map[storage.UserID]int64)
 	for i, id := range ids {
 		own.madeOn(t, id, 1)
-		for range []int{1, 2, 3, 12}[i%4] { // by digits a 12 is less than a 2
+		for range []int{1, 2, 3, 12}[i%4] { // compared digit by digit, 12 is less than 2
 			own.apply(t, storage.Inverse, follow(storage.Inverse, id, own.id(), 1))
 			followers[id]++
 		}
@@ -148,7 +148,7 @@ func (s popular) TheMostFollowedComeFirst(t *testing.T) {
 	}
 }
 
-// Nobody is listed without a follower, also who had one, and nobody who does not exist.
+// A user without a follower is not listed, even if there was one before. Nor is a user who does not exist.
 func (s popular) NobodyWithoutFollowersIsListed(t *testing.T) {
 	own := &harness{store: opened(t, s.open)}
 	never, left, known, nobody := own.id(), own.id(), own.id(), own.id()
@@ -192,7 +192,7 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 			own.madeOn(t, follower, 1)
 			one := []storage.EdgeChange{{To: id, Type: storage.Following, At: day(n)}}
 			changed := answers(t, own.store.ChangeEdges(t.Context(), follower, one, storage.ChangeOptions{Inverse: true}), 1)[0]
-			if !changed.Inverse { // it lies elsewhere, and has to be brought there
+			if !changed.Inverse { // the inverse row is on another shard and has to be applied there
 				own.apply(t, storage.Inverse, changed.Row)
 			}
 		},
@@ -223,13 +223,13 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 			wantEqual(t, "active before that day", own.isPopular(t, id, 3), true)
 			wantEqual(t, "active the day after", own.isPopular(t, id, 8), false)
 
-			act(id, 4) // by a clock that is late
+			act(id, 4) // with a clock that is behind
 			wantEqual(t, "active that day", own.isPopular(t, id, 7), true)
 		})
 	}
 }
 
-// What ends, or is there already, makes nobody active.
+// An end, or a follow that already exists, makes nobody active.
 func (s popular) OnlyNewFollowsMakeActive(t *testing.T) {
 	id, follower, blocked := s.id(), s.id(), s.id()
 	s.madeOn(t, id, 1)
@@ -261,8 +261,7 @@ func (s popular) MarkingChangesNothingElse(t *testing.T) {
 	wantEqual(t, "active, marked with many", s.isPopular(t, user, 12), true)
 }
 
-// Users of the greatest classes are looked at first, of one class the most recently
-// active.
+// Users of the greatest classes are read first, and within a class the most recently active.
 func (s popular) TheMostFollowedAreLookedAt(t *testing.T) {
 	own := &harness{store: opened(t, s.open)}
 	famous, early := own.idOn(t, 0), own.idOn(t, 0)

@@ -14,7 +14,7 @@ type userList struct{ *harness }
 
 func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
 	users := s.newUsers(t, 30)
-	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), users[0].ID, 1)) // nobody's
+	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), users[0].ID, 1)) // of a user who does not exist
 	gone := erase(s).erased(t).ID
 	shards := shard.NewMap(s.store.Shards())
 	for _, limit := range []int{1, 4, 100} {
@@ -37,8 +37,8 @@ func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
 	}
 }
 
-// all reads the users of a shard page by page. A page that is shorter than its limit is
-// the last.
+// all reads the users of a shard page by page. A page that is shorter than its limit is the last
+// one.
 func (s userList) all(t *testing.T, ordinal, limit int) []storage.UserID {
 	t.Helper()
 	var list []storage.UserID

@@ -98,7 +98,7 @@ func (s users) HandlesAreComparedExactly(t *testing.T) {
 	wantMissing(t, s.store.UserIDs(t.Context(), []string{"a%", "___", "0", "tess ", " tes", "'7'"}), 6)
 }
 
-// A text that is no handle finds nobody, and does not fail the rest of its batch.
+// A text that is not a handle finds nobody, and does not fail the rest of its batch.
 func (s users) WhatIsNoHandleIsNotFound(t *testing.T) {
 	p := s.newUsers(t, 1)[0]
 	texts := []string{
