@@ -58,7 +58,7 @@ type unlockedRegister struct{ *memory.Store }
 
 func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash string) error {
 	before := s.UserIDs(ctx, []string{user.Handle})[0]
-	// Others may claim now: the time between two statements.
+	// Others may claim now, as between two statements.
 	time.Sleep(time.Millisecond)
 	err := s.Store.Register(ctx, user, hash)
 	if !before.Found && errors.Is(err, storage.ErrHandleTaken) {
@@ -82,7 +82,7 @@ type passwordsOfNobody struct{ *memory.Store }
 func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	now, err := s.Store.SetPassword(ctx, id, change)
 	if s.Counts(ctx, []storage.UserID{id})[0].Found {
-		return now, nil // as an UPDATE that found no row
+		return now, nil // like an UPDATE that found no row
 	}
 	return now, err
 }
@@ -112,7 +112,7 @@ func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change
 	return s.Store.UpdateProfile(ctx, id, change, at)
 }
 
-// profileKeepsVersion takes off the versions what profiles have raised.
+// profileKeepsVersion subtracts from versions what changes of profiles have added.
 type profileKeepsVersion struct {
 	*memory.Store
 	mu     sync.Mutex
@@ -143,7 +143,7 @@ func (s *profileKeepsVersion) Counts(ctx context.Context, ids []storage.UserID) 
 	return results
 }
 
-// anotherSlot gives an owner who has one the next.
+// anotherSlot gives an owner who has a slot the next one.
 type anotherSlot struct{ *memory.Store }
 
 func (s anotherSlot) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
@@ -175,7 +175,7 @@ type unlockedLeases struct {
 }
 
 func (s unlockedLeases) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
-	// As many as there are now, found by looking; others may take theirs meanwhile.
+	// It looks for the slot that is free now. Others may take theirs in between.
 	slot, err := s.Store.Lease(ctx, kind, "a look", slots, now, until)
 	s.Store.Release(ctx, kind, "a look")
 	if err != nil {
@@ -207,7 +207,7 @@ func (s prunedInSilence) ReadLog(ctx context.Context, shard int, after int64, li
 	}
 }
 
-// emptiedInSilence misses entries only by the first one that is left.
+// emptiedInSilence notices missing entries only if an entry is left.
 type emptiedInSilence struct{ *memory.Store }
 
 func (s emptiedInSilence) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {

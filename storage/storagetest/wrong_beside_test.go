@@ -7,7 +7,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Mistakes with what lies beside edges.
+// Mistakes about what is stored beside edges.
 var besideMistakes = []struct {
 	mistake string
 	open    func(*memory.Store) storage.Store
@@ -23,7 +23,7 @@ var besideMistakes = []struct {
 
 func init() { wrongStores = append(wrongStores, besideMistakes...) }
 
-// besideNothing follows whom a mark is on.
+// besideNothing makes a follow when a mark is added.
 type besideNothing struct{ *memory.Store }
 
 func (s besideNothing) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
@@ -35,7 +35,7 @@ func (s besideNothing) AddBeside(ctx context.Context, kind storage.BesideKind, r
 	return s.Store.AddBeside(ctx, kind, rows)
 }
 
-// besideAnew forgets messages before it adds others.
+// besideAnew deletes messages before it adds others.
 type besideAnew struct{ *memory.Store }
 
 func (s besideAnew) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {

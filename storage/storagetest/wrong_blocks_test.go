@@ -9,7 +9,7 @@ import (
 	"kith/storage/memory"
 )
 
-// What Apply returns, in short.
+// What Apply returns, as a short name.
 type applieds = []storage.Result[storage.Applied]
 
 // pairsIn names the edges of a batch.
@@ -26,7 +26,7 @@ func rowOf(ctx context.Context, s *memory.Store, side storage.Side, pair storage
 	return s.Edges(ctx, side, []storage.Pair{pair})[0].Value
 }
 
-// overwrite writes a row over the one that is there, whatever its time.
+// overwrite replaces the present row, whatever its time is.
 func overwrite(ctx context.Context, s *memory.Store, side storage.Side, pair storage.Pair, kind storage.EdgeType) storage.Edge {
 	row := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: rowOf(ctx, s, side, pair).UpdateTime + 1}
 	s.Apply(ctx, side, []storage.Edge{row}, storage.IfNewer)
@@ -38,7 +38,7 @@ func backOf(side storage.Side, e storage.Edge) storage.Pair {
 	return storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
 }
 
-// blockersFollow follows whom it blocks.
+// blockersFollow follows the users whom it blocks.
 type blockersFollow struct{ *memory.Store }
 
 func (s blockersFollow) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
@@ -66,7 +66,7 @@ func (s blocksAreSecret) Apply(ctx context.Context, side storage.Side, edges []s
 	return results
 }
 
-// reportedOnce reports nothing again.
+// reportedOnce reports nothing a second time.
 type reportedOnce struct{ *memory.Store }
 
 func (s reportedOnce) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
@@ -79,7 +79,7 @@ func (s reportedOnce) Apply(ctx context.Context, side storage.Side, edges []stor
 	return results
 }
 
-// remoteUndo ends the follow back whenever it hears of a block, in whatever order.
+// remoteUndo ends the follow back whenever it receives a block, even one that is out of date.
 type remoteUndo struct{ *memory.Store }
 
 func (s remoteUndo) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
@@ -106,7 +106,7 @@ func (s keepsRequests) restore(ctx context.Context, also []storage.Written) []st
 	})
 }
 
-// Of blocks of one's own.
+// It does so for blocks of one's own.
 type keepsOwnRequests struct{ keepsRequests }
 
 func (s keepsOwnRequests) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
@@ -117,7 +117,7 @@ func (s keepsOwnRequests) ChangeEdges(ctx context.Context, from storage.UserID, 
 	return results
 }
 
-// And of those that are applied.
+// It does so for blocks that are applied.
 type keepsBlockedRequests struct{ keepsRequests }
 
 func (s keepsBlockedRequests) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
@@ -130,7 +130,7 @@ func (s keepsBlockedRequests) Apply(ctx context.Context, side storage.Side, edge
 	return results
 }
 
-// endsAnything ends what is there, be it a follow or a block.
+// endsAnything ends whatever exists, a follow or a block.
 type endsAnything struct{ *memory.Store }
 
 func (s endsAnything) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
@@ -212,7 +212,7 @@ func (s oneTypeOnly) Pages(ctx context.Context, side storage.Side, queries []sto
 	return s.Store.Pages(ctx, side, queries)
 }
 
-// friendsByMinimum takes for friends what could be.
+// friendsByMinimum counts as friends as many as there could be.
 type friendsByMinimum struct{ *memory.Store }
 
 func (s friendsByMinimum) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
@@ -254,8 +254,7 @@ func (s bulkForgetsFriends) Counts(ctx context.Context, ids []storage.UserID) []
 	return results
 }
 
-// pastIsSilent does not report what has followed from an edge that a newer one has
-// replaced.
+// pastIsSilent does not report what has followed from an edge that a newer edge has replaced.
 type pastIsSilent struct{ *memory.Store }
 
 func (s pastIsSilent) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {

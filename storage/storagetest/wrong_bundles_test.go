@@ -7,13 +7,13 @@ import (
 	"kith/storage/memory"
 )
 
-// The reference answers a bundle by its own methods; these stand for those of the store.
+// The reference answers a bundle with its own methods. These types answer like the wrong store.
 
 type lastKeyForgotten struct{ *memory.Store }
 
 func (s lastKeyForgotten) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
-	if b.Blocks != nil { // the last of it is lost
+	if b.Blocks != nil { // the last result is lost
 		b.Blocks.Results = b.Blocks.Results[:len(b.Blocks.Results)-1]
 	}
 }

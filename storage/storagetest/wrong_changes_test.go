@@ -11,7 +11,7 @@ import (
 	"kith/storage/memory"
 )
 
-// What ChangeEdges takes and returns, in short.
+// What ChangeEdges takes and returns, as short names.
 type (
 	edgeChanges = []storage.EdgeChange
 	options     = storage.ChangeOptions
@@ -164,8 +164,8 @@ func (s inverseUnreported) ChangeEdges(ctx context.Context, from storage.UserID,
 	return results
 }
 
-// inverseOverwrites writes the inverse row also over a newer one, by writing it
-// with the time it finds.
+// inverseOverwrites writes the inverse row even over a newer one, by using the time of that
+// row.
 type inverseOverwrites struct{ *memory.Store }
 
 func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
@@ -189,13 +189,13 @@ func (s unlockedLimit) ChangeEdges(ctx context.Context, from storage.UserID, cha
 		return s.Store.ChangeEdges(ctx, from, changes, o)
 	}
 	room := o.MaxFollowing - s.Counts(ctx, []storage.UserID{from})[0].Value.Following
-	// Others may write now: the time between two statements.
+	// Others may write now, as between two statements.
 	time.Sleep(time.Millisecond)
 	now := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
 	return s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: max(1, now+room), Inverse: o.Inverse})
 }
 
-// reportsDeadlocks lets callers hear of races that were lost.
+// reportsDeadlocks returns errors for races that were lost.
 type reportsDeadlocks struct {
 	*memory.Store
 	writing *sync.Mutex
@@ -210,11 +210,11 @@ func (s reportsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, 
 		return results
 	}
 	defer s.writing.Unlock()
-	time.Sleep(100 * time.Microsecond) // two statements
+	time.Sleep(100 * time.Microsecond) // as long as two statements
 	return s.Store.ChangeEdges(ctx, from, changes, o)
 }
 
-// staleRows judges by rows it read before the lock: two writers of one change both
+// staleRows judges by rows that it read before the lock: two writers of the same change both
 // write it.
 type staleRows struct{ *memory.Store }
 

@@ -148,7 +148,7 @@ func (s skipsPosts) AllRows(ctx context.Context, queries []storage.RowsQuery) []
 	return s.Store.AllRows(ctx, queries)
 }
 
-// unlockedFavorites counts beside the store, as if it read a count and wrote it later.
+// unlockedFavorites counts outside the store, as if it read a count and wrote it later.
 type unlockedFavorites struct {
 	*memory.Store
 	mu    sync.Mutex

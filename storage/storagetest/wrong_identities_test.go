@@ -17,7 +17,7 @@ type identitiesGiven struct{ *memory.Store }
 
 func (s identitiesGiven) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
-		return nil // as an INSERT IGNORE that nobody looks behind
+		return nil // like an INSERT IGNORE whose outcome nobody checks
 	}
 	return s.Store.LinkIdentity(ctx, id, user, at)
 }
@@ -31,7 +31,7 @@ func (s identityOnce) LinkIdentity(ctx context.Context, id storage.Identity, use
 	return s.Store.LinkIdentity(ctx, id, user, at)
 }
 
-// identityAsText makes another identity of each, as a key would that does not tell them apart.
+// identityAsText changes every identity, as a key would that does not distinguish them.
 type identityAsText struct {
 	*memory.Store
 	key func(storage.Identity) storage.Identity
@@ -82,7 +82,7 @@ func (s *oneIdentity) LinkIdentity(ctx context.Context, id storage.Identity, use
 	return err
 }
 
-// identitiesStay links what Erase has removed once more.
+// identitiesStay links again what Erase has removed.
 type identitiesStay struct {
 	*memory.Store
 	mu     sync.Mutex

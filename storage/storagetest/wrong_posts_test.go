@@ -324,7 +324,7 @@ func (s *unlockedComments) Posts(ctx context.Context, ids []storage.PostID) []st
 	return results
 }
 
-// erasedComments writes again what an erased user has written below posts of others.
+// erasedComments writes again the comments of an erased user below posts of others.
 type erasedComments struct {
 	*memory.Store
 	by map[storage.CommentID]storage.UserID

@@ -86,8 +86,7 @@ func (s equalTimesAscend) Pages(ctx context.Context, side storage.Side, queries 
 	return results
 }
 
-// listsType keeps a second store for its lists, in which edges of one more type
-// are follows.
+// listsType keeps a second store for its lists, in which edges of one more type are follows.
 type listsType struct {
 	*memory.Store
 	lists *memory.Store

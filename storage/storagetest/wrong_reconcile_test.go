@@ -62,7 +62,7 @@ func (s blocksAreForbidden) ForbiddenFollows(ctx context.Context, shard int, own
 	return pairs, err
 }
 
-// changedRepairs are judged otherwise.
+// changedRepairs changes repairs before they are judged.
 type changedRepairs struct {
 	*memory.Store
 	change func(*memory.Store, *storage.Repair)
@@ -77,7 +77,7 @@ func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Rep
 	return s.Store.RepairInverse(ctx, changed)
 }
 
-// observesItself takes a row as it is for what was observed.
+// observesItself takes the present row for the observed one.
 func observesItself(s *memory.Store, r *storage.Repair) {
 	r.Observed = s.Edges(context.Background(), r.Side.Replica(), []storage.Pair{r.Pair})[0].Value
 }
@@ -89,14 +89,14 @@ func onlyNewer(_ *memory.Store, r *storage.Repair) {
 	}
 }
 
-// onlyRows repairs rows that are there.
+// onlyRows repairs only rows that exist.
 func onlyRows(_ *memory.Store, r *storage.Repair) {
 	if r.Observed == (storage.Edge{}) {
 		r.Want.Type, r.Want.UpdateTime = storage.None, 0
 	}
 }
 
-// newTombstones are of the time of the row that they replace.
+// newTombstones gives tombstones the time of the row that they replace.
 func newTombstones(_ *memory.Store, r *storage.Repair) {
 	if r.Want.UpdateTime == 0 {
 		r.Want.UpdateTime = r.Observed.UpdateTime + 1
@@ -125,7 +125,7 @@ func (s allOrNothing) RepairInverse(ctx context.Context, repairs []storage.Repai
 	return results
 }
 
-// recountsRaiseVersions also of counts that are right.
+// recountsRaiseVersions raises versions even if the counts are right.
 type recountsRaiseVersions struct{ *memory.Store }
 
 func (s recountsRaiseVersions) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {

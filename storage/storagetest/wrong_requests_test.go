@@ -11,7 +11,7 @@ import (
 	"kith/storage/memory"
 )
 
-// What ChangeRequest takes, in short.
+// What ChangeRequest takes, as short names.
 type (
 	act            = storage.RequestChange
 	requestOptions = storage.RequestOptions
@@ -28,7 +28,7 @@ func (s changedOptions) ChangeRequest(ctx context.Context, request storage.Pair,
 	return s.Store.ChangeRequest(ctx, request, change, o)
 }
 
-// asksAgain makes a request that is pending a new one.
+// asksAgain replaces a pending request with a new one.
 type asksAgain struct{ *memory.Store }
 
 func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
@@ -39,7 +39,7 @@ func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, chan
 	return got, err
 }
 
-// acceptsOnce takes a second click for a mistake.
+// acceptsOnce treats a second click as a mistake.
 type acceptsOnce struct{ *memory.Store }
 
 func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
@@ -50,7 +50,7 @@ func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, ch
 	return got, err
 }
 
-// removesHalf leaves the follow of who removes.
+// removesHalf leaves the follow of the user who removes.
 type removesHalf struct{ *memory.Store }
 
 func (s removesHalf) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
@@ -62,7 +62,7 @@ func (s removesHalf) ChangeRequest(ctx context.Context, request storage.Pair, ch
 	return got, err
 }
 
-// longMessages keeps what was written with requests.
+// longMessages keeps the messages of requests.
 type longMessages struct {
 	*memory.Store
 	mu   *sync.Mutex
@@ -83,7 +83,7 @@ func (s longMessages) Messages(ctx context.Context, requests []storage.Pair) []s
 	return results
 }
 
-// unlockedRequests judges by a row it read before the lock.
+// unlockedRequests judges by a row that it read before the lock.
 type unlockedRequests struct{ *memory.Store }
 
 func (s unlockedRequests) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
@@ -114,11 +114,11 @@ func (s acceptedInVain) Apply(ctx context.Context, side storage.Side, edges []st
 	return results
 }
 
-// eventsInsist does what an event says even after its owner has thought better of it.
+// eventsInsist applies an event even if its owner has changed the row since then.
 type eventsInsist struct {
 	*memory.Store
-	state storage.EdgeType // of the requests
-	again bool             // also when it comes again
+	state storage.EdgeType // that of the requests
+	again bool             // also if the event comes again
 }
 
 func (s eventsInsist) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
@@ -138,7 +138,7 @@ func (s eventsInsist) Apply(ctx context.Context, side storage.Side, edges []stor
 	return results
 }
 
-// endlessTalk lets either of two accepted requests report the other, for ever.
+// endlessTalk lets each of two accepted requests report the other, without end.
 type endlessTalk struct{ *memory.Store }
 
 func (s endlessTalk) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {

@@ -45,14 +45,14 @@ var shardReaderMistakes = []struct {
 
 func init() { wrongStores = append(wrongStores, shardReaderMistakes...) }
 
-// readsOnAndOn takes a new moment for each page.
+// readsOnAndOn uses a new moment for each page.
 type readsOnAndOn struct{ *memory.Store }
 
 func (s readsOnAndOn) ReadShard(_ context.Context, _ int, read func(storage.ShardMoment) error) error {
 	return read(nowOf{s.Store})
 }
 
-// nowOf is a store as it is by now.
+// nowOf is a store as it is at the time of each call.
 type nowOf struct{ store *memory.Store }
 
 func (n nowOf) Served() (served storage.Choice) {
@@ -142,7 +142,7 @@ type wrongMoment struct {
 	post  func(storage.PostRow) bool
 	after func(storage.Pair) storage.Pair
 
-	firstIdentities bool // no page behind the first
+	firstIdentities bool // no page after the first
 }
 
 func (m *wrongMoment) Served() storage.Choice { return m.right.Served() }

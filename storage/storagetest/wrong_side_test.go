@@ -10,7 +10,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Mistakes beside edges: marks, dismissals, states and their like.
+// Mistakes about what is stored beside edges: marks, dismissals, states and so on.
 var sideMistakes = []struct {
 	mistake string
 	open    func(*memory.Store) storage.Store
@@ -150,7 +150,7 @@ func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []st
 	return results
 }
 
-// shortSides answers the end of large batches with nothing.
+// shortSides returns no answers for the end of large batches.
 type shortSides struct{ *memory.Store }
 
 func shortened[V any](results []storage.Result[V]) []storage.Result[V] {

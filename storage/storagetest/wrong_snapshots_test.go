@@ -10,7 +10,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Mistakes in what caches keep, and in the list of all users.
+// Mistakes about what caches keep, and about the list of all users.
 var snapshotMistakes = []struct {
 	mistake string
 	open    func(*memory.Store) storage.Store
@@ -88,7 +88,7 @@ var snapshotMistakes = []struct {
 
 func init() { wrongStores = append(wrongStores, snapshotMistakes...) }
 
-// pauseBetween is long enough for another to write in between.
+// pauseBetween is long enough for a write in between.
 const pauseBetween = 200 * time.Microsecond
 
 type wrongUserLists struct {
@@ -163,7 +163,7 @@ func (s *firstVersions) Profiles(ctx context.Context, ids []storage.UserID) []st
 }
 
 func (s *firstVersions) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
-	s.Profiles(ctx, ids) // what is read first stays
+	s.Profiles(ctx, ids) // remembers what is read first
 	return s.Store.Counts(ctx, ids)
 }
 

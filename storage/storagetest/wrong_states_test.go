@@ -12,7 +12,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Mistakes about the states of users and their end.
+// Mistakes about the states of users and about deleting them.
 
 type statesOfUsers struct{ *memory.Store }
 
@@ -46,12 +46,12 @@ type statesOfNobody struct{ *memory.Store }
 func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	changed, err := s.Store.SetState(ctx, user, state, at)
 	if errors.Is(err, storage.ErrUserUnknown) {
-		return false, nil // as an UPDATE that found no row
+		return false, nil // like an UPDATE that found no row
 	}
 	return changed, err
 }
 
-// statesKeepVersion takes off the versions what states have raised.
+// statesKeepVersion subtracts from versions what changes of states have added.
 type statesKeepVersion struct {
 	*memory.Store
 	mu     sync.Mutex
@@ -116,7 +116,7 @@ type unlockedStates struct{ *memory.Store }
 
 func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	before := s.StatesOf(ctx, []storage.UserID{user})[0].Value
-	time.Sleep(time.Millisecond) // the time between two statements
+	time.Sleep(time.Millisecond) // as between two statements
 	_, err := s.Store.SetState(ctx, user, state, at)
 	return err == nil && before != state, err
 }
@@ -141,7 +141,7 @@ func (s rowsOfTypeOne) AllRows(ctx context.Context, queries []storage.RowsQuery)
 	return results
 }
 
-// oneTableEach answers queries of several tables from the first one's.
+// oneTableEach answers queries about several tables from the first one's table.
 type oneTableEach struct{ *memory.Store }
 
 func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
@@ -152,14 +152,14 @@ func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) 
 	return s.Store.AllRows(ctx, queries)
 }
 
-// endsOwnRows leaves the other sides.
+// endsOwnRows does not end the other sides.
 type endsOwnRows struct{ *memory.Store }
 
 func (s endsOwnRows) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
 }
 
-// endsOlder leaves what is newer than the tombstone on the other side.
+// endsOlder leaves the other side if it is newer than the tombstone.
 type endsOlder struct{ *memory.Store }
 
 func (s endsOlder) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
@@ -232,7 +232,7 @@ func (s erasesAnybody) Erase(ctx context.Context, user storage.UserID, at storag
 	return s.Store.Erase(ctx, user, at)
 }
 
-// erasesHandleAgain removes the handle also where it is another's by now.
+// erasesHandleAgain removes the handle even if another user has it by then.
 type erasesHandleAgain struct {
 	*memory.Store
 	mu      sync.Mutex
@@ -249,7 +249,7 @@ func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at s
 	return s.Store.Erase(ctx, user, at)
 }
 
-// erasesOneStep leaves what is beyond a thousand dismissals.
+// erasesOneStep leaves dismissals beyond the first thousand.
 type erasesOneStep struct {
 	*memory.Store
 	left map[storage.UserID][]storage.UserID

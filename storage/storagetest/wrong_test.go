@@ -16,17 +16,17 @@ import (
 	"kith/storage/storagetest"
 )
 
-// caught says how a mistake comes to light.
+// caught says how a mistake is found.
 type caught int
 
 const (
 	promiseOnly  caught = iota // its promise fails
-	historiesToo               // random histories come across it as well
-	lostRace                   // its promise fails if a race is lost, which takes luck
+	historiesToo               // random histories find it as well
+	lostRace                   // its promise fails if a race is lost, which depends on luck
 )
 
-// The suite is worth what it catches. Here it runs over stores that are the
-// reference engine with one mistake each, and must name the broken promise.
+// The suite is worth as much as it catches. Here it runs over stores that are the reference engine
+// with one mistake each, and must name the broken promise.
 var wrongStores = []struct {
 	mistake string
 	open    func(*memory.Store) storage.Store
@@ -195,16 +195,16 @@ var wrongStores = []struct {
 	{"blocks are not reported where users act at once", func(s *memory.Store) storage.Store { return blocksAreSecret{s} }, "settling/SoItDoesWhereManyActAtOnce", lostRace},
 }
 
-// wrongStore names the mistake to a child process.
+// wrongStore tells a child process which mistake to make.
 const wrongStore = "STORAGETEST_MISTAKE"
 
-// TestWrongStoresFail runs TestWrongStore once for each mistake. It takes a
-// process each because a test cannot fail without failing its parents.
+// TestWrongStoresFail runs TestWrongStore once for each mistake. Each run needs a process of its own,
+// because a test cannot fail without failing its parents.
 func TestWrongStoresFail(t *testing.T) {
 	for _, wrong := range wrongStores {
 		t.Run(wrong.mistake, func(t *testing.T) {
 			t.Parallel()
-			// The promise alone, and the random histories only if they are to come across it.
+			// The promise alone, and the random histories only if they have to find the mistake.
 			topic, promise, _ := strings.Cut(wrong.broken, "/")
 			tests := fmt.Sprintf("^TestWrongStore$/^%s$/^%s$", topic, promise)
 			switch {
@@ -233,7 +233,7 @@ func TestWrongStoresFail(t *testing.T) {
 // failsAt reports whether a promise failed.
 func failsAt(promise, output string) bool {
 	if !strings.HasSuffix(promise, "/") {
-		promise += " " // its whole name
+		promise += " " // so that the whole name is compared
 	}
 	return strings.Contains(output, "--- FAIL: TestWrongStore/"+promise)
 }
@@ -253,8 +253,8 @@ func TestWrongStore(t *testing.T) {
 	t.Fatalf("no store with the mistake %q", mistake)
 }
 
-// runChild runs some of this binary's tests and reports whether they failed. Any
-// other end than success or failed tests ends the calling test.
+// runChild runs some of this binary's tests and reports whether they failed. If the process ends
+// in any other way than with success or failed tests, the calling test ends.
 func runChild(t *testing.T, mistake, tests string) (failed bool, output string) {
 	t.Helper()
 	self, err := os.Executable()
@@ -263,7 +263,7 @@ func runChild(t *testing.T, mistake, tests string) (failed bool, output string) 
 	}
 	child := exec.CommandContext(t.Context(), self, "-test.run="+tests, "-test.timeout=2m",
 		"-rapid.seed=1", "-rapid.checks=30", "-rapid.nofailfile", "-rapid.shrinktime=0s")
-	// A lost race takes two goroutines that run at once, also on one processor.
+	// A lost race needs two goroutines that run at the same time, also on one processor.
 	child.Env = append(os.Environ(), wrongStore+"="+mistake, fmt.Sprintf("GOMAXPROCS=%d", max(4, runtime.GOMAXPROCS(0))))
 	text, err := child.CombinedOutput()
 	var exit *exec.ExitError

@@ -76,7 +76,7 @@ func (s countsOfUsers) Counts(ctx context.Context, ids []storage.UserID) []stora
 	return results
 }
 
-// miscounts adds to the counts what a rule makes of every call to Apply.
+// miscounts adds to the counts what a rule computes from every call to Apply.
 type miscounts struct {
 	*memory.Store
 	rule  func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
@@ -228,7 +228,7 @@ func (s lastOfPair) Apply(ctx context.Context, side storage.Side, edges []storag
 	return results
 }
 
-// unlockedCounts computes differences from rows it read before it wrote.
+// unlockedCounts computes differences from rows that it read before it wrote.
 type unlockedCounts struct{ *miscounts }
 
 func newUnlockedCounts(s *memory.Store) storage.Store {
@@ -241,7 +241,7 @@ func (s unlockedCounts) Apply(ctx context.Context, side storage.Side, edges []st
 	for i, e := range edges {
 		one := []storage.Edge{e}
 		before := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Value
-		// Others may write now: the time between two statements.
+		// Others may write now, as between two statements.
 		time.Sleep(100 * time.Microsecond)
 		s.mu.Lock()
 		there := s.Edges(ctx, side, []storage.Pair{e.Pair()})[0].Value
@@ -269,7 +269,7 @@ func (s unlockedClaim) CreateUsers(ctx context.Context, users []storage.User) []
 		handles[i] = user.Handle
 	}
 	before := s.UserIDs(ctx, handles)
-	// Others may claim now: the time between two statements.
+	// Others may claim now, as between two statements.
 	time.Sleep(time.Millisecond)
 	results := s.Store.CreateUsers(ctx, users)
 	for i := range results {
