@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// The caches are notified of a row once; of a newer version, and of its other side, once more.
+// The caches are notified of a row once, and once more of a newer version and of its other side.
 func TestArrivedRowsAreReportedOnce(t *testing.T) {
 	reported := newReportedRows()
 	row := func(side storage.Side, at storage.Micros) storage.Row {

@@ -18,7 +18,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// feedGateway is one of several gateways on a store, as far as home feeds need it.
+// feedGateway is one of several gateways on a store, with the parts that home feeds need.
 type feedGateway struct {
 	redis    *Redis
 	caches   *Caches
@@ -50,13 +50,13 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
 }
 
-// openCopyingGateway opens one with inboxes, for which posts may come so late.
+// openCopyingGateway opens a gateway with inboxes. Posts may come late by the given time.
 func openCopyingGateway(t *testing.T, location, redis string, late time.Duration) *feedGateway {
 	t.Helper()
 	return openFeedGatewayOf(t, Config{Redis: redis, RedisCache: true, Redundancy: Sync}, sqlstore.Config{Location: location}, late)
 }
 
-// openFeedGatewayOf opens one, with inboxes unless late is 0.
+// openFeedGatewayOf opens a gateway, with inboxes unless late is 0.
 func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Duration) *feedGateway {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), of)
@@ -91,7 +91,7 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 	return g
 }
 
-// publish publishes a post of user 1, which the gateway has at once.
+// publish publishes a post of user 1 through the gateway, which knows the post at once.
 func (g *feedGateway) publish(t *testing.T, n int) {
 	t.Helper()
 	before := g.caches.RecentPosts().Len()
@@ -115,8 +115,8 @@ func (g *feedGateway) wait(t *testing.T, n int) {
 	}
 }
 
-// TestPostsReachOtherGateways: with a Redis, while it is gone, after it is back, and where there is none. The log
-// says after how long.
+// TestPostsReachOtherGateways: with a Redis, while Redis is away, after it is back, and without a Redis. The
+// test logs after how long.
 func TestPostsReachOtherGateways(t *testing.T) {
 	t.Parallel()
 	for _, way := range []string{"with Redis", "without"} {

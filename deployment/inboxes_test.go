@@ -30,7 +30,7 @@ func (g *feedGateway) graph(ctx context.Context) *social.Graph {
 	return social.New(loaders.For(loaders.Attach(ctx, g.caches.Reader())).Reader(), 0, nil)
 }
 
-// page is the first page of a user's feed.
+// page returns the first page of a user's feed.
 func (g *feedGateway) page(t *testing.T, user storage.UserID) (numbers []int64) {
 	t.Helper()
 	page, err := g.feeds.Page(t.Context(), g.graph(t.Context()), user, storage.Place{}, 100)
@@ -44,7 +44,7 @@ func (g *feedGateway) page(t *testing.T, user storage.UserID) (numbers []int64) 
 }
 
 // TestInboxesWhileTheirPartsFail: two gateways give the same pages while posts come, Redis is killed and comes
-// back, loses all, and the gateway that copies posts stops; and inboxes are used again after each.
+// back, loses all its data, and the gateway that copies posts stops. After each failure inboxes are used again.
 func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)
@@ -85,7 +85,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 			}
 		}
 	}
-	// quiet waits until both gateways have the posts, and show from inboxes some that have been copied.
+	// quiet waits until both gateways have the posts, and show some posts that were copied to inboxes.
 	quiet := func(what string) {
 		t.Helper()
 		before := []int{a.counted(t, "kith_feed_inbox_pages_total"), b.counted(t, "kith_feed_inbox_pages_total")}
@@ -149,8 +149,8 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 			t.Fatal("the other gateway does not go on")
 		}
 	}
-	// On a busy machine posts come later than Through allows for here, which ends all inboxes again and again:
-	// some round is copied, and finds out who is hot.
+	// On a busy machine posts come later than Through allows here, which ends all inboxes again and again. The
+	// rounds go on until one has been copied, and has found out that user 1 is hot.
 	for end := time.Now().Add(time.Minute); ; {
 		round()
 		for until := time.Now().Add(3 * time.Second); time.Now().Before(until) && !b.hasCopied(t); time.Sleep(20 * time.Millisecond) {

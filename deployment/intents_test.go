@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// TestCommandsNoteWhatTheyChange until they have reported it: if a command is killed, gateways report it.
+// TestCommandsNoteWhatTheyChange until they have reported it. If a command is killed, gateways report it.
 func TestCommandsNoteWhatTheyChange(t *testing.T) {
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
 	if err != nil {

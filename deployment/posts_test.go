@@ -32,8 +32,8 @@ func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
 	t.Fatalf("%s: the gateway reads %+v, the store has %+v", what, got, want)
 }
 
-// TestWhatHappensToPostsReachesOtherGateways: both keep a post in memory. Whatever one of them writes, it reads at
-// once, and the other one soon; also while Redis is gone, and where a writer is killed before it reports.
+// TestWhatHappensToPostsReachesOtherGateways: both gateways keep a post in memory. Whatever one of them writes, it
+// reads at once, and the other one soon. This also holds while Redis is away, and if a writer is killed before it reports.
 func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
 	for name, inRedis := range map[string]bool{"in memory": false, "in Redis too": true} {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 			if inRedis {
 				key += ":redis"
 			}
-			// Redis may be left alone still, because it was gone a moment ago.
+			// Redis may not be used again yet, because it was away a moment ago.
 			notes := func(what string, are func(n int64) bool) error {
 				for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 					n, err := a.redis.client.ZCard(ctx, key).Result()
@@ -114,7 +114,7 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 					}
 				}
 			}
-			if err := notes("before it", func(n int64) bool { return n == 0 }); err != nil { // those of other writes are removed late
+			if err := notes("before it", func(n int64) bool { return n == 0 }); err != nil { // the notes of other writes are removed late
 				return err
 			}
 			note := a.caches.intents.Begin([]storage.UserID{1})
@@ -155,8 +155,8 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 	}
 }
 
-// TestPostsInRedisTakeNoStatement: posts that one gateway has read are not read from the store by another one,
-// nor that there is none.
+// TestPostsInRedisTakeNoStatement: if one gateway has read a post, or has found that it does not exist, another
+// gateway does not read it from the store.
 func TestPostsInRedisTakeNoStatement(t *testing.T) {
 	t.Parallel()
 	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: Sync}
@@ -178,7 +178,7 @@ func TestPostsInRedisTakeNoStatement(t *testing.T) {
 	ids = append(ids, storage.PostID{Author: 1, Number: 6})
 	want := a.caches.store.Posts(t.Context(), ids)
 	a.caches.FeedStore().Posts(t.Context(), ids)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // what was read is being stored
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // the values that were read are being stored
 		reads.Store(0)
 		if a.caches.redis.Posts(t.Context(), ids); reads.Load() == 0 {
 			break
@@ -195,8 +195,8 @@ func TestPostsInRedisTakeNoStatement(t *testing.T) {
 	}
 }
 
-// TestTheLogReportsPosts: in the mode binlog the others hear of a change whose writer was killed, or that was
-// written past Kith.
+// TestTheLogReportsPosts: in the mode binlog the others are notified of a change whose writer was killed, or that was
+// written without Kith.
 func TestTheLogReportsPosts(t *testing.T) {
 	s := openReported(t, Binlog)
 	id := storage.PostID{Author: s.from, Number: 5}
@@ -216,7 +216,7 @@ func TestTheLogReportsPosts(t *testing.T) {
 	}
 }
 
-// inRedis reads a post by way of Redis, twice: so it is kept there.
+// inRedis reads a post through Redis, twice, so that Redis keeps it.
 func (s *reportSetup) inRedis(t *testing.T, id storage.PostID) (p storage.Post) {
 	t.Helper()
 	for range 2 {
@@ -229,8 +229,8 @@ func (s *reportSetup) inRedis(t *testing.T, id storage.PostID) (p storage.Post) 
 	return p
 }
 
-// favorite favorites a post of the user to whom the edge leads: once everybody has heard of it, Redis has no older
-// number of favorites.
+// favorite favorites a post of the user to whom the edge leads. Once everybody has been notified, Redis has no
+// older number of favorites.
 func (s *reportSetup) favorite(t *testing.T) {
 	t.Helper()
 	id := storage.PostID{Author: s.to, Number: 5}

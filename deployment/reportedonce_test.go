@@ -22,7 +22,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestRedisIsNotifiedOncePerRow: in each mode a follow changes the rows of two users; each costs one
+// TestRedisIsNotifiedOncePerRow: in each mode a follow changes the rows of two users. Each row costs one
 // command to Redis and no read of the store.
 func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 	for _, mode := range []string{Sync, Stream, Binlog} {
@@ -36,7 +36,7 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 				s.look.begin(s.from, s.to)
 				s.change(t, s.caches.Writer, kind)
 				if commands = s.look.commands(); len(commands) == 2 || mode != Binlog {
-					break // or the log was faster than the writer, and has reported as well
+					break // otherwise the log was faster than the writer, and has reported as well
 				}
 			}
 			if len(commands) != 2 || !strings.Contains(commands[0], "{"+s.from.String()+"}") || !strings.Contains(commands[1], "{"+s.to.String()+"}") {
@@ -56,7 +56,7 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 }
 
 // TestTheLogReportsForTheDead: if a writer could not report a change to Redis, the log has reported it
-// when the others hear of the row.
+// when the others get the event of the row.
 func TestTheLogReportsForTheDead(t *testing.T) {
 	s := openReported(t, Binlog)
 	s.change(t, s.caches.Writer, storage.Following)
@@ -119,7 +119,7 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	})
 	t.Cleanup(s.redundancy.Close)
 	gap := func(e events.Event) bool { return e.Kind == events.Gap }
-	await(t, s.heard, gap) // the bus hears
+	await(t, s.heard, gap) // the bus receives events
 	if s.binlog {
 		await(t, s.heard, gap) // the log is followed
 		for !tailing(s.redundancy.Replication.Report().(ReplicationReport)) {
@@ -129,8 +129,8 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	return s
 }
 
-// change changes the edge, and waits for what comes last: that the edge is on both sides, and
-// what the log shows of both users.
+// change changes the edge, and waits for the last effects: that the edge is on both sides, and that the
+// log has shown the rows of both users.
 func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
 	t.Helper()
 	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}
@@ -153,7 +153,7 @@ func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind stor
 	})
 }
 
-// fill has Redis keep both users.
+// fill makes Redis keep both users.
 func (s *reportSetup) fill(t *testing.T) {
 	t.Helper()
 	for s.profiles(t); s.look.profilesRead() > 0; s.profiles(t) {
@@ -161,7 +161,7 @@ func (s *reportSetup) fill(t *testing.T) {
 	}
 }
 
-// profiles reads both users by way of Redis.
+// profiles reads both users through Redis.
 func (s *reportSetup) profiles(t *testing.T) (from, to storage.Profile) {
 	t.Helper()
 	r := s.caches.redis.Profiles(t.Context(), []storage.UserID{s.from, s.to})
@@ -175,7 +175,7 @@ func tailing(r ReplicationReport) bool {
 	return len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(s ServerReport) bool { return s.State != binlog.Tailing })
 }
 
-// onTwoShards makes two users who lie on different shards.
+// onTwoShards makes two users who are on different shards.
 func onTwoShards(t *testing.T, store *sqlstore.Store) (from, to storage.UserID) {
 	var users []storage.User
 	for id := range storage.UserID(20) {
@@ -192,7 +192,7 @@ func onTwoShards(t *testing.T, store *sqlstore.Store) (from, to storage.UserID) 
 	return 1, to
 }
 
-// await takes events until a condition holds.
+// await reads events until a condition holds.
 func await(t *testing.T, heard *events.Subscription, done func(events.Event) bool) {
 	t.Helper()
 	for end := time.After(30 * time.Second); ; {

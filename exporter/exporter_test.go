@@ -25,7 +25,7 @@ type identified struct {
 
 func (s identified) UUID() string { return s.uuid }
 
-// filled is a store with rows of every type, as people bring them about, and users of every state.
+// filled is a store with rows of every type, as users make them, and users of every state.
 func filled(t *testing.T) identified {
 	t.Helper()
 	s := memory.New()
@@ -74,22 +74,22 @@ func fill(t *testing.T, s storage.Store) {
 	act(storage.Ask, 8, 9, 35)
 	act(storage.Cancel, 8, 9, 36)
 	act(storage.Ask, 9, 10, 37)
-	act(storage.Ask, 10, 9, 38) // they cross
+	act(storage.Ask, 10, 9, 38) // these two requests cross
 	act(storage.Ask, 1, 12, 39)
 	act(storage.Accept, 1, 12, 40)
 	act(storage.Remove, 1, 12, 41)
-	act(storage.Ask, 12, 1, 42) // pending behind what is past
+	act(storage.Ask, 12, 1, 42) // pending after requests that have ended
 	act(storage.Ask, 2, 11, 43)
 	act(storage.Ask, 11, 2, 44)        // accepted
 	change(2, 11, storage.None, 0, 45) // then both have ended the follow
 	change(11, 2, storage.None, 0, 46) // …
-	act(storage.Ask, 2, 11, 47)        // and one asks again
+	act(storage.Ask, 2, 11, 47)        // and one of them asks again
 	for id, state := range map[storage.UserID]storage.UserState{3: storage.Deactivated, 8: storage.Deleting} {
 		if _, err := s.SetState(ctx, id, state, 50); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer) // ended, of a user who is no more
+	s.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer) // ended, and one user no longer exists
 	s.Apply(ctx, storage.Inverse, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer)
 	special, remark := true, "Maya, of \"the\"\nriver"
 	for pair, mark := range map[storage.Pair]storage.MarkChange{
@@ -100,7 +100,7 @@ func fill(t *testing.T, s storage.Store) {
 		}
 	}
 	publish(t, s)
-	for n := range 9 { // in buckets of their own
+	for n := range 9 { // in different buckets
 		id := storage.Identity{Issuer: "https://id.example.org/\"a\",b", Subject: fmt.Sprintf(" #auth0|%d, é ", n)}
 		if err := s.LinkIdentity(ctx, id, storage.UserID(1+n%8), 1_700_000_000_000_080+storage.Micros(n)); err != nil {
 			t.Fatal(err)
@@ -113,7 +113,7 @@ func fill(t *testing.T, s storage.Store) {
 	}
 }
 
-// publish makes posts and comments, also of users who are hidden, one of them deleted with what was below.
+// publish makes posts and comments, some of them of hidden users, and deletes a post with its comments.
 func publish(t *testing.T, s storage.Store) {
 	t.Helper()
 	ctx, text := t.Context(), "edited,\n\"twice\""
@@ -138,7 +138,7 @@ func publish(t *testing.T, s storage.Store) {
 			t.Fatal(err)
 		}
 	}
-	for n := range int64(6) { // of somebody who is deactivated and of one who is a post's author, too
+	for n := range int64(6) { // by users, among them one who is deactivated and one who is the author of a post
 		for by := storage.UserID(1); by < 8; by += 2 {
 			favorite(by, storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}, storage.Favorited, 1_700_000_000_000_080+storage.Micros(n))
 		}
@@ -216,7 +216,7 @@ func sameContents(t *testing.T, a, b *memory.Store) {
 	}
 }
 
-// besides is what lies beside the edges of a store.
+// besides returns the rows beside the edges of a store.
 func besides(t *testing.T, s *memory.Store) (all [len(storage.BesideKinds)][]storage.Beside) {
 	t.Helper()
 	err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) (err error) {
@@ -323,7 +323,7 @@ func TestAWholeShardIsKept(t *testing.T) {
 	}
 }
 
-// An export that ends early leaves nothing but its manifest, and is no export to import.
+// An export that is cut off leaves nothing but its manifest, and cannot be imported.
 func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 	store, dir := filled(t), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -346,7 +346,7 @@ func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 	mustExport(t, store, Config{Dir: dir})
 }
 
-// Rows that no file can hold end the export, with their names.
+// Rows that no file can hold end the export with an error that names them.
 func TestADamagedRowIsNamed(t *testing.T) {
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 7, UpdateTime: 1}, {From: 1, To: 2, Type: storage.Following, UpdateTime: -5}} {
 		s := memory.New()

@@ -19,8 +19,8 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // While one user renames itself and then follows everybody, or nobody, in one transaction, again and
-// again, each export has all of the follows or none, of the time that the name says, or of the one
-// before. Its pages are so short that each would see another step.
+// again, each export has all of the follows or none. They are those of the time that the name says, or of the
+// time before. Its pages are so short that each page would see another step.
 func TestFilesOfAShardAreOfOneMoment(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		momentsOf(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
@@ -73,7 +73,7 @@ func momentsOf(t *testing.T, location string) {
 	}
 }
 
-// step n renames user 1 to n, and then lets it follow everybody or nobody.
+// step renames user 1 to n, and then makes it follow everybody or nobody.
 func step(t *testing.T, store *sqlstore.Store, n int) {
 	name := fmt.Sprint(n)
 	if _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, storage.Micros(n)); err != nil {
@@ -90,7 +90,7 @@ func step(t *testing.T, store *sqlstore.Store, n int) {
 	}
 }
 
-// checkMoment reads an export's step from the name of user 1, and sees that the follows fit it.
+// checkMoment reads an export's step from the name of user 1, and checks that the follows fit it.
 func checkMoment(t *testing.T, dir string) (n int) {
 	t.Helper()
 	record := csv.NewReader(strings.NewReader(text(t, dir, graphfile.Users)))
@@ -123,7 +123,7 @@ func checkMoment(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// text is what the file of a kind says, "" where there is none.
+// text returns the content of the file of a kind, "" if there is no file.
 func text(t *testing.T, dir string, kind graphfile.Kind) string {
 	t.Helper()
 	file, err := os.Open(filepath.Join(dir, fileName(kind, 0, true)))

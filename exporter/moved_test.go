@@ -18,8 +18,8 @@ import (
 
 const movedUsers = 80
 
-// onMovingShards runs f for a store of two shards on each engine, in which everybody follows the next two, and has
-// marked one of them.
+// onMovingShards runs f for a store of two shards on each engine. In this store each user follows the next two,
+// and has marked one of them.
 func onMovingShards(t *testing.T, f func(t *testing.T, driver string, s *sqlstore.Store, location func(name string) string)) {
 	run := func(t *testing.T, driver string, location func(string) string, first string) {
 		s := openStore(t, first)
@@ -61,7 +61,7 @@ func onMovingShards(t *testing.T, f func(t *testing.T, driver string, s *sqlstor
 	})
 }
 
-// moveHalf lets half of the buckets of a shard go to the other one.
+// moveHalf moves half of the buckets of a shard to the other one.
 func moveHalf(t *testing.T, s *sqlstore.Store, from int) {
 	t.Helper()
 	its := s.ShardsStatus()[from].Buckets
@@ -72,7 +72,7 @@ func moveHalf(t *testing.T, s *sqlstore.Store, from int) {
 	}
 }
 
-// Buckets that move from a shard that has been read to one that has not, or the other way, are exported
+// Buckets that move from a shard that has been read to a shard that has not, or the other way, are exported
 // once.
 func TestBucketsThatMoveAreExportedOnce(t *testing.T) {
 	for _, from := range []int{0, 1} {
@@ -104,8 +104,8 @@ func TestBucketsThatMoveAreExportedOnce(t *testing.T) {
 	}
 }
 
-// While buckets move to and fro and others write, each export has everybody once, and the follows that nobody
-// changes.
+// While buckets move back and forth and others write, each export has every user once, and also the follows
+// that nobody changes.
 func TestExportsWhileBucketsMove(t *testing.T) {
 	onMovingShards(t, func(t *testing.T, _ string, s *sqlstore.Store, _ func(string) string) {
 		ctx, stop := context.WithCancel(t.Context())

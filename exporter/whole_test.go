@@ -13,8 +13,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// peoplesTables are the columns that an import of an export brings back, of all tables that hold
-// what people have done.
+// peoplesTables are the columns that an import of an export restores, for all tables that hold what users
+// have done.
 var peoplesTables = map[string]string{
 	"users": `SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at,
 		followings_visibility, followers_visibility, undiscoverable FROM users`,
@@ -31,13 +31,13 @@ var peoplesTables = map[string]string{
 	"post_counts": `SELECT c.author_id, c.post_id, c.comment_count, c.favorite_count FROM post_counts c
 		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`,
 	"comment": `SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at FROM comment c
-		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`, // nobody sees the others
+		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`, // nobody can see other comments
 	"favorite":       "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite",
 	"identities":     "SELECT digest, user_id, issuer, subject, linked_at FROM identities",
 	"favorite_inbox": "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite_inbox",
 }
 
-// madeAnew are tables, or beginnings of their names, that a store makes by itself, or that front ends fill again.
+// madeAnew are tables, or beginnings of their names, that a store creates by itself, or that front ends fill again.
 var madeAnew = []string{"packed_", "kith_", "relation_log", "sqlite_"}
 
 // An import of an export holds the same rows, table by table.
@@ -92,7 +92,7 @@ func openStore(t *testing.T, location string) *sqlstore.Store {
 	return s
 }
 
-// rowsOf are the rows of all shards, ascending.
+// rowsOf returns the rows of all shards in ascending order.
 func rowsOf(t *testing.T, driver string, s *sqlstore.Store, text string) (all []string) {
 	t.Helper()
 	for _, address := range s.Addresses() {

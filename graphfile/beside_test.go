@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// A row that is written and read is the same, whatever text users have put in it.
+// A row that is written and read again is the same, whatever text users have put in it.
 func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind := storage.BesideKind(rapid.IntRange(0, len(storage.BesideKinds)-1).Draw(t, "kind"))

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// Any edge that a line can hold comes back from it, to the microsecond.
+// Any edge that a line can hold is read back from the line, to the microsecond.
 func TestAnyEdgeSurvivesALine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids, times := rapid.Int64Range(1, 1<<63-1), rapid.Int64Range(0, int64(maxTime))

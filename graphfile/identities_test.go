@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// An identity that is written and read is the same, whatever a provider calls its users.
+// An identity that is written and read again is the same, whatever a provider calls its users.
 func TestAnyIdentitySurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := storage.LinkedIdentity{

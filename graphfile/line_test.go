@@ -119,7 +119,7 @@ func TestParseLineDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// If the parser accepts a line, writing it out again gives a line of the same meaning.
+// If the parser accepts a line, writing the parsed line results in a line of the same meaning.
 func FuzzParseLine(f *testing.F) {
 	for _, seed := range []string{"1 2\n", "1,2,3.5", "# x", "1\t2\t2024-02-29T13:14:15.25+02:00\r\n", "9223372036854775807 1 0", "-1 2", "1,,2"} {
 		f.Add([]byte(seed))
@@ -161,7 +161,7 @@ func BenchmarkParseLine(b *testing.B) {
 	}
 }
 
-// The first line of a CSV of edges may name its columns. What could be an edge with a mistake is no header.
+// The first line of a CSV of edges may name its columns. A line that could be an edge with a mistake is no header.
 func TestHeaderOfAnEdgeList(t *testing.T) {
 	for line, want := range map[string]bool{
 		"from,to": true, "From,To\r": true, `"source","target"`: true, "follower_id,followee-id,created_at": true, "from\tto": true, "from, to": true,

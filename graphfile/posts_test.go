@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// written makes of what rapid draws what a user can have written, or skips it.
+// written changes a text that rapid draws into one that a user can have written, or skips it.
 func written(t *rapid.T, what string, least, most int) string {
 	text, err := accounts.CheckText(what, texts(0).Draw(t, what), least, most)
 	if err != nil {
@@ -22,7 +22,7 @@ func written(t *rapid.T, what string, least, most int) string {
 	return text
 }
 
-// throughFile is a record as it comes back from a file of its kind.
+// throughFile returns a record as it is read back from a file of its kind.
 func throughFile(t *rapid.T, kind Kind, record []string) []string {
 	var file strings.Builder
 	if err := csv.NewWriter(&file).WriteAll([][]string{kind.Header(), record}); err != nil {
@@ -39,7 +39,7 @@ func throughFile(t *rapid.T, kind Kind, record []string) []string {
 	return records[1]
 }
 
-// A post that is written and read is the same, whatever its author has put in it.
+// A post that is written and read again is the same, whatever its author has put in it.
 func TestAnyPostSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ids, times := rapid.Int64Range(1, 1<<63-1), rapid.Int64Range(0, int64(maxTime))
@@ -81,7 +81,7 @@ func TestAnyCommentSurvivesAFile(t *testing.T) {
 	})
 }
 
-// Every field has a bound: what is at it is taken, and what is above it is not.
+// Every field has a bound. A value at the bound is accepted, and a value above it is not.
 func TestFieldsOfPostsHaveBounds(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("👩", n) }
 	files := func(n int, name, url, kind string) string {
@@ -104,7 +104,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 	escaped := strings.NewReplacer("👩", `\ud83d\udc69`).Replace(files(9, long(100), long(492), "cover"))
 	for _, tt := range []struct {
 		record []string
-		wrong  string // a part of the message; empty: it is good
+		wrong  string // a part of the message; empty if there is no error
 	}{
 		{good, ""},
 		{good[:7], "want author,post,key"},
@@ -154,7 +154,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 	}
 }
 
-// Rows that no file can hold are errors, and not written as others.
+// Rows that no file can hold are errors, and are not written in another form.
 func TestDamagedPostsAreNotWritten(t *testing.T) {
 	good := storage.PostRow{NewPost: storage.NewPost{PostID: storage.PostID{Author: 1, Number: 2}, Key: "k"}}
 	for _, damage := range []func(*storage.PostRow){

@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-// texts are those that users may write, made of what CSV might stumble over.
+// texts are texts that users may write, made of characters that CSV might handle wrongly.
 func texts(least int) *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		parts := rapid.SliceOfN(rapid.OneOf(
@@ -23,7 +23,7 @@ func texts(least int) *rapid.Generator[string] {
 	})
 }
 
-// A record that is written and read is the same, whatever text users have put in it.
+// A record that is written and read again is the same, whatever text users have put in it.
 func TestAnyUserSurvivesAFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := storage.UserID(rapid.Int64Range(1, 1<<63-1).Draw(t, "id"))
@@ -73,7 +73,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 	})
 }
 
-// A word or time that is none makes the record malformed.
+// A word or time that is not valid makes the record malformed.
 func TestColumnsOfExportsAreChecked(t *testing.T) {
 	columns, err := ParseColumns([]byte("id,handle,created_at,followings_visibility,discoverable,state"))
 	if err != nil {

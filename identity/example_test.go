@@ -7,7 +7,7 @@ import (
 	"kith/identity"
 )
 
-// A gateway that signs users in issues tokens, and verifies them by the same secret.
+// A gateway that signs users in issues tokens, and verifies them with the same secret.
 func ExampleVerifier_Verify() {
 	secrets := identity.NewSecrets([]byte("a secret of at least 32 bytes ...."))
 	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: secrets})

@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// seen is what the handler behind the middleware got.
+// seen is what the handler after the middleware has received.
 type seen struct {
 	called bool
 	viewer Viewer

@@ -28,7 +28,7 @@ var (
 	secrets = NewSecrets(secret)
 )
 
-// claims are good ones, with changes; nil takes one away.
+// claims are valid claims, with changes; nil removes one.
 func claims(changes ...any) jwt.MapClaims {
 	c := jwt.MapClaims{"sub": "42", "exp": time.Now().Add(time.Hour).Unix(), "aud": "kith"}
 	for i := 0; i < len(changes); i += 2 {
@@ -40,7 +40,7 @@ func claims(changes ...any) jwt.MapClaims {
 	return c
 }
 
-// sign makes a token; kid "" is none.
+// sign makes a token; kid "" means that it has none.
 func sign(t testing.TB, method jwt.SigningMethod, key any, kid string, c jwt.MapClaims) string {
 	t.Helper()
 	token := jwt.NewWithClaims(method, c)
@@ -79,7 +79,7 @@ func codeOf(err error) apierr.Code {
 	return ""
 }
 
-// Keys of a provider, made once: RSA takes its time.
+// Keys of a provider, made once, because making RSA keys takes long.
 var providerKeys = sync.OnceValue(func() (k struct {
 	rsa, small *rsa.PrivateKey
 	ec, other  *ecdsa.PrivateKey
@@ -108,7 +108,7 @@ func jwksOf(t testing.TB, keys ...jose.JSONWebKey) []byte {
 	return text
 }
 
-// providerJWKS has one key of each kind: r, e and d.
+// providerJWKS has one key of each kind, named r, e and d.
 func providerJWKS(t testing.TB) []byte {
 	t.Helper()
 	k := providerKeys()

@@ -70,7 +70,7 @@ func TestKeysOfAProvider(t *testing.T) {
 	}
 }
 
-// TestKeysPassedOver: what cannot verify does not, and does not harm the others.
+// TestKeysPassedOver: keys that cannot verify tokens are skipped, and do not affect the others.
 func TestKeysPassedOver(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -113,7 +113,7 @@ func mustJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// TestAmbiguousKey: a token without kid is not tried on one key after another.
+// TestAmbiguousKey: a token without kid is not checked with one key after another.
 func TestAmbiguousKey(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -123,8 +123,8 @@ func TestAmbiguousKey(t *testing.T) {
 	}
 }
 
-// TestNewKey: a key that the provider has begun to use is read when the first token
-// of it comes; everybody who comes meanwhile waits for that one reading.
+// TestNewKey: a key that the provider has begun to use is read when the first token that it signed comes.
+// Everybody who comes in between waits for this one reading.
 func TestNewKey(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -156,13 +156,13 @@ func TestNewKey(t *testing.T) {
 	}
 	close(gate)
 	running.Wait()
-	if n := p.requests(); n > 3 { // one that came late may have asked again
+	if n := p.requests(); n > 3 { // a request that came late may have asked again
 		t.Errorf("the keys were read %d times", n)
 	}
 }
 
-// TestMadeUpKeys: tokens of keys that there are not do not make us ask the provider
-// as often as they come.
+// TestMadeUpKeys: tokens with keys that do not exist do not make us ask the provider as often as they
+// come.
 func TestMadeUpKeys(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -178,8 +178,8 @@ func TestMadeUpKeys(t *testing.T) {
 	}
 }
 
-// TestProviderDown: the keys at hand stay in use, whatever the provider answers,
-// and a new key is read once it is back.
+// TestProviderDown: the known keys stay in use, whatever the provider answers, and a new key is read once
+// the provider is back.
 func TestProviderDown(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -202,7 +202,7 @@ func TestProviderDown(t *testing.T) {
 			p := newProvider(t, providerJWKS(t))
 			client := newClient()
 			if name == "no end" {
-				client.Timeout = time.Second // the others end by themselves, on a busy machine later
+				client.Timeout = time.Second // the other answers end by themselves, on a busy machine later
 			}
 			v := provided(t, p.URL, Config{Client: client, RefreshEvery: 20 * time.Millisecond, RefreshGap: time.Millisecond})
 			p.handle(serve)
@@ -223,8 +223,8 @@ func TestProviderDown(t *testing.T) {
 	}
 }
 
-// TestReadInTheBackground notices a key taken away without any token's help, in
-// files as well.
+// TestReadInTheBackground: it is noticed that a key was removed even if no token comes, also in
+// files.
 func TestReadInTheBackground(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -242,7 +242,7 @@ func TestReadInTheBackground(t *testing.T) {
 	v.Close()
 }
 
-// TestCloseEndsReading: even one that hangs.
+// TestCloseEndsReading, even a reading that hangs.
 func TestCloseEndsReading(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, providerJWKS(t))
@@ -257,7 +257,7 @@ func TestCloseEndsReading(t *testing.T) {
 	}
 }
 
-// TestNoTLSGivenUp: keys that came over plain HTTP after all could be anybody's.
+// TestNoTLSGivenUp: keys that were redirected to plain HTTP could be anybody's.
 func TestNoTLSGivenUp(t *testing.T) {
 	t.Parallel()
 	plain := newProvider(t, providerJWKS(t))
@@ -275,7 +275,7 @@ func TestNoTLSGivenUp(t *testing.T) {
 	}
 }
 
-// TestSecretsOfTheURL: neither the error nor the log shows them.
+// TestSecretsOfTheURL: neither the error nor the log shows the secrets.
 func TestSecretsOfTheURL(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, providerJWKS(t))
@@ -313,7 +313,7 @@ func (b *syncBuffer) String() string {
 	return b.b.String()
 }
 
-// FuzzKeys: whatever a provider sends, the keys that come of it can be used.
+// FuzzKeys: whatever a provider sends, the keys that are read from it can be used.
 func FuzzKeys(f *testing.F) {
 	f.Add(providerJWKS(f))
 	f.Add([]byte(`{"keys":[{"kty":"RSA","n":"AQ","e":"AQAB"},{"kty":"OKP","crv":"Ed25519","x":"AA"}]}`))

@@ -11,7 +11,7 @@ import (
 	"kith/graph/apierr"
 )
 
-// clock is one that stands until it is moved.
+// clock is a clock that stands still until it is moved.
 type clock struct{ now time.Time }
 
 func (c *clock) limits(cfg LimitsConfig) *Limits {
@@ -82,8 +82,8 @@ func TestLimitPerHandleAndAddress(t *testing.T) {
 	}
 }
 
-// One handle from ever new addresses: those together have ten times the limit of one,
-// and addresses from which the owner has signed in are beyond that.
+// Attempts at one handle from always new addresses have together ten times the limit of one address. Attempts
+// from addresses from which the owner has signed in do not count towards that.
 func TestLimitPerHandle(t *testing.T) {
 	t.Parallel()
 	var c clock
@@ -92,7 +92,7 @@ func TestLimitPerHandle(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.SignedIn(here, "ann")
-	for i := range 59 { // the owner's first was of an address not known yet
+	for i := range 59 { // the owner's first attempt was from an address that was not known yet
 		if wait := refusedFor(t, l.SignIn(address(i), "ann")); wait != 0 {
 			t.Fatalf("attempt %d: wait %d s", i, wait)
 		}
@@ -129,7 +129,7 @@ func TestLimitPerAddress(t *testing.T) {
 			t.Fatalf("wait %d s", wait)
 		}
 	}
-	// An address that is refused has not used up what the handle had.
+	// Refused attempts from one address have not used up the limit of the handle.
 	for i := range 2 {
 		if wait := refusedFor(t, l.SignIn(address(i), "victim")); wait != 0 {
 			t.Errorf("the handle is locked: wait %d s", wait)
@@ -181,8 +181,8 @@ func TestNoLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsAreBounded: whatever handles and addresses are made up, no more than so
-// many are remembered, and each takes bounded room.
+// TestLimitsAreBounded: whatever handles and addresses are invented, only a bounded number of them are
+// remembered, and each takes bounded memory.
 func TestLimitsAreBounded(t *testing.T) {
 	t.Parallel()
 	var c clock
@@ -212,7 +212,7 @@ func TestLimitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestLimitsAtOnce: from many goroutines no more get through than one after another.
+// TestLimitsAtOnce: no more attempts of many goroutines at once succeed than of one after another.
 func TestLimitsAtOnce(t *testing.T) {
 	t.Parallel()
 	var c clock

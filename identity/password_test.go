@@ -15,7 +15,7 @@ import (
 
 const password = "correct horse battery staple"
 
-// cheap are passwords that cost next to nothing.
+// cheap are passwords that cost next to nothing to hash.
 func cheap() *Passwords { return NewPasswords(PasswordConfig{Memory: 8, Time: 1}) }
 
 func TestPassword(t *testing.T) {
@@ -54,8 +54,8 @@ func TestKnownHash(t *testing.T) {
 	}
 }
 
-// TestRehash: what cost something else is hashed again, once the password is known
-// to be right.
+// TestRehash: a password whose hash was made with other settings is hashed again, once the password is
+// known to be right.
 func TestRehash(t *testing.T) {
 	t.Parallel()
 	now := cheap()
@@ -102,8 +102,8 @@ func TestCheckPassword(t *testing.T) {
 	}
 }
 
-// TestUnknownCostsTheSame: a user who is unknown, or has no password, takes the same work
-// as one who has.
+// TestUnknownCostsTheSame: a user who is unknown, or has no password, takes the same work as a user who has
+// a password.
 func TestUnknownCostsTheSame(t *testing.T) {
 	t.Parallel()
 	p := cheap()
@@ -136,7 +136,7 @@ func TestUnknownCostsTheSame(t *testing.T) {
 	}
 }
 
-// TestDamagedHashes are refused before they cost anything, and are not shown.
+// TestDamagedHashes: they are refused before any hashing, and are not shown.
 func TestDamagedHashes(t *testing.T) {
 	t.Parallel()
 	p := cheap()
@@ -186,8 +186,8 @@ func FuzzParseHash(f *testing.F) {
 	})
 }
 
-// TestConcurrencyIsBounded: no more are hashed at once than may be, those who wait
-// can go, and those whom nobody could wait for are sent away.
+// TestConcurrencyIsBounded: no more passwords are hashed at once than allowed, callers who wait can give up,
+// and callers beyond those who may wait are refused.
 func TestConcurrencyIsBounded(t *testing.T) {
 	t.Parallel()
 	const concurrent, waiting = 3, 5

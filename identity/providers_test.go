@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-// subjects are those of one provider, and whose they are.
+// subjects are the subjects of one provider, with their users.
 type subjects map[string]storage.UserID
 
 func (s subjects) UserOf(_ context.Context, id storage.Identity) (storage.UserID, error) {
@@ -38,7 +38,7 @@ func several(t *testing.T) *Verifier {
 	return v
 }
 
-// TestSeveralProviders are told apart by iss, and none signs for another.
+// TestSeveralProviders: providers are distinguished by iss, and none can sign for another.
 func TestSeveralProviders(t *testing.T) {
 	t.Parallel()
 	v, k := several(t), providerKeys()
@@ -46,7 +46,7 @@ func TestSeveralProviders(t *testing.T) {
 	for name, c := range map[string]struct {
 		key    any
 		claims []any
-		id     storage.UserID // 0: refused
+		id     storage.UserID // 0 if the token is refused
 	}{
 		"a":                     {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "iat", now}, 42},
 		"a, digits":             {k.ec, []any{"iss", "https://a.example", "sub", "112233445566778899001"}, 43},
@@ -75,7 +75,7 @@ func TestSeveralProviders(t *testing.T) {
 	}
 }
 
-// TestUnknownSubjects can register, and services do without a user.
+// TestUnknownSubjects: they can register, and services need no user.
 func TestUnknownSubjects(t *testing.T) {
 	t.Parallel()
 	v, k := several(t), providerKeys()

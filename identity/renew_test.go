@@ -9,7 +9,7 @@ import (
 	"kith/graph/apierr"
 )
 
-// A session goes on by new tokens, until it has lasted as long as it may; each ends with its password.
+// A session continues with new tokens until its longest duration. Each token ends when its password changes.
 func TestRenew(t *testing.T) {
 	t.Parallel()
 	began := time.Now().UTC().Truncate(time.Second)
@@ -92,14 +92,14 @@ func TestWhatIsNotRenewed(t *testing.T) {
 	if _, err := NewIssuer(IssuerConfig{Secrets: secrets, SessionTTL: -1}); err == nil {
 		t.Error("a session that ends before it begins")
 	}
-	// A token of a time when tokens lasted longer is not replaced by a shorter one.
+	// If a token is from a time when tokens lasted longer, it is not replaced by a shorter one.
 	end := time.Now().Add(48 * time.Hour).Truncate(time.Second)
 	if expires, err := renew(IssuerConfig{TTL: time.Minute, SessionTTL: time.Hour}, hs256(t, "pwd", 0, "auth_time", at, "exp", end.Unix())); err != nil || !expires.Equal(end) {
 		t.Errorf("it ends at %s, %v, want %s", expires, err, end)
 	}
 }
 
-// A provider's token for a sign-in of its own makes no session here.
+// A provider's token about its own sign-in starts no session here.
 func TestAProvidersTokenIsNotRenewed(t *testing.T) {
 	t.Parallel()
 	v := provided(t, fileOf(t, providerJWKS(t)), Config{Secrets: secrets})

@@ -13,7 +13,7 @@ import (
 	"kith/graph/apierr"
 )
 
-// TestTwoSecrets verify during a change, and the first of them signs.
+// TestTwoSecrets: both verify during a change, and the first of them signs.
 func TestTwoSecrets(t *testing.T) {
 	t.Parallel()
 	next, other := []byte("the next secret of at least 32 bytes"), []byte("some other secret of at least 32 bytes")
@@ -40,7 +40,7 @@ func TestTwoSecrets(t *testing.T) {
 	}
 }
 
-// TestSecretFile is read again while the gateway runs. A file that cannot be read changes nothing.
+// TestSecretFile: it is read again while the gateway runs. A file that cannot be read changes nothing.
 func TestSecretFile(t *testing.T) {
 	t.Parallel()
 	next := []byte("the next secret of at least 32 bytes")

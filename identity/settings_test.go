@@ -100,7 +100,7 @@ func TestSettingsRefused(t *testing.T) {
 	}
 }
 
-// TestSecretIsMade where nothing says how to verify tokens, and only there.
+// TestSecretIsMade if no setting says how to verify tokens, and only then.
 func TestSecretIsMade(t *testing.T) {
 	t.Parallel()
 	open := func(args ...string) *Service {

@@ -66,7 +66,7 @@ func TestUserClaim(t *testing.T) {
 	}
 }
 
-// TestRefusedClaims: each of these is signed rightly.
+// TestRefusedClaims: each of these tokens has a valid signature.
 func TestRefusedClaims(t *testing.T) {
 	t.Parallel()
 	v := verifier(t, Config{Secrets: secrets, Issuer: "https://id.example.org", Audience: []string{"kith", "kith-staging"}})
@@ -141,7 +141,7 @@ func TestRefusedClaims(t *testing.T) {
 	}
 }
 
-// TestForgedTokens: none of these is signed by whom it should be.
+// TestForgedTokens: none of these tokens is signed with the right key.
 func TestForgedTokens(t *testing.T) {
 	t.Parallel()
 	k := providerKeys()
@@ -269,7 +269,7 @@ func TestForgedTokens(t *testing.T) {
 	}
 }
 
-// zeroSignature is the one that fitted everything in Java (CVE-2022-21449).
+// zeroSignature is the signature that Java accepted for everything (CVE-2022-21449).
 func zeroSignature(t *testing.T, key *ecdsa.PrivateKey) string {
 	t.Helper()
 	parts := strings.Split(sign(t, jwt.SigningMethodES256, key, "e", claims()), ".")
@@ -377,8 +377,8 @@ func TestIssuer(t *testing.T) {
 	}
 }
 
-// FuzzVerify: whatever comes, it is refused with one code, unless it is a token
-// that was signed here.
+// FuzzVerify: whatever text comes, it is refused with one code, unless it is a token that was signed
+// here.
 func FuzzVerify(f *testing.F) {
 	k := providerKeys()
 	const exp = 4102444800 // the workers of the fuzzer must make the same tokens
@@ -411,7 +411,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzClaims: whatever a signer of ours puts into a token, the viewer makes sense.
+// FuzzClaims: whatever one of our signers puts into a token, the viewer is valid.
 func FuzzClaims(f *testing.F) {
 	f.Add([]byte(`{"sub":"42","exp":9999999999}`))
 	f.Add([]byte(`{"sub":42,"exp":9999999999.5,"nbf":0,"iat":0,"scope":"admin","scp":["act-as"]}`))
@@ -449,7 +449,7 @@ func FuzzClaims(f *testing.F) {
 	})
 }
 
-// changed is when users have changed their passwords.
+// changed maps users to the times when they changed their passwords.
 type changed map[storage.UserID]storage.Micros
 
 func (c changed) ChangedAt(id storage.UserID) storage.Micros { return c[id] }
@@ -461,7 +461,7 @@ func (c changed) Watch(id storage.UserID, since storage.Micros, end func()) func
 	return func() {}
 }
 
-// TestPasswordsEndTokens: those that Kith signs, by the time that they name or their own.
+// TestPasswordsEndTokens: tokens that Kith signs, by the time that they name or their own.
 func TestPasswordsEndTokens(t *testing.T) {
 	t.Parallel()
 	at := storage.MicrosOf(time.Now().Truncate(time.Second)) + 300_000

@@ -10,7 +10,7 @@ import (
 
 const besideMarks = "from,to,special,remark\n1,2,true,\"of\ntwo lines\"\n1,2,false,again\n2,1,false,x\n1,7,true,\n1,3,yes,\n1,3,false,there\n"
 
-// besideFiles are a follow that is marked, others, and files of each kind.
+// besideFiles are a follow that is marked, others, and files of each kind of row beside edges.
 func besideFiles(t *testing.T) []string {
 	return []string{
 		file(t, "marks.csv", besideMarks), file(t, "messages.csv.gz", "from,to,message\n3,1,hello\n1,3,hello\n"),
@@ -30,7 +30,7 @@ func besideSeed(t *testing.T) *keeper {
 	return k
 }
 
-// checkBeside sees that what lies beside edges is what the files say, and was there.
+// checkBeside checks that the rows beside edges are those of the files and those that existed before.
 func checkBeside(t *testing.T, name string, k *keeper) {
 	t.Helper()
 	for pair, want := range map[storage.Pair]storage.EdgeMark{
@@ -48,8 +48,8 @@ func checkBeside(t *testing.T, name string, k *keeper) {
 	}
 }
 
-// What lies beside edges is written behind them, wherever its files stand, and nothing that is there
-// is replaced.
+// Rows beside edges are written after the edges, wherever their files are listed, and no existing row is
+// replaced.
 func TestBesideEdges(t *testing.T) {
 	for _, lines := range []int{1, 2, 100} {
 		k := besideSeed(t)
@@ -58,7 +58,7 @@ func TestBesideEdges(t *testing.T) {
 			problems[fmt.Sprint(len(problems))+p.String()] = p.Reason
 		}})
 		want := Report{Lines: 15, UsersMade: 1, Edges: 3, Beside: 4, Duplicates: 1, Existed: 2, Malformed: 1, Refused: 3}
-		if lines == 1 { // each line is a chunk of its own, so the pair that comes again has existed
+		if lines == 1 { // each line is a chunk of its own, so the repeated pair exists already
 			want.Duplicates, want.Existed = 0, 3
 		}
 		if bare(got) != want {
@@ -71,7 +71,7 @@ func TestBesideEdges(t *testing.T) {
 	}
 }
 
-// A killed import writes it once, and counts it once.
+// An import that is killed writes these rows once, and counts them once.
 func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		kills := 0

@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// Lists that name their relation keep it, whatever the import's is, and are read in the order in
-// which nothing follows from them but what they say.
+// Lists that name their relation keep it, whatever the relation of the import is. They are read in an
+// order in which nothing but their own lines follows from them.
 func TestListsNameTheirRelation(t *testing.T) {
 	k := newKeeper()
 	files := []string{
@@ -22,7 +22,7 @@ func TestListsNameTheirRelation(t *testing.T) {
 		file(t, "bare.txt", "# relations are what --relation says\n5 6\n"),
 	}
 	r := mustRun(t, k, Config{Files: files, Relation: graphfile.Blocks})
-	if r.Edges != 6 || r.UsersMade != 4 { // nobody is made for what is past
+	if r.Edges != 6 || r.UsersMade != 4 { // no user is made for an edge that has ended
 		t.Errorf("%+v", r)
 	}
 	for pair, want := range map[storage.Pair][4]storage.EdgeType{
@@ -42,7 +42,7 @@ func TestListsNameTheirRelation(t *testing.T) {
 	}
 }
 
-// A line of time 0 is on both sides.
+// A line with time 0 is written on both sides.
 func TestTheFirstTimeOfAll(t *testing.T) {
 	k := newKeeper()
 	mustRun(t, k, Config{Files: []string{file(t, "a.txt", "1 2 0\n")}})
@@ -51,7 +51,7 @@ func TestTheFirstTimeOfAll(t *testing.T) {
 	}
 }
 
-// A folder is an export or nothing. Its users are those of its users files.
+// A folder can only be imported if it is an export. Its users are those of its users files.
 func TestAFolderIsAnExport(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) {
@@ -97,7 +97,7 @@ func TestAFolderIsAnExport(t *testing.T) {
 	}
 }
 
-// Users with times of their own are counted as made by the run that was killed after it had made them.
+// Users with times of their own are counted as made, even if the run was killed after it had made them.
 func TestKilledImportOfUsersWithTimes(t *testing.T) {
 	files := []string{file(t, "u.csv", "id,handle,created_at,state\n1,a,5,deactivated\n2,b,6,\n3,c,7,deleting\n")}
 	for n := 1; n < 8; n++ {

@@ -39,14 +39,14 @@ func checkIdentities(t *testing.T, name string, k *keeper) {
 	}
 }
 
-// Identities are linked behind their users; what is there stays, and what is another's is refused.
+// Identities are linked after their users. Existing ones stay, and those that belong to another user are refused.
 func TestIdentities(t *testing.T) {
 	files := []string{file(t, "identities.csv.gz", someIdentities), file(t, "users.csv", someUsers)}
 	for _, lines := range []int{1, 3, 100} {
 		k := identitySeed(t)
 		got := mustRun(t, k, Config{Files: files, Chunk: lines})
 		want := Report{Lines: 14, UsersMade: 2, UsersExisted: 1, Identities: 3, Duplicates: 1, Existed: 1, Malformed: 4, Refused: 2}
-		if lines < 100 { // what comes again in another chunk has existed
+		if lines < 100 { // a line that is repeated in another chunk counts as existing
 			want.Duplicates, want.Existed = 0, 2
 		}
 		if bare(got) != want {
@@ -56,7 +56,7 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
-// A killed import links them once, and counts them once.
+// An import that is killed links identities once, and counts them once.
 func TestKilledImportLinksIdentitiesOnce(t *testing.T) {
 	files := []string{file(t, "identities.csv", someIdentities), file(t, "users.csv", someUsers)}
 	for _, late := range []bool{false, true} {

@@ -48,7 +48,7 @@ func (k *keeper) DeleteCheckpoint(_ context.Context, key string) error {
 	return nil
 }
 
-// edge reads one row of a side; ok is false where there is none.
+// edge reads one row of a side. ok is false if the row does not exist.
 func (k *keeper) edge(t *testing.T, side storage.Side, from, to storage.UserID) (e storage.Edge, ok bool) {
 	t.Helper()
 	r := k.Edges(ctx, side, []storage.Pair{{From: from, To: to}})[0]
@@ -80,7 +80,7 @@ func file(t *testing.T, name, text string) string {
 	return path
 }
 
-// bare is a report without what differs from run to run.
+// bare is a report without the fields that differ from run to run.
 func bare(r Report) Report {
 	r.Elapsed, r.Resumable = 0, false
 	return r
@@ -109,8 +109,8 @@ func TestImportReportsEveryLine(t *testing.T) {
 		"1 2",         // 5: a duplicate, in the same chunk or not
 		"3 3",         // 6: a self-follow
 		"0 3",         // 7: malformed
-		"1 5",         // 8: there is a tombstone
-		"1 6 99",      // 9: there is a block
+		"1 5",         // a tombstone exists
+		"1 6 99",      // a block exists
 		"1 4",         // 10: u4 cannot be made
 		"x",           // 11: malformed
 		"1\t7",        // 12: without a line end
@@ -158,7 +158,7 @@ func TestImportReportsEveryLine(t *testing.T) {
 				t.Errorf("a finished import left its checkpoint")
 			}
 			again := mustRun(t, k, Config{Files: []string{path}, Chunk: lines, Start: start.Add(time.Hour)})
-			// A duplicate is distinguished from what existed only within a chunk, as both now exist.
+			// Duplicates are distinguished from existing edges only within a chunk, because both exist now.
 			if again.Edges != 0 || again.UsersMade != 0 || again.Duplicates+again.Existed != 6 {
 				t.Errorf("importing again wrote something: %+v", again)
 			}
@@ -166,8 +166,8 @@ func TestImportReportsEveryLine(t *testing.T) {
 	}
 }
 
-// Later lines are newer, files go on in order, and all is before the start.
-// A first line that names the columns is no malformed one, even where a chunk begins behind it or files were joined.
+// Later lines are newer, the order continues across files, and all times are before the start.
+// A first line that names the columns is not malformed, even where a chunk begins after it or files were joined.
 func TestHeaderLineIsSkipped(t *testing.T) {
 	for name, text := range map[string]string{
 		"edges.csv": "\xef\xbb\xbffrom,to,time\r\n1,2,5\r\n2,1,6\r\n",
@@ -269,7 +269,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Whatever the chunks, the import stores each pair of the file once.
+// Whatever the size of the chunks, the import stores each pair of the file once.
 func TestImportIsTheSetOfTheFile(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -12,7 +12,7 @@ import (
 	"kith/graphfile"
 )
 
-// Reading alone: from the file to chunks that are sorted and free of duplicates.
+// Reading alone, from the file to chunks that are sorted and free of duplicates.
 //
 //	go test ./importer -bench Read
 func BenchmarkRead(b *testing.B) {

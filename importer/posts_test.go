@@ -22,7 +22,7 @@ const (
 		"2,1,10,70,true\n3,1,10,71.000001,True\n1,1,10,72,false\n2,1,11,73,true\n9,1,10,74,true\n2,9,10,75,true\n9,1,11,76,false\n2,1,10,77,true\n2,1,10,78,maybe\n2,1,0,79,true\n"
 )
 
-// postFiles come in an order in which they cannot be written.
+// postFiles are in an order in which they cannot be written.
 func postFiles(t *testing.T) []string {
 	return []string{file(t, "favorites.csv", someFavorites), file(t, "comments.csv.gz", someComments), file(t, "posts.csv", somePosts), file(t, "users.csv", someUsers)}
 }
@@ -37,7 +37,7 @@ func postSeed(t *testing.T) *keeper {
 	return k
 }
 
-// checkPosts sees that posts and comments are what the files say, and was there, with their counts.
+// checkPosts checks that posts and comments are those of the files and those that existed, with their counts.
 func checkPosts(t *testing.T, name string, k *keeper) {
 	t.Helper()
 	p := k.Posts(ctx, []storage.PostID{{Author: 1, Number: 10}})[0].Value
@@ -54,7 +54,7 @@ func checkPosts(t *testing.T, name string, k *keeper) {
 		t.Errorf("%s: post %+v", name, p)
 	}
 	for i, r := range k.Counts(ctx, []storage.UserID{1, 2, 3, 9}) {
-		// The favorite of the deleted post counts with the user alone.
+		// The favorite of the deleted post counts only for the user.
 		if got, want := [2]int64{r.Value.Favorites, r.Value.Favorited}, [][2]int64{{0, 2}, {2, 0}, {1, 0}, {0, 0}}[i]; got != want {
 			t.Errorf("%s: favorites %v, want %v", name, got, want)
 		}
@@ -75,7 +75,7 @@ func TestPostsAndComments(t *testing.T) {
 		k, problems := postSeed(t), 0
 		got := mustRun(t, k, Config{Files: postFiles(t), Chunk: lines, Problems: 50, OnProblem: func(Problem) { problems++ }})
 		want := Report{Lines: 26, UsersMade: 2, UsersExisted: 1, Posts: 2, Comments: 2, Favorites: 5, Duplicates: 3, Existed: 1, Malformed: 3, Refused: 7}
-		if lines < 100 { // what comes again in another chunk has existed
+		if lines < 100 { // a line that is repeated in another chunk counts as existing
 			want.Duplicates, want.Existed = 0, 4
 		}
 		if bare(got) != want {
@@ -88,7 +88,7 @@ func TestPostsAndComments(t *testing.T) {
 	}
 }
 
-// A killed import writes them once, and counts them once.
+// An import that is killed writes posts and comments once, and counts them once.
 func TestKilledImportWritesPostsOnce(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		kills := 0
@@ -115,8 +115,8 @@ func TestKilledImportWritesPostsOnce(t *testing.T) {
 	}
 }
 
-// A record has a bound, and a chunk of records has one for their text: what a file holds does not decide how much
-// memory an import takes.
+// A record has a bound, and a chunk of records has a bound for their text, so the content of a file does not
+// decide how much memory an import takes.
 func TestRecordsHaveBounds(t *testing.T) {
 	post := func(n, length int) string {
 		return fmt.Sprintf("1,%d,k%d,50,,false,\"%s\",\n", n, n, strings.Repeat("x", length))

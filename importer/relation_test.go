@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// imported runs an import of one edge list and returns what became of it.
+// imported runs an import of one edge list and returns its report.
 func imported(t *testing.T, k *keeper, relation graphfile.Relation, text string) Report {
 	t.Helper()
 	report, err := Run(ctx, k, Config{Files: []string{file(t, "edges-"+string(relation)+".txt", text)}, Start: start, Relation: relation})
@@ -18,7 +18,7 @@ func imported(t *testing.T, k *keeper, relation graphfile.Relation, text string)
 	return report
 }
 
-// typesOf reads the same edge from all four tables; 0 where there is none.
+// typesOf reads the same edge from all four tables; 0 means that there is no row.
 func typesOf(t *testing.T, k *keeper, from, to storage.UserID) (types [4]storage.EdgeType) {
 	t.Helper()
 	for i, side := range storage.Sides {
@@ -39,7 +39,7 @@ func TestImportOfBlocks(t *testing.T) {
 	for pair, want := range map[storage.Pair][4]storage.EdgeType{
 		{From: 1, To: 2}: {storage.Blocking, storage.Blocking},
 		{From: 2, To: 1}: {storage.None, storage.None, storage.Cancelled, storage.Cancelled}, // ended, on both sides
-		{From: 3, To: 4}: {storage.Following, storage.Following},                             // what exists wins
+		{From: 3, To: 4}: {storage.Following, storage.Following},                             // existing rows stay
 	} {
 		if got := typesOf(t, k, pair.From, pair.To); got != want {
 			t.Errorf("%v is %v, not %v", pair, got, want)
@@ -53,7 +53,7 @@ func TestImportOfBlocks(t *testing.T) {
 	}
 }
 
-// Somebody who is blocked is not followed, and nothing is written on the other side.
+// A user who has blocked the follower is not followed, and nothing is written on the other side.
 func TestImportOfFollowsTowardsWhoBlocks(t *testing.T) {
 	k := newKeeper()
 	imported(t, k, graphfile.Blocks, "1 2\n")
@@ -78,7 +78,7 @@ func TestImportOfRequests(t *testing.T) {
 	if got := typesOf(t, k, 1, 2); got != [4]storage.EdgeType{0, 0, storage.Pending, storage.Pending} {
 		t.Errorf("1→2 is %v", got)
 	}
-	// Both have asked, so both follow, on all sides.
+	// Both users have asked, so both follow, on all sides.
 	for _, pair := range []storage.Pair{{From: 3, To: 4}, {From: 4, To: 3}} {
 		if got := typesOf(t, k, pair.From, pair.To); got != [4]storage.EdgeType{storage.Following, storage.Following, storage.Accepted, storage.Accepted} {
 			t.Errorf("%v is %v", pair, got)

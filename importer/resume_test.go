@@ -15,8 +15,8 @@ import (
 
 var errKilled = errors.New("killed")
 
-// mortal is a store whose program is killed at one of its writes: before it is
-// done or, when late, after it and before the answer.
+// mortal is a store whose program is killed at one of its writes: before the write, or, if late is set,
+// after the write and before its answer.
 type mortal struct {
 	*keeper
 	left int // writes until then
@@ -78,9 +78,8 @@ func answer[T any](m *mortal, n int, do func() []storage.Result[T]) (results []s
 	return results
 }
 
-// An import killed at any of its writes and run again, even with other chunks and
-// from another folder, ends as one that was left alone: the same rows, times,
-// counts and report.
+// An import that is killed at any of its writes and run again, even with other chunks and from another
+// folder, ends like one that was not killed: with the same rows, times, counts and report.
 func TestKilledImportGoesOn(t *testing.T) {
 	files := func() []string {
 		return []string{
@@ -115,7 +114,7 @@ func TestKilledImportGoesOn(t *testing.T) {
 					t.Fatalf("%s: %v", name, err)
 				}
 				if late && len(k.saved) == 0 {
-					continue // it was over but for the answer
+					continue // it had finished, only the answer was missing
 				}
 				again := start
 				if len(k.saved) > 0 {
@@ -136,8 +135,8 @@ func TestKilledImportGoesOn(t *testing.T) {
 	}
 }
 
-// same compares two stores; only versions, and the times at which users were made,
-// may differ, because they name the chunks.
+// same compares two stores. Only versions, and the times at which users were made, may differ, because
+// they depend on the chunks.
 func same(t *testing.T, name string, got, want *memory.Store) {
 	t.Helper()
 	bare := func(s *memory.Store) memory.Snapshot {

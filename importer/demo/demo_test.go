@@ -24,8 +24,8 @@ func digest(users []storage.User, edges []storage.Edge) string {
 	return fmt.Sprintf("%016x", hash.Sum64())
 }
 
-// The network is part of examples, so it must not change unnoticed. If it was
-// meant to, the new digest goes here.
+// The network is part of examples, so it must not change unnoticed. If a change was intended, put the
+// new digest here.
 func TestGraphIsAlwaysTheSame(t *testing.T) {
 	if got, want := digest(Graph(Seed, Base)), "08d26d4ce3dbe3c1"; got != want {
 		t.Errorf("digest %s, want %s", got, want)

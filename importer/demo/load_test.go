@@ -13,7 +13,7 @@ import (
 
 var ctx = context.Background()
 
-// now is when the tests load the network.
+// now is the time at which the tests load the network.
 var now = Base.AddDate(0, 1, 0)
 
 func loaded(t *testing.T) *memory.Store {
@@ -76,7 +76,7 @@ func (m *mortal) CreateUsers(ctx context.Context, users []storage.User) []storag
 	return m.Store.CreateUsers(ctx, users)
 }
 
-// Half of a write is what lies on half of the shards.
+// Half of a write is the rows on half of the shards.
 func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	if m.left--; m.left == 0 {
 		for _, e := range edges {
@@ -105,7 +105,7 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 	}
 }
 
-// unversioned is what a store holds, but for how many transactions have made it so.
+// unversioned is the content of a store without the number of transactions that have written it.
 func unversioned(store *memory.Store) memory.Snapshot {
 	all := store.Snapshot()
 	for i := range all.Counts {
