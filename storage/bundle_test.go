@@ -11,8 +11,8 @@ import (
 	"kith/storage/memory"
 )
 
-// profiling is a store that notes of whom users and counts are read together. Of user 13
-// nothing can be read.
+// profiling is a store that notes the users whose counts are read together with them. Nothing can be read
+// of user 13.
 type profiling struct {
 	*memory.Store
 	asked [][]storage.UserID
@@ -28,7 +28,7 @@ func (p *profiling) Profiles(ctx context.Context, ids []storage.UserID) []storag
 
 func lookup[V, K any](keys ...K) *storage.Lookup[K, V] { return &storage.Lookup[K, V]{Keys: keys} }
 
-// Apart answers every kind as the method of its name does, and leaves what is answered.
+// Apart answers every kind like the method of the same name, and leaves the kinds that are already answered.
 func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 	store := &profiling{Store: memory.New()}
 	ctx := t.Context()
@@ -80,7 +80,7 @@ func same[K, V any](t *testing.T, what string, got *storage.Lookup[K, V], read f
 	}
 }
 
-// A part that panics takes nothing from the others.
+// A part that panics does not affect the others.
 func TestPartThatPanicsHasFailed(t *testing.T) {
 	b := storage.Bundle{
 		Users: lookup[storage.User](storage.UserID(13)), Counts: lookup[storage.Counts](storage.UserID(13)),

@@ -7,7 +7,7 @@ import (
 	"kith/storage"
 )
 
-// Damage that a sum of weak checksums does not show: the same change to two rows, or values that two
+// Damage that a sum of weak checksums does not detect: the same change to two rows, or values that two
 // rows have swapped.
 var pairedDamage = map[string]func(a, b *storage.Edge){
 	"times swapped": func(a, b *storage.Edge) { a.UpdateTime, b.UpdateTime = b.UpdateTime, a.UpdateTime },
@@ -25,8 +25,8 @@ var pairedDamage = map[string]func(a, b *storage.Edge){
 	"ids as times":        func(a, _ *storage.Edge) { a.UpdateTime, a.From = storage.Micros(a.From), storage.UserID(a.UpdateTime) },
 }
 
-// Ids and times as they may be: those of small data sets, of machines that give them
-// out, of hostile imports.
+// Ids and times as they may occur: in small data sets, from machines that make them, and in
+// hostile imports.
 var manners = map[string]func(r *rand.Rand) storage.Edge{
 	"small": func(r *rand.Rand) storage.Edge {
 		return storage.Edge{From: id(1 + r.Int64N(30)), To: id(1 + r.Int64N(30)), UpdateTime: storage.Micros(1 + r.Int64N(30))}
@@ -63,7 +63,7 @@ func TestADigestSeesPairedDamage(t *testing.T) {
 	}
 }
 
-// Groups are neither few nor of very different sizes, whatever the ids look like.
+// There are many groups of similar sizes, whatever the ids look like.
 func TestGroupsAreOfOneSize(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for manner, edgeOf := range manners {
@@ -87,7 +87,7 @@ func TestGroupsAreOfOneSize(t *testing.T) {
 	}
 }
 
-// Rows with ids that no user can have are damage, and have a group all the same.
+// Rows with ids that no user can have are damage, but still have a group.
 func TestEveryPairHasAGroup(t *testing.T) {
 	for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 31}} {
 		for _, from := range []storage.UserID{-1 << 63, -5, 0, 1<<63 - 1} {

@@ -15,7 +15,8 @@ func bundleOf(ids ...storage.UserID) *storage.Bundle {
 	return b
 }
 
-// TestReadsAreLogged: what is noted under the context of a bundle is of that bundle, and counts for the whole operation.
+// TestReadsAreLogged: a read that is noted under the context of a bundle belongs to that bundle, and counts for
+// the whole operation.
 func TestReadsAreLogged(t *testing.T) {
 	ctx, whole := storage.LogReads(t.Context())
 	storage.ReadsOf(ctx).Note(storage.Read{Lookup: "states", Rows: 1})
@@ -47,7 +48,7 @@ func TestReadsAreLogged(t *testing.T) {
 	}
 }
 
-// TestLogOfReadsIsBounded: beyond its bounds reads are counted, and not kept.
+// TestLogOfReadsIsBounded: reads beyond the bounds are counted, but not kept.
 func TestLogOfReadsIsBounded(t *testing.T) {
 	ctx, whole := storage.LogReads(t.Context())
 	for range storage.MaxReadBundles + 1 {
@@ -83,7 +84,7 @@ func TestNobodyAsks(t *testing.T) {
 	}
 	type other struct{}
 	below := context.WithValue(counting, other{}, 1)
-	var kept any // on the heap, as those of requests are
+	var kept any // on the heap, like those of requests
 	if n := testing.AllocsPerRun(100, func() { kept, _ = storage.CountReads(below) }); n != 1 {
 		t.Errorf("%v allocations for a context that counts", n)
 	}

@@ -23,13 +23,13 @@ func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {
 	return client
 }
 
-// gateway is a hub with its bus, and a subscriber who takes everything.
+// gateway is a hub with its bus, and a subscriber who reads everything.
 type gateway struct {
 	bus  *events.Bus
 	mu   sync.Mutex
 	got  map[storage.Edge]int
 	gaps int
-	stop func() // and wait
+	stop func() // stops, and waits until that is done
 }
 
 func start(t testing.TB, client redis.UniversalClient) *gateway {
@@ -41,7 +41,7 @@ func start(t testing.TB, client redis.UniversalClient) *gateway {
 	subscription := hub.Subscribe(ctx) // before the first gap comes
 	wg.Go(func() {
 		for g.take(subscription); ctx.Err() == nil; g.take(subscription) {
-			subscription = hub.Subscribe(ctx) // it was too slow
+			subscription = hub.Subscribe(ctx) // the subscription was too slow
 		}
 	})
 	wg.Go(func() { g.bus.Run(ctx) })
@@ -137,8 +137,8 @@ func TestEveryGatewayGetsEventsOnce(t *testing.T) {
 	}
 }
 
-// TestNoSilentLoss: a gateway that may have missed an event because Redis was away gets a gap, and
-// events sent meanwhile arrive.
+// TestNoSilentLoss: if a gateway may have missed an event because Redis was away, it gets a gap, and events
+// that were sent in between arrive.
 func TestNoSilentLoss(t *testing.T) {
 	t.Parallel()
 	for name, away := range map[string]func(t *testing.T, server *testenv.RedisServer, meanwhile func()){
@@ -150,7 +150,7 @@ func TestNoSilentLoss(t *testing.T) {
 		"frozen": func(t *testing.T, server *testenv.RedisServer, meanwhile func()) {
 			server.Freeze(t)
 			meanwhile()
-			time.Sleep(3 * time.Second) // longer than a silence is trusted
+			time.Sleep(3 * time.Second) // longer than a silent connection is trusted
 			server.Thaw(t)
 		},
 	} {
@@ -172,8 +172,8 @@ func TestNoSilentLoss(t *testing.T) {
 	}
 }
 
-// TestOverflowBecomesAGap: what waits for Redis is bounded; instead of what was
-// thrown away the others get a gap.
+// TestOverflowBecomesAGap: the queue of events for Redis is bounded, and the other gateways get a gap in
+// place of the events that were dropped.
 func TestOverflowBecomesAGap(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	b := start(t, client)
@@ -189,7 +189,7 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	bus.Publish(t.Context(), []storage.Row{following(1, 2)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	bus.Run(ctx) // sends what there is
+	bus.Run(ctx) // sends what is queued
 
 	eventually(t, "the event behind the gap", func() bool { return b.times(1, 2) == 1 })
 	if got := b.gapsSoFar(); got != gaps+1 {
@@ -200,8 +200,8 @@ func TestOverflowBecomesAGap(t *testing.T) {
 	}
 }
 
-// TestThenIsCalledAfterTheEvents: what is to come after events comes when the others have been sent
-// them, also if that takes several attempts, or if they were thrown away and have become a gap.
+// TestThenIsCalledAfterTheEvents: Then is called when the events before it have been sent to the others,
+// even if that takes several attempts, or if the events were dropped and have become a gap.
 func TestThenIsCalledAfterTheEvents(t *testing.T) {
 	server := testenv.Redis(t)
 	client := connect(t, server)
@@ -253,7 +253,7 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 	for i, c := range []struct {
 		name, text string
 		gap        bool
-		from       storage.UserID // who has to arrive
+		from       storage.UserID // the event that has to arrive
 	}{
 		{"the first of a sender", message(1, 1), false, 1},
 		{"the next", message(2, 2), false, 2},
@@ -292,8 +292,8 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 	}
 }
 
-// TestEveryKindComesOver, and means the same there. The numbers of kinds are spoken
-// between gateways of different versions.
+// TestEveryKindComesOver, and has the same meaning there. Gateways of different versions exchange the
+// numbers of kinds.
 func TestEveryKindComesOver(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	hub := events.NewHub(nil)
@@ -327,7 +327,7 @@ func TestEveryKindComesOver(t *testing.T) {
 	other.Send(t.Context(), sent...)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	other.Run(ctx) // sends what there is
+	other.Run(ctx) // sends what is queued
 	for n, want := range sent {
 		if want.Kind != events.Kind(n) {
 			t.Errorf("%+v has another number", want)
@@ -338,7 +338,7 @@ func TestEveryKindComesOver(t *testing.T) {
 	}
 }
 
-// TestEventsOfAStoppingGatewayAreSent: what happened last is sent, too.
+// TestEventsOfAStoppingGatewayAreSent: the last events are sent, too.
 func TestEventsOfAStoppingGatewayAreSent(t *testing.T) {
 	client := connect(t, testenv.Redis(t))
 	a, b := start(t, client), start(t, client)

@@ -18,7 +18,7 @@ func edge(from, to storage.UserID) events.Event {
 	return events.Edge(storage.Edge{From: from, To: to, Type: storage.Following, UpdateTime: 7})
 }
 
-// taken returns what waits for a subscriber.
+// taken returns the events that wait for a subscriber.
 func taken(s *events.Subscription) []events.Event {
 	var list []events.Event
 	for {
@@ -57,8 +57,7 @@ func TestEventsReachWhomTheyConcern(t *testing.T) {
 	equal(t, taken(all), edge(1, 2), edge(2, 3), edge(3, 1), events.User(2), events.Counts(1), edge(3, 4), gap)
 }
 
-// Rows of friend_request concern both users, as those of following do; a state concerns
-// its user.
+// Rows of friend_request concern both users, like rows of following. A state concerns its user.
 func TestRequestsAndStatesReachWhomTheyConcern(t *testing.T) {
 	hub := events.NewHub(nil)
 	one, three := hub.Subscribe(t.Context(), 1), hub.Subscribe(t.Context(), 3)
@@ -90,7 +89,7 @@ func TestSlowSubscribersAreDropped(t *testing.T) {
 		equal(t, taken(quick), edge(1, 2))
 	}
 	n := 0
-	for range slow.Events() { // ends because it was closed
+	for range slow.Events() { // ends because the subscription was closed
 		n++
 	}
 	if n == 0 || n >= sent || !errors.Is(slow.Err(), events.ErrSlow) || quick.Err() != nil {
@@ -102,8 +101,8 @@ func TestSlowSubscribersAreDropped(t *testing.T) {
 	}
 }
 
-// TestEventsAboutTheSameAreOne: while one waits, those that follow say no more than the
-// newest of them.
+// TestEventsAboutTheSameAreOne: while one event waits, those that follow add nothing but the newest
+// state.
 func TestEventsAboutTheSameAreOne(t *testing.T) {
 	hub := events.NewHub(nil)
 	s := hub.SubscribeNewest(t.Context(), nil, 1)
@@ -112,10 +111,10 @@ func TestEventsAboutTheSameAreOne(t *testing.T) {
 		return e
 	}
 	gap := events.Event{Kind: events.Gap}
-	for i := range 1000 { // far more than there is room for
+	for i := range 1000 { // far more than fit into the queue
 		hub.Publish(at(edge(1, 2), storage.Micros(1+i)), at(edge(2, 1), 5), events.User(1), gap)
 	}
-	hub.Publish(at(edge(1, 2), 7)) // late
+	hub.Publish(at(edge(1, 2), 7)) // this event is late
 	waiting := taken(s)
 	if len(waiting) != 4 || s.Err() != nil {
 		t.Fatalf("%d events wait: %v", len(waiting), s.Err())
@@ -157,10 +156,10 @@ func TestSubscriptionsEnd(t *testing.T) {
 	hub.Close()
 	ended(byHub, events.ErrClosed)
 	ended(hub.Subscribe(t.Context(), 1), events.ErrClosed)
-	hub.Publish(edge(1, 2)) // to nobody
+	hub.Publish(edge(1, 2)) // without subscribers
 }
 
-// TestHubUnderManyAtOnce has everything happen at once, for the race detector.
+// TestHubUnderManyAtOnce does everything at the same time, for the race detector.
 func TestHubUnderManyAtOnce(t *testing.T) {
 	hub := events.NewHub(nil)
 	var wg sync.WaitGroup

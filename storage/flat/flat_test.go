@@ -13,14 +13,14 @@ import (
 
 type key struct{ a, b int64 }
 
-// valueOf is the nth value of a key, of a length of its own.
+// valueOf is the nth value of a key. Values have different lengths.
 func valueOf(k key, n int) []byte {
 	v := binary.BigEndian.AppendUint64(nil, uint64(k.a))
 	v = binary.BigEndian.AppendUint64(v, uint64(n))
 	return append(v, bytes.Repeat([]byte{byte(n)}, int(k.a*7+int64(n))%120)...)
 }
 
-// A value that is found was set last, and has neither been deleted nor ended; and the cache takes what it may at most.
+// A value that is found was set last, and has neither been deleted nor expired. The cache takes no more than its bound.
 func TestAValueIsTheLastOneSet(t *testing.T) {
 	for _, most := range []uint64{0, 3000, 20_000, 200_000, 40 << 20} {
 		c := flat.New[key](most)
@@ -63,14 +63,14 @@ func TestAValueIsTheLastOneSet(t *testing.T) {
 	}
 }
 
-// A deleted value does not come back when its block is given up, wherever it lay: the first one, too.
+// A deleted value does not come back when its block is given up, wherever in the block it was, even at the beginning.
 func TestADeletedValueStaysAway(t *testing.T) {
 	for deleted := range 4 {
 		c := flat.New[key](200_000)
 		for i := range 4 {
 			k := key{int64(i), 1}
 			c.Set(k, valueOf(k, 0), 0, 10)
-			c.Get(k, 0) // so that it is written anew
+			c.Get(k, 0) // so that it is written again
 		}
 		gone := key{int64(deleted), 1}
 		c.Delete(gone)
@@ -84,7 +84,7 @@ func TestADeletedValueStaysAway(t *testing.T) {
 	}
 }
 
-// A value that is longer than may be is not kept, and neither is the one before it.
+// A value that is too long is not kept, and neither is the value before it.
 func TestALongValue(t *testing.T) {
 	c := flat.New[key](1 << 20)
 	k := key{1, 1}
@@ -97,7 +97,7 @@ func TestALongValue(t *testing.T) {
 	}
 }
 
-// A value that has ended is not found, but may be extended if it was set to stay and is still the same.
+// A value that has expired is not found, but may be extended if it was set to stay and is still the same.
 func TestWhatHasEndedCanBeExtended(t *testing.T) {
 	c := flat.New[key](1 << 20)
 	stays, goes := key{1, 1}, key{2, 2}
@@ -131,7 +131,7 @@ func TestWhatHasEndedCanBeExtended(t *testing.T) {
 	}
 }
 
-// Values that are asked for often stay, however many others come by; and a lower bound is kept to.
+// Values that are asked for often stay, however many others are set, and a lower bound is kept.
 func TestTheOftenAskedStay(t *testing.T) {
 	c := flat.New[key](1 << 20)
 	const often, others = 500, 200_000
@@ -161,7 +161,7 @@ func TestTheOftenAskedStay(t *testing.T) {
 	}
 }
 
-// The account is true, and a collection has nothing to follow.
+// The account is true, and a garbage collection has nothing to follow.
 func TestTheAccountIsTrue(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
@@ -181,7 +181,7 @@ func TestTheAccountIsTrue(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// Readers, writers and what makes room do not disturb one another; the race detector looks.
+// Readers, writers and evictions do not disturb one another; the race detector watches.
 func TestManyAtOnce(t *testing.T) {
 	c := flat.New[key](100_000)
 	var working sync.WaitGroup

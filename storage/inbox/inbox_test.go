@@ -20,7 +20,7 @@ import (
 	"kith/storage/rediscache"
 )
 
-// fixture is inboxes of one gateway, whose posts are those that the test adds.
+// fixture is the inboxes of one gateway. Its posts are those that the test adds.
 type fixture struct {
 	*Boxes
 	t      *testing.T
@@ -63,7 +63,7 @@ func (f *fixture) publish(author storage.UserID, n int) (posts []storage.PostAt)
 	return posts
 }
 
-// copy copies all that has been published.
+// copy copies everything that has been published.
 func (f *fixture) copy() {
 	f.t.Helper()
 	f.Recent.Settle(f.now)
@@ -77,7 +77,7 @@ func (f *fixture) copy() {
 	}
 }
 
-// build builds an inbox of nobody's posts.
+// build builds an inbox without posts.
 func (f *fixture) build(user storage.UserID, followings ...storage.UserID) {
 	f.t.Helper()
 	time.Sleep(3 * time.Millisecond) // the pause
@@ -92,7 +92,7 @@ func pulled(posts []storage.PostAt, floor storage.Micros) func(context.Context, 
 	}
 }
 
-// is reads an inbox whole.
+// is reads a whole inbox and checks it.
 func (f *fixture) is(user storage.UserID, want []storage.PostAt, floor storage.Micros, followings ...storage.UserID) {
 	f.t.Helper()
 	posts, end, ok := f.Read(f.t.Context(), f.Current(), user, followings, 0, 2*Capacity)
@@ -126,8 +126,8 @@ func TestAnInboxIsCapped(t *testing.T) {
 	}
 }
 
-// TestKeysWrittenForAPost are one for each fan that has an inbox, in any number of batches, and none for users who are
-// not active any more: their inboxes have a time to live, and then they are no fans.
+// TestKeysWrittenForAPost: one for each fan that has an inbox, in any number of batches, and none for users who are
+// no longer active. The inboxes of these users have a time to live, and after it they are no fans.
 func TestKeysWrittenForAPost(t *testing.T) {
 	f := open(t, 0)
 	f.Batch = 20
@@ -153,7 +153,7 @@ func TestKeysWrittenForAPost(t *testing.T) {
 	for user := range storage.UserID(active - 10) { // they have expired
 		f.client.Del(t.Context(), f.boxKey(100+user))
 	}
-	for range 50 { // sweeps look at some keys at a time
+	for range 50 { // each sweep looks at some keys
 		f.publish(2, 1)
 		f.copy()
 		if f.client.HLen(t.Context(), f.fansKey(2)).Val() == 11 {
@@ -169,7 +169,7 @@ func TestKeysWrittenForAPost(t *testing.T) {
 	f.none(100, 2)
 }
 
-// TestFansOfTheSilentAreSwept: also of authors who post nothing.
+// TestFansOfTheSilentAreSwept: fans of authors who post nothing are swept, too.
 func TestFansOfTheSilentAreSwept(t *testing.T) {
 	f := open(t, 0)
 	f.build(1, 2)
@@ -183,7 +183,7 @@ func TestFansOfTheSilentAreSwept(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLastBuildCounts: one that was overtaken leaves nothing behind.
+// TestOnlyTheLastBuildCounts: a build that was overtaken leaves nothing behind.
 func TestOnlyTheLastBuildCounts(t *testing.T) {
 	f := open(t, 0)
 	posts := f.publish(3, 2)
@@ -199,7 +199,7 @@ func TestOnlyTheLastBuildCounts(t *testing.T) {
 	f.none(1, 2)
 }
 
-// TestPostsOfABuild: what is copied while an inbox is being built is in it, whether its builder knew of it or not.
+// TestPostsOfABuild: posts that are copied while an inbox is being built are in it, whether its builder knew of them or not.
 func TestPostsOfABuild(t *testing.T) {
 	f := open(t, 0)
 	var posts []storage.PostAt
@@ -216,14 +216,14 @@ func TestPostsOfABuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Recent.Settle(f.now - 1) // as a gateway whose memory is behind
+	f.Recent.Settle(f.now - 1) // like a gateway whose memory is behind
 	if err := f.Build(t.Context(), f.Current(), 6, []storage.UserID{2}, pulled(nil, 0)); !errors.Is(err, ErrNotNow) {
 		t.Error(err)
 	}
 }
 
-// TestInboxesEnd when posts may be missing in them: one came late, Redis has lost keys of its own choice, is emptied, or
-// the posts are not in memory any more.
+// TestInboxesEnd when posts may be missing in them: a post came late, Redis has evicted keys or is emptied, or
+// the posts are no longer in memory.
 func TestInboxesEnd(t *testing.T) {
 	for name, what := range map[string]func(f *fixture){
 		"a late post": func(f *fixture) {
@@ -268,7 +268,7 @@ func TestInboxesEnd(t *testing.T) {
 	}
 }
 
-// TestOneGatewayCopies: the other takes the lease only when it has ended.
+// TestOneGatewayCopies: the other gateway takes the lease only when it has ended.
 func TestOneGatewayCopies(t *testing.T) {
 	f := open(t, 0)
 	other := *f
@@ -301,7 +301,7 @@ func TestOneGatewayCopies(t *testing.T) {
 	}
 }
 
-// TestMembersAreInTheOrderOfPages: of one time, the greater number first.
+// TestMembersAreInTheOrderOfPages: of members of one time, the greater number comes first.
 func TestMembersAreInTheOrderOfPages(t *testing.T) {
 	f := open(t, 0)
 	f.build(1, 2)

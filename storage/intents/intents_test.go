@@ -17,12 +17,12 @@ import (
 
 const key = "kith:test:intents"
 
-// process is a log with what it has been given to sweep.
+// process is a log with the users that it was asked to sweep.
 type process struct {
 	*intents.Log
 	mu    sync.Mutex
 	swept [][]storage.UserID
-	fails bool // its sweeps do not reach everybody
+	fails bool // its sweeps do not reach every gateway
 }
 
 func open(t testing.TB, client redis.UniversalClient) *process {
@@ -47,7 +47,7 @@ func (p *process) begin(users ...storage.UserID) *intents.Intent {
 	return in
 }
 
-// times is how often a user was swept; 0 is everybody.
+// times returns how often a user was swept; 0 stands for everybody.
 func (p *process) times(user storage.UserID) (n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {
 
 func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	const patience = time.Minute // longer than anything is swept one by one
+	const patience = time.Minute // longer than the time in which users are swept one by one
 	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not within %v: %s", patience, what)
@@ -76,8 +76,8 @@ func eventually(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// count is how many intents there are; −1 while Redis does not answer. After an outage the client
-// goes on for up to a second to return the error of its last attempt to connect.
+// count returns the number of intents, or −1 while Redis does not answer. For up to a second after an outage
+// the client still returns the error of its last attempt to connect.
 func count(t testing.TB, client redis.UniversalClient) int64 {
 	t.Helper()
 	n, err := client.ZCard(context.WithoutCancel(t.Context()), key).Result()
@@ -88,8 +88,8 @@ func count(t testing.TB, client redis.UniversalClient) int64 {
 	return n
 }
 
-// TestIntentsOfDeadProcessesAreSwept: again and again, for the write may still be committed. An intent
-// of a living process is not swept, however long it takes.
+// TestIntentsOfDeadProcessesAreSwept: they are swept again and again, because the write may still be
+// committed. An intent of a living process is not swept, however long it takes.
 func TestIntentsOfDeadProcessesAreSwept(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
@@ -136,7 +136,7 @@ func TestIntentsThatAreDoneAreNotSwept(t *testing.T) {
 	}
 }
 
-// TestIntentsThatAreLeftAreSwept by the process itself, too.
+// TestIntentsThatAreLeftAreSwept by their own process, too.
 func TestIntentsThatAreLeftAreSwept(t *testing.T) {
 	t.Parallel()
 	p := open(t, connect(t, testenv.Redis(t)))
@@ -166,9 +166,9 @@ func TestOldIntentsEnd(t *testing.T) {
 	eventually(t, "it is gone", func() bool { return count(t, client) == 0 })
 }
 
-// TestTooManyIntentsAreForEverybody: then the set is emptied, so it cannot grow. They come in one
-// exchange: if a sweep came between two, those of the second one could be swept one by one, until
-// they are old.
+// TestTooManyIntentsAreForEverybody: the set is then emptied, so it cannot grow. The intents are written in
+// one exchange: if a sweep came between two exchanges, the intents of the second one could be swept one by
+// one until they are old.
 func TestTooManyIntentsAreForEverybody(t *testing.T) {
 	t.Parallel()
 	client := connect(t, testenv.Redis(t))
@@ -192,7 +192,7 @@ func TestTooManyIntentsAreForEverybody(t *testing.T) {
 	}
 }
 
-// TestRedisAway: a write does not wait for it. Writes under way are noted when it is back.
+// TestRedisAway: a write does not wait for Redis. Writes that are still running are noted when Redis is back.
 func TestRedisAway(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)
@@ -216,7 +216,7 @@ func TestRedisAway(t *testing.T) {
 	eventually(t, "and removed", func() bool { return count(t, client) == 0 })
 }
 
-// TestInCluster: everything lies under one key.
+// TestInCluster: everything is stored under one key.
 func TestInCluster(t *testing.T) {
 	t.Parallel()
 	var addrs []string

@@ -11,9 +11,9 @@ import (
 	"kith/storage/judge"
 )
 
-// On the shard of user 1: what lies in the four rows between it and user 2.
+// On the shard of user 1: the four rows between this user and user 2.
 const (
-	ttl = time.Millisecond // of requests, 1,000 of their times
+	ttl = time.Millisecond // of requests; it is 1,000 units of their times
 
 	own, theirs     = storage.Forward, storage.Inverse // follows, or blocks
 	asked, answered = storage.Requests, storage.Inbox  // requests of user 1, and of user 2
@@ -24,14 +24,14 @@ func row(side storage.Side, kind storage.EdgeType, at storage.Micros) storage.Ro
 	return storage.Row{Side: side, Edge: storage.Edge{From: p.From, To: p.To, Type: kind, UpdateTime: at}}
 }
 
-// An edge that comes to a shard changes the rows of its user as the contract says. If it comes
+// An edge that arrives at a shard changes the rows of its user as the contract says. If it arrives
 // again, the judge lists the same rows again.
 func TestWhatFollowsFromAnEdge(t *testing.T) {
 	type rows = []storage.Row
 	for name, test := range map[string]struct {
 		were rows
 		come storage.Row
-		also rows // that follow from it
+		also rows // the rows that follow from it
 		no   bool // it changes nothing
 	}{
 		"a follow":                      {come: row(own, storage.Following, 5)},
@@ -70,8 +70,8 @@ func sameRows(got []storage.Written, want []storage.Row) bool {
 	return slices.EqualFunc(got, want, func(w storage.Written, r storage.Row) bool { return w.Row == r })
 }
 
-// The counts of friends change with either of two follows, on the shards of both, and only
-// with the one that makes or breaks the pair.
+// The counts of friends change with either of the two follows, on the shards of both users, and only
+// with the follow that makes or breaks the pair.
 func TestCountsOfFriends(t *testing.T) {
 	known := make(map[storage.Row]bool)
 	for i, step := range []struct {

@@ -8,8 +8,8 @@ import (
 	"kith/storage/memory"
 )
 
-// A follow writes the truth; the replica comes by it in the way that the redundancy mode says. Here
-// both are written at once.
+// A follow writes the truth. How the replica gets it depends on the redundancy mode. Here both are
+// written at once.
 func ExampleStore_ChangeEdges() {
 	ctx, store := context.Background(), memory.New()
 	store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "ann"}, {ID: 2, Handle: "ben"}})

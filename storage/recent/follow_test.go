@@ -72,7 +72,7 @@ func (w *world) publish(t *testing.T, author storage.UserID, ago time.Duration) 
 	return p.At()
 }
 
-// wait waits until there are so many posts.
+// wait waits until there are n posts.
 func (w *world) wait(t *testing.T, n int) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); w.Posts.Len() != n; time.Sleep(time.Millisecond) {
@@ -109,7 +109,7 @@ func TestOnlyAsManyAreLoadedAsThereIsRoomFor(t *testing.T) {
 		w.publish(t, 1, time.Duration(i)*time.Minute)
 	}
 	posts, floor, err := w.readAll(t.Context())
-	if len(posts) != 200 || err != nil { // by the page
+	if len(posts) != 200 || err != nil { // these are read by the page
 		t.Errorf("%d posts, %v", len(posts), err)
 	}
 	if oldest := posts[0].CreatedAt; floor != oldest {
@@ -121,7 +121,7 @@ func TestPostsAreFoundWithoutTheirEvents(t *testing.T) {
 	w := newWorld(t, 2)
 	heard := w.Hub.Subscribe(t.Context(), 2)
 	w.start(t)
-	w.Hearing(true) // and then they do not come
+	w.Hearing(true) // but events do not come
 	for w.polled.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}

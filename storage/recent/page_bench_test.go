@@ -12,8 +12,8 @@ import (
 	"kith/storage/idset"
 )
 
-// BenchmarkPage finds the first page of users with so many followings, half of them drawn by how much they post,
-// among 50,000 authors with 111,000 recent posts, log-normally many each; and of users whose followings have
+// BenchmarkPage finds the first page of users with several numbers of followings, half of them drawn by how much they
+// post, among 50,000 authors with 111,000 recent posts, log-normally many each; and of users whose followings have
 // hardly posted. It also times both ways alone.
 //
 //	go test ./storage/recent -run '^$' -bench Page -benchtime 2000x

@@ -20,7 +20,7 @@ import (
 // day0 is the time of the tests.
 var day0 = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// began are posts of which there are none, and none before.
+// began is an empty memory of posts, when no posts exist from before.
 func began(bytes uint64, now func() time.Time) *Posts { return NewSince(bytes, now, 0) }
 
 func newest(list []storage.PostAt) []storage.PostAt {
@@ -29,7 +29,7 @@ func newest(list []storage.PostAt) []storage.PostAt {
 }
 
 // TestPagesAreThoseOfBruteForce: after any sequence of posts, in any order of time, deletions and
-// loads, with numbers as they are made and any others, within any room.
+// loads, with numbers as they are made and with any others, and with any bound on memory.
 func TestPagesAreThoseOfBruteForce(t *testing.T) {
 	properties.Check(t, 40, func(t *rapid.T) {
 		now := storage.MicrosOf(day0)
@@ -124,7 +124,7 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 				t.Fatalf("%s behind %v, floor %d: got %v, want %v", name, q.After, floor, got, want)
 			}
 		}
-		// A scan that is broken off has all down to where it ended.
+		// A scan that is cut off has everything down to the point where it ended.
 		part := p.scan(q, random.IntN(3000), cmp.Or(random.IntN(3)*500, math.MaxInt))
 		if part.Ended {
 			want = slices.DeleteFunc(want, func(one storage.PostAt) bool { return one.CreatedAt <= part.Through })
@@ -135,7 +135,7 @@ func checkPages(t *rapid.T, p *Posts, known map[storage.PostID]storage.PostAt, a
 	}
 }
 
-// TestOldPostsLeave by the chunk: what is here is no more than a chunk beyond the window and the room.
+// TestOldPostsLeave by the chunk: the posts in memory exceed the window and the bound by no more than a chunk.
 func TestOldPostsLeave(t *testing.T) {
 	now := day0
 	p := began(1<<20, func() time.Time { return now })
@@ -181,13 +181,13 @@ func TestNothingIsKeptWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestBytesAPost: of authors who post six times, as often as many users do, and few.
+// TestBytesAPost: of authors who post six times, which is as often as many users do, and of few authors.
 func TestBytesAPost(t *testing.T) {
 	for _, load := range []struct {
 		posts   int
 		between int64   // µs
 		most    float64 // bytes each
-	}{{1_000_000, 500_000, 20}, {100_000, 5_000_000, 22}} { // the latter in small chunks, and the table of authors has just doubled
+	}{{1_000_000, 500_000, 20}, {100_000, 5_000_000, 22}} { // the latter in small chunks, just after the table of authors has doubled
 		const postsEach = 6
 		p := began(1<<30, func() time.Time { return day0 })
 		random := rand.New(rand.NewPCG(1, 2))

@@ -8,7 +8,7 @@ import (
 	"kith/storage"
 )
 
-// TestBetween lists a stretch by time, whatever the order in which posts came, and says where it does not reach.
+// TestBetween lists the posts between two times, whatever order they came in, and says which times it does not cover.
 func TestBetween(t *testing.T) {
 	began := storage.MicrosOf(day0)
 	p := NewSince(1<<20, func() time.Time { return day0 }, began)

@@ -6,7 +6,7 @@ import (
 	"kith/storage/shard"
 )
 
-// A user lies in one of 1,024 buckets for good, and each shard owns a run of buckets.
+// A user is in one of 1,024 buckets permanently, and each shard owns a range of buckets.
 func ExampleMap_Of() {
 	four := shard.NewMap(4)
 	its := shard.Even(four.Of(42), 4)

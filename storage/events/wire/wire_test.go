@@ -40,7 +40,7 @@ func TestEdgesComeBack(t *testing.T) {
 	})
 }
 
-// TestWhatIsCutShortIsRefused: no proper beginning of an edge reads as one.
+// TestWhatIsCutShortIsRefused: no incomplete beginning of an edge is read as an edge.
 func TestWhatIsCutShortIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := wire.AppendEdge(nil, edges().Draw(t, "edge"))
