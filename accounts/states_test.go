@@ -176,7 +176,7 @@ func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
 	}
 }
 
-// stuck ends nothing until its context ends.
+// stuck ends nothing, and waits until its context ends.
 type stuck struct{ asked chan struct{} }
 
 func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {

@@ -50,7 +50,7 @@ func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
 	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
 }
 
-// openCopyingGateway opens a gateway with inboxes. Posts may come late by the given time.
+// openCopyingGateway opens a gateway with inboxes. late is how late posts may come.
 func openCopyingGateway(t *testing.T, location, redis string, late time.Duration) *feedGateway {
 	t.Helper()
 	return openFeedGatewayOf(t, Config{Redis: redis, RedisCache: true, Redundancy: Sync}, sqlstore.Config{Location: location}, late)

@@ -257,7 +257,7 @@ func TestCloseEndsReading(t *testing.T) {
 	}
 }
 
-// TestNoTLSGivenUp: keys that were redirected to plain HTTP could be anybody's.
+// TestNoTLSGivenUp: keys that came over plain HTTP, after a redirect, could be anybody's.
 func TestNoTLSGivenUp(t *testing.T) {
 	t.Parallel()
 	plain := newProvider(t, providerJWKS(t))

@@ -11,8 +11,8 @@ import (
 	"kith/storage/memory"
 )
 
-// profiling is a store that notes the users whose counts are read together with them. Nothing can be read
-// of user 13.
+// profiling is a store that notes which users are read together with their counts. User 13 cannot be
+// read.
 type profiling struct {
 	*memory.Store
 	asked [][]storage.UserID

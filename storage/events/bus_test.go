@@ -253,7 +253,7 @@ func TestMissingAndUnreadableMessagesBecomeGaps(t *testing.T) {
 	for i, c := range []struct {
 		name, text string
 		gap        bool
-		from       storage.UserID // the event that has to arrive
+		from       storage.UserID // the user whose event has to arrive
 	}{
 		{"the first of a sender", message(1, 1), false, 1},
 		{"the next", message(2, 2), false, 2},

@@ -10,7 +10,7 @@ import (
 )
 
 // TestWritersGetTheCountsTheyLeave: the counts that are reported after a commit are the counts in the
-// store then. Since the version before, which is reported too, nothing but counts has changed.
+// store then. Before is the version since which nothing but counts has changed.
 func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 	storesWithUsers(t, 30, func(t *testing.T, store *sqlstore.Store) {
 		name, remark := "another", "r"

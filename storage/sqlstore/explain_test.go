@@ -65,7 +65,7 @@ func checkPlans(t *testing.T, location, dialect string, explain func(*testing.T,
 			t.Fatalf("%s: %v", st.Lookup, st.Err)
 		}
 		if !beginsStatement.MatchString(strings.TrimLeft(st.Text, "(")) {
-			continue // an INSERT has no plan
+			continue // an INSERT looks nothing up
 		}
 		of := st.Lookup + st.Text + fmt.Sprint(st.Args) // both engines look the arguments up in their statistics of an index
 		if explained[of] {

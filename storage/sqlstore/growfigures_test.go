@@ -44,7 +44,7 @@ func TestLongGrowToFour(t *testing.T) {
 	defer stop()
 
 	traffic.rest()
-	time.Sleep(10 * time.Second) // measures the time before
+	time.Sleep(10 * time.Second) // the measurement before the moves
 	before := traffic.rest()
 	t.Logf("before: %s", before)
 	moved := latencies{}
@@ -72,7 +72,7 @@ func TestLongGrowToFour(t *testing.T) {
 			t.Errorf("%d rows had been written without a note", report.Repaired)
 		}
 	}
-	time.Sleep(10 * time.Second) // measures the time after
+	time.Sleep(10 * time.Second) // the measurement after the moves
 	t.Logf("during all moves: %s", moved)
 	t.Logf("after: %s", traffic.rest())
 	stop()

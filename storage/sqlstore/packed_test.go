@@ -100,7 +100,7 @@ func sameLists(t fataler, s *Store, owners []storage.UserID, since ...storage.Mi
 	})
 }
 
-// samePeers compares the peers of packed lists with their rows. Lists that are packed are Found.
+// samePeers compares the peers of packed lists with their rows. Only packed lists may be Found.
 func samePeers(t fataler, s *Store, owners []storage.UserID) {
 	t.Helper()
 	queries := make([]storage.ListQuery, len(owners))

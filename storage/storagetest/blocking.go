@@ -177,7 +177,7 @@ func (s blocking) BlockingAgainReportsNothing(t *testing.T) {
 	wantAnswer(t, "answer", s.change(t, me, block(other, 3))[0], storage.Changed{Row: row})
 }
 
-// An unblock that has arrived first is newer: the follow behind it is legal.
+// An unblock that has arrived first is newer, so the follow after it is legal.
 func (s blocking) ALateBlockDoesNothing(t *testing.T) {
 	for _, n := range sizes {
 		me, others := s.newUsers(t, 1)[0].ID, s.ids(n)

@@ -68,7 +68,7 @@ func (s bundles) AtHandIsAllOrNothing(t *testing.T) {
 		got, want := new(storage.Bundle), new(storage.Bundle)
 		kinds := fillBundle(got, keys, n, func(int) bool { return true }, nil)
 		wanted := fillBundle(want, keys, n, func(int) bool { return true }, nil)
-		for range 2 { // first when nothing may be at hand yet, then when everything has been read
+		for range 2 { // first when there may be nothing at hand, then when everything has been read
 			s.store.AtHand(got)
 			want.Apart(t.Context(), s.store)
 			for i, kind := range kinds {

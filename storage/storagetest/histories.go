@@ -90,7 +90,7 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 	})
 }
 
-// referenceOf is a reference that puts users into one database if the store does.
+// referenceOf is a reference in which users are in one database if they are so in the store.
 func referenceOf(store storage.Store, t *rapid.T) *memory.Store {
 	shards := shard.NewMap(len(store.Ping(t.Context())))
 	return memory.New(memory.Together(func(a, b storage.UserID) bool { return shards.Of(a) == shards.Of(b) }))
@@ -165,8 +165,8 @@ func (p *pair) apply(t *rapid.T) {
 	p.compareCounts(t, p.ids)
 }
 
-// compareReported compares the rows that were reported to follow from a batch: all of the batch's
-// consequences must be reported in the end, as rows that exist. Late edges may return the same row again.
+// compareReported compares the rows that were reported to follow from a batch. Together they must be all
+// that follows from it, as the rows are after the batch. Late edges may return the same row again.
 func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Edge, got, want []storage.Result[storage.Applied]) {
 	reported := map[rowKey]storage.Edge{}
 	for _, result := range got {

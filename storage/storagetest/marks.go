@@ -235,7 +235,7 @@ func (s marks) followed(t *testing.T) storage.Pair {
 	return pair
 }
 
-// mark changes a mark that has another value yet.
+// mark changes a mark that still has another value.
 func (h *harness) mark(t *testing.T, pair storage.Pair, change storage.MarkChange, want storage.EdgeMark) {
 	t.Helper()
 	got, changed, err := h.store.SetMark(t.Context(), pair, change)

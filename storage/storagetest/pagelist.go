@@ -63,7 +63,7 @@ func (l list) ranges(side storage.Side) (queries []storage.PageQuery, want [][]s
 	return queries, want
 }
 
-// wantCut checks that a position divides a list behind its first `ahead` rows.
+// wantCut checks that a position divides a list after its first `ahead` rows.
 func (h *harness) wantCut(t *testing.T, side storage.Side, l list, position storage.Position, ahead int) {
 	t.Helper()
 	const limit = 3

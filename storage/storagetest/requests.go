@@ -18,8 +18,8 @@ type requests struct{ *harness }
 // cross, stores use the default instead.
 var briefly = storage.RequestOptions{TTL: 1000 * time.Microsecond, Pause: 100 * time.Microsecond}
 
-// noRow is the state of a request that does not exist. expired is the state of a request that was
-// pending.
+// noRow is the state of a request that does not exist. expired is the state of a pending request that
+// has expired.
 const (
 	noRow   storage.EdgeType = 100
 	expired storage.EdgeType = 101
@@ -268,7 +268,7 @@ func (s requests) TheLimitOfFollowingsHolds(t *testing.T) {
 		other := s.id()
 		s.change(t, request.From, change(other, storage.Following, 3))
 		s.wantRefused(t, request, act, 4, one, storage.ErrLimitReached)
-		// A user whom one follows already can no longer be asked.
+		// A user who is already followed can no longer be asked.
 		s.change(t, request.From, change(other, storage.None, 5), change(request.To, storage.Following, 6))
 		got, err := s.store.ChangeRequest(t.Context(), request, storage.RequestChange{Act: act, At: at(7)}, one)
 		wantIs(t, err, nil)

@@ -129,7 +129,7 @@ func (s settling) deliver(t *testing.T, random *rand.Rand, box *post, most int) 
 	return true
 }
 
-// settle delivers until nothing is left. Repeated reports must end at some time.
+// settle delivers until nothing is left. Repeated reports must come to an end.
 func (s settling) settle(t *testing.T, random *rand.Rand, box *post) {
 	t.Helper()
 	for range 1000 {

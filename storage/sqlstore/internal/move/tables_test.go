@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// notCopied are columns that are computed where the rows are.
+// notCopied are columns whose values are made where the rows are.
 var notCopied = map[string][]string{
 	"user_counts": {"packed", "packed_version", "follower_class"},
 }
@@ -61,7 +61,7 @@ func openShard(t *testing.T) *db.DB {
 	return d
 }
 
-// Pages of a table follow one another without gaps, however many columns its key has.
+// Pages of a table follow one another, however many columns its key has.
 func TestPagesOfKeysOfThreeColumns(t *testing.T) {
 	d := openShard(t)
 	const rows = 7
