@@ -4,19 +4,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
 
-var npmMu sync.Mutex
-
 // NPM installs the packages that folder's package-lock.json names into folder/node_modules, which git ignores,
-// unless they are there. No package runs a script of its own while it is installed.
+// unless they are there. No package runs a script of its own while it is installed. Other processes that want the
+// same packages wait: npm ci begins by removing what another one is writing.
 func NPM(t testing.TB, folder string) {
 	t.Helper()
-	npmMu.Lock()
-	defer npmMu.Unlock()
+	lock, err := lockFile(filepath.Join(folder, "package-lock.json"), syscall.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
 	program(t, "node")
 	npm := program(t, "npm")
 	// npm writes its own list last, so a folder whose list is newer than the lock file is complete.
