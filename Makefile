@@ -5,16 +5,16 @@ SHELL := /bin/bash
 
 # Options of `kith serve`: make run ARGS="--addr 127.0.0.1:9090"
 ARGS ?=
-# What to measure: make bench is kith bench, with its flags (ARGS="--engines sqlite");
+# What to measure: make bench runs kith bench, with its flags (ARGS="--engines sqlite");
 # make bench PKG=./storage/... BENCH=Followings runs Go benchmarks.
 PKG ?=
 BENCH ?= .
 
-# A checkout that belongs to another user (a CI volume) makes git refuse, and the go
-# command fail over it. The revision is linked in below instead, where git knows it.
+# In a checkout that belongs to another user (a CI volume), git refuses to work, and then
+# the go command fails. So the revision is linked in below, if git knows it.
 export GOFLAGS := $(strip $(shell go env GOFLAGS) -buildvcs=false)
 
-# What the program says of itself (kith version): from git where there is git, or as given.
+# What the program reports as its version (kith version): from git if there is git, or as given.
 VERSION ?= $(shell git describe --tags --match 'v[0-9]*' --dirty 2>/dev/null | sed 's/^v//')
 REVISION ?= $(shell git describe --always --abbrev=12 --exclude '*' --dirty 2>/dev/null)
 LDFLAGS = -X kith/cli.version=$(VERSION) -X kith/cli.revision=$(REVISION)
@@ -37,7 +37,7 @@ up: build ## two gateways, a replicator, two MariaDB, Redis and Prometheus, unti
 build: assets ## the program, as bin/kith, and what kith bench needs beside it
 	go build -ldflags "$(LDFLAGS)" -o bin/ . ./bench/kith-bench
 
-# GraphiQL and the app where npm can get them; without it Kith serves plain pages.
+# GraphiQL and the app, if npm can get them; without them Kith serves plain pages.
 assets:
 	@if [ -x scripts/web.sh ]; then scripts/web.sh || true; fi
 
@@ -48,14 +48,14 @@ test: assets ## everything a change must pass, on real servers
 	@scripts/install-test-deps.sh
 	@scripts/test.sh
 
-test-race: assets ## once more, under the race detector, where things happen at once
+test-race: assets ## the tests of concurrent packages once more, under the race detector
 	@scripts/install-test-deps.sh
 	@scripts/test.sh race
 
 test-clients: assets ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, the schema by graphql-eslint and -inspector, recipes for Relay and Hive, axe on the app (a minute or two the first time)
 	@scripts/test.sh clients
 
-test-all: assets ## both, with the long tests
+test-all: assets ## test and test-race, with the long tests
 	@scripts/install-test-deps.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
 	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh race
@@ -91,16 +91,16 @@ verify: ## generated code, gofmt, go.mod, go vet, staticcheck, files of deploy/
 lint: $(GOLANGCI) ## golangci-lint, built once (a minute or two)
 	$(GOLANGCI) run
 
-# Not in internal/tools/go.mod: it would bring several hundred modules.
+# Not in internal/tools/go.mod: it would add several hundred modules.
 $(GOLANGCI):
 	GOBIN="$(CURDIR)/bin" go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
 	mv bin/golangci-lint $@
 
-# Neither is this: it needs newer modules than the other tools.
+# Not there either: it needs newer modules than the other tools.
 vulncheck: ## known vulnerabilities in what the code calls; asks vuln.go.dev
 	go run golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION) ./...
 
-picture: web ## the pictures of GraphiQL and of the app, taken anew (needs Chromium)
+picture: web ## takes the pictures of GraphiQL and of the app again (needs Chromium)
 	KITH_TEST_PICTURE=1 go test ./docs -run '^TestPictureOfGraphiQL$$' -count=1
 	KITH_TEST_PICTURE=1 go test ./internal/app -run '^TestPicturesForTheDocuments$$' -count=1
 
@@ -110,7 +110,7 @@ release: ## archives for Linux and macOS in dist/, of the commit's tag (VERSION=
 release-check: ## builds the archives twice, compares them and looks into them
 	@$(release) --check
 
-# Not the VERSION of a build between two tags: a release is called by its tag.
+# Without the VERSION of a build between two tags: a release is named by its tag.
 release = VERSION='$(if $(filter file,$(origin VERSION)),,$(VERSION))' scripts/release.sh
 
 clean: ## removes what was built; the stores in data/ stay

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Runs every fuzz test of the module, one after another, each for FUZZTIME (go test
-# -fuzztime; 30s unless given). All run, also after one has failed; then those that failed
-# are listed. What a failing one was given lies in its package's testdata/fuzz: `go test`
-# runs it again from then on.
+# -fuzztime; 30s unless given). If one fails, the rest still run; then the failed tests
+# are listed. The input that failed is in the package's testdata/fuzz: from then on `go
+# test` runs it again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 fuzztime=${FUZZTIME:-30s}
 failed=()
 count=0
-# "./identity FuzzKeys", a line for each
+# One line for each test, such as "./identity FuzzKeys".
 tests=$(grep -rn --include='*_test.go' --exclude-dir=node_modules '^func Fuzz[A-Z]' . |
 	sed -E 's|^(.*)/[^/]*:[0-9]+:func (Fuzz[A-Za-z0-9_]*)\(.*|\1 \2|' | sort) || { echo "fuzz: there are no fuzz tests" >&2; exit 1; }
 while read -r package name; do

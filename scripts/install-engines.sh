@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Brings database servers that the tests can run on besides the machine's MariaDB:
+# Installs database servers that the tests can run on, besides the machine's MariaDB:
 #
 #   scripts/install-engines.sh [mysql] [mariadb11] [tidb]    (all three if none is named)
 #
 # Each goes into a folder of its own below KITH_TEST_ENGINES (~/.cache/kith-engines if that is
 # not set), with every library that it needs. Neither root nor the machine's packages are touched.
-# An engine that is there already is left alone; remove its folder to get a newer one.
+# An engine that is already installed is left alone; remove its folder to get a newer one.
 #
 #   mysql      MySQL of Debian sid, whatever version that has today
 #   mariadb11  MariaDB 11.8 of Debian 13
-#   tidb       TiDB with the store that it brings for tests, compiled: some minutes the first time
+# tidb       TiDB with its own store for tests, compiled: some minutes the first time
 #
 # MySQL and MariaDB need apt-get, dpkg-deb and Debian's keys (debian-archive-keyring). TiDB needs go.
 set -euo pipefail
@@ -19,7 +19,7 @@ engines=${KITH_TEST_ENGINES:-$HOME/.cache/kith-engines}
 mkdir -p "$engines"
 engines=$(cd "$engines" && pwd)
 
-# mirror: where this machine's apt gets Debian from
+# mirror: the Debian mirror that this machine's apt uses
 mirror() {
 	local sources
 	sources=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources 2>/dev/null || true)
@@ -28,8 +28,8 @@ mirror() {
 		sed 's/debian-security/debian/'
 }
 
-# unpack ENGINE SUITE PACKAGE…: the packages with all they depend on, as files below the engine's folder.
-# apt works on lists and a state of its own there, in which no package is installed.
+# unpack ENGINE SUITE PACKAGE…: unpacks the packages, with all they depend on, below the engine's folder.
+# apt works there with its own lists and its own state, in which no package is installed.
 unpack() {
 	local into=$engines/$1 suite=$2 from deb
 	shift 2
@@ -42,7 +42,7 @@ unpack() {
 		return 1
 	fi
 	echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $from $suite main" >"$apt/etc/sources.list"
-	# Check-Valid-Until: an archive's copy may be older than its lists allow; its signature still counts.
+	# Check-Valid-Until: the mirror's copy may be older than its lists allow. Its signature is still checked.
 	cat >"$apt/apt.conf" <<-END
 		Dir "$apt";
 		Dir::Etc "$apt/etc";
@@ -60,7 +60,7 @@ unpack() {
 	APT_CONFIG=$apt/apt.conf apt-get -qq update
 	APT_CONFIG=$apt/apt.conf apt-get -qq -y --no-install-recommends --download-only install "$@" >/dev/null
 	for deb in "$apt"/archives/*.deb; do
-		case ${deb##*/} in perl* | libperl*) continue ;; esac # for scripts that no test starts
+		case ${deb##*/} in perl* | libperl*) continue ;; esac # they are for scripts that no test starts
 		dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$into" --exclude ./usr/share/doc --exclude ./usr/share/man --exclude ./usr/share/locale
 	done
 	rm -rf "$apt"
@@ -94,7 +94,7 @@ install_mariadb11() {
 }
 
 # The module proxy has TiDB's main branch as of 26 November 2025; its releases are not modules. The
-# replacements are those of TiDB's own go.mod, which counts only there.
+# replacements are copied from TiDB's own go.mod, because Go ignores those of a dependency.
 install_tidb() {
 	local at=20251126154744-e4e814fdc0af
 	cat >"$engines/tidb/go.mod" <<-END
@@ -125,7 +125,7 @@ for engine in "$@"; do
 		exit 2
 		;;
 	esac
-	# The file VERSION is written last, so that half an engine is none.
+	# The file VERSION is written last. An engine without it is incomplete, and is installed again.
 	if [ ! -s "$engines/$engine/VERSION" ]; then
 		rm -rf "${engines:?}/$engine"
 		mkdir "$engines/$engine"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Installs the real servers and the browser that the tests start, where they are
-# missing, on Debian and Ubuntu. Says nothing when there is nothing to do.
+# Installs the real servers and the browser that the tests start, if they are
+# missing, on Debian and Ubuntu. Prints nothing if there is nothing to do.
 #
-# Where it cannot install, it says so: the tests that need the programs are then
-# skipped. With CI=true that is an error, because there they would fail.
+# If it cannot install them, it says so, and the tests that need them are skipped.
+# With CI=true that is an error, because there these tests would fail.
 set -euo pipefail
 
-# Servers live in sbin, which an ordinary user's PATH leaves out.
+# Servers are in sbin, which an ordinary user's PATH leaves out.
 PATH="$PATH:/usr/local/sbin:/usr/sbin"
 
 # have NAME…: is one of these programs installed?
@@ -46,8 +46,8 @@ fi
 
 echo "install-test-deps: installing with apt: ${missing[*]} (the tests start private instances; no system service is started)"
 
-# A policy-rc.d that says 101 keeps package scripts from starting services. One that
-# is there already is the machine's own and stays.
+# A policy-rc.d that exits with 101 keeps package scripts from starting services. If
+# the machine already has a policy-rc.d, it is left alone.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
 	trap '"${as_root[@]}" rm -f "$policy"' EXIT

@@ -4,7 +4,7 @@
 #
 #   scripts/module.sh github.com/somebody/kith
 #
-# Changes files of the working tree; make generate and make verify should find nothing to do afterwards.
+# Changes files of the working tree. make generate and make verify should find nothing to do afterwards.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +14,7 @@ if ! [[ $new =~ ^[a-z0-9.-]+(/[A-Za-z0-9._~-]+)*$ ]]; then
 	exit 2
 fi
 old=$(go list -m)
-# Folders of the module, so that only its packages are meant, and not /etc/kith/kith.env.
+# Only folders of the module, so that its packages are matched, but not /etc/kith/kith.env.
 folders=$(git ls-files '*.go' | sed -n 's|/.*||p' | sort -u | tr '\n' '|')
 
 export OLD=$old NEW=$new FOLDERS=${folders%|}

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the tests of each package again and again, to find those that fail by chance: two runs
-# at a time, so that each has the other as its load, on 1, 2 and 8 processors in turn. Prints a
-# line for each package, and of a failure what the run printed.
+# Runs the tests of each package again and again, to find those that fail by chance. Two runs
+# at a time are each other's load, on 1, 2 and 8 processors in turn. Prints a line for each
+# package, and for each failure what the run printed.
 #
 #   scripts/stress.sh [N] [packages]   N runs of each package (30), of all packages (./...)
 #   TIMEOUT=20m                        for one run

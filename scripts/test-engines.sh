@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# Runs the tests of all that depends on the database server on each engine, one suite after another,
-# and writes how they ended into docs/engines.md:
+# Runs all tests that depend on the database server on each engine, one suite after another, and writes the
+# results into docs/engines.md:
 #
 #   scripts/test-engines.sh [short]
 #
-#   short                  what a change is tried with: conformance, and one schedule of crashes
+# short                  what a change is tested with: conformance, and one schedule of crashes
 #   ENGINES="mysql tidb"   these only; mariadb (the installed one), mariadb11, mysql and tidb if unset
 #   SUITES="plans rules"   these only
 #   TIMEOUT=20m            for one package (go test -timeout)
 #
-# Results are kept beside the engines (KITH_TEST_ENGINES), so that the page can be made in several
-# runs: it shows of each suite the last one.
+# Results are kept beside the engines (KITH_TEST_ENGINES), so that the page can be made in several runs: for
+# each suite it shows the last run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,12 +34,12 @@ faults-binlog|binlog|Crashes, tokens, relations, one pair|./internal/faults|-run
 program||The program, started and killed|./internal/program|-skip SQLite|Page'
 
 if [ "${1:-}" = short ]; then
-	results=$home/short # they are not those of the page
+	results=$home/short # a short run does not change the results of the page
 	all_suites='conformance||Store: conformance|./storage/sqlstore|-run ^TestConformanceMariaDB$
 faults-sync|sync|One schedule of crashes|./internal/faults|-run ^TestCrashes$/^sync$'
 fi
 
-# run ENGINE SUITE PACKAGES FLAGS: leaves "passed failed skipped seconds" in the results; fails if a test has.
+# run ENGINE SUITE PACKAGES FLAGS: writes "passed failed skipped seconds" to the results; fails if a test has failed.
 run() {
 	local engine=$1 suite=$2 packages=$3 flag=${4%% *} pattern=${4#* } log began=$SECONDS status=0
 	log=$results/$engine-$suite
@@ -59,7 +59,7 @@ run() {
 	fi
 }
 
-# cell ENGINE SUITE MODE: what the table says
+# cell ENGINE SUITE MODE: the text of a cell of the table
 cell() {
 	local log=$results/$1-$2 passed failed skipped took
 	if [ "$1" = tidb ] && [ "$3" = binlog ]; then

@@ -1,24 +1,23 @@
 #!/usr/bin/env bash
-# Runs the tests of all packages ("all", the default), or once more under the race detector
-# those of the packages where things happen at once ("race"): without what it makes many times
-# slower and shows nothing in, which is SQLite in Go, plans and numbers of statements; or those
-# with large programs from npm ("clients"), which "all" skips. Prints
-# go test's lines, what was skipped and why, what failed, how long each package took, and a
-# closing line with the counts.
+# Runs the tests of all packages ("all", the default). "race" runs the tests of the concurrent packages once
+# more, under the race detector. It leaves out tests that the detector makes many times slower and finds nothing
+# in: those on SQLite in Go, those of plans, and those that count statements. "clients" runs the tests with large
+# programs from npm, which "all" skips. Prints go test's lines, what was skipped and why, what failed, how long
+# each package took, and a last line with the counts.
 #
 #   TIMEOUT=20m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long tests too
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# Packages that run under the race detector, each with those below it, and the tests that do not.
+# Packages that run under the race detector, each with the packages below it, and the tests that are left out.
 concurrent='deployment|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
 # Packages that take long, the longest first.
 slowest='storage/sqlstore internal/faults internal/program resolvers replication/binlog reconcile gateway bench/suite social examples'
 
-# How many seconds a package may take on two quiet cores beside two others; the rest may take 40.
+# How many seconds a package may take on two quiet cores while two others run. All other packages may take 40.
 budgets='internal/program 120
 internal/faults 180
 resolvers 150
@@ -29,20 +28,20 @@ storage/sqlstore 180'
 what=${1:-all}
 module=$(go list -m)
 
-# events prints the test2json events. The package paths hold no blanks, so lists of them are
-# split into words. -count=1: the tests use servers and data that go test's cache knows nothing of.
+# events prints the test2json events. The package paths contain no blanks, so lists of them are split into words.
+# -count=1: the tests use servers and data that go test's cache does not know of.
 events() {
 	local packages first
 	packages=$(go list ./...)
-	# In the order given: of the slowest packages none is left to run alone in the end.
+	# Packages run in the order given. The slowest come first, so that none of them runs alone at the end.
 	first=$(printf "$module/%s\n" $slowest)
 	packages="$first"$'\n'"$(grep -vxF "$first" <<<"$packages")"
-	# -p and -parallel: what tests wait for, servers and windows, they wait for at once.
+	# -p and -parallel: tests mostly wait (for servers and for windows of time), and can wait at the same time.
 	local at_once=$(($(getconf _NPROCESSORS_ONLN) + 1))
-	# GOGC: memory is there, and 9 to 13 % of the processor time of the suite on stores in Go went to collection.
+	# GOGC: there is enough memory, and garbage collection took 9 to 13 % of the suite's processor time on stores in Go.
 	export GOGC=${GOGC:-400}
-	# -vet: make verify vets all, with more checks. -ldflags=-s: a binary without what debuggers read
-	# is linked in half the time, and traces of panics need none of it.
+	# -vet: make verify vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
+	# in half the time, and stack traces of panics do not need that data.
 	local test="go test -json -count=1 -vet=off -ldflags=-s -p $at_once -parallel 4 -timeout ${TIMEOUT:-20m}"
 	case $1 in
 	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./graph/sdl ./internal/app ;;
@@ -70,14 +69,14 @@ status=0
 go tool -modfile=internal/tools/go.mod gotestsum --format standard-quiet --jsonfile "$log" \
 	--raw-command -- ./scripts/test.sh events "$what" || status=$?
 
-# The closing line counts tests and subtests. A package that fails without a failing test
-# (it does not build, or ends early) counts as one failure.
+# The last line counts tests and subtests. A package that fails without a failing test (it does not build, or
+# ends early) counts as one failure.
 awk -v status="$status" -v budgets="$budgets" -v what="$what" -v module="$module/" '
 	BEGIN {
 		n = split(budgets, lines, "\n")
 		for (i = 1; i <= n; i++) { split(lines[i], b, " "); budget[b[1]] = b[2] }
 	}
-	# {"Time":"…","Action":"…","Package":"…","Test":"…","Elapsed":…}: output comes last, and may hold anything
+	# {"Time":"…","Action":"…","Package":"…","Test":"…","Elapsed":…}: output comes last, and may contain anything
 	{ sub(/,"Output":.*/, "") }
 	function field(name,    at) {
 		if (!match($0, "\"" name "\":\"?[^\",}]*")) return ""

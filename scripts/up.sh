@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Starts what deploy/compose.yaml starts, without Docker: two MariaDB servers, Redis, a replicator, two gateways, and
-# Prometheus where it is installed; Grafana is left out. Prints the addresses and ends everything on Ctrl-C.
+# Prometheus if it is installed. Grafana is left out. Prints the addresses, and stops everything on Ctrl-C.
 #
-#   FOLDER=…    where the data are, which stay. Default: kith-up in the user's data folder
-#   PORT=8080   of the first gateway; the others have the ports behind it
-#   PROGRAM=…   what to start as Kith. Default: bin/kith
+# FOLDER=…    the folder of the data, which are kept. Default: kith-up in the user's data folder
+# PORT=8080   the port of the first gateway; the others use the ports that follow it
+# PROGRAM=…   the program that is started as Kith. Default: bin/kith
 set -euo pipefail
 cd "$(dirname "$0")/.."
-PATH="$PATH:/usr/local/sbin:/usr/sbin" # servers live in sbin, which an ordinary user's PATH leaves out
+PATH="$PATH:/usr/local/sbin:/usr/sbin" # servers are in sbin, which an ordinary user's PATH leaves out
 
 folder=${FOLDER:-${XDG_DATA_HOME:-$HOME/.local/share}/kith-up}
 port=${PORT:-8080}
@@ -27,11 +27,11 @@ chmod 700 "$folder"
 exec 9>"$folder/lock"
 flock -n 9 || fail "it runs already in $folder"
 
-# Each process gets a group of its own, so that Ctrl-C reaches this script alone, which ends them in order.
+# Each process gets its own group, so that Ctrl-C reaches only this script, which stops them in order.
 set -m
 names=() pids=()
 
-# start NAME COMMAND…: in the background, with a log of its own. It ends with this script, even if that is killed.
+# start NAME COMMAND…: in the background, with its own log. The process ends with this script, even if the script is killed.
 start() {
 	local name=$1 with=()
 	shift
@@ -40,7 +40,7 @@ start() {
 	names+=("$name") pids+=($!)
 }
 
-# stop ends all, the last started first: gateways before the servers that they use.
+# stop ends all processes, the last started first: gateways end before the servers that they use.
 stop() {
 	trap '' INT TERM
 	local i
@@ -52,7 +52,7 @@ stop() {
 trap stop EXIT
 trap 'echo; echo "up: ending"; exit 0' INT TERM
 
-# until_true WHAT COMMAND…: waits for a minute.
+# until_true WHAT COMMAND…: repeats the command for up to a minute, until it succeeds.
 until_true() {
 	local what=$1 i
 	shift
@@ -63,7 +63,7 @@ until_true() {
 	fail "$what does not answer; see the logs in $folder"
 }
 
-# The password of the databases and the secret of tokens are made once.
+# The password of the databases and the secret of tokens are made once, and kept.
 secrets=$folder/secrets
 [ -s "$secrets" ] || (
 	umask 077
@@ -75,7 +75,7 @@ secrets=$folder/secrets
 as_root=()
 if [ "$(id -u)" -eq 0 ]; then as_root=(--user=root); fi
 
-# install_data FOLDER: MariaDB's first data, moved to their place when they are whole.
+# install_data FOLDER: MariaDB's initial data, moved to their place once they are complete.
 install_data() {
 	[ ! -d "$1" ] || return 0
 	rm -rf "$1.new"
@@ -126,7 +126,7 @@ if command -v prometheus >/dev/null; then
 		--web.listen-address=127.0.0.1:$((port + 3)) --log.level=warn
 fi
 
-# ready PORT: a program of Kith says that it is.
+# ready PORT: whether a program of Kith says that it is ready.
 ready() {
 	local status
 	exec 8<>"/dev/tcp/127.0.0.1/$1" || return 1
@@ -149,7 +149,7 @@ cat <<EOF
 Logs and data are in $folder. Ctrl-C ends everything.
 EOF
 
-# If one ends by itself, say which, and end the others.
+# If a process ends by itself, name it, and stop the others.
 wait -n "${pids[@]}" || true
 for i in "${!pids[@]}"; do
 	kill -0 "${pids[i]}" 2>/dev/null || fail "${names[i]} has ended; its log ends: $(tail -n 3 "$folder/${names[i]}.log")"

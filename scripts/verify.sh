@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what a change must keep: generated code up to date, gofmt, go.mod tidy, go vet,
-# staticcheck, and that the files of deploy/ are what Docker, Compose and Kubernetes read.
+# Checks that the generated code is up to date, gofmt, that go.mod is tidy, go vet,
+# staticcheck, and that Docker, Compose and Kubernetes accept the files of deploy/.
 # Changes nothing in the tree.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,8 +15,8 @@ complain() {
 	failures=$((failures + 1))
 }
 
-# Generates in one copy of the tree and compares with another, so that unsaved work
-# counts and is left alone.
+# Generates in one copy of the tree and compares it with another copy, so that uncommitted
+# work is included, and is not changed.
 generated() {
 	local copy
 	for copy in before after; do
@@ -28,9 +28,9 @@ generated() {
 	(cd "$work" && diff -ruN before after)
 }
 
-# go.mod and go.sum are compared with what tidying gives. That reads every module's
-# go.mod, also of modules no build needs: where one cannot be fetched, nothing is
-# compared and nothing fails.
+# go.mod and go.sum are compared with what go mod tidy would write. That reads the go.mod
+# of every module, even of modules that no build needs. If one cannot be fetched, nothing
+# is compared and nothing fails.
 tidy() {
 	local difference
 	if difference=$(go mod tidy -diff); then return 0; fi

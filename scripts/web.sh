@@ -1,13 +1,14 @@
 #!/bin/sh
 # Builds the pages from npm into web/assets, where go:embed takes them from: GraphiQL from
-# web/graphiql, the app from web/app. Both at once.
+# web/graphiql, the app from web/app. Both are built at the same time.
 #
 #   scripts/web.sh            without Node or npm: says so in a line and succeeds, because Kith
 #                             then serves a plain query page, and a page that says so at /app
 #   scripts/web.sh --require  fails instead
 #
-# Done already for these sources: nothing happens. The packages (some 320 MB) live in a
-# scratch folder that goes when the script ends; npm's own settings decide the registry.
+# If the pages were built from these sources before, nothing happens. The packages (some 320
+# MB) are in a temporary folder, which is removed when the script ends. npm's own settings
+# decide the registry.
 set -eu
 
 require=false
@@ -28,10 +29,10 @@ sources_of() {
     if [ "$1" = app ]; then find ../graph/schema -type f; fi
 }
 
-# stamp_of PAGE: changes with any of them.
+# stamp_of PAGE: a checksum that changes with any of these files.
 stamp_of() { (cd "$root/web" && sources_of "$1" | LC_ALL=C sort | xargs cat | cksum); }
 
-# without PAGE REASON: the end of a page that could not be built.
+# without PAGE REASON: ends the build of a page that could not be built.
 without() {
     if [ -d "$assets/$1" ]; then
         echo "web: $1: $2; keeping what was built before" >&2
@@ -42,12 +43,12 @@ without() {
     exit 0
 }
 
-# failed PAGE WHAT LOG: without, for the first line of the log that names an error.
+# failed PAGE WHAT LOG: calls without, with the first line of the log that names an error.
 failed() {
     without "$1" "$2 failed: $(grep -m1 -i error "$3" || tail -n 1 "$3")"
 }
 
-# build PAGE: in $work/PAGE, a copy of its folder.
+# build PAGE: builds the page in $work/PAGE, a copy of its folder.
 build() {
     cp -R "$root/web/$1" "$work/$1"
     rm -rf "$work/$1/node_modules"
@@ -66,7 +67,7 @@ for page in graphiql app; do
 done
 if [ -z "$pages" ]; then exit 0; fi
 
-# none REASON: the end where no page can be built.
+# none REASON: ends the script if no page can be built.
 none() { for page in $pages; do (without "$page" "$1") || exit 1; done; exit 0; }
 command -v node >/dev/null 2>&1 || none "node is not installed"
 command -v npm >/dev/null 2>&1 || none "npm is not installed"
@@ -84,7 +85,7 @@ if [ -z "${npm_config_cache:-}" ] && ! [ -w "${HOME:-/nonexistent}" ]; then
     export HOME
 fi
 
-# One quick question first: with no registry in reach npm ci asks for every package, twice.
+# One quick request first: if no registry can be reached, npm ci asks for every package, twice.
 npm view react version --prefer-offline --fetch-retries=0 --fetch-timeout=10000 --loglevel=error >"$work/npm.log" 2>&1 ||
     none "asking npm's registry failed: $(grep -m1 -i error "$work/npm.log" || tail -n 1 "$work/npm.log")"
 
