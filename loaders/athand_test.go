@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// remembering is a store that has the users at hand that it is made to have.
+// remembering is a store that has the users in near at hand.
 type remembering struct {
 	*counting
 	near   map[storage.UserID]bool
@@ -60,7 +60,7 @@ func TestWhatIsAtHandIsNotRead(t *testing.T) {
 			reads  bool
 		}{
 			{near: []storage.UserID{2, 3, 4}},
-			{near: []storage.UserID{2, 3}, reads: true}, // not all of them are
+			{near: []storage.UserID{2, 3}, reads: true}, // not all of them are near
 			{reads: true},
 			{near: []storage.UserID{2, 3, 4}, broken: true, reads: true},
 		} {
@@ -82,7 +82,7 @@ func TestWhatIsAtHandIsNotRead(t *testing.T) {
 	}
 }
 
-// However many keys there are, and however often each comes: everyone is read once, and found.
+// Many keys, some of them repeated: every user is read once, and found.
 func TestManyKeysAreFound(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := newCounting()

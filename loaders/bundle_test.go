@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// echoing is a store that answers each key with the kind, the side and the key itself, but
-// for what is left out.
+// echoing is a store that answers each key with the kind, the side and the key itself. If forgets is set,
+// it answers nothing.
 type echoing struct {
 	seen    []storage.Bundle
 	panics  bool

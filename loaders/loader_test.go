@@ -15,8 +15,7 @@ import (
 	"kith/storage"
 )
 
-// counting is a store that counts how often each user and each count is read. Its users
-// are those with even ids.
+// counting is a store that counts how often each user and each count is read. Users with even ids exist.
 type counting struct {
 	mu      sync.Mutex
 	users   map[storage.UserID]int
@@ -40,7 +39,7 @@ func (c *counting) note(read map[storage.UserID]int, ids []storage.UserID) {
 
 func (c *counting) AtHand(*storage.Bundle) {}
 
-// Bundle answers users and counts only, those of users apart from those of counts.
+// Bundle answers look-ups of users and of counts only, each separately.
 func (c *counting) Bundle(_ context.Context, b *storage.Bundle) {
 	c.mu.Lock()
 	c.bundles++
@@ -76,7 +75,7 @@ func (c *counting) readCounts(ids []storage.UserID) []storage.Result[storage.Cou
 	return results
 }
 
-// isUser reports whether a result is that of a user of counting.
+// isUser reports whether a result is the one that counting gives for a user.
 func isUser(id storage.UserID, r storage.Result[storage.User]) bool {
 	return r.Err == nil && r.Found == (id%2 == 0) && (!r.Found || r.Value.ID == id)
 }
@@ -158,7 +157,7 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 	}
 }
 
-// A caller also waits for those of its keys that another caller is reading.
+// A caller also waits for those of its keys that another caller is already reading.
 func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	store := held{newCounting(), make(chan bool), make(chan bool)}
 	ctx := loaders.Attach(t.Context(), store)
@@ -176,7 +175,7 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 			t.Error("it did not wait for both")
 		}
 	})
-	time.Sleep(10 * time.Millisecond) // time to be wrong in; what is right does not hang on it
+	time.Sleep(10 * time.Millisecond) // time in which a wrong loader would fail; a correct one does not depend on it
 	released.Store(true)
 	store.release <- true
 	all.Wait()
@@ -185,7 +184,7 @@ func TestWaitIsForTheKeysOfOthersToo(t *testing.T) {
 	}
 }
 
-// held is a store that reports when one user is read, and waits until it may be.
+// held is a store that reports when one user is read, and then waits until that read is released.
 type held struct {
 	*counting
 	reading, release chan bool
@@ -201,7 +200,7 @@ func (h held) Bundle(ctx context.Context, b *storage.Bundle) {
 	h.counting.Bundle(ctx, b)
 }
 
-// Lone keys that nobody knew of wait for one another.
+// Single keys whose values are not known wait for one another.
 func TestLateKeysShareABatch(t *testing.T) {
 	store := newCounting()
 	ctx := loaders.Attach(loaders.WithWait(t.Context(), time.Second), store)
@@ -225,7 +224,7 @@ func TestLateKeysShareABatch(t *testing.T) {
 	}
 }
 
-// A look-up that panics has failed for everybody who waits for it.
+// If a look-up panics, it has failed for every caller that waits for it.
 func TestLookUpThatPanicsHasFailed(t *testing.T) {
 	ctx := loaders.Attach(t.Context(), newCounting())
 	l := loaders.For(ctx)
@@ -237,7 +236,7 @@ func TestLookUpThatPanicsHasFailed(t *testing.T) {
 	}
 }
 
-// What is executed again within a request reads nothing twice, but has values of its own.
+// If something is executed again within a request, it reads nothing twice, but gets its own values.
 func TestAgain(t *testing.T) {
 	store := newCounting()
 	first := loaders.Attach(t.Context(), store)

@@ -13,7 +13,7 @@ import (
 	"kith/storage/memory"
 )
 
-// A timer that a request waits on lasts far longer here than the request may take.
+// A timer that a request must not wait for lasts far longer here than the request may take.
 const long, patience = 20 * time.Second, 5 * time.Second
 
 const users = 12

@@ -10,8 +10,8 @@ import (
 	"kith/storage"
 )
 
-// Answers of several steps read as many bundles as the longest of them has steps, nobody twice,
-// and each gets what it asked for.
+// Answers of several steps that are worked out together read as many bundles as the longest of them
+// has steps, and no user twice. Each answer gets what it asked for.
 func TestAnswersThatAreWorkedOutTogetherReadTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		store := newCounting()

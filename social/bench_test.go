@@ -12,14 +12,14 @@ import (
 	"kith/storage/memory"
 )
 
-// BenchmarkWays measures the questions of the design's section 6 that work on lists, of rows
-// and of lists in memory, both over a store in memory: what the planner and its look-ups
+// BenchmarkWays measures the questions of the design's section 6 that work on lists: from rows, and
+// from lists in memory, both over a store in memory. It shows what the planner and its look-ups
 // cost, without SQL.
 //
 //	go test ./social -run '^$' -bench Ways -benchmem
 //
-// 50,000 users follow 50 others each, and the first four have 30,000 followers besides. Ids are
-// dense, or made by time.
+// 50,000 users follow 50 others each, and each of the first four has 30,000 more followers. Ids are
+// dense, or made from the time.
 func BenchmarkWays(b *testing.B) {
 	for name, id := range map[string]func(n int) storage.UserID{
 		"dense":     func(n int) storage.UserID { return storage.UserID(n + 1) },
@@ -106,7 +106,7 @@ func commonOf(g *Graph, a, b List) error {
 	return err
 }
 
-// cpuTime is that of the process, of which other load on the machine takes nothing.
+// cpuTime is the processor time of this process: other load on the machine does not add to it.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -115,7 +115,7 @@ func cpuTime() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// sortedHidden are looked up as the real ones are.
+// sortedHidden looks hidden users up as the real type does.
 type sortedHidden struct{ ids []storage.UserID }
 
 func (a sortedHidden) Has(id storage.UserID) bool {
@@ -123,7 +123,7 @@ func (a sortedHidden) Has(id storage.UserID) bool {
 }
 func (a sortedHidden) IDs() []storage.UserID { return a.ids }
 
-// keptLists are lists that have been made before.
+// keptLists are lists that were built before.
 type keptLists struct {
 	Reader
 	lists [2]map[storage.UserID]*idset.List
@@ -137,8 +137,8 @@ func (k *keptLists) Sets(_ context.Context, side storage.Side, owners []storage.
 	return lists
 }
 
-// readLists are rows at hand: [storage.EdgeReader] out of slices, so that rows cost what
-// the rules do with them and no more.
+// readLists answers as an [storage.EdgeReader] from slices, so that rows cost only what the rules
+// do with them.
 type readLists struct {
 	Reader
 	edges [2]map[storage.UserID][]storage.Edge   // newest first

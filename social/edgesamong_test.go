@@ -8,7 +8,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Whether a follow may be shown is asked for with the one who follows first.
+// The question whether a follow may be shown names first the user who follows.
 func TestEdgesAmongAsksWhoFollowsWhom(t *testing.T) {
 	store := memory.New()
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 5, To: 6, Type: storage.Following, UpdateTime: 1}, {From: 7, To: 5, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)

@@ -16,8 +16,8 @@ type lost struct{}
 func (lost) Inline() bool                                       { return false }
 func (lost) Propagate(context.Context, []storage.Written) error { return nil }
 
-// However many writes a deletion has come to when the program dies, another one brings
-// it to its end, on both sides, with nothing but what lies in the stores.
+// If the program dies during a deletion, after any number of writes, another program completes the
+// deletion, on both sides, with only what the stores contain.
 func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 	const victim = storage.UserID(1)
 	for writes := 0; ; writes++ {
@@ -42,10 +42,10 @@ func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 				store.Apply(t.Context(), side, []storage.Edge{pair.Edge(storage.Favorited, storage.Micros(16+n))}, storage.IfNewer)
 			}
 		}
-		// One whose time is ahead of the clock's.
+		// A follow whose time is ahead of the clock's.
 		ahead := storage.MicrosOf(time.Now().Add(time.Hour))
 		tie(storage.Requests, 3, 1, storage.Cancelled, ahead)
-		// One that is newer on the other side than the tombstone will be.
+		// A follow that is newer on the other side than the tombstone will be.
 		newer := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: ahead}
 		store.Apply(t.Context(), storage.Inverse, []storage.Edge{newer}, storage.IfNewer)
 

@@ -13,8 +13,8 @@ import (
 	"kith/storage/memory"
 )
 
-// failing is a store of which some reads fail after the first good ones. Reads of users do not fail: a
-// user whose row cannot be read stays in an answer.
+// failing is a store: the first reads succeed, and then some fail. Reads of users do not fail: a user whose row
+// cannot be read stays in an answer.
 type failing struct {
 	Reader
 	good, bad int // how many reads succeed, and then fail
@@ -23,7 +23,7 @@ type failing struct {
 
 var errRead = errors.New("the shard does not answer")
 
-// fails counts a read of so many keys; one of none is none.
+// fails counts a read of so many keys. A read of no keys is not counted.
 func (f *failing) fails(keys int) bool {
 	if keys > 0 {
 		f.reads++
@@ -88,7 +88,7 @@ func (f *failing) PackedNeighbours(ctx context.Context, side storage.Side, owner
 	return f.Reader.PackedNeighbours(ctx, side, owners)
 }
 
-// Whether an answer fits the budget is unknown if the counts cannot be read.
+// If the counts cannot be read, it is unknown whether an answer fits the budget.
 func TestFitsFailsWithItsRead(t *testing.T) {
 	f := &failing{Reader: onRows{memory.New()}, bad: 1}
 	if _, fits, err := New(f, 0, nil).Fits(t.Context(), Friends(1)); fits || !errors.Is(err, errRead) {
@@ -96,7 +96,7 @@ func TestFitsFailsWithItsRead(t *testing.T) {
 	}
 }
 
-// Suggestions fail with a read that fails once, even if the next one would succeed.
+// Suggestions fail if one of their reads fails, even if the next read would succeed.
 func TestSuggestionsFailWithOneRead(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge
@@ -110,7 +110,7 @@ func TestSuggestionsFailWithOneRead(t *testing.T) {
 	for good := 0; ; good++ {
 		f := &failing{Reader: onRows{store}, good: good, bad: 1}
 		g := New(f, 0, nil)
-		g.sizes.maxPool = 3 // whether a candidate is followed is not known from the pool
+		g.sizes.maxPool = 3 // whether the viewer follows a candidate is not known from the pool
 		_, err := g.Suggest(t.Context(), SuggestionQuery{User: 1, First: 5})
 		if f.reads <= good {
 			break
@@ -121,8 +121,8 @@ func TestSuggestionsFailWithOneRead(t *testing.T) {
 	}
 }
 
-// An answer for which something could not be read is an error, and never a shorter answer: if all reads behind some
-// fail, and if one alone does.
+// If something could not be read for an answer, the answer is an error, and never a shorter answer. That holds if
+// one read fails, and if all later reads fail.
 func TestAnswersFailWithTheirReads(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
@@ -136,7 +136,7 @@ func TestAnswersFailWithTheirReads(t *testing.T) {
 		for _, q := range questions(drawList(t, "a"), drawList(t, "b"), drawList(t, "c"), drawFilter(t, 2), none, suggest) {
 			f := &failing{Reader: onRows{store}, good: good, bad: bad}
 			answer, _, err := q.page(t.Context(), readBy(planner, f), nil, first)
-			if sizes, ok := answer.([]storage.Result[Size]); ok { // each has an error of its own
+			if sizes, ok := answer.([]storage.Result[Size]); ok { // each has its own error
 				for _, s := range sizes {
 					err = errors.Join(err, s.Err)
 				}

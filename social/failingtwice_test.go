@@ -8,8 +8,8 @@ import (
 	"kith/storage/memory"
 )
 
-// A list that a filter names twice, and of which a range is read, is read once. So the error of that read is that of
-// the answer.
+// A list that a filter names twice, and of which a range is also read, is read once. So an error of that read is the
+// error of the answer.
 func TestAListThatIsNamedTwiceIsReadOnce(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge

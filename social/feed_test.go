@@ -15,8 +15,8 @@ import (
 	"kith/storage/recent"
 )
 
-// TestFeedsOfMany: pages of the feed of somebody who follows many are those of brute force, in each of the ways
-// in which the store is read, and where memory has only the last posts.
+// TestFeedsOfMany: pages of the feed of a user who follows many are those of brute force, in each of the ways
+// in which the store is read, and if memory has only the last posts.
 func TestFeedsOfMany(t *testing.T) {
 	store := memory.New()
 	const people, posts = 60, 500
@@ -37,7 +37,7 @@ func TestFeedsOfMany(t *testing.T) {
 	began := storage.MicrosOf(time.Now())
 	var all []storage.PostAt
 	for n := range posts {
-		at := began + storage.Micros(n/3) // some at the same time
+		at := began + storage.Micros(n/3) // some have the same time
 		p, _, err := store.Publish(t.Context(), storage.NewPost{
 			PostID: storage.PostID{Author: storage.UserID(1 + min(random.IntN(people), random.IntN(people))), Number: int64(posts - n)}, Key: fmt.Sprint(n), Text: "x", At: at,
 		})
@@ -91,7 +91,7 @@ func TestFeedsOfMany(t *testing.T) {
 	}
 }
 
-// TestAFeedEndsWithItsBudget and goes on from there: where hardly any post is by a following.
+// TestAFeedEndsWithItsBudget, and goes on from there, if hardly any post is by a following.
 func TestAFeedEndsWithItsBudget(t *testing.T) {
 	store := memory.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}, {ID: 3, Handle: "user_3", Name: "A"}, {ID: 4, Handle: "user_4", Name: "A"}})
@@ -123,10 +123,10 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 	}
 }
 
-// silent is a store of which one look-up is not answered.
+// silent is a store that does not answer one look-up.
 type silent struct {
 	*memory.Store
-	posts bool // or else the last posts
+	posts bool // or else the look-up of the last posts
 }
 
 func (s silent) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
@@ -168,7 +168,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 	}
 }
 
-// Posts of authors whose posts are not copied are read with the page, which fails with that read.
+// Posts of hot authors are read with the page. The page fails if that read fails.
 func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	store := memory.New()
 	w := &feedWalk{
@@ -180,7 +180,7 @@ func TestPullingTheHotFailsWithItsRead(t *testing.T) {
 	}
 }
 
-// A walk through posts that are being loaded anew stays where it was: the store has them.
+// If posts are being loaded again during a walk through a feed, the walk does not move on: the store has the posts.
 func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 	w := &feedWalk{Feeds: &Feeds{Recent: recent.New(1<<20, time.Now)}, authors: idset.Of([]storage.UserID{2}), hides: func(storage.UserID) bool { return false }}
 	if rows, err := w.inMemory(t.Context(), 5); len(rows) > 0 || err != nil || w.at != (storage.Place{}) {
@@ -188,7 +188,7 @@ func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 	}
 }
 
-// The followings of a user are read as one packed list where there is one.
+// The followings of a user are read as one packed list, if they are packed.
 func TestFollowingsArePacked(t *testing.T) {
 	store := memory.New()
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)

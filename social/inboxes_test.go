@@ -60,7 +60,7 @@ func newBoxed(t testing.TB, store *memory.Store, url, prefix string, hot int64, 
 	return g
 }
 
-// copied lets posts up to a time be copied by this gateway, which takes over.
+// copied takes over the copying for this gateway, and copies posts up to a time.
 func (g *boxed) copied(upTo storage.Micros) {
 	g.t.Helper()
 	g.posts.Settle(upTo)
@@ -80,7 +80,7 @@ func (g *boxed) built() {
 	g.t.Helper()
 	for len(g.boxes.queue) > 0 {
 		one := <-g.boxes.queue
-		for range 5 { // a pause may have to end
+		for range 5 { // a pause may have to end first
 			err := g.boxes.build(g.t.Context(), g.feeds, one)
 			if err == nil {
 				break
@@ -123,9 +123,9 @@ func (g *boxed) pages(user storage.UserID, size int, from storage.Place) (got []
 	}
 }
 
-// TestInboxesGiveTheSamePages: after any sequence of follows, unfollows, posts, deletions, authors who become hot
-// or are so no longer, posts that come late, lost keys, and gateways that stop anywhere, pages of two gateways are
-// those of brute force.
+// TestInboxesGiveTheSamePages: pages of two gateways are those of brute force, after any sequence of follows,
+// unfollows, posts, deletions, authors who become hot or stop being hot, posts that come late, lost keys, and
+// gateways that stop at any point.
 func TestInboxesGiveTheSamePages(t *testing.T) {
 	url := testenv.Redis(t).URL()
 	tries, fromInbox := 0, 0
@@ -159,7 +159,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 			now++
 			edge := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: now}
 			store.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)
-			if random.IntN(3) > 0 { // the replica may lag for as long as it likes
+			if random.IntN(3) > 0 { // the replica may lag as long as it likes
 				store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
 			}
 			follows[pair] = !follows[pair]
@@ -192,7 +192,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 			case 6:
 				if len(all) > 0 {
 					i := random.IntN(len(all))
-					store.DeletePost(t.Context(), all[i].PostID) // without its event
+					store.DeletePost(t.Context(), all[i].PostID) // without the event of the deletion
 					all = slices.Delete(all, i, i+1)
 				}
 			case 7:
@@ -221,7 +221,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 			if random.IntN(3) > 0 {
 				continue
 			}
-			// After quiet: each gateway knows what the other has ended.
+			// Once all is quiet, each gateway knows what the other has ended.
 			for _, g := range gateways {
 				g.boxes.Tick(t.Context())
 			}
@@ -263,7 +263,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 	t.Errorf("inboxes were used %d times in %d cases", fromInbox, tries)
 }
 
-// dies begins to copy, and does not get to the end: the context ends after some answers of Redis.
+// dies begins to copy, but does not finish: the context ends after some answers of Redis.
 func (g *boxed) dies(random *rand.Rand) {
 	ctx, cancel := context.WithCancel(g.t.Context())
 	defer cancel()
@@ -282,7 +282,7 @@ func (g *boxed) dies(random *rand.Rand) {
 	}
 }
 
-// lose loses an inbox, as Redis may do that has no room.
+// lose loses an inbox, as a Redis that runs out of memory may do.
 func (g *boxed) lose(random *rand.Rand) {
 	for _, key := range g.redis.Keys(g.t.Context(), g.prefix+":inbox:{*}").Val() {
 		if !strings.Contains(key, "state") && random.IntN(2) == 0 {

@@ -34,7 +34,7 @@ func (s unreadable) Edges(ctx context.Context, side storage.Side, pairs []storag
 
 var errDown = errors.New("the shard is down")
 
-// Accepting makes both follow, so both need room: unless they follow already.
+// Accepting makes both users follow. So both need room for a following, unless they follow already.
 func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 	type pairs [][2]storage.UserID
 	for name, c := range map[string]struct {
@@ -80,7 +80,7 @@ type hiddenUser storage.UserID
 func (h hiddenUser) Has(id storage.UserID) bool { return id == storage.UserID(h) }
 func (h hiddenUser) IDs() []storage.UserID      { return []storage.UserID{storage.UserID(h)} }
 
-// Nobody asks for its own friendship, and of a hidden user there is no request.
+// Nobody can ask itself for friendship, and requests of hidden users do not exist.
 func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 	store := memory.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
@@ -144,7 +144,7 @@ func TestMarksAreOfFollows(t *testing.T) {
 	}
 }
 
-// A user neither follows nor unfollows herself; what she asks for besides is done.
+// A user can neither follow nor unfollow herself. The rest of what she asks for is done.
 func TestFollowsAreOfTwoUsers(t *testing.T) {
 	store := memory.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]

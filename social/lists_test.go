@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-// A page of a plain list is full as long as there are enough who may be shown; pages
+// A page of a plain list is full as long as there are enough users who may be shown. All pages
 // together are the list, in either direction.
 func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -26,7 +26,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 		for pages := 0; ; pages++ {
 			query.Limit = rapid.IntRange(0, 5).Draw(t, "size")
 			if pages > 500 {
-				query.Limit = 5 // no end of pages of 0
+				query.Limit = 5 // pages of 0 would never end
 			}
 			ahead := g.audience.Ahead(query)
 			read := store.Pages(t.Context(), l.Side, []storage.PageQuery{ahead})
@@ -57,7 +57,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 				}
 			}
 			switch {
-			case next == (storage.Position{}): // a page of 0
+			case next == (storage.Position{}): // a page of 0 edges
 			case backward:
 				query.Before = next
 			default:
@@ -73,7 +73,7 @@ func TestPagesLeaveHiddenUsersOutAndAreFull(t *testing.T) {
 	})
 }
 
-// Sizes are exact, however hidden users are counted, unless the budget ends.
+// Sizes are exact, in whatever way hidden users are counted, unless the budget ends.
 func TestSizesCountWhoMayBeShown(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
@@ -89,7 +89,7 @@ func TestSizesCountWhoMayBeShown(t *testing.T) {
 	})
 }
 
-// Special follows are those whom the user still follows, newest first.
+// Special follows are the marked users whom the user still follows, newest first.
 func TestSpecialsAreFollowsNewestFirst(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)

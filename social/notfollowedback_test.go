@@ -13,9 +13,9 @@ import (
 	"kith/storage/memory"
 )
 
-// Followers who are not followed back come in the order of time, with their number, also where
-// they are counted by leaving few out of a long list. That holds whichever followers are followed
-// back or hidden, and whatever the pages.
+// Followers who are not followed back come in the order of time, with their number. That also holds
+// if they are counted by subtracting few from a long list, whichever followers are followed back or
+// hidden, and for pages of every size.
 func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
@@ -24,7 +24,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 		for id := storage.UserID(2); id <= storage.UserID(followers+1); id++ {
 			edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
 		}
-		for range rapid.IntRange(0, 8).Draw(t, "followings") { // followers or not
+		for range rapid.IntRange(0, 8).Draw(t, "followings") { // whether or not they are followers
 			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*followers)), Type: storage.Following, UpdateTime: 5})
 		}
 		store := memory.New()
@@ -56,7 +56,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 	})
 }
 
-// One row more than the page is read of the long list. It shows that there are more.
+// Of the long list, one row more than the page is read. That row shows that there are more.
 func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge
@@ -71,7 +71,7 @@ func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
 	}
 }
 
-// limitedReader notes how many rows its pages were to have.
+// limitedReader notes the limits of the pages that are read.
 type limitedReader struct {
 	Reader
 	limits []int
@@ -84,7 +84,7 @@ func (r *limitedReader) Pages(ctx context.Context, side storage.Side, queries []
 	return r.Reader.Pages(ctx, side, queries)
 }
 
-// Friends of somebody who follows many and is followed by few are found among the few, and come in
+// For a user who follows many and is followed by few, friends are found among the few, and come in
 // the order of the many.
 func TestFriendsOfWhoFollowsMany(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
@@ -94,7 +94,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 		for id := storage.UserID(2); id <= storage.UserID(followings+1); id++ {
 			edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: storage.Micros(1 + r.IntN(40))})
 		}
-		for range rapid.IntRange(0, 8).Draw(t, "followers") { // followed or not
+		for range rapid.IntRange(0, 8).Draw(t, "followers") { // whether or not they are followed
 			edges = append(edges, storage.Edge{From: storage.UserID(2 + r.IntN(2*followings)), To: 1, Type: storage.Following, UpdateTime: 5})
 		}
 		store := memory.New()
@@ -124,7 +124,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 	})
 }
 
-// A count that is wrong for now neither ends the pages early nor goes on behind the end.
+// A count that is wrong for a while neither ends the pages early nor lets them go on after the end.
 func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	t.Parallel()
 	const followers = 5000

@@ -15,8 +15,8 @@ import (
 	"kith/storage/memory"
 )
 
-// somePacked has lists of a store in memory, each with a share of the questions only, so
-// that answers go on with rows where they began with sets, and the other way round.
+// somePacked has lists of a store in memory, but answers only a share of the questions with them. So answers
+// that began with sets go on with rows, and the other way round.
 type somePacked struct {
 	Reader
 	share  float64
@@ -42,7 +42,7 @@ func (p *somePacked) Sets(ctx context.Context, side storage.Side, owners []stora
 	return lists
 }
 
-// Recommenders likewise has some users with their followings.
+// Recommenders likewise has the followings of some users.
 func (p *somePacked) Recommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
 	users := make([]storage.Result[storage.Recommender], len(ids))
 	profiles, err := p.Profiles(ctx, ids)
@@ -74,8 +74,8 @@ func newPacked(store Reader, share float64, seed uint64, dirs ...*idset.Director
 	return &somePacked{store, share, rand.New(rand.NewPCG(seed, 0)), dirs, map[List][]storage.Position{}}
 }
 
-// drawPacked draws how much of a store is in memory. All lists are numbered by one
-// directory or by either of two, which learned of some users before.
+// drawPacked draws how much of a store is in memory. All lists are numbered by one directory, or each by one of
+// two directories that already know some users.
 func drawPacked(t *rapid.T, store Reader) *somePacked {
 	share := rapid.SampledFrom([]float64{0, 0.5, 0.9, 1}).Draw(t, "share in memory")
 	p := newPacked(store, share, rapid.Uint64().Draw(t, "which"))
@@ -91,14 +91,14 @@ func drawPacked(t *rapid.T, store Reader) *somePacked {
 	return p
 }
 
-// question is one that is asked of rows and of lists in memory. page answers it behind a
-// mark, which is of its own kind or nil, and reports the next mark, nil at the end.
+// question is a question that is asked of rows and of lists in memory. page answers it behind a mark (of the
+// question's own kind, or nil), and returns the next mark, which is nil at the end.
 type question struct {
 	name string
 	page func(ctx context.Context, g *Graph, mark any, first int) (answer, next any, err error)
 }
 
-// questions are all kinds of them.
+// questions returns all kinds of questions.
 func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery) []question {
 	common := func(ctx context.Context, g *Graph, q PeopleQuery) (any, any, error) {
 		c, err := g.People(ctx, q)
@@ -158,15 +158,15 @@ func questions(a, b, c List, f Filter, empty func(List) bool, q SuggestionQuery)
 	}
 }
 
-// tester is a test, or a check of rapid's.
+// tester is a test, or a check of rapid.
 type tester interface {
 	Context() context.Context
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// askBothWays pages through a question, so many pages at most. Every page is the same made of rows and of lists
-// in memory, whichever way the mark before came from: pages, totals, marks, all of it.
+// askBothWays pages through a question, for a limited number of pages. Every page is the same from rows and
+// from lists in memory (pages, totals, marks), whichever of the two the mark came from.
 func askBothWays(t tester, rows, packed *Graph, q question, pages int, size func() int) {
 	var mark any
 	for page := range pages {
@@ -288,8 +288,8 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	}
 }
 
-// Neither a long list nor a small budget makes an answer from memory incomplete, or has it
-// refused, where rows would be.
+// If rows would be incomplete or refused because of a long list or a small budget, an answer from memory is
+// still complete, and not refused.
 func TestListsInMemoryNeedNoBudget(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

@@ -13,7 +13,7 @@ import (
 	"kith/storage/memory"
 )
 
-// drawFilter draws a filter that is in order.
+// drawFilter draws a valid filter.
 func drawFilter(t *rapid.T, levels int) Filter {
 	kind := "on"
 	if levels > 1 {
@@ -42,7 +42,7 @@ func drawFilter(t *rapid.T, levels int) Filter {
 	return Filter{On: []List{drawList(t, "list")}}
 }
 
-// fits is a filter by brute force.
+// fits reports by brute force whether a user fits a filter.
 func fits(store *memory.Store, f Filter, empty func(List) bool, id storage.UserID) bool {
 	here := func(p Filter) bool { return fits(store, p, empty, id) }
 	elsewhere := func(p Filter) bool { return !here(p) }
@@ -57,8 +57,7 @@ func fits(store *memory.Store, f Filter, empty func(List) bool, id storage.UserI
 	return !slices.ContainsFunc(f.All, elsewhere)
 }
 
-// Paging through people gives exactly those whom the filter fits, whatever the plan,
-// the pages and the budget.
+// Paging through people gives exactly the users whom the filter fits, for every plan, page size and budget.
 func TestPeopleAreThoseWhomTheFilterFits(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)

@@ -23,8 +23,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// post is a redundancy mode that holds rows back and delivers them later, in any order
-// and more than once, together with what follows from them.
+// post is a redundancy mode that holds rows back and delivers them later, in any order and more
+// than once, together with the changes that follow from them.
 type post struct {
 	store  storage.Store
 	inline bool
@@ -41,7 +41,7 @@ func (p *post) Propagate(_ context.Context, written []storage.Written) error {
 	return nil
 }
 
-// hold keeps each row that is new: its deliveries may be many all the same.
+// count keeps each row that is new. It may still be delivered many times.
 func (p *post) count(written []storage.Written) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,7 +53,7 @@ func (p *post) count(written []storage.Written) {
 	}
 }
 
-// deliver applies a row that is held, and keeps it for once more if again is set.
+// deliver applies a row that is held. If again is set, it keeps the row for another delivery.
 func (p *post) deliver(t fataler, i int, again bool) {
 	p.mu.Lock()
 	row := p.held[i]
@@ -80,7 +80,7 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// torn is a store on whose other shards not every row arrives at once.
+// torn is a store that does not write all rows to the other shards at once.
 type torn struct {
 	storage.Store
 	breaks func() bool
@@ -97,7 +97,7 @@ func (s torn) Apply(ctx context.Context, side storage.Side, edges []storage.Edge
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-// EndEdges writes each row apart, that of the other end first.
+// EndEdges writes each row separately, the row of the other end first.
 func (s torn) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	results := make([]storage.Result[storage.Edge], len(rows))
 	for i, row := range rows {
@@ -117,7 +117,7 @@ func (s torn) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row
 	return results
 }
 
-// acts are what users do to each other.
+// acts are the things that users do to each other.
 var acts = []struct {
 	name string
 	do   func(*social.Relations, context.Context, social.People, storage.UserID, storage.UserID) error
@@ -195,7 +195,7 @@ func newWorld(t fataler, store storage.Store, first storage.UserID, inline bool,
 	return w
 }
 
-// refused reports whether an act ended as acts may.
+// refused reports whether an act ended with an error that is allowed.
 func refused(err error) bool {
 	return errors.Is(err, storage.ErrForbidden) || errors.Is(err, storage.ErrNoRequest)
 }
@@ -214,7 +214,7 @@ func (w *world) quiet(t fataler, pick func(n int) int) {
 	}
 }
 
-// check holds what must be so once everything has arrived.
+// check checks what must be true once everything has arrived.
 func (w *world) check(t fataler) {
 	t.Helper()
 	ctx := context.Background()
@@ -273,7 +273,7 @@ func (w *world) check(t fataler) {
 	}
 }
 
-// schedule is one interleaving, drawn by a seed: of the same seed, a shorter one is the
+// schedule is one interleaving, drawn from a seed. A shorter schedule of the same seed is the
 // beginning of a longer one.
 type schedule struct {
 	seed     uint64
@@ -283,10 +283,9 @@ type schedule struct {
 	inline   bool
 }
 
-// interleave is the property: whatever two gateways do, in whatever order, and however
-// late, often and in whatever order it arrives on other shards, once everything has
-// arrived nobody follows or asks where one blocks the other, both sides are equal, and
-// all counts are exact.
+// interleave is the property. Two gateways do anything in any order, and their rows arrive on other
+// shards late, repeatedly and in any order. Once everything has arrived, nobody follows or asks if
+// one of the two blocks the other, both sides are equal, and all counts are exact.
 func (s schedule) interleave(t fataler, store storage.Store, first storage.UserID) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(s.seed, 0))
@@ -373,14 +372,14 @@ func TestNoFollowLivesBetweenBlockedUsersInDatabases(t *testing.T) {
 	})
 }
 
-// The same with both gateways, and what delivers, at work at once.
+// The same property, with both gateways and the delivery of rows running at the same time.
 func TestNoFollowLivesBetweenBlockedUsersAtOnce(t *testing.T) {
 	onServers(t, func(t *testing.T, store storage.Store) {
 		for n := range 6 {
 			var breaking atomic.Int64
 			w := newWorld(t, store, storage.UserID(1+n*usersOfWorld), n%2 == 0,
 				func() bool { return breaking.Add(1)%3 == 0 }, time.Millisecond)
-			w.clock = time.Duration(n) * time.Hour // read by many: it stands still, and versions rise all the same
+			w.clock = time.Duration(n) * time.Hour // many goroutines read it, so it stands still; versions still rise
 			var acting, delivering sync.WaitGroup
 			for g := range 4 {
 				acting.Go(func() {

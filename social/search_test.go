@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-// directory has claims on handles, ascending, and users, some of which do not exist or do not answer.
+// directory has claims on handles, in ascending order, and users. Some users do not exist or cannot be read.
 type directory struct {
 	claims []storage.HandleOwner
 	users  map[storage.UserID]storage.Result[storage.User]
@@ -44,14 +44,14 @@ func (d *directory) Users(_ context.Context, ids []storage.UserID) []storage.Res
 	return results
 }
 
-// add makes a user with a handle, or a claim that never became a user.
+// add adds a user with a handle, or a claim whose user was never created.
 func (d *directory) add(id storage.UserID, handle, now string, err error) {
 	d.claims = append(d.claims, storage.HandleOwner{Handle: handle, User: id})
 	d.users[id] = storage.Result[storage.User]{Value: storage.User{ID: id, Handle: now}, Found: now != "", Err: err}
 }
 
-// Pages of a search are full, and together all whose handles begin with the prefix: without hidden
-// users and claims that are none's handle, with those who cannot be read.
+// Pages of a search are full, and together list all users whose handles begin with the prefix. Hidden
+// users, and claims that are nobody's handle, are left out; users who cannot be read are not.
 func TestSearchFindsWhoseHandleBeginsSo(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		d := &directory{users: map[storage.UserID]storage.Result[storage.User]{}}
@@ -99,7 +99,7 @@ func TestSearchFindsWhoseHandleBeginsSo(t *testing.T) {
 	})
 }
 
-// One read is enough for a page and to know whether more follow, also if a few are hidden.
+// One read is enough for a page, and to know whether more users follow, even if a few are hidden.
 func TestSearchReadsOnce(t *testing.T) {
 	hidden := []storage.UserID{3, 5, 7, 9}
 	for _, users := range []storage.UserID{20, 21, 24, 25} {

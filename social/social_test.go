@@ -13,13 +13,13 @@ import (
 	"kith/storage/memory"
 )
 
-// people is how many users the random graphs have: few, so that lists overlap.
+// people is how many users the random graphs have. They are few, so that lists overlap.
 const people = 24
 
-// drawGraph fills a store with random edges, tombstones and blocks among them. What
-// follows from blocks is not propagated to the other side: each list is its own truth.
+// drawGraph fills a store with random edges, including tombstones and blocks. The effects of blocks
+// are not propagated to the other side: each list is its own truth.
 func drawGraph(t *rapid.T) *memory.Store {
-	// Drawn one by one, edges come out few: rapid prefers short lists.
+	// If edges were drawn one by one, there would be few: rapid prefers short lists.
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	density := rapid.IntRange(0, 100).Draw(t, "density")
 	types := []storage.EdgeType{storage.Following, storage.Following, storage.Following, storage.None, storage.Blocking}
@@ -37,7 +37,7 @@ func drawGraph(t *rapid.T) *memory.Store {
 	return store
 }
 
-// drawAudience draws who looks, and whom it must not be shown.
+// drawAudience draws the user who looks, and the users whom it must not be shown.
 func drawAudience(t *rapid.T) *Audience {
 	some := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(1, people), func(n int) storage.UserID { return storage.UserID(n) }),
 		0, rapid.SampledFrom([]int{0, 0, 3, people}).Draw(t, "at most hidden"), rapid.ID)
@@ -53,7 +53,7 @@ type hiddenUsers []storage.UserID
 func (a hiddenUsers) Has(id storage.UserID) bool { return slices.Contains(a, id) }
 func (a hiddenUsers) IDs() []storage.UserID      { return a }
 
-// rows are those of a store.
+// rows are the reads of a store that return rows.
 type rows interface {
 	storage.ProfileReader
 	People
@@ -62,7 +62,7 @@ type rows interface {
 	storage.PackedReader
 }
 
-// onRows reads rows alone: nothing is kept as a set.
+// onRows reads only rows: nothing is kept as a set.
 type onRows struct{ rows }
 
 func (o onRows) Profiles(ctx context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
@@ -84,15 +84,15 @@ func (onRows) Recommenders(_ context.Context, ids []storage.UserID) []storage.Re
 	return make([]storage.Result[storage.Recommender], len(ids))
 }
 
-// readBy is a graph that reads by another reader.
+// readBy is a copy of a graph that reads through another reader.
 func readBy(g *Graph, r Reader) *Graph {
 	other := *g
 	other.store = r
 	return &other
 }
 
-// drawPlanner makes a graph that reads so little at a time, and has so small a
-// budget, that every way through the plans is taken.
+// drawPlanner makes a graph that reads so little at a time, and has such a small budget, that all
+// branches of the plans are used.
 func drawPlanner(t *rapid.T, store rows) *Graph {
 	return &Graph{
 		store: drawPacked(t, drawStore(t, store)), audience: drawAudience(t),
@@ -113,7 +113,7 @@ func drawPlanner(t *rapid.T, store rows) *Graph {
 	}
 }
 
-// listOf is a list by brute force, ascending.
+// listOf returns a list by brute force, ascending.
 func listOf(store *memory.Store, l List) []storage.UserID {
 	return store.Neighbours(context.Background(), l.Side, []storage.UserID{l.Owner})[0].Value
 }
@@ -131,7 +131,7 @@ func drawList(t *rapid.T, name string) List {
 	}
 }
 
-// peopleOf asks one query.
+// peopleOf runs one query.
 func peopleOf(t tester, g *Graph, q PeopleQuery) Common {
 	c, err := g.People(t.Context(), q)
 	if err != nil {
@@ -140,8 +140,8 @@ func peopleOf(t tester, g *Graph, q PeopleQuery) Common {
 	return c
 }
 
-// Paging through an intersection gives exactly what both lists have, whatever the
-// plan, the pages and the budget.
+// Paging through an intersection gives exactly the users who are on both lists, for every plan,
+// page size and budget.
 func TestIntersectIsTheIntersection(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
@@ -157,7 +157,7 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 		for page := 0; ; page++ {
 			first := rapid.IntRange(0, 5).Draw(t, "first")
 			if page > 500 {
-				first = 5 // no end of pages of 0
+				first = 5 // pages of 0 would never end
 			}
 			c := peopleOf(t, g, PeopleQuery{Filter: Both(a, b), From: from, First: first})
 			if len(c.IDs) > first || c.Total < len(got)+len(c.IDs) || c.Complete && c.Total != len(want) {
@@ -171,7 +171,7 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 				t.Fatalf("after %d of %d: more %t", len(got), len(want), c.More)
 			}
 			if first == 0 && c.Complete == false && c.Next.After > from.After {
-				// Asked for the count alone, it goes on behind what has been counted.
+				// If only the count is asked for, the next page goes on after what has been counted.
 				for _, id := range want {
 					if id > from.After && id <= c.Next.After {
 						got = append(got, id)
@@ -195,8 +195,8 @@ func TestIntersectIsTheIntersection(t *testing.T) {
 	})
 }
 
-// MatchQuery come in the order of the base list, with the times of both edges, whatever
-// the plan, the pages and the budget.
+// The matches of a MatchQuery come in the order of the base list, with the times of both edges, for
+// every plan, page size and budget.
 func TestMatchesAreWhoIsOnTheOtherListOrNot(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)

@@ -11,15 +11,15 @@ import (
 	"kith/storage/memory"
 )
 
-// packingStore has some lists packed.
+// packingStore is a store with some packed lists.
 type packingStore struct {
 	Reader
 	packed func(storage.UserID) bool
 
-	rowLists, packedLists int // that were asked for
+	rowLists, packedLists int // how many were asked for
 }
 
-// drawStore draws what a store has packed, or that it packs nothing.
+// drawStore draws which lists a store has packed, or that it packs none.
 func drawStore(t *rapid.T, store rows) Reader {
 	mod := storage.UserID(rapid.IntRange(0, 3).Draw(t, "packed"))
 	if mod == 0 {
@@ -62,8 +62,8 @@ func TestEachListOfAFilterIsReadOnce(t *testing.T) {
 	}
 }
 
-// Two lists that are longer than the budget are complete where they are kept packed, and
-// read as rows as far as the budget goes where they are not.
+// Answers about two lists that are longer than the budget are complete if the lists are packed.
+// Otherwise the lists are read as rows, as far as the budget goes.
 func TestLongListsArePacked(t *testing.T) {
 	store := memory.New()
 	var edges []storage.Edge

@@ -9,7 +9,7 @@ import (
 	"kith/storage/memory"
 )
 
-// A step of a deletion has rows of several tables, and never more than it may end at a time.
+// A step of a deletion has rows of several tables, and never more rows than it may end at a time.
 func TestAStepOfADeletionIsBounded(t *testing.T) {
 	store := memory.New()
 	const each = eraseStep*3/4 + 1
@@ -42,7 +42,7 @@ func TestAStepOfADeletionIsBounded(t *testing.T) {
 	}
 }
 
-// Ids are cut at a mark, which itself counts as before it.
+// Ids are cut at a mark. The mark itself belongs to the ids before.
 func TestIDsAreCutAtAMark(t *testing.T) {
 	ids := []storage.UserID{2, 4, 6}
 	for mark, n := range []int{0, 0, 1, 1, 2, 2, 3, 3} {

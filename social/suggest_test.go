@@ -15,8 +15,8 @@ import (
 	"kith/storage/memory"
 )
 
-// drawPeople gives the users of a random graph rows: who may see their lists, and
-// whether they want to be suggested.
+// drawPeople creates the users of a random graph, and draws who may see their lists, and whether they
+// want to be suggested.
 func drawPeople(t *rapid.T, store *memory.Store) map[storage.UserID]storage.User {
 	rows := map[storage.UserID]storage.User{}
 	for id := storage.UserID(1); id <= people; id++ {
@@ -33,10 +33,10 @@ func drawPeople(t *rapid.T, store *memory.Store) map[storage.UserID]storage.User
 	return rows
 }
 
-// wanted is everybody who may be suggested, with who recommends for them, by brute force.
+// wantedSuggestions is everybody who may be suggested, with the recommenders, by brute force.
 type wantedSuggestions struct {
 	via      map[storage.UserID][]storage.UserID
-	degree   map[storage.UserID]int // of the recommenders
+	degree   map[storage.UserID]int // of recommenders
 	excluded Exclusions
 }
 
@@ -78,7 +78,7 @@ func wantSuggestions(store *memory.Store, rows map[storage.UserID]storage.User, 
 	return w
 }
 
-// score is what the recommenders for a candidate are worth.
+// score is the score of a candidate, from its recommenders.
 func (w wantedSuggestions) score(order SuggestionOrder, id storage.UserID) int64 {
 	var score int64
 	for _, f := range w.via[id] {
@@ -91,8 +91,8 @@ func (w wantedSuggestions) score(order SuggestionOrder, id storage.UserID) int64
 	return score
 }
 
-// With budget enough, suggestions are the exact ranking; with less, every one is
-// true as far as it goes, and all followings are asked in the end.
+// With enough budget, suggestions are the exact ranking. With less, every suggestion is correct for
+// the followings asked so far, and in the end all followings have been asked.
 func TestSuggestionsAreTheRanking(t *testing.T) {
 	properties.Check(t, 100, func(t *rapid.T) {
 		store := drawGraph(t)
@@ -164,11 +164,11 @@ func TestSuggestionsAreTheRanking(t *testing.T) {
 	})
 }
 
-// popular answers with the same users, most followed first.
+// popular always answers with the same users, the most followed first.
 type popular struct {
 	users []storage.PopularUser
 	asked int
-	since storage.Day // as asked last
+	since storage.Day // from the last call
 	err   error
 }
 
@@ -210,7 +210,8 @@ func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
 			break
 		}
 		q.From = s.Next
-		// Following one between two pages keeps it from coming again, and ends nothing.
+		// If a user follows a suggested user between two pages, that user does not come again, and
+		// the pages do not end.
 		follow := storage.EdgeChange{To: 2, Type: storage.Following, At: 1}
 		store.ChangeEdges(t.Context(), 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})
 	}
@@ -244,8 +245,8 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 	}
 }
 
-// Pinned users come first, in their order. Pinned users who do not exist are passed over, and one
-// is left out for the same reasons as any other.
+// Pinned users come first, in their order. Pinned users who do not exist are passed over. A pinned
+// user is left out for the same reasons as any other user.
 func TestThePinnedComeFirst(t *testing.T) {
 	store := memory.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
@@ -296,7 +297,7 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 	}
 }
 
-// For a page, as many candidates are read as it shows, and as many again as drop out.
+// As many candidates are read as the page shows, and then as many as drop out.
 func TestCandidatesAreReadForThePage(t *testing.T) {
 	store := memory.New()
 	edges := []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}
@@ -312,13 +313,13 @@ func TestCandidatesAreReadForThePage(t *testing.T) {
 	if err != nil || len(s.Suggestions) != 19 || s.Suggestions[0].ID != 110 || !s.More {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	// Ten of the best 20 drop out. So do 10 of the best 80, of which 10 more are read in their place.
+	// Ten of the best 20 drop out, and so do 10 of the best 80. So 10 more of them are read.
 	if want := []int{20, 20, 10}; !slices.Equal(reader.keys, want) {
 		t.Errorf("%v users were read at a time, want %v", reader.keys, want)
 	}
 }
 
-// userReads notes how many users were read at a time.
+// userReads notes how many users each read asks for.
 type userReads struct {
 	Reader
 	keys []int

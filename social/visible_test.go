@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// The relation of the viewer to the owner is read where the answer depends on it, and only there.
+// The relation of the viewer to the owner is read only if the answer depends on it.
 func TestFollowsAreAskedForWhereTheyMatter(t *testing.T) {
 	audiences := map[string]*Audience{
 		"nobody":             nil,

@@ -15,14 +15,14 @@ import (
 	"kith/storage/notify"
 )
 
-// taking is a redundancy mode that takes rows over, or fails to.
+// taking is a redundancy mode that accepts rows, or fails to.
 type taking struct{ err error }
 
 func (taking) Inline() bool                                         { return true }
 func (t taking) Propagate(context.Context, []storage.Written) error { return t.err }
 
-// A write stays noted until its rows have been propagated to their other side: only then are the notes
-// of a change taken back, once what was published has been sent.
+// A write stays noted until its rows have been propagated to their other side. Only then, and only
+// after its events have been sent, are the notes of a change removed.
 func TestWritesAreNotedUntilTheyAreWhole(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t).Addr()})
 	t.Cleanup(func() { _ = client.Close() })
