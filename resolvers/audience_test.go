@@ -15,9 +15,8 @@ import (
 	"kith/storage/memory"
 )
 
-// Every list and every relationship is what the viewer may see of it: hidden users are
-// left out of pages and totals, lists that are not open are null, and so is what is
-// derived from one that is not.
+// Every list and every relationship is what the viewer may see of it. Hidden users are left out of
+// pages and totals. Lists that are not open are null, and so is everything that is derived from such a list.
 func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		properties.Check(t, cases, func(t *rapid.T) {
@@ -36,7 +35,7 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 		if err := w.fill(store); err != nil {
 			t.Fatal(err)
 		}
-		for viewer := range storage.UserID(4) { // nobody, and some
+		for viewer := range storage.UserID(4) { // 0 is nobody
 			w.viewer = viewer
 			w.check(t, w.api(t, store))
 		}
@@ -45,8 +44,8 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 	onServers(t, one)
 }
 
-// An edge that is in no open list shows in nothing but the counts of its two ends:
-// change it, and no other answer changes.
+// An edge that is in no open list shows only in the counts of its two ends. If it changes, no other
+// answer changes.
 func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 8)
@@ -62,7 +61,7 @@ func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
 		}
 		after := w.answers(t)
 		for i := range before {
-			// The counts are known to change; everything else is compared.
+			// The counts may change; everything else is compared.
 			b, a := withoutCounts(decoded(t, before[i])), withoutCounts(decoded(t, after[i]))
 			if difference := differs("", b, a); difference != "" {
 				t.Fatalf("viewer %d, edge %d → %d: %s", w.viewer, edge.From, edge.To, difference)
@@ -71,7 +70,7 @@ func TestHiddenEdgesShowInCountsOnly(t *testing.T) {
 	})
 }
 
-// hiddenEdge is one that is, or might be, and that the viewer may not see.
+// hiddenEdge returns an edge, or a pair that might have one, that the viewer may not see.
 func (w *world) hiddenEdge(which int) (storage.Pair, bool) {
 	var hidden []storage.Pair
 	for _, a := range w.users() {
@@ -88,7 +87,7 @@ func (w *world) hiddenEdge(which int) (storage.Pair, bool) {
 	return hidden[which%len(hidden)], true
 }
 
-// answers asks a fresh store for everything that shows relations, of several users, nested.
+// answers asks a fresh store for everything that shows relations, for several users, nested.
 func (w *world) answers(t *rapid.T) []string {
 	store := memory.New()
 	if err := w.fill(store); err != nil {
@@ -132,7 +131,7 @@ func (w *world) answers(t *rapid.T) []string {
 	return answers
 }
 
-// withoutCounts drops what is public.
+// withoutCounts removes the counts, which are public.
 func withoutCounts(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -182,8 +181,8 @@ func differs(at string, a, b any) string {
 	return fmt.Sprintf("%s is %v before and %v after", at, a, b)
 }
 
-// The members of a closed list cannot be found by asking about everybody who may be on it,
-// and questions about somebody in a block with the viewer find nothing.
+// The members of a closed list cannot be found by asking about everybody who may be on it.
+// Questions about a user in a block with the viewer find nothing.
 func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 6)
@@ -223,9 +222,9 @@ func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 		mutate(1, `updateProfile(listVisibility: {`+closed+`}) { user { id } }`)
 		for _, viewer := range []storage.UserID{0, 4} {
 			ask(viewer, "1", "2, 3, 5, 99, 1", `[null, null, null, null, {"status": "NONE"}]`)
-			ask(viewer, "2", "1, 3", `[{"status": "MUTUAL"}, {"status": "NONE"}]`) // on the open lists of user 2
+			ask(viewer, "2", "1, 3", `[{"status": "MUTUAL"}, {"status": "NONE"}]`) // these edges are on the open lists of user 2
 		}
-		ask(2, "1", "2, 3", `[{"status": "MUTUAL"}, null]`) // the viewer's own
+		ask(2, "1", "2, 3", `[{"status": "MUTUAL"}, null]`) // these edges are the viewer's own
 		ask(1, "1", "2, 3", `[{"status": "MUTUAL"}, {"status": "FOLLOWED_BY"}]`)
 	}
 	mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { user { id } }`)
@@ -234,7 +233,7 @@ func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 		ask(viewer, other, "2, 3, 5, 99", `[null, null, null, null]`)
 		ask(viewer, "2", other+", 3", `[null, {"status": "NONE"}]`)
 	}
-	mutate(5, `deactivateAccount { changed }`) // as if user 5 had never been
+	mutate(5, `deactivateAccount { changed }`) // as if user 5 had never existed
 	mutate(3, `updateProfile(listVisibility: {followings: NOBODY}) { user { id } }`)
 	for _, unseen := range []string{"5", "99"} {
 		ask(4, "3", unseen, `[null]`)

@@ -12,10 +12,10 @@ import (
 	"kith/storage/memory"
 )
 
-// deeds are the two things that others do with posts, and that the author hears of.
+// deeds are the two things that others do with posts, and that their author is notified of.
 var deeds = []struct {
 	field string // of the subscription, with the user's handle and the post's id
-	// does has a user do it through the API; written writes it without an event, and returns the event.
+	// does has a user do it through the API. written writes it without sending the event, and returns that event.
 	does    func(v *village, by storage.UserID, post string)
 	written func(v *village, by storage.UserID, post string) events.Event
 	undo    func(v *village, by storage.UserID, post string, e events.Event)
@@ -78,7 +78,7 @@ func (v *village) writeFavorite(by storage.UserID, post string, kind storage.Edg
 	return storage.Row{Side: storage.Favorites, Edge: row}
 }
 
-// hears waits until an answer is about a user and a post; before it, only those about others may come.
+// hears waits until an answer is about a user and a post. Before that answer, only answers about others may come.
 func hears(t *testing.T, answers <-chan string, by storage.UserID, post string, others ...storage.UserID) {
 	t.Helper()
 	is := func(answer string, id storage.UserID) bool { return strings.Contains(answer, fmt.Sprintf(`"u%s"`, id)) }
@@ -101,8 +101,8 @@ func hears(t *testing.T, answers <-chan string, by storage.UserID, post string, 
 	}
 }
 
-// The author of a post hears of everybody who favorites it or comments on it, once, but not of those who
-// are hidden, of itself, and of what was taken back.
+// The author of a post is notified, once, of everybody who favorites it or comments on it. The author is
+// not notified of hidden users, of itself, or of what was taken back.
 func TestAuthorsHear(t *testing.T) {
 	for _, deed := range deeds {
 		t.Run(deed.field[:10], func(t *testing.T) {
@@ -121,8 +121,8 @@ func TestAuthorsHear(t *testing.T) {
 				deed.does(v, v.b, post)
 				hears(t, answers, v.b, post, first)
 
-				deed.does(v, v.c, others) // another user's post
-				deed.does(v, v.a, post)   // the author itself
+				deed.does(v, v.c, others) // the post of another user
+				deed.does(v, v.a, post)   // by the author itself
 				var hidden []events.Event
 				for _, by := range []storage.UserID{blocks, blocked, gone, sleeps} {
 					hidden = append(hidden, deed.written(v, by, post))
@@ -147,7 +147,7 @@ func TestAuthorsHear(t *testing.T) {
 	}
 }
 
-// Events that a gap has hidden are sent, oldest first and once, also if the store does not answer at first.
+// Events that were missed in a gap are sent, oldest first and once, even if the store does not answer at first.
 func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 	for _, deed := range deeds {
 		for _, kind := range []events.Kind{events.Gap, events.Corrected} {

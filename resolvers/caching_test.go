@@ -12,8 +12,8 @@ import (
 	"kith/storage/memory"
 )
 
-// A GET of a document by somebody who is not signed in may be kept, for as long as the field says that
-// may be kept shortest; nothing else may.
+// A GET of a document by a client that is not signed in may be cached, for the shortest time that any
+// of its fields allows. Nothing else may be cached.
 func TestAnswersThatMayBeKept(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)

@@ -25,7 +25,7 @@ type village struct {
 	api        *apitest.API
 	hub        *events.Hub
 	a, b, c, d storage.UserID
-	later      *atomic.Int64 // how far the clock is ahead
+	later      *atomic.Int64 // how far ahead of real time the clock is
 }
 
 // onShards runs a test on the reference store, on two files, and on two servers.
@@ -42,7 +42,7 @@ func onShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *villag
 	})
 }
 
-// settle makes forty users and picks four.
+// settle creates forty users and picks four.
 func settle(t *testing.T, store storage.Store, o apitest.Options) *village {
 	t.Helper()
 	apitest.Users(t, store, 40)
@@ -61,26 +61,26 @@ func settle(t *testing.T, store storage.Store, o apitest.Options) *village {
 
 func (v *village) pass(d time.Duration) { v.later.Add(int64(d)) }
 
-// do has a user do something towards another, and returns the whole answer to `changed`.
+// do has a user do something to another, and returns the whole answer, with `changed`.
 func (v *village) do(user storage.UserID, field string, other storage.UserID) apitest.Answer {
 	v.t.Helper()
 	return v.api.As(user).Ask(`mutation($id: ID!) { done: `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": other.String()})
 }
 
-// does is do, which changes something.
+// does is do for an act that must change something.
 func (v *village) does(user storage.UserID, field string, other storage.UserID) {
 	v.t.Helper()
 	v.do(user, field, other).Is(`{"done": {"changed": true}}`)
 }
 
-// doesNothing is do, which changes nothing.
+// doesNothing is do for an act that must change nothing.
 func (v *village) doesNothing(user storage.UserID, field string, other storage.UserID) {
 	v.t.Helper()
 	v.do(user, field, other).Is(`{"done": {"changed": false}}`)
 }
 
-// standing is how one user stands towards another, as it sees it: the status, and what
-// else there is between them.
+// standing is how one user stands towards another, as the first one sees it: the status, and
+// everything else between them.
 func (v *village) standing(from, to storage.UserID) string {
 	v.t.Helper()
 	answer := v.api.As(from).Ask(`query($from: ID!, $to: ID!) { relationship(from: $from, to: $to) {
@@ -108,8 +108,8 @@ func (v *village) standing(from, to storage.UserID) string {
 	return text
 }
 
-// stand holds how two users stand towards each other, as both see it, and their counts
-// against their edges.
+// stand checks how two users stand towards each other, as both see it, and compares their counts
+// with their edges.
 func (v *village) stand(a, b storage.UserID, aSees, bSees string) {
 	v.t.Helper()
 	if got := v.standing(a, b); got != aSees {
@@ -121,7 +121,7 @@ func (v *village) stand(a, b storage.UserID, aSees, bSees string) {
 	v.counts(a, b)
 }
 
-// counts holds the counts of users against their edges.
+// counts compares the counts of users with their edges.
 func (v *village) counts(users ...storage.UserID) {
 	v.t.Helper()
 	for i, r := range v.store.Counts(v.t.Context(), users) {
@@ -139,14 +139,14 @@ func (v *village) counts(users ...storage.UserID) {
 	}
 }
 
-// The messages of FORBIDDEN. They reveal no more than the viewer's relationship to the user shows.
+// The messages of FORBIDDEN. They reveal only what the viewer's relationship to the user shows.
 const (
 	blocking = "you block this user: unblock it first"
 	blocked  = "this user blocks you"
 	declined = "this user has declined your request: ask again later"
 )
 
-// impossible: something is refused, for a reason.
+// impossible checks that an act is refused, for this reason.
 func (v *village) impossible(user storage.UserID, field string, other storage.UserID, why string) {
 	v.t.Helper()
 	if message := v.do(user, field, other).Refused("FORBIDDEN"); message != why {
@@ -155,7 +155,7 @@ func (v *village) impossible(user storage.UserID, field string, other storage.Us
 }
 
 func (v *village) twoPairs() [][2]storage.UserID {
-	return [][2]storage.UserID{{v.a, v.c}, {v.a, v.b}} // on one shard, and on two
+	return [][2]storage.UserID{{v.a, v.c}, {v.a, v.b}} // a pair on one shard, and a pair on two
 }
 
 func TestBlock(t *testing.T) {
@@ -185,7 +185,7 @@ func TestBlock(t *testing.T) {
 				{"changed": false, "error": {"code": "FORBIDDEN", "message": "` + blocked + `"}}, {"changed": true, "error": null}]}}`)
 			v.does(b, "unfollow", v.d)
 
-			v.does(b, "block", a) // each other
+			v.does(b, "block", a) // they block each other
 			v.stand(a, b, "NONE blocking blocked", "NONE blocking blocked")
 			v.impossible(b, "follow", a, blocking)
 			v.does(a, "unblock", b)
@@ -193,9 +193,9 @@ func TestBlock(t *testing.T) {
 			v.stand(a, b, "NONE blocked", "NONE blocking")
 			v.impossible(a, "follow", b, blocked)
 			v.does(b, "unblock", a)
-			v.stand(a, b, "NONE", "NONE") // what was ended stays so
+			v.stand(a, b, "NONE", "NONE") // follows that a block ended stay ended
 			v.does(a, "follow", b)
-			v.doesNothing(a, "unblock", b) // which ends no follow
+			v.doesNothing(a, "unblock", b) // unblocking ends no follow
 			v.stand(a, b, "FOLLOWING", "FOLLOWED_BY")
 			v.does(a, "unfollow", b)
 
@@ -290,7 +290,7 @@ func TestFriendRequests(t *testing.T) {
 			v.api.As(b).Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount complete nodes { id message from { handle } } } } }`, nil).
 				Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 1, "complete": true, "nodes": [
 				{"id": "req_%[1]s_%[2]s", "message": "hello", "from": {"handle": "u%[1]s"}}]}}}`, a, b))
-			v.do(a, "acceptFriend", b).Refused("NOT_FOUND") // it is the other's to accept
+			v.do(a, "acceptFriend", b).Refused("NOT_FOUND") // only the other user can accept it
 			v.do(b, "cancelFriendRequest", a).Refused("NOT_FOUND")
 
 			v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { changed request { state message expiresAt }
@@ -314,7 +314,7 @@ func TestFriendRequests(t *testing.T) {
 			v.doesNothing(b, "declineFriend", a)
 			v.stand(a, b, "NONE sent DECLINED received REMOVED", "NONE sent REMOVED received DECLINED")
 			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
-			v.impossible(a, "requestFriend", b, declined) // too soon
+			v.impossible(a, "requestFriend", b, declined) // it is too soon
 			v.pass(week - time.Minute)
 			v.impossible(a, "requestFriend", b, declined)
 			v.pass(2 * time.Minute)
@@ -323,7 +323,7 @@ func TestFriendRequests(t *testing.T) {
 			v.does(a, "cancelFriendRequest", b)
 			v.doesNothing(a, "cancelFriendRequest", b)
 			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
-			v.does(a, "requestFriend", b) // who cancels may ask again at once
+			v.does(a, "requestFriend", b) // a user who cancels may ask again at once
 
 			v.pass(3*month - time.Minute)
 			v.stand(a, b, "NONE sent PENDING received REMOVED", "NONE sent REMOVED received PENDING")
@@ -338,15 +338,15 @@ func TestFriendRequests(t *testing.T) {
 					t.Errorf("%s: %s", state, answer.Text)
 				}
 			}
-			v.does(b, "requestFriend", a) // which an expired one does not accept
+			v.does(b, "requestFriend", a) // this does not accept the expired request
 			v.stand(a, b, "NONE sent EXPIRED received PENDING", "NONE sent PENDING received EXPIRED")
-			v.does(a, "requestFriend", b) // crossing
+			v.does(a, "requestFriend", b) // two requests that cross
 			v.stand(a, b, "MUTUAL sent ACCEPTED received ACCEPTED", "MUTUAL sent ACCEPTED received ACCEPTED")
 			v.does(a, "unfollow", b)
 			v.does(b, "unfollow", a)
 			v.does(b, "follow", a)
 			v.does(a, "follow", b)
-			v.does(a, "removeFriend", b) // friends by follows alone
+			v.does(a, "removeFriend", b) // they are friends by follows alone
 			if got := v.standing(a, b); !strings.HasPrefix(got, "NONE ") {
 				t.Errorf("after removing a friend: %s", got)
 			}
@@ -364,7 +364,7 @@ func TestFriendRequests(t *testing.T) {
 	})
 }
 
-// Both have to have room for one more following; the one who accepts is asked first.
+// Both need room for one more following. The one who accepts is checked first.
 func TestAcceptingKeepsTheLimitOfFollowings(t *testing.T) {
 	onShards(t, apitest.Options{MaxFollowing: 1}, func(t *testing.T, v *village) {
 		v.does(v.a, "requestFriend", v.b)
@@ -378,13 +378,13 @@ func TestAcceptingKeepsTheLimitOfFollowings(t *testing.T) {
 		}
 		v.stand(v.a, v.b, "NONE sent PENDING", "NONE received PENDING")
 		v.does(v.a, "unfollow", v.c)
-		v.does(v.a, "follow", v.b) // who follows already needs no room
+		v.does(v.a, "follow", v.b) // a user who follows already needs no room
 		v.does(v.b, "acceptFriend", v.a)
 		v.stand(v.a, v.b, "MUTUAL sent ACCEPTED", "MUTUAL received ACCEPTED")
 	})
 }
 
-// atOnce runs things at once and counts which of them changed something.
+// atOnce does several acts at once, and counts how many of them changed something.
 func (v *village) atOnce(acts ...func() apitest.Answer) (changed int) {
 	v.t.Helper()
 	answers := make([]apitest.Answer, len(acts))
@@ -434,12 +434,12 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 				v.both(a, b, "NONE")
 				click(a, "unblock", b)
 
-				// Two who ask each other at the same time are friends.
+				// Two users who ask each other at the same time become friends.
 				v.atOnce(v.will(a, "requestFriend", b), v.will(b, "requestFriend", a))
 				v.both(a, b, "MUTUAL")
 				clear()
 
-				// Accepting against taking back: one of them.
+				// One user accepts while the other takes the request back: one of the two succeeds.
 				v.does(a, "requestFriend", b)
 				if n := v.atOnce(v.will(b, "acceptFriend", a), v.will(a, "cancelFriendRequest", b)); n != 1 {
 					t.Errorf("%d of accepting and cancelling changed something", n)
@@ -451,7 +451,7 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 				}
 				clear()
 
-				// A block against anything else: the block.
+				// If a block and any other act happen at once, the block wins.
 				v.does(a, "requestFriend", b)
 				other := []func() apitest.Answer{
 					v.will(b, "acceptFriend", a), v.will(b, "requestFriend", a), v.will(b, "follow", a), v.will(a, "follow", b),
@@ -473,7 +473,7 @@ func TestRacesLeaveOneOutcome(t *testing.T) {
 	})
 }
 
-// both holds the status of two users, as both see it, and their counts.
+// both checks the status of two users, as both see it, and their counts.
 func (v *village) both(a, b storage.UserID, status string) {
 	v.t.Helper()
 	for _, one := range [][2]storage.UserID{{a, b}, {b, a}} {

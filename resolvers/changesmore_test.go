@@ -25,19 +25,19 @@ func TestFollowMarks(t *testing.T) {
 			t.Helper()
 			a.Is(fmt.Sprintf(`{"setFollowMark": {"changed": %t, "consistencyToken": "", "relationship": {"special": %t, "remark": %s}}}`, changed, special, remark))
 		}
-		mark(`special: true`).Refused("NOT_FOUND") // not followed
+		mark(`special: true`).Refused("NOT_FOUND") // 2 is not followed
 		v.does(v.a, "follow", v.b)
 		v.does(v.a, "follow", v.c)
 		is(mark(`special: true`), true, true, "null")
 		is(mark(`special: true`), false, true, "null")
-		is(mark(`remark: " from school "`), true, true, `"from school"`) // what is not given stays
+		is(mark(`remark: " from school "`), true, true, `"from school"`) // a value that is not given does not change
 		is(mark(`special: false`), true, false, `"from school"`)
 		is(mark(`remark: ""`), true, false, "null")
 		mark(fmt.Sprintf("remark: %q", strings.Repeat("é", 101))).Refused("BAD_USER_INPUT")
 		is(mark(fmt.Sprintf("remark: %q", strings.Repeat("é", 100))), true, false, fmt.Sprintf("%q", strings.Repeat("é", 100)))
 		is(mark(`special: true, remark: "x"`), true, true, `"x"`)
 
-		// It is for the follower alone, does not move the list, and goes with the follow.
+		// Only the follower sees the mark. It does not move the list, and it ends with the follow.
 		v.api.As(v.b).Ask(`query($a: ID!, $b: ID!) { relationship(from: $a, to: $b) { special remark } }`,
 			apitest.Vars{"a": v.a.String(), "b": v.b.String()}).Is(`{"relationship": {"special": null, "remark": null}}`)
 		answer := v.api.As(v.a).Ask(`{ viewer { followings { nodes { id } } special: followings(filter: {special: true}) { nodes { id } } } }`, nil)
@@ -46,7 +46,7 @@ func TestFollowMarks(t *testing.T) {
 		v.does(v.a, "follow", v.b)
 		is(mark(`remark: ""`), false, false, "null")
 		is(mark(`special: true`), true, true, "null")
-		v.does(v.b, "block", v.a) // which ends the follow on the other's shard
+		v.does(v.b, "block", v.a) // this ends the follow on the other user's shard
 		v.does(v.b, "unblock", v.a)
 		v.does(v.a, "follow", v.b)
 		is(mark(`remark: ""`), false, false, "null")
@@ -54,7 +54,7 @@ func TestFollowMarks(t *testing.T) {
 	})
 }
 
-// Requests page newest first, refill behind hidden users, and count who is left.
+// Friend requests page newest first, are refilled if users are hidden, and count the users who remain.
 func TestFriendRequestsPage(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		var askers []string
@@ -107,7 +107,7 @@ func TestFriendRequestsPage(t *testing.T) {
 			Is(fmt.Sprintf(`{"viewer": {"friendRequests": {"totalCount": 0, "nodes": []}, "expired": {"totalCount": %d}}}`, len(askers)))
 		me.Ask(`{ viewer { friendRequests(direction: RECEIVED, state: EXPIRED, first: 3) { nodes { state } pageInfo { hasNextPage } } } }`, nil).
 			Is(`{"viewer": {"friendRequests": {"nodes": [{"state": "EXPIRED"}, {"state": "EXPIRED"}, {"state": "EXPIRED"}], "pageInfo": {"hasNextPage": true}}}}`)
-		again := userID(t, askers[4]) // whose request is the newest, and pending
+		again := userID(t, askers[4]) // the request of this user is the newest, and pending
 		v.does(again, "requestFriend", v.a)
 		me.Ask(`{ viewer { friendRequests(direction: RECEIVED) { totalCount nodes { from { id } } }
 			expired: friendRequests(direction: RECEIVED, state: EXPIRED, first: 2) { totalCount nodes { from { id } } } } }`, nil).
@@ -140,7 +140,7 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 	})
 }
 
-// severed is a store whose writes to a shard fail when they come from elsewhere.
+// severed is a store whose writes to a dead shard fail if they come from another shard.
 type severed struct {
 	storage.Store
 	shards *shard.Map
@@ -161,8 +161,8 @@ func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.
 	return all
 }
 
-// A block stands on its own shard when the other one does not answer; the answer says
-// that it is stale, and doing it again brings it to its end.
+// If the other shard does not answer, a block is still written on its own shard. The answer says that it
+// is stale, and the same block, sent again, completes it.
 func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	apart := shard.NewMap(2)
 	store := &severed{Store: memory.New(memory.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), shards: apart}
@@ -189,7 +189,7 @@ func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	}
 	v.stand(a, b, "NONE blocking sent ACCEPTED", "NONE blocked received ACCEPTED")
 
-	// The same with what accepting does on the other shard.
+	// The same for what accepting writes to the other shard.
 	v.does(a, "unblock", b)
 	v.does(a, "requestFriend", b)
 	store.dead.Store(int64(apart.Of(b)))
@@ -217,7 +217,7 @@ func TestFriendRequestChanged(t *testing.T) {
 		}
 		v.api.As(v.b).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.a.String()}).Whole()
 		in := fmt.Sprintf("req_%s_%s", v.b, v.a)
-		for got := ""; !strings.Contains(got, in); { // what comes before is left of the beginning
+		for got := ""; !strings.Contains(got, in); { // answers before this one are from the beginning of the test
 			got = <-answers
 		}
 		v.does(v.a, "declineFriend", v.b)
@@ -227,7 +227,7 @@ func TestFriendRequestChanged(t *testing.T) {
 		want(out, "PENDING", "null")
 		row := v.store.Edges(t.Context(), storage.Requests, []storage.Pair{{From: v.a, To: v.d}})[0].Value
 		v.hub.Publish(events.Row(storage.Row{Side: storage.Requests, Edge: row})) // an event that comes twice is sent once
-		v.does(v.b, "requestFriend", v.d)                                         // between others
+		v.does(v.b, "requestFriend", v.d)                                         // it is between other users
 		v.does(v.d, "block", v.a)
 		want(out, "CANCELLED", "null")
 
@@ -270,7 +270,7 @@ func TestRelationshipChangedReportsBlocks(t *testing.T) {
 	})
 }
 
-// A request is a node, for its two users.
+// A request is a node that its two users can fetch.
 func TestFriendRequestsAreNodes(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		v.api.As(v.a).Ask(`mutation($id: ID!) { requestFriend(userId: $id, message: "hi") { changed } }`, apitest.Vars{"id": v.b.String()}).Whole()

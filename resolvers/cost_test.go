@@ -7,8 +7,8 @@ import (
 	"kith/internal/apitest"
 )
 
-// TestCostOnRequest: an answer says what its query may cost by the limit, and what was read for it; a
-// mutation what was read and written. TestStatementsOfEachQueryOnFourShards compares the statements of every kind of query.
+// TestCostOnRequest: the answer to a query says what it may cost by the limit, and what was read for it. The answer to a
+// mutation says what was read and written. TestStatementsOfEachQueryOnFourShards compares the statements of every kind of query.
 func TestCostOnRequest(t *testing.T) {
 	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
 	cost := func(a apitest.Answer) string {
@@ -44,7 +44,7 @@ func TestCostOnRequest(t *testing.T) {
 	}
 }
 
-// statementsOf is how many statements an answer says that it took.
+// statementsOf is the number of statements that an answer reports.
 func statementsOf(a apitest.Answer) any {
 	cost, _ := a.Extensions["cost"].(map[string]any)
 	actual, _ := cost["actual"].(map[string]any)

@@ -12,7 +12,7 @@ import (
 	"kith/storage/shard"
 )
 
-// What deferring is for: set answers, and totals of lists whose page is there before them.
+// Deferring is for set answers, and for totals of lists whose page is ready before the total.
 func TestSetAnswersAndTotalsAreDeferred(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 9)
@@ -66,8 +66,8 @@ func TestPartsReadNothingTwice(t *testing.T) {
 	}
 }
 
-// A server that does not answer costs the part that needs it. The first answer and the other parts
-// come meanwhile.
+// A server that does not answer costs only the part that needs it. The first answer and the other
+// parts come without waiting for it.
 func TestASilentServerCostsTheDeferredPart(t *testing.T) {
 	const limit = time.Second
 	p := behindProxy(t, limit)

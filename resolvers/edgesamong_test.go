@@ -30,7 +30,7 @@ func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 		if err := w.fill(store); err != nil {
 			t.Fatal(err)
 		}
-		ids := rapid.SliceOfN(rapid.IntRange(1, w.n+1), 0, 14).Draw(t, "ids") // one is of nobody
+		ids := rapid.SliceOfN(rapid.IntRange(1, w.n+1), 0, 14).Draw(t, "ids") // one of these users does not exist
 		texts := make([]string, len(ids))
 		for i, id := range ids {
 			texts[i] = fmt.Sprint(id)
@@ -55,7 +55,7 @@ func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 	})
 }
 
-// Whatever the engine: lists are read by few statements, and those beyond the budget are left out.
+// On every engine, lists are read by few statements, and lists beyond the budget are left out.
 func TestEdgesAmongAndTheBudget(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		star(t, store, 30)
@@ -63,10 +63,10 @@ func TestEdgesAmongAndTheBudget(t *testing.T) {
 		ids := []string{"1", "2", "3", "7", "99"}
 		apitest.New(t, store, apitest.Options{}).Ask(edgesAmong, apitest.Vars{"ids": ids}).
 			Is(`{"edgesAmong": {"followings": [[1, 2, 3], [0, 2, 3], [0], [0], []], "complete": true}}`)
-		// User 1 follows 30, more than are left when the other lists have been read.
+		// User 1 follows 30 users, which is more than the budget has left after the other lists.
 		apitest.New(t, store, apitest.Options{Budget: 10}).Ask(edgesAmong, apitest.Vars{"ids": ids}).
 			Is(`{"edgesAmong": {"followings": [[], [0, 2, 3], [0], [0], []], "complete": false}}`)
-		// In a list that is far longer than there are users, those are looked up.
+		// In a list that is far longer than the list of users asked about, those users are looked up.
 		apitest.New(t, store, apitest.Options{Budget: 20}).Ask(edgesAmong, apitest.Vars{"ids": []string{"1", "2"}}).
 			Is(`{"edgesAmong": {"followings": [[1], [0]], "complete": true}}`)
 	})

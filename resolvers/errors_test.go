@@ -16,13 +16,13 @@ import (
 	"kith/storage/shard"
 )
 
-// every error has a code of the list and reports whether it is worth trying again.
+// checkErrors checks that every error has one of the listed codes, and says correctly whether a retry is worthwhile.
 func checkErrors(t *testing.T, query string, answer apitest.Answer) {
 	t.Helper()
 	if len(answer.Errors) == 0 {
 		t.Errorf("%s: no error: %.300s", query, answer.Text)
 	}
-	codes := map[string]bool{ // and whether it is worth trying again
+	codes := map[string]bool{ // and whether a retry is worthwhile
 		"BAD_USER_INPUT": false, "NOT_FOUND": false, "UNAUTHENTICATED": false, "FORBIDDEN": false, "LIMIT_REACHED": false,
 		"RATE_LIMITED": true, "QUERY_TOO_COSTLY": false, "TIMEOUT": true, "UNAVAILABLE": true, "INTERNAL_SERVER_ERROR": false,
 	}
@@ -61,8 +61,7 @@ func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
 	}
 }
 
-// A client sees nothing of what went wrong inside; the log does, once with the id
-// that the client got.
+// A client sees nothing of an internal error. The log has it once, with the id that the client got.
 func TestInternalErrorsAreMasked(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)
@@ -75,7 +74,7 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		data  string
 	}{
 		"users": {`{ user(id: 1) { handle } }`, "user", `{"user": null}`},
-		// `to` is an argument's name as well
+		// `to` is also the name of an argument
 		"users below":          {`{ relationship(from: 1, to: 1) { id to { handle } } }`, "relationship.to", `{"relationship": {"id": "rel_1_1", "to": null}}`},
 		"profiles":             {`{ user(id: 1) { followingCount } }`, "user", `{"user": null}`},
 		"counts":               {`{ searchUsers(prefix: "u1") { nodes { followerCount } } }`, "searchUsers.nodes.0.followerCount", `{"searchUsers": {"nodes": [null]}}`},
@@ -135,13 +134,12 @@ func (b *lockedBuffer) String() string {
 	return b.all.String()
 }
 
-// town is a graph whose users lie on a shard that answers (L1, L2, L3) and on one
-// that does not (D1, D2), all handles on one that does: L1 follows all others, newest D1, L2, D2, L3; L2, D1 and D2
-// follow it back; L2 and D1 follow L3.
+// town is a graph whose users are on a shard that answers (L1, L2, L3) and on a shard that does not (D1, D2). All
+// handles are on a shard that answers. L1 follows all others, in the order D1, L2, D2, L3 from the newest. L2, D1
+// and D2 follow L1 back. L2 and D1 follow L3.
 type town struct{ names *strings.Replacer }
 
-// deadShard is the one that does not answer, of four. Nothing is on the one behind
-// it, which may be on the same server.
+// deadShard is the one of four shards that does not answer. The shard after it, which may be on the same server, has no data.
 const deadShard = 2
 
 func makeTown(t *testing.T, store storage.Store) town {
@@ -169,7 +167,7 @@ func makeTown(t *testing.T, store storage.Store) town {
 	return town{strings.NewReplacer(pairs...)}
 }
 
-// lost is a query of which a dead shard leaves this much, with these errors.
+// lost is a query, and the data and errors that it gives if a shard is dead.
 type lost struct {
 	query string
 	data  string
@@ -197,7 +195,7 @@ var losses = map[string]lost{
 	"a relationship from it": {`{ relationship(from: D1, to: L1) { status from { handle } to { handle } } }`,
 		`{"relationship": null}`, []string{"relationship"}},
 	"a relationship from it, users alone": {`{ relationship(from: D1, to: L1) { id from { handle } to { handle } } }`,
-		`{"relationship": null}`, []string{"relationship"}}, // whether it may be seen is in the row of D1
+		`{"relationship": null}`, []string{"relationship"}}, // the row of D1 says whether it may be seen
 	"relationships": {`{ r: relationships(from: [L1, D1], to: [L2, D1]) { status to { name } } }`,
 		`{"r": [{"status": "MUTUAL", "to": {"name": "User L2"}}, {"status": "MUTUAL", "to": null}, null, {"status": "NONE", "to": null}]}`,
 		[]string{"r.1.to", "r.2", "r.3.to"}},
@@ -223,8 +221,7 @@ var losses = map[string]lost{
 		[]string{"user.followSuggestions", "l2.followSuggestions.edges.0.node", "l2.followSuggestions.edges.1.node"}},
 }
 
-// A dead shard costs only the fields that needed it: null, with an error at exactly
-// their paths.
+// A dead shard costs only the fields that needed it: they are null, with an error at exactly their paths.
 func TestADeadShardCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		town := makeTown(t, store)
@@ -245,8 +242,7 @@ func (town town) check(t *testing.T, api *apitest.API, l lost) {
 	}
 }
 
-// Users and their counts are one statement where both are asked for; what it fails for is
-// the user.
+// If a query asks for users and their counts, one statement reads both. An error of that statement is an error of the user.
 func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)
@@ -257,8 +253,7 @@ func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 	answer.DataIs(`{"user": null}`)
 }
 
-// A text that cannot be a handle belongs to nobody. It costs no look-up, and the rest of its query is
-// answered.
+// A text that cannot be a handle is nobody's handle. It costs no look-up, and the rest of its query is answered.
 func TestWhatIsNoHandleIsNobody(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 2)
@@ -269,7 +264,7 @@ func TestWhatIsNoHandleIsNobody(t *testing.T) {
 	}
 }
 
-// Drivers quote what they were given, and the log must not grow with it.
+// Drivers quote their input in errors, and the log must not grow with it.
 func TestCausesInTheLogAreCut(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 2)

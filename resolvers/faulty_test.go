@@ -8,8 +8,8 @@ import (
 	"kith/storage/shard"
 )
 
-// faulty is a store some of whose look-ups fail: those that fails says so of, by the
-// look-up's name ("users", "edges.following" …) and the shard of the key.
+// faulty is a store in which some look-ups fail: those for which the function fails returns an
+// error. It gets the name of the look-up ("users", "edges.following" …) and the shard of the key.
 type faulty struct {
 	storage.Store
 	shards *shard.Map
@@ -26,7 +26,7 @@ func dead(store storage.Store, shards, deadShard int) *faulty {
 	}}
 }
 
-// broken is a store whose look-ups of one name fail, whatever the key.
+// broken is a store in which all look-ups of one name fail, whatever the key.
 func broken(store storage.Store, lookup string, err error) *faulty {
 	return &faulty{store, shard.NewMap(1), func(_ context.Context, l string, _ int) error {
 		if l == lookup {

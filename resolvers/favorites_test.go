@@ -67,7 +67,7 @@ func TestFavorites(t *testing.T) {
 	})
 }
 
-// Impossible favorites are refused, and nothing is written.
+// Favorites that are not possible are refused, and nothing is written.
 func TestBadFavorites(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		id := publish(t, v.api, v.a, "x", "1")
@@ -90,11 +90,11 @@ func TestBadFavorites(t *testing.T) {
 	})
 }
 
-// Pages continue behind their cursors, also when the favorite there has ended, and leave out posts that
-// are gone.
+// Pages continue after their cursors, even if the favorite at the cursor has ended. They leave out
+// posts that are gone.
 func TestPagesOfFavorites(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		var all []string // the last first
+		var all []string // newest first
 		for i := range 9 {
 			id := publish(t, v.api, []storage.UserID{v.a, v.c}[i%2], "x", fmt.Sprint(i))
 			v.api.As(v.b).Ask(`mutation($p: ID!) { favorite(postId: $p) { changed } }`, apitest.Vars{"p": id}).Whole()
@@ -154,7 +154,7 @@ func (l *oneWrite) Write(storage.UserID) error {
 	return nil
 }
 
-// nothing propagates nothing.
+// nothing is a redundancy mode that propagates nothing.
 type nothing struct{}
 
 func (nothing) Inline() bool                                       { return true }

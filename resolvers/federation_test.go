@@ -44,8 +44,8 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 	}
 }
 
-// Entities are answered in the order given. One that cannot be read is an error at its index, and the others
-// are answered.
+// Entities are answered in the order given. An entity that cannot be read is an error at its index, and the
+// others are answered.
 func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)
@@ -59,7 +59,7 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 			map[string]any{"__typename": "User", "handle": "nobody", "more": []any{1, "x"}},
 			map[string]any{"__typename": "Relationship", "id": "rel_1_3"},
 			map[string]any{"__typename": "User", "id": 2},
-			map[string]any{"__typename": "User", "id": "3", "handle": "u2"}, // the id counts
+			map[string]any{"__typename": "User", "id": "3", "handle": "u2"}, // the id decides
 			map[string]any{"__typename": "User"},                            // 7
 			map[string]any{"__typename": "User", "id": "007"},
 			map[string]any{"__typename": "User", "id": "rel_1_2"},
@@ -87,7 +87,7 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
 }
 
-// At the bound lists are answered, one above it they are refused.
+// A list at its bound is answered. A list one above the bound is refused.
 func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 1)
@@ -121,7 +121,7 @@ func TestUsersByManyHandles(t *testing.T) {
 	api.Ask(`{ usersByHandle(handles: []) { id } }`, nil).Is(`{"usersByHandle": []}`)
 }
 
-// A schema that is hidden is not told to those who say that they are a router. Entities are answered.
+// A hidden schema is not given to clients that say that they are a router. Entities are answered.
 func TestAHiddenSchemaIsNotToldToRouters(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 1)

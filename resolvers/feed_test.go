@@ -27,10 +27,10 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// loaded are recent posts that have all there is: the store is empty.
+// loaded returns recent posts that are complete, because the store is empty.
 func loaded() *recent.Posts { return recent.NewSince(1<<20, time.Now, 0) }
 
-// feedWay is a way in which home feeds are found: a test sets one of them before it asks.
+// feedWay is a way of finding home feeds. A test sets one of them before it asks.
 type feedWay struct {
 	recent  *recent.Posts
 	inboxes *social.Inboxes
@@ -42,15 +42,15 @@ func waysOf(feeds *social.Feeds) map[string]feedWay {
 
 func (w feedWay) set(feeds *social.Feeds) { feeds.Recent, feeds.Inboxes = w.recent, w.inboxes }
 
-// copying is the parts of a gateway that copy posts into inboxes, for a test that lets them work.
+// copying holds the parts of a gateway that copy posts into inboxes. A test drives them.
 type copying struct {
 	posts *recent.Posts
 	boxes *inbox.Boxes
-	feeds *social.Feeds // that build inboxes
+	feeds *social.Feeds // they build inboxes
 	reads *prometheus.Registry
 }
 
-// addInboxes adds the ways push and hybrid, with authors who are hot from so many followers on.
+// addInboxes adds the ways push and hybrid, with the number of followers from which an author is hot.
 func addInboxes(t *testing.T, ways map[string]feedWay, posts *recent.Posts, store storage.Store, url string) (all []*copying) {
 	for name, hot := range map[string]int64{"push": 0, "hybrid": 2} {
 		options, err := redis.ParseURL(url)
@@ -103,11 +103,11 @@ func (c *copying) used(t *testing.T) float64 {
 	return 0
 }
 
-// copy copies all posts until now.
+// copy copies all posts up to a time.
 func (c *copying) copy(t *testing.T, upTo storage.Micros) {
 	t.Helper()
 	c.posts.Settle(upTo)
-	for range 3 { // it looks, begins and copies
+	for range 3 { // in three ticks it looks, begins and copies
 		if err := c.boxes.Tick(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -117,8 +117,8 @@ func (c *copying) copy(t *testing.T, upTo storage.Micros) {
 	}
 }
 
-// TestFeeds: after any sequence of follows, blocks, posts, edits, deletions and hidden users, each
-// viewer's feed has the posts of those whom it follows and may see, in every way that a feed is found, page by page.
+// TestFeeds: after any sequence of follows, blocks, posts, edits, deletions and hidden users, the feed of each viewer
+// has the posts by users whom it follows and may see. That holds for every way in which a feed is found, page by page.
 func TestFeeds(t *testing.T) {
 	const people = 6
 	url := testenv.Redis(t).URL()
@@ -153,7 +153,7 @@ func TestFeeds(t *testing.T) {
 					s.change(t, api, random, step, by, other)
 				}
 				for pair, is := range s.blocks {
-					if is { // a block ends both follows for good
+					if is { // a block ends both follows, and they stay ended
 						delete(follows, pair)
 						delete(follows, storage.Pair{From: pair.To, To: pair.From})
 					}
@@ -197,7 +197,7 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 	for name, way := range ways {
 		way.set(feeds)
 		if s.hidden[viewer] {
-			continue // it has signed out
+			continue // this viewer has signed out
 		}
 		var got []string
 		var after any
@@ -232,8 +232,8 @@ func (s *square) checkFeeds(t *testing.T, api *apitest.API, feeds *social.Feeds,
 	}
 }
 
-// TestStatementsOfAFeedInMemory: a page is the followings, the blocks, and one statement on a shard for each of posts,
-// authors, and relationships, however many posts and followings there are.
+// TestStatementsOfAFeedInMemory: a page reads the followings and the blocks, and on each shard takes one statement
+// each for posts, authors and relationships, however many posts and followings there are.
 func TestStatementsOfAFeedInMemory(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		var recorder apitest.Recorder
@@ -259,7 +259,7 @@ func TestStatementsOfAFeedInMemory(t *testing.T) {
 	}
 }
 
-// TestNewerPostsAreCountedToAHundred, and a page is whole where posts have gone that memory still has.
+// TestNewerPostsAreCountedToAHundred, and a page is whole even if posts that memory still has are gone from the store.
 func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 	for name, way := range waysOf(&social.Feeds{Recent: loaded()}) {
 		store := memory.New()
@@ -282,7 +282,7 @@ func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 			if _, err := fmt.Sscanf(id, "post_2_%d", &number); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 2, Number: number}); err != nil { // without an event
+			if _, err := store.DeletePost(t.Context(), storage.PostID{Author: 2, Number: number}); err != nil { // without the event of the deletion
 				t.Fatal(err)
 			}
 		}
@@ -310,19 +310,19 @@ func TestFeedItems(t *testing.T) {
 				if strings.Contains(answer, fmt.Sprintf(`"node":{"id":%q,"text":"t%d","author":{"handle":"u%s"}}`, id, n, by)) {
 					return
 				}
-				if !strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.b)) { // those of the beginning may come late
+				if !strings.Contains(answer, fmt.Sprintf(`"handle":"u%s"`, v.b)) { // posts from the beginning may come late
 					t.Fatalf("%s came, not %s", answer, id)
 				}
 			}
 		}
 		want(v.b)
-		write(v.c) // whom the viewer does not follow
+		write(v.c) // the viewer does not follow c
 		v.hub.Publish(events.Event{Kind: events.Gap})
 		want(v.b)
 		v.does(v.a, "unfollow", v.b)
 		write(v.b)
 		v.does(v.a, "follow", v.c)
-		v.hub.Publish(events.Event{Kind: events.Gap}) // the subscription reads whom the viewer follows
+		v.hub.Publish(events.Event{Kind: events.Gap}) // the subscription then reads again whom the viewer follows
 		for {
 			id := write(v.c)
 			select {

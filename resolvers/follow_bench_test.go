@@ -13,8 +13,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// BenchmarkFollow follows and unfollows through HTTP on MariaDB, 16 at once, where
-// nothing replicates: the cost of the request and its transaction.
+// BenchmarkFollow follows and unfollows through HTTP on MariaDB, 16 requests at once, without
+// replication: it measures the cost of the request and its transaction.
 func BenchmarkFollow(b *testing.B) {
 	dsn := testenv.SharedMariaDB(b, 1).FreshDatabases(b, 1)[0]
 	store := apitest.Open(b, sqlstore.Config{Location: "mysql:" + dsn, StatementTimeout: 30 * time.Second})

@@ -14,7 +14,7 @@ import (
 	"kith/storage/memory"
 )
 
-// payload is all that a client cache replaces after a follow.
+// payload is everything that a client's cache replaces after a follow.
 const payload = `changed consistencyToken
 	viewer { id followingCount }
 	user { id followerCount viewerRelationship { status } }
@@ -42,7 +42,7 @@ func TestFollowAndUnfollow(t *testing.T) {
 		"relationship": {"id": "rel_1_2", "status": "FOLLOWING", "following": true, "followedBy": false},
 		"followingEdge": {"node": {"handle": "u2"}}}}`, token))
 
-	// Once more changes nothing and moves nothing.
+	// The same follow again changes nothing and moves nothing.
 	before := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 1, To: 2}})[0].Value
 	again := one.Ask(`mutation { follow(userId: 2) { changed consistencyToken } }`, nil)
 	again.Is(fmt.Sprintf(`{"follow": {"changed": false, "consistencyToken": %q}}`, token))
@@ -88,7 +88,7 @@ func TestFollowIsRefused(t *testing.T) {
 		code   string
 	}{
 		{0, "2", "UNAUTHENTICATED"},
-		{99, "2", "UNAUTHENTICATED"}, // signed in, but gone
+		{99, "2", "UNAUTHENTICATED"}, // signed in, but deleted
 		{1, "1", "BAD_USER_INPUT"},
 		{1, "x", "BAD_USER_INPUT"},
 		{1, "77", "NOT_FOUND"},
@@ -128,14 +128,14 @@ func TestFollowManyReportsEachOutcome(t *testing.T) {
 	}
 }
 
-// never is a mode in which nothing arrives on the inverse side.
+// never is a redundancy mode in which no row arrives on the inverse side.
 type never struct{ err error }
 
 func (never) Inline() bool                                         { return false }
 func (n never) Propagate(context.Context, []storage.Written) error { return n.err }
 
-// A read waits for the inverse side for a bounded time. After that the old value is served and marked
-// as stale.
+// A read waits a limited time for the inverse side. After that time the old value is answered, and
+// marked as stale.
 func TestPayloadIsStaleWhereTheInverseSideLags(t *testing.T) {
 	for name, mode := range map[string]never{"late": {}, "failed": {errors.New("no connection")}} {
 		t.Run(name, func(t *testing.T) {
@@ -153,7 +153,7 @@ func TestPayloadIsStaleWhereTheInverseSideLags(t *testing.T) {
 	}
 }
 
-// A read that brings a write's token waits until the write can be read.
+// A read with the token of a write waits until the write can be read.
 func TestTokenMakesAReadWait(t *testing.T) {
 	api, store := threeUsers(t, apitest.Options{Redundancy: never{}})
 	a := api.As(1).Ask(`mutation { follow(userId: 2) { consistencyToken } }`, nil).Whole()
@@ -176,8 +176,7 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	}()
 	api.With("Kith-Consistency", token).Ask(followers, nil).Is(`{"user": {"followerCount": 1}}`)
 	<-arrives
-	// AQECAw is how a token was spelled before they were signed: pair of tables 1, from 1, to 2,
-	// version 3.
+	// AQECAw is a token in the form from before tokens were signed: pair of tables 1, from 1, to 2, version 3.
 	for _, forged := range []string{"nonsense", "AQECAw", token[:len(token)-2] + "AA"} {
 		b := api.With("Kith-Consistency", forged).Ask(followers, nil)
 		if len(b.Errors) != 1 || b.Errors[0].Code() != "BAD_USER_INPUT" || b.Data != nil {
@@ -186,13 +185,13 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	}
 }
 
-// The token of the largest followMany fits into a header, three of them are taken back, and
-// each stands for all its follows.
+// The token of the largest followMany fits into a header. Three such tokens are accepted in one
+// request, and each stands for all its follows.
 func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 	store := memory.New()
 	users := make([]storage.User, 1501)
 	for i := range users {
-		id := storage.UserID(1 + i*4_000_000_000_000_000) // as long as ids are
+		id := storage.UserID(1 + i*4_000_000_000_000_000) // the longest ids
 		users[i] = storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: "User"}
 	}
 	store.CreateUsers(t.Context(), users)

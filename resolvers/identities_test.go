@@ -9,7 +9,7 @@ import (
 	"kith/storage/memory"
 )
 
-// A backend links identities; nobody else does, and to nobody else than users.
+// Only a backend links identities, and only to existing users.
 func TestLinkIdentity(t *testing.T) {
 	t.Parallel()
 	store := memory.New()
@@ -40,7 +40,7 @@ func TestLinkIdentity(t *testing.T) {
 	link(api.Admin(), "2", strings.Repeat("x", storage.MaxIdentityText+1)).Refused("BAD_USER_INPUT")
 }
 
-// Users see and unlink their own identities, unless they would be locked out; backends unlink any.
+// Users see and unlink their own identities, unless they could then no longer sign in. Backends unlink any.
 func TestIdentitiesOfTheViewer(t *testing.T) {
 	t.Parallel()
 	store := memory.New()

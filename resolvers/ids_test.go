@@ -11,7 +11,7 @@ import (
 	"kith/storage/memory"
 )
 
-// notIDs are texts that are no user's id.
+// notIDs are texts that are not the id of a user.
 var notIDs = []string{
 	"", " ", "0", "-1", "+1", "042", "01", "1 ", " 1", "1abc", "abc", "10abc", "1.0", "1e3", "0x1", "1_000", "rel_1_2x",
 	"9223372036854775808", "18446744073709551617", "99999999999999999999999999999999", "\x00", "1\x00", "\x001", "१", "１", "1\n",
@@ -41,7 +41,7 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 }
 
 // An error about one id of a list is reported at its path. The other ids are answered, in as many
-// statements as they would take alone.
+// statements as without the wrong one.
 func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
 	asks := []struct {
@@ -165,7 +165,7 @@ func TestUsersByHandle(t *testing.T) {
 		}
 		for _, handle := range []string{
 			"", "ada", "ada_l ", " ada_l", "ada%l", "adaxl", "ada_l\x00", "àda_l",
-			"\u212ait", // KELVIN SIGN, whose lower case is k
+			"\u212ait", // KELVIN SIGN: in lower case it is k
 			strings.Repeat("a", 31), strings.Repeat("a", 60), "' OR ''='", "\ufffd", "名前",
 		} {
 			ask(handle, "null")

@@ -15,7 +15,7 @@ import (
 
 const selectKnown = `query($ids: [ID!]!) { users(ids: $ids) { followersYouKnow(first: 3) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`
 
-// known is such an answer.
+// known is an answer about followers you know.
 type known struct {
 	FollowersYouKnow struct {
 		TotalCount int
@@ -26,7 +26,7 @@ type known struct {
 }
 
 // famous makes users 1 … 12, of whom user k is followed by the users 101 … 100+followers(k), and the viewer
-// 1000 who follows every step-th of all.
+// viewerOfFamous, who follows every step-th of all followers.
 func famous(t testing.TB, store storage.Store, followers func(k int) int, step int) {
 	const all = 3000
 	var users []storage.User
@@ -62,8 +62,8 @@ func chunks(edges []storage.Edge, size int) func(func([]storage.Edge) bool) {
 	}
 }
 
-// Followers-you-know of twelve users cost as many statements as those of two, however
-// long the lists of followers are.
+// Followers-you-know of twelve users cost as many statements as those of two users, however long the lists
+// of followers are.
 func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 	for name, c := range map[string]struct {
 		followers func(k int) int
@@ -76,10 +76,10 @@ func TestFollowersYouKnowOfManyUsersCostWhatThoseOfTwoDo(t *testing.T) {
 		"short lists, many followings": {func(k int) int { return 300 + k }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var two map[string]int // of two users, on one shard
+			var two map[string]int // for two users on one shard
 			for _, shards := range []int{1, 4} {
 				if shards > 1 && !strings.HasPrefix(name, "some long") && !testenv.AllTests() {
-					continue // some long, some short: both ways at once
+					continue // some lists are long and some are short, so both ways are used
 				}
 				var recorder apitest.Recorder
 				store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
@@ -113,8 +113,8 @@ func checkKnown(t *testing.T, k known, want int) {
 	}
 }
 
-// If the budget ends early, the answer says that it is incomplete, and its cursor leads to the rest. It
-// is never silently empty.
+// If the budget ends early, the answer says that it is incomplete, and its cursor leads to the rest. An
+// incomplete answer is never silently empty.
 func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		famous(t, store, func(k int) int { return 2000 + k }, 3)

@@ -14,9 +14,9 @@ import (
 	"kith/storage"
 )
 
-// star makes user 1 follow 2 … n+1, and them follow 1, seven at a time at the same
-// microsecond. It returns the ids in the order of both lists, newest first, ties by
-// greater id.
+// star makes user 1 follow 2 … n+1, and makes them follow 1. Seven of them at a time have the same
+// microsecond. It returns the ids in the order of both lists: newest first, and if times are equal,
+// greater ids first.
 func star(t testing.TB, store storage.Store, n int) []string {
 	t.Helper()
 	apitest.Users(t, store, n+1)
@@ -149,8 +149,8 @@ func optional(name, cursor string) string {
 	return fmt.Sprintf(", %s: %q", name, cursor)
 }
 
-// A cursor is a position, not a row: the row it was taken from may end, and newer ones
-// may arrive at the head.
+// A cursor is a position, not a row. The row that it was taken from may end, and newer rows may
+// come at the head of the list.
 func TestACursorSurvivesItsRow(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 30)
@@ -176,7 +176,7 @@ func TestACursorSurvivesItsRow(t *testing.T) {
 	})
 }
 
-// A row that ends and comes again is a new row, at the head.
+// A follow that has ended and is made again is a new row, at the head.
 func TestAFollowingThatCameAgainIsNewest(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 5)
@@ -189,7 +189,7 @@ func TestAFollowingThatCameAgainIsNewest(t *testing.T) {
 	})
 }
 
-// Blocks and tombstones are on no list and in no count.
+// Blocks and tombstones are not in lists or counts.
 func TestListsHoldFollowsOnly(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 4)
@@ -241,7 +241,7 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 		if len(cursors) < 6 {
 			t.Fatalf("cursors of %v only", cursors)
 		}
-		// A cursor belongs to its field, and that of a set answer to its two lists.
+		// A cursor belongs to its field. That of a set answer belongs to its two lists.
 		for from, cursor := range cursors {
 			for _, list := range append(strings.Fields(set), plainLists...) {
 				if from == list {
@@ -258,8 +258,7 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 	})
 }
 
-// refused asks user 1 for a list with an argument that is refused: the field is
-// null, the user is not.
+// refused asks user 1 for a list with an argument that is refused. The field is null, the user is not.
 func refused(t *testing.T, api *apitest.API, open, argument string) {
 	t.Helper()
 	for _, selection := range []string{"{ nodes { id } }", "{ pageInfo { hasNextPage } }"} {
@@ -271,7 +270,7 @@ func refused(t *testing.T, api *apitest.API, open, argument string) {
 		if e := answer.Errors[0]; len(e.Message) > 200 || !strings.HasPrefix(e.At(), "user.list") && e.At() != "" {
 			t.Errorf("%s%.50s: at %q: %q", open, argument, e.At(), e.Message)
 		}
-		if answer.Data != nil { // nil: refused before it ran
+		if answer.Data != nil { // nil means that it was refused before it was executed
 			answer.DataIs(`{"user": {"id": "1", "list": null}}`)
 		}
 	}

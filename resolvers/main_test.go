@@ -6,8 +6,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// cases of a property, through HTTP and often the race detector, are some seconds;
-// -rapid.checks asks for more.
+// cases is how often a property is checked. Through HTTP, and often under the race detector, that
+// takes some seconds. -rapid.checks sets a higher number.
 const cases = 40
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -7,8 +7,8 @@ import (
 	"kith/internal/apitest"
 )
 
-// Set answers of many users are computed side by side, each step of them as one
-// batch: what they cost does not grow with the users.
+// Set answers of many users are worked out side by side, and each of their steps is one batch. So
+// their cost does not grow with the number of users.
 func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 	for name, field := range map[string]string{
 		"friends":     `friends(first: 3) { totalCount nodes { handle } }`,
@@ -24,11 +24,11 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 			for _, users := range []int{1, 2, 7, 30} {
 				ids := idsUpTo(11, 10+users)
 				if users == 7 {
-					ids[3] = "999999" // nobody, for whom nothing is computed
+					ids[3] = "999999" // does not exist, so nothing is computed for it
 				}
 				api.Ask(query, apitest.Vars{"ids": ids}).Whole()
 				got := recorder.Take().ByLookup()
-				if n := got["userpage.following"]; n > 0 { // of one user the two are one statement
+				if n := got["userpage.following"]; n > 0 { // for one user the two look-ups are one statement
 					delete(got, "userpage.following")
 					got["users"], got["pages.following"] = got["users"]+n, got["pages.following"]+n
 				}
@@ -36,10 +36,10 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 					one = got
 				}
 				if users == 7 && one["counts"] == 0 {
-					delete(got, "counts") // of nobody
+					delete(got, "counts") // those of the user who does not exist
 				}
 				for lookup, n := range got {
-					// Many pairs with several owners are more than one statement.
+					// Many pairs with several owners take more than one statement.
 					if most := one[lookup] * (1 + 40*users/450); n > most {
 						t.Errorf("%d users: %d statements of %s, want at most %d; one user: %v, all: %v", users, n, lookup, most, one, got)
 					}

@@ -9,7 +9,7 @@ import (
 	"kith/storage"
 )
 
-// standings are what can be between a viewer (a) and somebody who is hidden then (x).
+// standings are what can be between a viewer (a) and a user (x) who is then hidden.
 var standings = []struct {
 	name string
 	make func(v *village, a, x storage.UserID)
@@ -33,8 +33,8 @@ const (
 	anyList    = ` { totalCount complete nodes { id } pageInfo { hasNextPage } }`
 )
 
-// asksAboutX are all mutations and fields that take somebody's id, of a hidden user X; B is
-// another user, C one whose lists are closed.
+// asksAboutX are all mutations and fields that take a user's id, for a hidden user X. B is another
+// user, and C is a user whose lists are closed.
 func asksAboutX() []string {
 	var asks []string
 	for _, args := range []string{``, `, special: true`, `, remark: "other"`, `, special: false, remark: ""`} {
@@ -74,11 +74,11 @@ func asksAboutX() []string {
 	return asks
 }
 
-// A hidden user looks to others like one who has never existed: every field and every mutation that
-// takes an id gives the same answer for both, and changes nothing.
+// To others, a hidden user looks like a user who has never existed. Every field and every mutation
+// that takes an id gives the same answer for both, and changes nothing.
 func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		ids := []storage.UserID{} // whose handles begin no other
+		ids := []storage.UserID{} // users whose handle is not a prefix of another handle
 		for id := storage.UserID(11); id <= 40; id++ {
 			if id != v.a && id != v.b && id != v.c {
 				ids = append(ids, id)

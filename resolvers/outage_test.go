@@ -20,8 +20,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// proxied is a store on two MariaDB servers with two databases each. Between the
-// gateway and the second server, which has shard 2 and 3, there is a proxy.
+// proxied is a store on two MariaDB servers with two databases each. A proxy is between the gateway and
+// the second server, which has shards 2 and 3.
 type proxied struct {
 	servers   testenv.Servers
 	databases []string // of the four shards
@@ -52,7 +52,7 @@ func behindProxy(t *testing.T, limit time.Duration) *proxied {
 	return p
 }
 
-// hang has the proxy take everything and pass nothing on.
+// hang makes the proxy accept everything and pass nothing on.
 func (p *proxied) hang(t *testing.T) {
 	t.Helper()
 	for _, stream := range []string{"upstream", "downstream"} {
@@ -66,7 +66,7 @@ func (p *proxied) hang(t *testing.T) {
 // heal lets everything through again.
 func (p *proxied) heal() { p.proxy.Toxics.ResetToxics(context.Background()) }
 
-// whole waits until a query of a town has no errors, and compares its data.
+// whole waits until a query of a town has no errors, and then compares its data.
 func (town town) whole(t *testing.T, api *apitest.API) {
 	t.Helper()
 	const query = `{ users(ids: [L1, L2, L3, D1, D2]) { handle followingCount } }`
@@ -85,8 +85,8 @@ func (town town) whole(t *testing.T, api *apitest.API) {
 	}
 }
 
-// A server that has gone silent, and one that refuses connections, cost only the
-// fields that need them, within the time limit of one statement; when it is back, answers are whole again.
+// A server that has gone silent, or that refuses connections, costs only the fields that need it, within
+// the time limit of one statement. When it is back, answers are whole again.
 func TestAServerThatIsOutCostsOnlyTheFieldsThatNeedIt(t *testing.T) {
 	const limit = time.Second
 	p := behindProxy(t, limit)
@@ -125,8 +125,8 @@ func restart(t *testing.T, proxy *toxiproxy.Proxy) {
 	}
 }
 
-// A query that meets a silent server on every level waits for it once: what the
-// others know comes well before the request's time ends.
+// A query that meets a silent server on every level waits for it once. The fields that other servers can
+// answer come well before the request's time ends.
 func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 	const levels, limit = 4, 2 * time.Second
 	p := behindProxy(t, limit)
@@ -155,8 +155,8 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 	}
 }
 
-// makeChain makes a chain of users on shards that answer, each of whom follows the
-// next one and, newer, somebody on the shard that does not. It returns the first.
+// makeChain makes a chain of users on shards that answer. Each of them follows the next one and, more
+// recently, a user on the shard that does not answer. It returns the first user.
 func makeChain(t *testing.T, store storage.Store, length int) storage.UserID {
 	t.Helper()
 	shards := shard.NewMap(4)
@@ -178,8 +178,8 @@ func makeChain(t *testing.T, store storage.Store, length int) storage.UserID {
 	return live[0]
 }
 
-// A statement that hangs on the server (here at a lock) costs what a dead shard
-// costs, and ends there: when the request gives up, nothing goes on running.
+// A statement that hangs on the server (here at a lock) costs what a dead shard costs. When the request
+// gives up, the statement ends on the server, too.
 func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 	const limit = time.Second
 	p := behindProxy(t, limit)
@@ -197,7 +197,7 @@ func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 	}
 	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
 
-	for range 5 { // the client goes away
+	for range 5 { // the client disconnects
 		api.Abandon(100*time.Millisecond, town.names.Replace(`{ users(ids: [L1, D1]) { handle } }`), nil)
 	}
 	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
@@ -222,8 +222,8 @@ func lockUsers(t *testing.T, server *testenv.MariaDBServer, database string) (un
 	return unlock
 }
 
-// waitUntilIdle waits until no statement on users runs in a database, which must
-// come to pass soon after the limit, while the lock is still held.
+// waitUntilIdle waits until no statement on users runs in a database. That must happen soon after the
+// limit, while the lock is still held.
 func waitUntilIdle(t *testing.T, server *testenv.MariaDBServer, database string, limit time.Duration) {
 	t.Helper()
 	db := server.Open(t, "")

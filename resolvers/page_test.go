@@ -50,8 +50,8 @@ type pageInfo struct {
 
 const selectPage = ` { edges { cursor followedAt node { id } } nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount complete }`
 
-// pageOf asks for a page of a user's list, such as `followings(first: 3)`, and holds
-// it against what is true of every page.
+// pageOf asks for a page of a user's list, such as `followings(first: 3)`, and checks what is true
+// of every page.
 func pageOf(t apitest.T, api *apitest.API, user storage.UserID, field string) page {
 	t.Helper()
 	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %s) { list: %s %s } }`, user, field, selectPage), nil).Whole()

@@ -17,7 +17,7 @@ func (undismissed) Dismissals(context.Context, []storage.DismissalQuery) []stora
 	panic("no dismissals")
 }
 
-// A set answer that panics fails alone, also among others that are worked out together with it.
+// A set answer that panics fails alone, even if others are worked out together with it.
 func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 5)
