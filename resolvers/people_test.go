@@ -44,11 +44,11 @@ func TestPagesOfPeople(t *testing.T) {
 		}
 		// A cursor belongs to its filter.
 		api.Ask(`{ people(where: {friendsOf: 1}`+cursor+`) { totalCount } }`, nil).Refused("BAD_USER_INPUT")
-		// Variables are as good as what is written down.
+		// Variables work as well as values in the query.
 		api.Ask(`query($where: PeopleFilter!) { people(where: $where, first: 2) { nodes { handle followerCount } } }`,
 			apitest.Vars{"where": map[string]any{"followedBy": "2"}}).
 			Is(`{"people": {"nodes": [{"handle": "u1", "followerCount": 30}, {"handle": "u3", "followerCount": 2}]}}`)
-		// Several at once, with set answers below.
+		// Several people fields at once, with set answers below them.
 		api.Ask(`{ a: people(where: {followersOf: 3}) { nodes { id friends { totalCount } } } b: people(where: {followersOf: 99}) { totalCount complete nodes { id } } }`, nil).
 			Is(`{"a": {"nodes": [{"id": "1", "friends": {"totalCount": 30}}, {"id": "2", "friends": {"totalCount": 1}}]}, "b": {"totalCount": 0, "complete": true, "nodes": []}}`)
 	})
@@ -96,7 +96,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 	})
 }
 
-// A search lists those who are there under the handle that it finds, in its order.
+// A search lists the users who can be seen under the handles that it finds, in the order of the handles.
 func TestSearchingUsers(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		handles := []string{"ada", "ada_1", "ada_2", "adam", "adamant", "b", "bob"}
@@ -137,7 +137,7 @@ func TestSearchingUsers(t *testing.T) {
 			{api, "ada_2", "", "", false},
 			{api, "zz", "", "", false},
 			{api, "a", ", first: 0", "", true},
-			{api.As(3), "ada_", "", "ada_1 ada_2", false}, // itself
+			{api.As(3), "ada_", "", "ada_1 ada_2", false}, // user 3 sees itself
 			{api.As(7), "ada", "", "ada ada_1 adam", false},
 			{api.As(5), "bo", "", "", false},
 			{api.As(1), "bo", "", "bob", false},
@@ -160,14 +160,14 @@ func TestSearchingUsers(t *testing.T) {
 	})
 }
 
-// Handles whose users are not there, or have another one, are not found, however many
-// stand in the way.
+// Handles whose users do not exist, or have another handle, are not found, however many of them
+// come before a match.
 func TestClaimsWithoutAUserAreNotFound(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		for i := range 90 {
 			id := storage.UserID(i + 1)
 			apitest.CreateUsers(t, store, storage.User{ID: id, Handle: fmt.Sprintf("a%03d", i), CreatedAt: apitest.Epoch})
-			// A second handle for somebody who has one already is a claim that stays.
+			// A second handle for a user who already has one becomes a claim that stays.
 			store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: fmt.Sprintf("a%03d_claim", i), CreatedAt: apitest.Epoch}})
 			if i%9 != 0 {
 				deactivate(t, store, id)

@@ -12,11 +12,11 @@ import (
 	"kith/storage/memory"
 )
 
-// square is what users have published, and who may see whom, as a test knows it.
+// square is what users have published, and who may see whom, as the test knows it.
 type square struct {
-	posts     []written // the last first, like all lists
+	posts     []written // newest first, like all lists
 	comments  []written
-	favorites []favored // the last first
+	favorites []favored // newest first
 	blocks    map[storage.Pair]bool
 	hidden    map[storage.UserID]bool
 	deleted   map[storage.UserID]bool
@@ -26,8 +26,8 @@ type square struct {
 type written struct {
 	id   string
 	by   storage.UserID
-	post string         // of a comment
-	of   storage.UserID // its author
+	post string         // if it is a comment
+	of   storage.UserID // the author of the post
 }
 
 // favored is a favorite.
@@ -67,7 +67,7 @@ func TestWhoSeesPosts(t *testing.T) {
 	}
 }
 
-// change makes one change, by a user who may.
+// change makes one change, by a user who may make it.
 func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step int, by, other storage.UserID) {
 	t.Helper()
 	if s.deleted[by] || s.deleted[other] {
@@ -138,7 +138,7 @@ func (s *square) favorite(t *testing.T, api *apitest.API, by storage.UserID, pos
 	}
 }
 
-// checkFavorites compares the routes of favorites.
+// checkFavorites compares all fields that show favorites.
 func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.UserID, people int) {
 	t.Helper()
 	there := func(post string) bool {
@@ -199,7 +199,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 	}
 }
 
-// check compares every route.
+// check compares every way of seeing posts, comments and favorites.
 func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, people int) {
 	t.Helper()
 	if viewer > 0 {
@@ -258,8 +258,8 @@ func idsAt(a apitest.Answer, path string) string {
 	return strings.Join(ids, " ")
 }
 
-// A page that leaves posts out takes later ones in their place, also where whole stretches are hidden. A stretch that is too
-// long ends the page: the next one goes on behind it.
+// A page leaves hidden posts out and takes later ones in their place, even if long stretches are hidden. A stretch that is
+// too long ends the page, and the next page continues after it.
 func TestPagesWithoutHiddenPosts(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 3)

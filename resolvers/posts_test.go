@@ -67,10 +67,10 @@ func TestPostsAndComments(t *testing.T) {
 	})
 }
 
-// Pages of posts and comments continue behind their cursors, also when the row there is gone.
+// Pages of posts and comments continue after their cursors, even if the row at the cursor is gone.
 func TestPagesOfPosts(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		var all, comments []string // the last first
+		var all, comments []string // newest first
 		for i := range 7 {
 			all = append([]string{publish(t, v.api, []storage.UserID{v.a, v.a, v.b}[i%3], fmt.Sprint(i), fmt.Sprint(i))}, all...)
 		}
@@ -121,7 +121,7 @@ func same(t *testing.T, got, want []string) {
 	}
 }
 
-// A post at a bound is taken. One beyond it is refused, and nothing is written.
+// A post at a bound is accepted. A post beyond it is refused, and nothing is written.
 func TestBadPosts(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		a := v.api.As(v.a)

@@ -27,14 +27,14 @@ func deactivate(t testing.TB, store storage.Store, ids ...storage.UserID) {
 	}
 }
 
-// Pages are full as long as there are enough who may be shown, in both directions, and
-// totals count who can be paged through.
+// Pages are full as long as there are enough users who may be shown, in both directions. Totals
+// count the users who can be paged through.
 func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 120)
 		var shown []string
 		for i, id := range all {
-			if i%3 == 0 || 30 <= i && i < 100 { // a gap longer than a page reads ahead
+			if i%3 == 0 || 30 <= i && i < 100 { // a gap that is longer than what a page reads ahead
 				deactivate(t, store, userID(t, id))
 			} else {
 				shown = append(shown, id)
@@ -60,8 +60,8 @@ func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
 	})
 }
 
-// A list nearly all of which is hidden is read as far as the budget goes, and on from
-// there.
+// If nearly all of a list is hidden, it is read as far as the budget goes, and the next page
+// continues from there.
 func TestAPlainListIsIncompleteOnlyWhereTheBudgetEnds(t *testing.T) {
 	store := memory.New()
 	all := star(t, store, 1500)
@@ -88,7 +88,7 @@ func TestAPlainListIsIncompleteOnlyWhereTheBudgetEnds(t *testing.T) {
 	}
 }
 
-// Special follows are the viewer's own, newest first, with the cursors of its list.
+// Special follows are the viewer's own, newest first, with the cursors of the viewer's list.
 func TestSpecialFollows(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 8)
@@ -133,8 +133,8 @@ func TestSpecialFollows(t *testing.T) {
 	})
 }
 
-// Common lists in the order RECENT go by the edges of their first user; a cursor of one
-// order is none of the other.
+// Common lists in the order RECENT are sorted by the edges of their first user. A cursor of one
+// order is refused in the other.
 func TestCommonListsInTheOrderRecent(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		all := star(t, store, 40)
@@ -177,7 +177,7 @@ func TestCommonListsInTheOrderRecent(t *testing.T) {
 	})
 }
 
-// A deactivated user sees itself and all it has; nobody else sees it.
+// A deactivated user sees itself and all its data. Nobody else sees it.
 func TestADeactivatedUserSeesItself(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 4)
@@ -218,7 +218,7 @@ func TestProfilesStayVisibleAcrossBlocks(t *testing.T) {
 	})
 }
 
-// The requests between the viewer and another, with what was written.
+// The requests between the viewer and another user are shown with their messages.
 func TestRequestsOfARelationship(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 5)
@@ -243,7 +243,7 @@ func TestRequestsOfARelationship(t *testing.T) {
 			null, {"id": "req_1_3", "state": "DECLINED", "message": null, "from": {"id": "1"}, "to": {"handle": "u3", "followerCount": 0}},
 			{"id": "rel_1_2"}, {"id": "1"}]}`)
 		api.Ask(nodes, nil).Is(`{"nodes": [null, null, null, null, {"id": "rel_1_2"}, {"id": "1"}]}`)
-		// Nobody else hears of it.
+		// Nobody else sees the requests.
 		for _, other := range []*apitest.API{api, api.As(5)} {
 			other.Ask(query, apitest.Vars{"from": []int{1}, "to": []int{2, 4}}).Is(`{"relationships": [{"s": null, "receivedRequest": null}, {"s": null, "receivedRequest": null}]}`)
 		}

@@ -27,8 +27,8 @@ func pairs(t testing.TB, store storage.Store) {
 
 const selectRelationship = ` { id from { id } to { handle } status following followedBy followedAt followedByAt blocking blockedBy }`
 
-// relation spells what is wanted of a relationship. The times are microseconds of
-// apitest.Epoch's second, -1 for null.
+// relation writes the expected answer about a relationship. The times are microseconds within
+// apitest.Epoch's second, or -1 for null.
 func relation(from, to int, fromRow, toRow bool, status string, followedAt, followedByAt int) string {
 	at := func(micros int) string {
 		if micros < 0 {
@@ -66,8 +66,8 @@ func TestRelationshipsOfEveryKind(t *testing.T) {
 			{5, 1, relation(5, 1, true, true, "NONE", -1, -1)},
 			{1, 6, relation(1, 6, true, true, "NONE", -1, -1)}, // blocks
 			{6, 1, relation(6, 1, true, true, "NONE", -1, -1)},
-			{2, 3, relation(2, 3, true, true, "NONE", -1, -1)}, // nothing
-			{1, 1, relation(1, 1, true, true, "NONE", -1, -1)}, // itself
+			{2, 3, relation(2, 3, true, true, "NONE", -1, -1)}, // no row
+			{1, 1, relation(1, 1, true, true, "NONE", -1, -1)}, // user 1 and itself
 			{1, 99, relation(1, 99, true, false, "NONE", -1, -1)},
 			{99, 1, relation(99, 1, false, true, "NONE", -1, -1)},
 			{98, 99, relation(98, 99, false, false, "NONE", -1, -1)},
@@ -90,7 +90,7 @@ func TestRelationshipsOfEveryKind(t *testing.T) {
 	})
 }
 
-// Every pair, row by row, duplicates repeated.
+// Every pair is answered, row by row, and duplicates are repeated.
 func TestRelationshipsComeRowByRow(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		pairs(t, store)
@@ -128,7 +128,7 @@ func TestRelationshipsHaveAtMostTwoThousandPairs(t *testing.T) {
 				t.Errorf("%v: %q does not name the bound", size, message)
 			}
 		}
-		for _, size := range [][2]int{{0, 2001}, {4000, 0}} { // no pairs, however many ids
+		for _, size := range [][2]int{{0, 2001}, {4000, 0}} { // no pairs, even with many ids
 			answer := api.Ask(query, apitest.Vars{"from": idsUpTo(1, size[0]), "to": idsUpTo(1, size[1])})
 			if len(answer.Errors) == 0 {
 				answer.Is(`{"relationships": []}`)

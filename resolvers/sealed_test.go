@@ -13,13 +13,12 @@ import (
 	"kith/storage/memory"
 )
 
-// Where an answer ends at its budget, at somebody who is not shown, its cursor does not show
-// who that is: it is sealed, and goes on all the same. Any other cursor is of somebody on
-// the page.
+// If an answer ends at its budget, at a user who is not shown, its cursor does not reveal that
+// user: it is sealed, and still leads to the next page. Any other cursor is the cursor of a user on the page.
 func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	const (
 		friends = 3000                 // of user 1, from user 2 on; nearly all of them are hidden
-		other   = storage.UserID(3100) // has most of them, too
+		other   = storage.UserID(3100) // has most of these friends, too
 		blocked = 1000                 // by user 1, from user 4000 on, who are hidden as well
 	)
 	store := memory.New()
@@ -62,7 +61,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	} {
 		want, _ := pages(t, whole, list)
 		short := small
-		if strings.Contains(list, "followSuggestions") { // which counts the followings that it begins with
+		if strings.Contains(list, "followSuggestions") { // this list counts the followings that it begins with
 			short = medium
 		}
 		got, sealed := pages(t, short, list)
@@ -78,7 +77,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	}
 }
 
-// pages lists who is on all pages of a list, and reports how many of their cursors are sealed.
+// pages lists the users on all pages of a list, and reports how many of their cursors are sealed.
 func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed int) {
 	t.Helper()
 	after := ""
@@ -106,14 +105,14 @@ func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed in
 			return ids, sealed
 		case end == nil || n > 1000:
 			t.Fatalf("%s: page %d does not end", query, n)
-		case len(p.Edges) > 0 && *end == p.Edges[len(p.Edges)-1].Cursor: // of somebody who is shown
+		case len(p.Edges) > 0 && *end == p.Edges[len(p.Edges)-1].Cursor: // it is the cursor of a user who is shown
 		case isSealed(t, *end):
 			sealed++
 		case !strings.Contains(list, "first: 0"): // from the beginning
 			t.Errorf("%s: %s is an open cursor of nobody on the page", query, *end)
 		}
 		if after == *end {
-			return ids, sealed // first: 0 goes nowhere once the total is known
+			return ids, sealed // once the total is known, first: 0 has no next page
 		}
 		after = *end
 	}
@@ -128,7 +127,7 @@ func isSealed(t *testing.T, text string) bool {
 	return raw[0] >= 0x80
 }
 
-// A sealed cursor belongs to its field, its store, and is not to be changed.
+// A sealed cursor belongs to its field and its store, and cannot be changed.
 func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
 	store := memory.New()
 	star(t, store, 200)
@@ -147,7 +146,7 @@ func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
 	}
 	search := api.Ask(`{ searchUsers(prefix: "u1", first: 1) { pageInfo { endCursor } } }`, nil).Whole()
 	last := search.At("searchUsers.pageInfo.endCursor").(string)
-	for _, prefix := range []string{"u", "u10", "u11", "u12", "u2"} { // one that the handle begins with must fail like the others
+	for _, prefix := range []string{"u", "u10", "u11", "u12", "u2"} { // a user whose handle begins with the prefix must fail like the others
 		api.Ask(fmt.Sprintf(`{ searchUsers(prefix: %q, after: %q) { nodes { id } } }`, prefix, last), nil).FailsAt("BAD_USER_INPUT", "searchUsers")
 	}
 	backward := api.Ask(`{ user(id: 1) { list: followings(last: 5) { pageInfo { hasPreviousPage startCursor } } } }`, nil).Whole()

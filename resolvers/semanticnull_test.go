@@ -16,8 +16,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A field with `@semanticNonNull` is null only with an error. So where all shards are there, nothing
-// is: here everything is asked, by several viewers, of users of whom some are hidden, in a block or gone.
+// A field with `@semanticNonNull` is null only with an error. So if all shards answer, no such field is
+// null. Here several viewers ask for everything, about users of whom some are hidden, in a block or deleted.
 func TestNullComesOnlyWithAnError(t *testing.T) {
 	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 4), StatementTimeout: generous})
 	apitest.Users(t, store, 12)
@@ -51,7 +51,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 	for i, viewer := range []*apitest.API{api.As(1), api.As(9), api.As(5), api, api.As(1)} {
 		n.bareEdges = i == 4
 		for _, field := range n.schema.Query.Fields {
-			if !strings.HasPrefix(field.Name, "__") && field.Name != "consistency" { // for operators
+			if !strings.HasPrefix(field.Name, "__") && field.Name != "consistency" { // that field is for operators
 				n.ask(viewer, "query", n.schema.Query, field.Name+arguments(field))
 			}
 		}
@@ -66,7 +66,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 	}
 }
 
-// nulls looks for nulls where there must be none.
+// nulls looks for nulls that must not be there.
 type nulls struct {
 	t      *testing.T
 	schema *ast.Schema
@@ -124,7 +124,7 @@ func (n nulls) below(name string, way []string) string {
 	return " { " + strings.Join(selected, " ") + " }"
 }
 
-// arguments are the values of those that have to be given.
+// arguments returns values for the required arguments.
 func arguments(field *ast.FieldDefinition) string {
 	var given []string
 	for _, a := range field.Arguments {
@@ -150,7 +150,7 @@ func arguments(field *ast.FieldDefinition) string {
 	return "(" + strings.Join(given, ", ") + ")"
 }
 
-// check reports what is null in an answer, or in a part of it.
+// check reports the nulls in an answer, or in a part of it.
 func (n nulls) check(at string, value any) {
 	switch value := value.(type) {
 	case []any:
@@ -170,7 +170,7 @@ func (n nulls) check(at string, value any) {
 	}
 }
 
-// never reports a null where the levels of a field forbid it.
+// never reports a null at a level where the field forbids it.
 func (n nulls) never(at, field string, value any, levels string) {
 	if value == nil && strings.Contains(levels, "0") {
 		n.t.Errorf("%s (%s) is null", at, field)

@@ -18,20 +18,20 @@ import (
 	"kith/storage/memory"
 )
 
-// drawnGraph is a drawn graph, as a matrix: follows[a][b] is when a followed b, 0 if not.
+// drawnGraph is a drawn graph, as a matrix: follows[a][b] is the time at which a followed b, or 0.
 type drawnGraph struct {
 	n       int
 	follows [][]storage.Micros
 }
 
-// drawGraph draws a graph. Lists are longer than the first look of the set algebra
-// (500 rows), so that budgets can end them; times tie.
+// drawGraph draws a graph. Its lists are longer than what the set algebra reads first (500 rows),
+// so that budgets can end them. Some times are equal.
 func drawGraph(t *rapid.T, n int) drawnGraph {
 	c := drawnGraph{n, make([][]storage.Micros, n+1)}
 	for a := range c.follows {
 		c.follows[a] = make([]storage.Micros, n+1)
 	}
-	// Users 1 … 4 are busy, both ways; the rest is sparse.
+	// Users 1 … 4 have many edges in both directions, all others have few.
 	step := rapid.IntRange(1, 1<<30).Draw(t, "seed")
 	next := func(bound int) int {
 		step = (step*1103515245 + 12345) & 0x7fffffff
@@ -73,7 +73,7 @@ func (c drawnGraph) store() *memory.Store {
 	return store
 }
 
-// expected is a set answer by brute force: "id" or, of friends, "id since".
+// expected is a set answer by brute force. Its entries are "id", or "id since" for friends.
 type expected []string
 
 func (c drawnGraph) friends(a int) expected {
@@ -112,8 +112,8 @@ func (c drawnGraph) commonFollowers(a, b int) expected {
 	return c.common(a, b, func(x, y int) bool { return c.follows[y][x] != 0 })
 }
 
-// A set answer is exact whatever its budget: its pages together are the answer, in
-// order, and only the last one is complete.
+// A set answer is exact whatever its budget. All its pages together are the answer, in order, and
+// only the last one is complete.
 func TestPagesOfSetAnswersTogetherAreTheExactAnswer(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		c := drawGraph(t, 1200)
@@ -139,7 +139,7 @@ func TestPagesOfSetAnswersTogetherAreTheExactAnswer(t *testing.T) {
 	})
 }
 
-// walkSet pages through a set answer and holds every page against what is wanted.
+// walkSet pages through a set answer, and compares every page with what is wanted.
 func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected, unbounded bool) {
 	open := field + "("
 	if strings.Contains(field, "(") {
@@ -169,7 +169,7 @@ func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected
 			t.Fatalf("%s of %d: total %d after %d of %d", field, user, p.TotalCount, len(got), len(want))
 		case p.TotalCount < total:
 			t.Fatalf("%s of %d: the total falls from %d to %d", field, user, total, p.TotalCount)
-		case p.PageInfo.HasPreviousPage: // there is no `before`
+		case p.PageInfo.HasPreviousPage: // there is no argument `before`
 			t.Fatalf("%s of %d: hasPreviousPage behind %q", field, user, cursor)
 		case !p.Complete && (!p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil):
 			t.Fatalf("%s of %d: incomplete, and goes on nowhere: %+v", field, user, p.PageInfo)
@@ -191,7 +191,7 @@ func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected
 	}
 }
 
-// first: 0 asks for the total alone; with a budget it takes several requests.
+// first: 0 asks only for the total. With a budget, that takes several requests.
 func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {
 	store := memory.New()
 	all := star(t, store, 9500) // all of them friends
@@ -223,7 +223,7 @@ func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {
 	}
 }
 
-// Pages of a set answer may be empty where the budget ends before anything is found.
+// If the budget ends before anything is found, the page of a set answer may be empty.
 func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 4001)
@@ -249,7 +249,8 @@ func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
 	}
 }
 
-// Common lists are made of no edge; friends have the later of two.
+// Common lists have no time, because they are not made of one edge. Friends have the later of their
+// two times.
 func TestWhenSetAnswersCameToBe(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 3)

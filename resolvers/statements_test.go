@@ -21,16 +21,16 @@ import (
 // generous is a time limit that a busy machine does not reach.
 const generous = 30 * time.Second
 
-// costs are the SQL statements of an answer, by look-up, on one shard. On several
-// shards no shard sees more than that.
+// costs are the SQL statements of an answer, by look-up, on one shard. If there are several shards,
+// each runs at most that many.
 type costs map[string]int
 
-// ringUsers is how many users there are in the graph that statements are counted
-// on: few enough for one statement to name them all.
+// ringUsers is the number of users in the graph on which statements are counted. One statement can
+// name them all.
 const ringUsers = 440
 
-// ring makes every user follow the 40 users behind it, the last ones the first
-// ones, and every even user be followed back by the first 10 of those.
+// ring makes every user follow the 40 users after it. The last users follow the first. Every even user
+// is followed back by the first 10 of those whom it follows.
 func ring(t testing.TB, store storage.Store) {
 	t.Helper()
 	apitest.Users(t, store, ringUsers)
@@ -73,7 +73,7 @@ func idsUpTo(first, last int) []string {
 	return ids
 }
 
-// aliased repeats a field under the aliases f1 … fn; %d in it is the number.
+// aliased repeats a field under the aliases f1 … fn. A %d in the field becomes the number.
 func aliased(n int, field string) string {
 	var text strings.Builder
 	for i := 1; i <= n; i++ {
@@ -82,8 +82,8 @@ func aliased(n int, field string) string {
 	return text.String()
 }
 
-// countedQueries say what each query costs. Whatever is reached through a user
-// costs one statement for a look-up and level, however many users there are.
+// countedQueries say what each query costs. For everything that is reached through users, each level
+// takes one statement for each look-up, however many users there are.
 //
 // The row of an owner says whether its lists are open. So a relationship between two others costs a
 // look-up of the first of them. For a viewer, queries with a list, a set answer or such a relationship
@@ -108,7 +108,7 @@ var countedQueries = []struct {
 	{"20 users, by alias", "{" + aliased(20, `user(id: %d) { name followerCount }`) + "}", nil,
 		costs{"profiles": 1}},
 	{"500 users", `query($ids: [ID!]!) { users(ids: $ids) { name followerCount } }`,
-		apitest.Vars{"ids": idsUpTo(1, 500)}, costs{"profiles": 1, "counts": 1}}, // of the 60 who do not exist
+		apitest.Vars{"ids": idsUpTo(1, 500)}, costs{"profiles": 1, "counts": 1}}, // 60 of these users do not exist
 	{"users by id, handle and node", `{ user(id: 1) { name } userByHandle(handle: "u2") { name } node(id: 3) { ... on User { name } } users(ids: [4, 5]) { name } }`, nil,
 		costs{"handles": 1, "users": 1}},
 	{"nothing but ids of followings", `{ user(id: 1) { followings { nodes { id } } } }`, nil,
@@ -180,7 +180,7 @@ var countedQueries = []struct {
 		costs{"search": 1, "users": 1, "counts": 1}},
 }
 
-// viewersQueries say what queries cost where somebody is signed in: user 2.
+// viewersQueries say what queries cost if somebody is signed in: user 2.
 var viewersQueries = []struct {
 	name  string
 	query string
@@ -243,8 +243,8 @@ func TestStatementsOfTheViewersQueries(t *testing.T) {
 	}
 }
 
-// apart are queries of several users with edges, who are one bundle only where they lie on
-// one shard.
+// apart are queries of several users with edges. Users and edges are read as one bundle only if they
+// are on one shard.
 var apart = map[string]costs{
 	"nodes of both types":                               {"users": 1, "edges.following": 1, "edges.follower": 1},
 	"the latest posts with the relation to each author": {"blocks": 1, "posts.latest": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1},
@@ -282,9 +282,9 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 	}
 }
 
-// The relation status of the viewer towards N others costs exactly two SQL statements,
-// both on the viewer's shard; that of another user also reports whether its lists are open,
-// in one more statement there, or all in one, where the others are few.
+// The relation status of the viewer towards N others costs exactly two SQL statements, both on the
+// viewer's shard. For another user, it must also be known whether that user's lists are open: that
+// takes one more statement there, or if the others are few, one statement reads everything.
 func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
 	for _, shards := range []int{1, 4} {
@@ -328,11 +328,11 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	}
 }
 
-// users(ids) { followings { nodes { handle relationship(to:) { status } } } }
-// stays constant in statements as lists grow.
+// The statements of users(ids) { followings { nodes { handle relationship(to:) { status } } } } stay
+// constant as lists grow.
 func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	const query = `query($ids: [ID!]!, $first: Int) { users(ids: $ids) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
-	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1} // of few, some are one
+	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1} // for few users, some of these are one statement
 	for _, shards := range []int{1, 4} {
 		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{})
 		for _, users := range []int{2, 10, 100, 500} {
@@ -351,7 +351,7 @@ func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	}
 }
 
-// Entities of all types take one statement for each look-up, however many there are.
+// Entities of all types take one statement for each look-up, however many entities there are.
 func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
 	const query = `query($of: [_Any!]!) { _entities(representations: $of) { __typename ... on User { name followerCount viewerRelationship { status } } } }`
 	want := costs{"users": 1, "counts": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1}
@@ -374,7 +374,7 @@ func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
 				if key == "handle" {
 					most["handles"] = 1
 				}
-				if n := got["bundle"]; n > 0 { // of few
+				if n := got["bundle"]; n > 0 { // for few entities
 					delete(got, "bundle")
 					got["edges.following"] += n
 				}
@@ -395,11 +395,11 @@ func within(got, most costs) bool {
 	return true
 }
 
-// Beyond the bound of one statement, statements grow with the keys.
+// Beyond the bound of one statement, the number of statements grows with the keys.
 func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
 	const (
-		pairsOfMany = 450    // what one statement may name where the pairs have many owners
-		pairsOfFew  = 20_000 // and where each owner has many of them
+		pairsOfMany = 450    // how many one statement may name if the pairs have many owners
+		pairsOfFew  = 20_000 // and if each owner has many of them
 	)
 	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
 	for _, size := range []struct{ from, to, perStatement int }{
@@ -415,7 +415,7 @@ func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
 	}
 }
 
-// The servers' own counters say the same as the hook.
+// The servers' own counters agree with the hook's counts.
 func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 	testenv.NotOn(t, "it counts no statements by their kind", "tidb")
 	servers := testenv.SharedMariaDB(t, 2)

@@ -30,7 +30,7 @@ func TestDeactivatedAccounts(t *testing.T) {
 			Is(fmt.Sprintf(`{"deactivateAccount": {"changed": true, "user": {"handle": "u%s", "deactivated": true, "followingCount": 1}}}`, v.b))
 		b.Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": false}}`)
 
-		// Hidden from others; the counts stay.
+		// The user is hidden from others. The counts stay.
 		look().Is(fmt.Sprintf(`{"user": null, "node": null, "userByHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
 			"followings": {"totalCount": 1, "nodes": [{"id": "%s"}]}, "followers": {"totalCount": 1}, "friends": {"totalCount": 1}}}`, v.c))
 		for _, field := range []string{"follow", "block", "requestFriend", "acceptFriend", "declineFriend"} {
@@ -44,7 +44,7 @@ func TestDeactivatedAccounts(t *testing.T) {
 			t.Errorf("towards somebody hidden: %s", got)
 		}
 
-		// Its owner sees it, and can only come back.
+		// The user sees its own account, and can only reactivate it.
 		b.Ask(`{ viewer { handle deactivated followings { totalCount } friendRequests(direction: RECEIVED) { totalCount } } }`, nil).
 			Is(fmt.Sprintf(`{"viewer": {"handle": "u%s", "deactivated": true, "followings": {"totalCount": 1}, "friendRequests": {"totalCount": 1}}}`, v.b))
 		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "setFollowMark"} {
@@ -100,7 +100,7 @@ func TestDeletedAccounts(t *testing.T) {
 	})
 }
 
-// gone: of a user nothing is left that is not a tombstone, on either side.
+// gone checks that nothing of a user is left except tombstones, on either side.
 func (v *village) gone(t *testing.T, user storage.UserID) {
 	t.Helper()
 	for _, side := range storage.Sides {

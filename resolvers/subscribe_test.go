@@ -17,7 +17,7 @@ import (
 	"kith/storage/shard"
 )
 
-// flaky is a store whose look-ups fail so many times from now on, those of some names.
+// flaky is a store in which the look-ups of some names fail a given number of times.
 type flaky struct {
 	*faulty
 	left   atomic.Int64
@@ -54,25 +54,25 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// While the store does not answer, what a gap has hidden is not lost: it is read again until
-// it can be, all of it, and the log says so once.
+// If the store does not answer, events that were missed in a gap are not lost. All of them are read
+// again until that succeeds, and the log says so once.
 func TestSubscriptionsReadAGapAgain(t *testing.T) {
 	subscriptionsReadAgain(t, events.Event{Kind: events.Gap})
 }
 
-// A writer that dies before it reports a change leaves a gap, too: its users are reported as
-// corrected.
+// A writer that dies before it reports a change also leaves a gap: the users of the change are
+// reported as corrected.
 func TestSubscriptionsReadACorrectedUserAgain(t *testing.T) {
 	subscriptionsReadAgain(t, events.Event{Kind: events.Corrected, User: 1})
 }
 
 func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
-	const most = 250 // more than are read at a time
+	const most = 250 // more than are read in one step
 	for _, c := range []struct {
 		field, lookup string
-		begin         func(i int) storage.Edge // is sent at once
+		begin         func(i int) storage.Edge // this change is sent at once
 		side          storage.Side             // on which …
-		missed        func(i int) storage.Edge // … the rows are missed
+		missed        func(i int) storage.Edge // … these rows are missed
 		reported      func(i int) string
 	}{
 		{`newFollowers { node { id } }`, "pages.follower",
@@ -162,8 +162,8 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 	}
 }
 
-// A change that was missed may be older than one sent meanwhile, because the clock of another gateway
-// is ahead, or another transaction was faster.
+// A missed change may be older than a change that was sent in the meantime, because the clock of
+// another gateway is ahead, or because another transaction was faster.
 func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 	for _, c := range []struct {
 		field string
@@ -199,10 +199,10 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 				}
 				return got
 			}
-			for !strings.Contains(next(), `"id":"10"`) { // others had not been sent yet
+			for !strings.Contains(next(), `"id":"10"`) { // other events had not been sent yet
 			}
 			write(11, at+1)
-			for range 2 { // read again, it is sent once
+			for range 2 { // it is read again, and sent once
 				hub.Publish(events.Event{Kind: events.Gap})
 			}
 			if got := next(); !strings.Contains(got, `"id":"11"`) {

@@ -17,8 +17,8 @@ import (
 	"kith/storage/memory"
 )
 
-// subscribe opens a subscription over server-sent events and returns its answers.
-// It is open when the function returns.
+// subscribe opens a subscription over server-sent events and returns its answers. When the function
+// returns, the subscription is open.
 func subscribe(t *testing.T, api *apitest.API, hub *events.Hub, user storage.UserID, query string) <-chan string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,8 +64,8 @@ func wantNext(t *testing.T, answers <-chan string, want string) {
 	}
 }
 
-// until repeats something until an answer comes: the subscription may not have
-// begun yet when its request has been answered.
+// until repeats something until an answer comes. The subscription may not have begun yet when its
+// request has been answered.
 func until(t *testing.T, answers <-chan string, try func(i int)) (first string) {
 	t.Helper()
 	for i := range 1000 {
@@ -92,7 +92,7 @@ func TestRelationshipChanged(t *testing.T) {
 	}
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
-	follow(1, "follow", "3") // what comes before that is left of the beginning
+	follow(1, "follow", "3") // answers before this one are from the beginning of the test
 	for got := ""; !strings.Contains(got, "rel_1_3"); {
 		select {
 		case got = <-answers:
@@ -102,13 +102,13 @@ func TestRelationshipChanged(t *testing.T) {
 	}
 	follow(1, "unfollow", "3")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"NONE","to":{"handle":"u3"}}}}`)
-	follow(1, "follow", "4") // not asked about
-	follow(2, "follow", "3") // not the viewer's
+	follow(1, "follow", "4") // the subscription does not ask about user 4
+	follow(2, "follow", "3") // this is not the viewer's follow
 	follow(3, "follow", "1")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWED_BY","to":{"handle":"u3"}}}}`)
 	follow(1, "follow", "3")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"MUTUAL","to":{"handle":"u3"}}}}`)
-	hub.Publish(events.Edge(storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 1})) // an old one, once more
+	hub.Publish(events.Edge(storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 1})) // an old event, sent once more
 	follow(3, "unfollow", "1")
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}`)
 
@@ -155,7 +155,7 @@ func TestSubscriptionsNeedAViewer(t *testing.T) {
 type heldEdges struct {
 	*memory.Store
 	mu      sync.Mutex
-	hold    chan struct{} // nil: it is not held
+	hold    chan struct{} // nil if it is not held
 	waiting atomic.Int64
 }
 
@@ -178,8 +178,8 @@ func (h *heldEdges) holdWith(hold chan struct{}) {
 	h.hold = hold
 }
 
-// TestEventsThatWaitMakeOneAnswer: while a subscription works on one event, any number about
-// the same may come. They make one answer, and do not end it as too slow.
+// TestEventsThatWaitMakeOneAnswer: while a subscription works on one event, any number of events
+// about the same users may come. They make one answer, and do not end the subscription as too slow.
 func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	store := &heldEdges{Store: memory.New()}
 	apitest.Users(t, store.Store, 2)
@@ -192,7 +192,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	until(t, answers, func(i int) { follow(1, []string{"follow", "unfollow"}[i%2], "2") })
 	follow(1, "unfollow", "2")
 	follow(2, "follow", "1")
-	for got := ""; !strings.Contains(got, "FOLLOWED_BY"); { // what comes before that is left of the beginning
+	for got := ""; !strings.Contains(got, "FOLLOWED_BY"); { // answers before this one are from the beginning of the test
 		select {
 		case got = <-answers:
 		case <-time.After(generous):
@@ -203,7 +203,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	hold := make(chan struct{})
 	store.holdWith(hold)
 	edge := storage.Edge{From: 1, To: 2, Type: storage.Following}
-	for i := range 1000 { // far more than have room to wait
+	for i := range 1000 { // far more events than there is room for
 		edge.UpdateTime = storage.Micros(i)
 		hub.Publish(events.Edge(edge))
 	}
@@ -217,7 +217,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	follow(1, "follow", "2")
 	close(hold)
 	wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"MUTUAL"}}}`)
-	for range 5 { // it goes on
+	for range 5 { // the subscription continues
 		follow(2, "unfollow", "1")
 		wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"FOLLOWING"}}}`)
 		follow(2, "follow", "1")

@@ -54,7 +54,7 @@ func suggestionsOf(t apitest.T, api *apitest.API, user, first, via int, after st
 	return p
 }
 
-// suggest ranks by brute force.
+// suggest ranks candidates by brute force.
 func (c drawnGraph) suggest(user int) []suggestion {
 	var list []suggestion
 	for x := 1; x <= c.n; x++ {
@@ -107,8 +107,8 @@ func TestSuggestionsAreTheUsersWhomMostFollowingsFollow(t *testing.T) {
 	})
 }
 
-// With a small budget the followings are asked in several pools. Each of them is
-// asked exactly once, so what a candidate gathers over all pages is what it has.
+// With a small budget the followings are asked in several pools. Each following is asked exactly
+// once, so the recommenders of a candidate on all pages together are all its recommenders.
 func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		c := drawGraph(t, 60)
@@ -147,7 +147,7 @@ func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
 	})
 }
 
-// checkSuggestion holds a suggestion against what is true of every one.
+// checkSuggestion checks what is true of every suggestion.
 func (c drawnGraph) checkSuggestion(t apitest.T, user int, e suggestion) {
 	t.Helper()
 	x, err := strconv.Atoi(e.Node.ID)
@@ -167,7 +167,7 @@ func (c drawnGraph) checkSuggestion(t apitest.T, user int, e suggestion) {
 	}
 }
 
-// via has three users unless first says otherwise, and every via its own number.
+// via has three users unless first says otherwise, and each via has its own first.
 func TestViaHasThreeUsersUnlessFirstSaysOtherwise(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 7)

@@ -37,7 +37,7 @@ func (v *village) wantIDs(what string, got []storage.UserID, want ...storage.Use
 	}
 }
 
-// excluded is what the viewer's suggestions leave out.
+// excluded is the number of users that the viewer's suggestions leave out, by reason.
 func (v *village) excluded(user storage.UserID) string {
 	v.t.Helper()
 	e := v.suggested(user, "").At("viewer.list.excluded").(map[string]any)
@@ -64,7 +64,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
 			t.Errorf("excluded are %s, want %s", got, want)
 		}
-		// Neither is anybody else's business.
+		// This block and this dismissal do not change what another user sees.
 		page := apitest.Into[suggestionPage](v.api.As(f).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions { edges { node { id } } } } }`, v.a), nil).Whole(), "user.list")
 		var others []storage.UserID
 		for _, one := range page.Edges {
@@ -85,7 +85,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.api.As(e).Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": true}}`)
 		v.wantIDs("and comes back", v.ids(v.a, ""), e)
 
-		// A list that is closed does not speak.
+		// A closed list recommends nobody.
 		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY}) { user { listVisibility { followings } } } }`, nil).Whole()
 		v.wantIDs("nobody speaks", v.ids(v.a, ""))
 		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: FOLLOWERS}) { user { id } } }`, nil).Whole()
@@ -95,7 +95,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 
 func sorted(ids ...storage.UserID) []storage.UserID { slices.Sort(ids); return ids }
 
-// others are two users more.
+// others returns two more users.
 func (v *village) others() (e, f storage.UserID) {
 	var ids []storage.UserID
 	for id := storage.UserID(1); len(ids) < 2; id++ {
@@ -109,7 +109,8 @@ func (v *village) others() (e, f storage.UserID) {
 func TestAdamicAdarListensLessToWhoFollowsEverybody(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		e, _ := v.others()
-		// Two who follow everybody speak for c, one who follows nobody else for d.
+		// Two users who follow everybody else recommend all but d. One user who follows only d
+		// recommends d.
 		for _, id := range []storage.UserID{v.b, e} {
 			v.does(v.a, "follow", id)
 			for to := storage.UserID(1); to <= 40; to++ {
@@ -125,7 +126,7 @@ func TestAdamicAdarListensLessToWhoFollowsEverybody(t *testing.T) {
 		if slices.Index(byCount, v.d) != len(byCount)-1 || byWeight[0] != v.d {
 			t.Errorf("by count %v, by weight %v: %d should be last and first", byCount, byWeight, v.d)
 		}
-		// 1/ln(1+1), and 2/ln(1+37) for the others.
+		// The first score is 1/ln(1+1). The others have 2/ln(1+37).
 		first := apitest.Into[suggestionPage](v.suggested(v.a, ", orderBy: ADAMIC_ADAR"), "viewer.list").Edges
 		if first[0].Score != 1.442695 || first[1].Score != 0.549816 || first[1].MutualCount != 2 {
 			t.Errorf("scores are %v and %v", first[0], first[1])
@@ -138,7 +139,7 @@ func TestAdamicAdarListensLessToWhoFollowsEverybody(t *testing.T) {
 
 func TestWhoFollowsNobodyIsSuggestedThePopular(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		// Users of the village were made long ago; those who do something are active.
+		// The users of the village were created long ago. Users who do something are active.
 		v.does(v.b, "follow", v.c)
 		v.does(v.d, "follow", v.c)
 		v.does(v.c, "follow", v.b)
@@ -154,8 +155,8 @@ func TestWhoFollowsNobodyIsSuggestedThePopular(t *testing.T) {
 	})
 }
 
-// All users were imported on one day, almost all of them follow the first, and the last
-// have no followers: the newest ids of a day say nothing.
+// All users were imported on one day, almost all of them follow the first user, and the last users
+// have no followers. So the newest ids of a day mean nothing.
 func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 	if testing.Short() {
 		t.Skip("15,000 users, twice")
@@ -164,7 +165,7 @@ func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 	check := func(t *testing.T, location string) {
 		store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 		today := storage.MicrosOf(time.Now())
-		made := make([]storage.User, users+1) // and the newcomer
+		made := make([]storage.User, users+1) // one more for the newcomer
 		for i := range made {
 			id := storage.UserID(i + 1)
 			made[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "U", CreatedAt: today, UpdatedAt: today}
@@ -203,7 +204,7 @@ func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 			}
 			after = *page.PageInfo.EndCursor
 		}
-		want := make([]string, 50) // those without a follower are nowhere
+		want := make([]string, 50) // users without a follower are not suggested
 		for i := range want {
 			want[i] = storage.UserID(i + 1).String()
 		}

@@ -6,12 +6,11 @@ import (
 	"kith/internal/apitest"
 )
 
-// unfit are characters that a terminal obeys, or that turn the text around them: all that
-// Unicode calls Bidi_Control.
+// unfit are characters that a terminal interprets, or that change the direction of the text around
+// them: all characters of Unicode's Bidi_Control.
 const unfit = "\x00\x1b\x7f\u009b\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
-// TestTextsOfUsers: no mutation stores a text with characters that cannot be shown beside
-// others.
+// TestTextsOfUsers: no mutation stores a text with characters that cannot be shown safely beside others.
 func TestTextsOfUsers(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		v.does(v.a, "follow", v.b)
@@ -36,7 +35,7 @@ func TestTextsOfUsers(t *testing.T) {
 			for _, r := range unfit {
 				try("https://" + string(r) + "evil").Refused("BAD_USER_INPUT")
 			}
-			try("https://مرحبا שלום 👩\u200d💻\nb").Whole() // right to left, joined, on two lines
+			try("https://مرحبا שלום 👩\u200d💻\nb").Whole() // from right to left, joined, and on two lines
 		}
 	})
 }

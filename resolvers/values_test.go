@@ -16,7 +16,7 @@ func TestTimesHaveSixDigits(t *testing.T) {
 			id := storage.UserID(i + 2)
 			apitest.CreateUsers(t, store, storage.User{ID: id, Handle: "u" + id.String(), CreatedAt: at})
 		}
-		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "u1"}) // made at the epoch itself
+		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "u1"}) // created at the epoch itself
 		for i, at := range []storage.Micros{y2026, y2026 + 1, y2026 + 120_000, 1, 253_402_300_799_999_999} {
 			apitest.Apply(t, store, storage.Edge{From: 1, To: storage.UserID(i + 2), Type: storage.Following, UpdateTime: at})
 		}
@@ -35,7 +35,7 @@ func TestTimesHaveSixDigits(t *testing.T) {
 	})
 }
 
-// An import may bring a follow of the epoch itself.
+// An import may bring a follow whose time is the epoch itself.
 func TestAFollowOfTheEpochHasATime(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 2)
@@ -63,8 +63,7 @@ func TestTextsOfAUser(t *testing.T) {
 	})
 }
 
-// Int has 32 bits: an argument beyond is refused, whether written down or sent as a
-// variable.
+// Int has 32 bits. A larger argument is refused, whether it is written in the query or sent as a variable.
 func TestIntsBeyond32BitsAreRefused(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 2)

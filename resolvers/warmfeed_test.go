@@ -37,7 +37,7 @@ func (w *warmStore) Posts(ctx context.Context, ids []storage.PostID) []storage.R
 	return w.cache.Posts(ctx, ids)
 }
 
-// TestAWarmFeedTakesNoStatement: nor do posts by id. Only what the viewer has favorited is asked for.
+// TestAWarmFeedTakesNoStatement, and neither do posts by id. Only the viewer's favorites are looked up.
 func TestAWarmFeedTakesNoStatement(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		var recorder apitest.Recorder

@@ -15,15 +15,15 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/relations.md")
 
-// The table of who may see what stands between these lines of docs/relations.md.
+// The table of who may see what is between these lines of docs/relations.md.
 const (
 	tablePage  = "../docs/relations.md"
 	tableBegin = "<!-- who may see what: go test ./resolvers -run WhoMaySeeWhat -update -->\n"
 	tableEnd   = "<!-- end -->\n"
 )
 
-// The users of the table: what is asked about the owner, whose lists are open as the
-// rows say, and an open user, whose lists are open to everybody.
+// The users of the table. The owner's lists are open as the rows say. The open user's lists are
+// open to everybody.
 const (
 	owner storage.UserID = iota + 1
 	openUser
@@ -35,7 +35,7 @@ const (
 
 var lookers = []struct {
 	name string
-	id   storage.UserID // 0: nobody
+	id   storage.UserID // 0 is nobody
 }{{"nobody signed in", 0}, {"any user", stranger}, {"a follower", follower}, {"one in a block with the owner", blocker}, {"the owner", owner}}
 
 // seen are the things to see, with the field that shows each.
@@ -129,14 +129,14 @@ func whenSeen(apis map[storage.Visibility]*apitest.API, viewer storage.UserID, q
 	return "if " + strings.Join(shown, ", ")
 }
 
-// isNull reports whether there is null at a path, or above it.
+// isNull reports whether the value at a path, or one above it, is null.
 func isNull(data any, path []string) bool {
 	object, ok := data.(map[string]any)
 	return !ok || len(path) > 0 && (object[path[0]] == nil || len(path) > 1 && isNull(object[path[0]], path[1:]))
 }
 
-// sixUsers are the six users, with both lists of the owner as given, and those of
-// its friend closed.
+// sixUsers creates the six users. Both lists of the owner are open as given, and those of its
+// friend are closed.
 func sixUsers(t *testing.T, lists storage.Visibility) *apitest.API {
 	store := memory.New()
 	apitest.Users(t, store, int(friend))

@@ -16,15 +16,15 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// world is a drawn graph with all that decides what somebody gets to see of it. Users
-// are 1 … n. Its methods work out by brute force what one viewer may be answered.
+// world is a drawn graph, with everything that decides what a viewer may see of it. Users are 1 …
+// n. Its methods work out by brute force what one viewer may be answered.
 type world struct {
 	n       int
 	follows map[storage.Pair]storage.Micros
 	blocks  map[storage.Pair]bool
 	absent  map[storage.UserID]bool
 	opens   map[storage.UserID][2]storage.Visibility // of followings and followers
-	viewer  storage.UserID                           // 0: nobody is signed in
+	viewer  storage.UserID                           // 0 if nobody is signed in
 }
 
 func drawWorld(seed uint64, n int) *world {
@@ -104,7 +104,7 @@ func (w *world) users() []storage.UserID {
 	return ids
 }
 
-// api is the API, asked by the viewer.
+// api is the API, with the viewer signed in.
 func (w *world) api(t apitest.T, store storage.Store) *apitest.API {
 	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
 	if w.viewer != 0 {
@@ -117,7 +117,7 @@ func (w *world) inBlock(a, b storage.UserID) bool {
 	return w.blocks[storage.Pair{From: a, To: b}] || w.blocks[storage.Pair{From: b, To: a}]
 }
 
-// gone checks that nobody but itself sees a user.
+// gone reports whether a user is hidden from the viewer, or does not exist.
 func (w *world) gone(id storage.UserID) bool {
 	return id != w.viewer && (w.absent[id] || id > storage.UserID(w.n))
 }
@@ -153,10 +153,10 @@ func (w *world) sees(p storage.Pair) bool {
 // row is a user of an answer with the time beside it, if any.
 type row struct {
 	id    storage.UserID
-	since storage.Micros // 0: null
+	since storage.Micros // 0 for null
 }
 
-// list is who of an owner's list passes, newest first.
+// list returns the users of an owner's list who pass, newest first.
 func (w *world) list(side storage.Side, owner storage.UserID, passes func(id storage.UserID) bool) []row {
 	rows := []row{}
 	for _, id := range w.users() {
@@ -168,7 +168,7 @@ func (w *world) list(side storage.Side, owner storage.UserID, passes func(id sto
 	return rows
 }
 
-// byID is who passes, by ascending id, without times.
+// byID returns the users who pass, by ascending id, without times.
 func (w *world) byID(passes func(id storage.UserID) bool) []row {
 	rows := []row{}
 	for _, id := range w.users() {
@@ -181,14 +181,13 @@ func (w *world) byID(passes func(id storage.UserID) bool) []row {
 
 func anybody(storage.UserID) bool { return true }
 
-// with is the user whom others are compared with; nobody is an id that no user has.
+// with is the user whom others are compared with. nobody is an id that no user has.
 const (
 	with   = 3
 	nobody = 9999
 )
 
-// connections are the fields below a user that are lists, and what they hold; nil is
-// null.
+// connections are the fields below a user that are lists, with their expected contents. nil is null.
 func (w *world) connections(id storage.UserID) map[string][]row {
 	const forward, inverse = storage.Forward, storage.Inverse
 	when := func(open bool, rows func() []row) []row {
@@ -233,7 +232,7 @@ func (w *world) connections(id storage.UserID) map[string][]row {
 
 const selectAll = ` { totalCount complete edges { followedAt node { id } } }`
 
-// connection spells what is wanted of a list.
+// connection writes the expected answer of a list.
 func connection(rows []row) string {
 	if rows == nil {
 		return "null"
@@ -249,7 +248,7 @@ func connection(rows []row) string {
 	return fmt.Sprintf(`{"totalCount": %d, "complete": true, "edges": [%s]}`, len(rows), strings.Join(edges, ", "))
 }
 
-// user spells what is wanted of a user, under the aliases of userFields.
+// user writes the expected answer about a user, under the aliases of userFields.
 func (w *world) user(id storage.UserID) string {
 	if w.gone(id) {
 		return "null"
@@ -292,7 +291,7 @@ func userFields(lists map[string][]row) []string {
 	return fields
 }
 
-// selectUser selects all that user spells.
+// selectUser selects everything that user writes.
 func (w *world) selectUser() string {
 	text := "{ id followingCount followerCount friendCount deactivated discoverable\n"
 	for i, field := range userFields(w.connections(1)) {
@@ -303,7 +302,7 @@ func (w *world) selectUser() string {
 	return text + "}"
 }
 
-// relationship spells what is wanted of one.
+// relationship writes the expected answer about a relationship.
 func (w *world) relationship(p storage.Pair) string {
 	gone := p.From == p.To || w.gone(p.From) || w.gone(p.To)
 	back := storage.Pair{From: p.To, To: p.From}
@@ -329,7 +328,7 @@ func (w *world) relationship(p storage.Pair) string {
 
 const selectTie = ` { id status blocking blockedBy from { handle } to { handle } }`
 
-// check asks for everything and holds it against what is wanted.
+// check asks for everything, and compares it with what is wanted.
 func (w *world) check(t apitest.T, api *apitest.API) {
 	t.Helper()
 	ids := append(w.users(), nobody)
@@ -353,7 +352,7 @@ func (w *world) check(t apitest.T, api *apitest.API) {
 	w.checkSearch(t, api)
 }
 
-// checkUsers asks for the users by all ways there are.
+// checkUsers asks for the users in every way there is.
 func (w *world) checkUsers(t apitest.T, api *apitest.API, ids []storage.UserID) {
 	t.Helper()
 	var users []string
