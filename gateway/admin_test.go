@@ -11,7 +11,7 @@ import (
 	"kith/gateway"
 )
 
-// The public address has nothing for operators, and theirs has no graph.
+// The public address serves nothing for operators, and the operators' address serves no graph.
 func TestOperatorsHaveAnAddressOfTheirOwn(t *testing.T) {
 	s := serve(t, gateway.Config{Gatherer: prometheus.NewRegistry()})
 	for _, path := range []string{"/metrics", "/readyz", "/schema.graphql", "/debug/pprof/", "/debug/pprof/heap"} {
@@ -29,7 +29,7 @@ func TestOperatorsHaveAnAddressOfTheirOwn(t *testing.T) {
 	}
 }
 
-// A profile has a bound: somebody who asks for an hour is refused.
+// Profiles are bounded: a request for one of an hour is refused.
 func TestProfilesAreBounded(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for _, path := range []string{"profile?seconds=121", "trace?seconds=3600", "heap?seconds=1e9", "profile?seconds=NaN", "profile?seconds=-1", "profile?seconds=x"} {

@@ -32,7 +32,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// blocking is a schema whose field `wait` lasts until it is made to end.
+// blocking is a schema whose field `wait` lasts until end is called.
 func blocking(more map[string]resolver) (_ gateway.Config, began chan struct{}, end func()) {
 	began, ended := make(chan struct{}, 100), make(chan struct{})
 	fields := map[string]resolver{"wait": func(ctx context.Context, _ map[string]any) (any, error) {
@@ -49,8 +49,8 @@ func blocking(more map[string]resolver) (_ gateway.Config, began chan struct{}, 
 	return gateway.Config{Schema: newSchema(fields)}, began, func() { close(ended) }
 }
 
-// One request too many waits for its turn, and if that does not come it is asked to try
-// again later.
+// A request above the bound waits for its turn. If its turn does not come, the client is asked to
+// try again later.
 func TestRequestsInWorkAreBounded(t *testing.T) {
 	cfg, began, end := blocking(nil)
 	cfg.MaxRequests = 2
@@ -80,14 +80,14 @@ func TestRequestsInWorkAreBounded(t *testing.T) {
 	}
 }
 
-// Costly requests wait for one another, cheap ones for none of them.
+// Costly requests wait for one another. Cheap requests wait for none of them.
 func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	cfg, began, end := blocking(nil)
 	cfg.Limits = limits.Limits{Tokens: 20_000, Overlaps: 1 << 20}
 	s := serve(t, cfg)
 	var costly strings.Builder
 	costly.WriteString("{ wait")
-	for i := range 980 { // of 101 each
+	for i := range 980 { // each costs 101
 		fmt.Fprintf(&costly, " p%d: page(first: 100)", i)
 	}
 	costly.WriteString(" }")
@@ -114,8 +114,8 @@ func TestCheapRequestsPassCostlyOnes(t *testing.T) {
 	}
 }
 
-// A client that asks for a long answer and does not read it is cut off, long before its
-// request would be.
+// A client that asks for a long answer and does not read it is cut off, long before the time of its
+// request ends.
 func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("kith ", 3<<20)

@@ -17,8 +17,8 @@ func (s site) ask(query, variables, operation string, headers ...string) reply {
 	return s.post(fmt.Sprintf(`{"query": %q, "variables": %s, "operationName": %q}`, query, variables, operation), headers...)
 }
 
-// The same text is asked again and again here: what was made of it the first time must be
-// right for every other.
+// The same text is sent repeatedly here. What was derived from it for one operation must not be
+// used for another.
 func TestOperationsOfOneDocumentAreDistinguished(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	const both = "query A($n: Int) { add(n: $n) } query B($n: Int) { other: add(n: $n) hello }"
@@ -63,7 +63,7 @@ func TestVariablesAreThoseOfTheRequest(t *testing.T) {
 	}
 }
 
-// The cost of an operation is checked every time, because it depends on the variables.
+// The cost of an operation is checked for every request, because it depends on the variables.
 func TestCostIsThatOfTheRequest(t *testing.T) {
 	s := serve(t, gateway.Config{Limits: limits.Limits{Cost: 30}})
 	const query = "query($n: Int, $yes: Boolean!) { page(first: $n) ...F @include(if: $yes) } fragment F on Query { more: page(first: $n) }"
@@ -94,7 +94,7 @@ func TestMutationsThatAreKnownAreNotSentByGet(t *testing.T) {
 	}
 }
 
-// Headers and extensions are those of each request too.
+// Headers and extensions also apply to each request separately.
 func TestSchemaStaysHiddenInWhatIsKnown(t *testing.T) {
 	s := serve(t, gateway.Config{HideSchema: true})
 	for range 3 {

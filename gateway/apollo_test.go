@@ -16,7 +16,7 @@ import (
 	"kith/storage/memory"
 )
 
-// shown is what Apollo Client shows a component.
+// shown is what Apollo Client passes to a component.
 type shown struct {
 	Job       int
 	Handler   string
@@ -47,7 +47,7 @@ func asJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// Apollo Client shows what there is before all is, ends with the whole answer, and has it in its cache.
+// Apollo Client shows the parts that have come before the others, ends with the whole answer, and has it in its cache.
 func TestApolloClientTakesParts(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, 9)
@@ -92,8 +92,8 @@ func TestApolloClientTakesParts(t *testing.T) {
 	}
 }
 
-// graphql-js 17 defers what Kith does, and sends the same. (What two fragments beside each other have in common, it sends once,
-// and Kith with each of them.)
+// graphql-js 17 defers the same fragments as Kith, and sends the same data. (If two fragments beside each other have fields
+// in common, graphql-js sends them once, and Kith with each fragment.)
 func TestGraphQLJSDefersTheSame(t *testing.T) {
 	_, s := deferring(t, nil)
 	type task struct {
@@ -148,7 +148,7 @@ func TestGraphQLJSDefersTheSame(t *testing.T) {
 	}
 }
 
-// sent is what messages say: the first data, and the data of each part, by its path and label.
+// sent collects what messages contain: the first data, and the data of each part, by its path and label.
 func sent(messages []map[string]any) map[string]any {
 	all := map[string]any{"": messages[0]["data"]}
 	names := map[any]string{}

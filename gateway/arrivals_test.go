@@ -60,7 +60,8 @@ func closed(conn net.Conn) bool {
 	return err != nil && !(ok && timeout.Timeout())
 }
 
-// TestOneAddressCannotTakeAllConnections: neither by saying nothing, nor by staying.
+// TestOneAddressCannotTakeAllConnections: one address can do so neither with connections that send
+// nothing, nor with connections that stay open.
 func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	port := serveFor(t, gateway.Config{MaxConnections: 4, Metrics: gateway.NewMetrics(registry)})
@@ -78,7 +79,8 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 		}
 		eventually(t, "it is idle", func() bool { return value(t, registry, "kith_http_connections_idle") == float64(i+1) })
 	}
-	// All are taken. The one that has been idle for longest makes room for somebody else.
+	// All connections are taken. The connection that has been idle for the longest time makes room
+	// for another address.
 	eventually(t, "an idle connection makes room", func() bool { return alive(dial(t, "127.0.0.3", port)) })
 	if !closed(others[0]) || !alive(others[1]) {
 		t.Error("another connection than the one idle for longest made room")
@@ -86,7 +88,7 @@ func TestOneAddressCannotTakeAllConnections(t *testing.T) {
 	if !alive(silent[0]) {
 		t.Error("a connection that was let in was closed")
 	}
-	// One address makes room for itself, too.
+	// One address also makes room for itself.
 	eventually(t, "an address at its bound makes room for itself", func() bool { return alive(dial(t, "127.0.0.1", port)) })
 	if !closed(silent[0]) {
 		t.Error("it made room by closing another than its own idle one")

@@ -9,8 +9,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestGraphQLOverHTTPAudit runs the public audit suite of the GraphQL-over-HTTP
-// specification, 61 audits of which none may fail, be warned about or noted.
+// TestGraphQLOverHTTPAudit runs the public audit suite of the GraphQL-over-HTTP specification. None
+// of its 61 audits may fail, warn or leave a note.
 func TestGraphQLOverHTTPAudit(t *testing.T) {
 	testenv.NPM(t, "audit")
 	s := serve(t, gateway.Config{})

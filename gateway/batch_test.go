@@ -50,7 +50,8 @@ func TestListsAreOffByDefault(t *testing.T) {
 	}
 }
 
-// TestListsAreAnsweredInOrder: also if one is refused, and mutations see what those before them have done.
+// TestListsAreAnsweredInOrder, even if one operation is refused. Mutations see what the operations before
+// them have done.
 func TestListsAreAnsweredInOrder(t *testing.T) {
 	var done []string
 	note := func(name string) resolver {
@@ -98,7 +99,7 @@ func TestListsAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
-// TestListsAreBounded: a list is no way around the limits of one request.
+// TestListsAreBounded: a list cannot be used to exceed the limits of one request.
 func TestListsAreBounded(t *testing.T) {
 	s := serve(t, gateway.Config{BatchLimit: 3, MaxAnswer: 12_000, Limits: limits.Limits{Cost: 4, TextBytes: 100}})
 	hello := operation("{ hello }") // costs 1
@@ -149,7 +150,7 @@ func TestListsHaveOneDeadline(t *testing.T) {
 	}
 }
 
-// TestPersistedQueriesInLists: one that is not known does not keep the others from being answered.
+// TestPersistedQueriesInLists: an unknown hash does not keep the other operations from being answered.
 func TestPersistedQueriesInLists(t *testing.T) {
 	s := serve(t, gateway.Config{BatchLimit: 2})
 	byHash := func(query, hash string) string {
@@ -171,7 +172,7 @@ func TestLongListsAreCompressed(t *testing.T) {
 	for i := range big {
 		big[i] = operation("{ big }")
 	}
-	got, all := s.list(big) // the transport asks for gzip, and takes it off
+	got, all := s.list(big) // the transport asks for gzip, and decompresses the answer
 	if len(all) != 20 || len(got.text) < 100_000 {
 		t.Errorf("%d answers in %d bytes", len(all), len(got.text))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// bodies, and whether there are parameters in them.
+// bodyTexts are bodies, with whether each can be read as parameters.
 var bodyTexts = map[string]bool{
 	`{"query":"{ a }"}`: true,
 	" {\t\"query\" : \"{\\n a(b: \\\"c\\\") }\" , \"variables\" : null,\r\n\"operationName\":null} ":                                                true,
@@ -49,7 +49,7 @@ func TestBodiesAreRead(t *testing.T) {
 	}
 }
 
-// FuzzBodies looks for a text that is read in another way than encoding/json reads it.
+// FuzzBodies looks for a text that is read differently than encoding/json reads it.
 func FuzzBodies(f *testing.F) {
 	for text := range bodyTexts {
 		f.Add(text)
@@ -76,7 +76,7 @@ func compareWithJSON(t *testing.T, text string) {
 	if (err == nil) != (wrong == nil) {
 		t.Fatalf("%.100q: %v, encoding/json says %v", text, err, wrong)
 	}
-	if err != nil || !jsontext.Value(text).IsValid() { // names that are there twice, which encoding/json merges
+	if err != nil || !jsontext.Value(text).IsValid() { // some have duplicate names, which encoding/json merges
 		return
 	}
 	for name := range want.Extensions {
@@ -101,7 +101,8 @@ func compareWithJSON(t *testing.T, text string) {
 	}
 }
 
-// The query cache keeps queries for long: one must not keep the variables that came with it.
+// The query cache keeps queries for long. A kept query must not keep the variables that came with
+// it in memory.
 func TestQueriesAreNoPartsOfTheirBodies(t *testing.T) {
 	body := bytes.NewBufferString(`{"query":"{ a }","variables":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
 	r := decoder{jsontext.NewDecoder(body), body.String()}
@@ -113,7 +114,7 @@ func TestQueriesAreNoPartsOfTheirBodies(t *testing.T) {
 	}
 }
 
-// Extensions that mean nothing are not decoded, and one that does is small.
+// Extensions without a meaning are not decoded, and an extension with a meaning is small.
 func TestOnlyKnownExtensionsAreDecoded(t *testing.T) {
 	many := strings.Repeat(`{"a":[]},`, 100_000)
 	for name, text := range map[string]string{

@@ -17,13 +17,13 @@ import (
 	"kith/internal/testenv"
 )
 
-// npmClient is a client from npm at work in a process of its own.
+// npmClient is a client from npm that runs in its own process.
 type npmClient struct {
 	t     *testing.T
 	lines chan happening
 }
 
-// happening is what the client printed.
+// happening is one line that the client printed.
 type happening struct {
 	What      string
 	Operation int
@@ -49,7 +49,7 @@ type npmOperation struct {
 	Take  int    `json:"take,omitempty"`
 }
 
-// npmRun starts a client; script is ws or sse.
+// npmRun starts a client. script is ws or sse.
 func npmRun(t *testing.T, script string, job npmJob) *npmClient {
 	t.Helper()
 	testenv.NPM(t, "subscribe_test")
@@ -109,8 +109,7 @@ func (c *npmClient) until(what string) happening {
 	}
 }
 
-// rest returns how often each thing happens until the client ends, each of which
-// look sees.
+// rest returns how often each thing happens until the client ends. It passes each of them to look.
 func (c *npmClient) rest(look func(happening)) map[string]int {
 	c.t.Helper()
 	counts := make(map[string]int)
@@ -213,8 +212,8 @@ func TestNpmClientIsRefusedByItsToken(t *testing.T) {
 	}
 }
 
-// TestNpmClientsComeBack: when a gateway stops, its clients are asked to go on
-// elsewhere, and those that are only answered once are answered first.
+// TestNpmClientsComeBack: when a gateway stops, its clients are asked to continue elsewhere.
+// Clients that wait for a single answer are answered first.
 func TestNpmClientsComeBack(t *testing.T) {
 	eachClient(t, func(t *testing.T, script string) {
 		l := newLive()
@@ -252,7 +251,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 		eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })
 
 		again := startGateway(t, cfg, g.address)
-		for h := c.until("next"); l.began.Load() < 3; h = c.until("next") { // the old connection's are still read
+		for h := c.until("next"); l.began.Load() < 3; h = c.until("next") { // events of the old connection are still read
 			if h.Operation != 0 {
 				t.Errorf("the query was answered twice: %+v", h)
 			}
@@ -265,7 +264,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 	})
 }
 
-// started is a gateway that is served as the program does.
+// started is a gateway that is served in the same way as by the program.
 type started struct {
 	address string
 	stop    context.CancelFunc
@@ -289,7 +288,7 @@ func startGateway(t *testing.T, cfg gateway.Config, address string) *started {
 	return g
 }
 
-// listen serves by a server of the test's own.
+// listen serves with a server that the test has made itself.
 func listen(t *testing.T, server *http.Server) site {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

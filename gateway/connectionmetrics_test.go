@@ -8,8 +8,8 @@ import (
 	"kith/gateway"
 )
 
-// TestStreamMetrics: connections that stay open are no requests in flight, and do
-// not spoil the durations.
+// TestStreamMetrics: connections that stay open are not counted as requests in flight, and are not
+// in the durations of requests.
 func TestStreamMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	l := newLive()

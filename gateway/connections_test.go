@@ -46,8 +46,8 @@ func TestBoundsOfConnections(t *testing.T) {
 	})
 }
 
-// TestCompletedOperationsTakeSlotsUntilTheyEnd: a client that starts and completes one
-// operation after another has no more of them running than one that does not.
+// TestCompletedOperationsTakeSlotsUntilTheyEnd: a client that starts and completes one operation
+// after another has no more of them running than other clients.
 func TestCompletedOperationsTakeSlotsUntilTheyEnd(t *testing.T) {
 	var running atomic.Int64
 	release := make(chan struct{})
@@ -64,7 +64,7 @@ func TestCompletedOperationsTakeSlotsUntilTheyEnd(t *testing.T) {
 		c.send(fmt.Sprintf(`{"type":"complete","id":"%d"}`, i))
 	}
 	c.subscribe("more", `{ hello }`)
-	time.Sleep(100 * time.Millisecond) // for it to begin, where it may
+	time.Sleep(100 * time.Millisecond) // time to begin, if it may begin
 	if running.Load() != 3 {
 		t.Errorf("%d run at once, want 3", running.Load())
 	}
@@ -93,7 +93,7 @@ func TestConnectionsEndWithTheirToken(t *testing.T) {
 	}
 }
 
-// A token that is taken back ends its connection, too.
+// If a token is revoked, its connection also ends.
 func TestConnectionsEndWhenTheirTokenIsRevoked(t *testing.T) {
 	l := newLive()
 	ends := make(chan func(), 2)
@@ -118,11 +118,11 @@ func TestConnectionsEndWhenTheirTokenIsRevoked(t *testing.T) {
 	eventually(t, "nobody waits for those who have left", func() bool { return calledOff.Load() == 2 })
 }
 
-// TestDeadConnectionsAreNoticed: one whose other end does not answer pings is cut.
+// TestDeadConnectionsAreNoticed: a connection whose other end does not answer pings is closed.
 func TestDeadConnectionsAreNoticed(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{PingInterval: 50 * time.Millisecond}))
-	c := s.joined() // a pong is sent only while reading
+	c := s.joined() // the client sends a pong only while it reads
 	c.subscribe("a", followersQuery)
 	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=unresponsive") })
 	eventually(t, "the subscription's context is done", func() bool { return l.ended.Load() == 1 })

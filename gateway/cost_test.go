@@ -9,7 +9,8 @@ import (
 	"kith/storage"
 )
 
-// TestCostWhereverOneAsks: by header or extension, of one operation or a list, over plain HTTP, events and WebSockets.
+// TestCostWhereverOneAsks: the cost is reported if a header or an extension asks for it, for one operation or a list,
+// over plain HTTP, events and WebSockets.
 func TestCostWhereverOneAsks(t *testing.T) {
 	s := serve(t, gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
 		storage.ReadsOf(ctx).Note(storage.Read{Rows: 5})

@@ -37,8 +37,8 @@ func TestDeadlineEnds(t *testing.T) {
 	late := func() time.Time { return time.Now().Add(time.Hour) }
 	for name, tt := range map[string]struct {
 		at   time.Time
-		wait bool              // for Done before anything else
-		do   func(d *deadline) // nil: time passes
+		wait bool              // first waits for Done
+		do   func(d *deadline) // nil if time just passes
 		want error
 	}{
 		"when its time is over":            {at: past(), want: context.DeadlineExceeded},

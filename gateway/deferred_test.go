@@ -33,10 +33,10 @@ func deferring(t *testing.T, change func(*gateway.Config)) (*live, site) {
 	return l, serve(t, cfg)
 }
 
-// patience is how long a test waits for what has to come.
+// patience is how long a test waits for something that must come.
 const patience = 20 * time.Second
 
-// parts sends a query, and returns the messages of an answer in parts; nil if it is whole.
+// parts sends a query, and returns the messages of an answer in parts. If the answer is whole, messages is nil.
 func (s site) parts(accept, query string) (whole string, messages []string) {
 	s.t.Helper()
 	got := s.query(query, "Accept", accept)
@@ -57,7 +57,7 @@ func (s site) parts(accept, query string) (whole string, messages []string) {
 	return "", messages
 }
 
-// User returns a user, but nobody for 77. The counts of 410 cannot be read.
+// User returns a user, but none for 77. The counts of 410 cannot be read.
 func (l liveQuery) User(_ context.Context, id string) (*model.User, error) {
 	number, err := strconv.ParseInt(id, 10, 64)
 	n := storage.UserID(number)
@@ -91,7 +91,7 @@ func TestPartsInBothFormats(t *testing.T) {
 			`{"incremental":[{"path":["user"],"label":"who","data":{"handle":"u1"}}],"hasNext":false}`,
 		},
 	} {
-		for range 2 { // the second time it is known
+		for range 2 { // the second time, the query is known
 			if _, got := s.parts(accept, named); strings.Join(got, "\n") != strings.Join(want, "\n") {
 				t.Errorf("%s: got\n%s\nwant\n%s", accept, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
@@ -99,7 +99,7 @@ func TestPartsInBothFormats(t *testing.T) {
 	}
 }
 
-// A client that takes no parts gets the whole answer at once, with no sign of parts.
+// A client that does not accept parts gets the whole answer at once, without any sign of parts.
 func TestWholeAnswers(t *testing.T) {
 	_, s := deferring(t, nil)
 	const want = `{"data":{"user":{"id":"1","handle":"u1"}}}`
@@ -127,7 +127,7 @@ func TestWholeAnswers(t *testing.T) {
 	c.expect(`{"id":"1","type":"next","payload":` + want + `}`)
 }
 
-// A query that defers nothing has one answer, also for clients that take parts.
+// A query that defers nothing has one answer, even for clients that accept parts.
 func TestNothingToDefer(t *testing.T) {
 	_, s := deferring(t, nil)
 	for query, want := range map[string]string{
@@ -146,7 +146,7 @@ func TestNothingToDefer(t *testing.T) {
 	}
 }
 
-// sameButLoaders compares answers but for the numbers of loaders in cursors.
+// sameButLoaders compares answers, except for the numbers of loaders in cursors.
 func sameButLoaders(a, b string) bool {
 	cut := func(s string) string {
 		before, after, ok := strings.Cut(s, `"cursor":"`)
@@ -204,7 +204,7 @@ func TestHowFragmentsAreSplit(t *testing.T) {
 	}
 }
 
-// Variables decide about each request.
+// Variables decide for each request whether a fragment is deferred.
 func TestDeferredByVariable(t *testing.T) {
 	_, s := deferring(t, nil)
 	for range 2 {
@@ -229,7 +229,7 @@ func TestTooManyAreNotDeferred(t *testing.T) {
 	}
 }
 
-// What leads to a part is looked up again; together, the parts must not cost more than a request may.
+// The fields that lead to a part are looked up again. All parts together must not cost more than a request may.
 func TestPartsThatCostTooMuch(t *testing.T) {
 	_, s := deferring(t, func(cfg *gateway.Config) { cfg.Limits = limits.Limits{Cost: 7} })
 	if _, messages := s.parts(byID, named); messages == nil {
@@ -252,7 +252,8 @@ func TestErrorsInParts(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", accept, got, want)
 		}
 	}
-	// A value that must not be null takes what it stands in with it: the part, not what has been answered.
+	// If a value that must not be null is null, the part that contains it is null, but not what has
+	// already been answered.
 	for accept, want := range map[string]string{
 		byID:   `"completed":[{"id":"0","errors":[{`,
 		byPath: `{"incremental":[{"path":["user"],"data":null,"errors":[{`,

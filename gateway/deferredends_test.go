@@ -21,10 +21,10 @@ import (
 	"kith/graph/limits"
 )
 
-// slow is a query with a part that waits for hold, and one that does not.
+// slow is a query with two parts: one waits for hold, the other does not.
 const slow = `{ user(id: 303) { id ... @defer(label: "slow") { viewerRelationship { id } } ... @defer(label: "quick") { handle } } }`
 
-// reading is an answer in parts that is read as it comes.
+// reading is an answer in parts that is read while it comes.
 type reading struct {
 	t     *testing.T
 	lines *bufio.Reader
@@ -41,7 +41,7 @@ func (s site) open(ctx context.Context, query string) reading {
 	return reading{s.t, bufio.NewReader(response.Body)}
 }
 
-// next is the next message; "" at the end. It comes with the boundary behind it.
+// next returns the next message, and "" at the end. It also reads the boundary after the message.
 func (r reading) next() (message string) {
 	r.t.Helper()
 	for {
@@ -62,7 +62,7 @@ func (r reading) next() (message string) {
 	}
 }
 
-// Each part comes when it is there: neither what is answered first nor another part waits for it.
+// Each part comes when it is ready. Neither the first answer nor another part waits for it.
 func TestPartsDoNotWaitForEachOther(t *testing.T) {
 	l, s := deferring(t, nil)
 	r := s.open(t.Context(), slow)
@@ -83,7 +83,7 @@ func TestPartsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// A client that leaves ends what it waits for, and the request is noted as such.
+// If a client disconnects, the work on its parts ends, and the request is logged as canceled.
 func TestClientLeavesBetweenParts(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	l, s := deferring(t, func(cfg *gateway.Config) {
@@ -103,7 +103,7 @@ func TestClientLeavesBetweenParts(t *testing.T) {
 		t.Errorf("log: %s", got)
 	}
 	close(l.hold)
-	if got := s.query(named, "Accept", byID); got.status != http.StatusOK { // its place among the requests is free
+	if got := s.query(named, "Accept", byID); got.status != http.StatusOK { // its place among the requests is free again
 		t.Errorf("the next request: %d %s", got.status, got.text)
 	}
 	metrics := s.operators("/metrics").text
@@ -119,7 +119,8 @@ func TestClientLeavesBetweenParts(t *testing.T) {
 	}
 }
 
-// A shard that does not answer in time costs the part that needs it, after the time of the request.
+// A shard that does not answer in time costs only the part that needs it, when the time of the
+// request ends.
 func TestPartsEndWithTheTimeOfTheRequest(t *testing.T) {
 	_, s := deferring(t, func(cfg *gateway.Config) { cfg.RequestTimeout = 300 * time.Millisecond })
 	_, got := s.parts(byID, `{ user(id: 408) { id ... @defer(label: "slow") { viewerRelationship { id } } ... @defer { handle } } }`)
@@ -133,7 +134,7 @@ func TestPartsEndWithTheTimeOfTheRequest(t *testing.T) {
 	}
 }
 
-// All parts together are no longer than one answer may be.
+// All parts together may not be longer than one answer may be.
 func TestPartsThatAreTooLong(t *testing.T) {
 	_, s := deferring(t, func(cfg *gateway.Config) { cfg.MaxAnswer = 50 })
 	const both = `{ user(id: 1) { aaaaaaaaaaaaaaa: handle ... @defer { bbbbbbbbbbbbbbb: handle } } }`
@@ -185,7 +186,7 @@ func TestPartsOfRegisteredDocuments(t *testing.T) {
 	}
 }
 
-// The rules of graphql-js 17.
+// These are the rules of graphql-js 17.
 func TestRulesOfDefer(t *testing.T) {
 	_, s := deferring(t, nil)
 	for query, want := range map[string]string{

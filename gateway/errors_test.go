@@ -54,7 +54,7 @@ func TestErrorCodes(t *testing.T) {
 	}
 }
 
-// TestMaskedErrorsAreInTheLog, with the id that the client was given.
+// TestMaskedErrorsAreInTheLog, with the id that the client got.
 func TestMaskedErrorsAreInTheLog(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for query, want := range map[string]string{
@@ -75,7 +75,7 @@ func TestMaskedErrorsAreInTheLog(t *testing.T) {
 	}
 }
 
-// TestErrorsKeepTheRestOfTheAnswer: an error costs its own field only and says which.
+// TestErrorsKeepTheRestOfTheAnswer: an error costs only its own field, and names it.
 func TestErrorsKeepTheRestOfTheAnswer(t *testing.T) {
 	got := serve(t, gateway.Config{}).query("{\n hello\n broken: fail\n}")
 	if got.Data["hello"] != "world <3" || got.Data["broken"] != nil {
@@ -89,8 +89,7 @@ func TestErrorsKeepTheRestOfTheAnswer(t *testing.T) {
 	}
 }
 
-// TestNoAmplification: neither the number of errors nor their length nor the log
-// grows with what is sent.
+// TestNoAmplification: a longer request does not make the list of errors, their texts, or the log longer.
 func TestNoAmplification(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	var unknown, failing strings.Builder
@@ -117,8 +116,8 @@ func TestNoAmplification(t *testing.T) {
 	}
 }
 
-// TestTimeout: what is missing when the time is over is null with an error; the
-// rest is there, and the connection is not cut.
+// TestTimeout: fields that are missing when the time ends are null, with an error. The other fields
+// are in the answer, and the connection is not closed.
 func TestTimeout(t *testing.T) {
 	s := serve(t, gateway.Config{RequestTimeout: 500 * time.Millisecond})
 	got := s.query("{ hello wait }", "Accept", "application/graphql-response+json")
@@ -130,7 +129,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestTimeoutBeforeExecution: the time was over when the first field was due.
+// TestTimeoutBeforeExecution: the time ends before the first field is executed.
 func TestTimeoutBeforeExecution(t *testing.T) {
 	s := serve(t, gateway.Config{RequestTimeout: time.Millisecond, PerRequest: func(ctx context.Context) context.Context {
 		<-ctx.Done()
@@ -144,7 +143,7 @@ func TestTimeoutBeforeExecution(t *testing.T) {
 	}
 }
 
-// TestPanicBesideTheFields: still an answer in the right form.
+// TestPanicBesideTheFields: a panic outside the fields still gives an answer in the right form.
 func TestPanicBesideTheFields(t *testing.T) {
 	s := serve(t, gateway.Config{PerRequest: func(context.Context) context.Context { panic(secret) }})
 	got := s.query("{ hello }")
@@ -153,7 +152,7 @@ func TestPanicBesideTheFields(t *testing.T) {
 	}
 }
 
-// TestArgumentErrorsEndAtTheField: gqlgen's own path goes on with the argument.
+// TestArgumentErrorsEndAtTheField: gqlgen's own path also names the argument.
 func TestArgumentErrorsEndAtTheField(t *testing.T) {
 	got := serve(t, gateway.Config{}).query("{ sum: add(n: 99999999999) }")
 	if path := fmt.Sprint(got.Errors[0]["path"]); path != "[sum]" {
@@ -161,8 +160,7 @@ func TestArgumentErrorsEndAtTheField(t *testing.T) {
 	}
 }
 
-// TestErrorsSuggestNoNames: a suggestion reveals the schema to those who may not see it,
-// and costs time.
+// TestErrorsSuggestNoNames: a suggestion takes time, and reveals the schema to clients that may not see it.
 func TestErrorsSuggestNoNames(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for _, query := range []string{"{ helo }", `{ fail(hoow: "x") }`, "{ ... on Qery { hello } }"} {

@@ -37,7 +37,7 @@ func (l *logBuffer) String() string {
 	return l.text.String()
 }
 
-// site is a gateway that is being served.
+// site is a gateway that is served.
 type site struct {
 	t   *testing.T
 	url string
@@ -61,7 +61,7 @@ func serve(t *testing.T, cfg gateway.Config) site {
 	return site{t, server.URL, log, cfg.Admin(t.Context()).Handler()}
 }
 
-// operators asks for a page of theirs.
+// operators asks for a page of the operators' address.
 func (s site) operators(path string, headers ...string) reply {
 	s.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -83,7 +83,7 @@ type reply struct {
 	Extras map[string]any   `json:"extensions"`
 }
 
-// code is the code of the only error; "" if there is none.
+// code is the code of the only error, or "" if there is no error.
 func (r reply) code(t *testing.T) string {
 	t.Helper()
 	if len(r.Errors) == 0 {
@@ -108,7 +108,7 @@ func (s site) do(r *http.Request) reply {
 	return out
 }
 
-// raw does not look into the answer.
+// raw sends a request without decoding the answer.
 func (s site) raw(r *http.Request) reply {
 	s.t.Helper()
 	response, err := http.DefaultClient.Do(r)
@@ -261,8 +261,8 @@ func TestCompression(t *testing.T) {
 	}
 }
 
-// encodingOf returns the encoding of an answer. The client undoes compression by itself
-// unless it was asked for by hand.
+// encodingOf returns the encoding of an answer. The client decompresses answers by itself, unless
+// the test has asked for compression.
 func (s site) encodingOf(r *http.Request) string {
 	s.t.Helper()
 	response, err := http.DefaultClient.Do(r)

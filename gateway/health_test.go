@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-// shards is a store of which only the health is asked.
+// shards is a store that is only asked for the health of its shards.
 type shards []storage.ShardHealth
 
 func (s shards) Ping(context.Context) []storage.ShardHealth { return s }
@@ -56,8 +56,8 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestNotReady: 503, each thing by name with the kind of its error, and nothing
-// of the error's text.
+// TestNotReady: the status is 503. The answer lists each failing part by name, with the kind of its
+// error, but without the error's text.
 func TestNotReady(t *testing.T) {
 	s := serve(t, gateway.Config{
 		Store: shards{
@@ -85,7 +85,7 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// hanging never answers until it is let go.
+// hanging does not answer until it is released.
 type hanging struct {
 	release chan struct{}
 	asked   atomic.Int32
@@ -97,8 +97,8 @@ func (h *hanging) Ping(context.Context) []storage.ShardHealth {
 	return nil
 }
 
-// TestReadyDoesNotHang: what does not answer in time is a timeout, all waits run
-// at once, and a question that hangs is not asked again meanwhile.
+// TestReadyDoesNotHang: a part that does not answer in time is reported as a timeout. All waits run
+// at the same time, and a check that hangs is not started again in the meantime.
 func TestReadyDoesNotHang(t *testing.T) {
 	h := &hanging{release: make(chan struct{})}
 	defer close(h.release)

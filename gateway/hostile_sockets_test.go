@@ -17,9 +17,9 @@ import (
 	"kith/internal/hostile"
 )
 
-// TestHostileSockets: under each attack the gateway answers others, and stays small.
+// TestHostileSockets: under each attack the gateway answers other clients, and its memory stays small.
 func TestHostileSockets(t *testing.T) {
-	// Above this limit the collector runs, however much garbage its settings allow.
+	// Above this limit the collector runs, whatever GOGC allows.
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20))
 	for _, attack := range hostile.Sockets {
 		t.Run(attack.Name, func(t *testing.T) {
@@ -59,10 +59,10 @@ func TestHostileSockets(t *testing.T) {
 	}
 }
 
-// TestExtensionsOfSubscriptionsAreNotKept: they were, for as long as each of them ran.
+// TestExtensionsOfSubscriptionsAreNotKept: they once were, for as long as the subscription ran.
 func TestExtensionsOfSubscriptionsAreNotKept(t *testing.T) {
 	l := newLive()
-	s := serve(t, l.config(gateway.Subscriptions{PingInterval: time.Minute})) // it does not answer pings while it sends
+	s := serve(t, l.config(gateway.Subscriptions{PingInterval: time.Minute})) // the client does not answer pings while it sends
 	c := s.joined()
 	extensions := `{"a":[` + strings.Repeat(`{"a":[]},`, 13_000) + `0]}`
 	heap := func() int {

@@ -22,7 +22,7 @@ import (
 	"kith/internal/hostile"
 )
 
-// serveH2C serves a config until the test ends, or until stop, and says how it ended.
+// serveH2C serves a config until the test ends, or until stop is called, and reports how it ended.
 func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan error) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,7 +42,7 @@ func serveH2C(t *testing.T, cfg gateway.Config) (s site, stop func(), ended chan
 	return site{t: t, url: "http://" + listener.Addr().String(), log: log}, stop, ended
 }
 
-// overHTTP2 is a client that begins with HTTP/2, on one connection.
+// overHTTP2 is a client that speaks HTTP/2 from the start, on one connection.
 func overHTTP2(t *testing.T) *http.Client {
 	transport := &http.Transport{Protocols: new(http.Protocols), DisableCompression: true}
 	transport.Protocols.SetUnencryptedHTTP2(true)
@@ -66,7 +66,7 @@ func ask(t *testing.T, client *http.Client, s site, query string, headers ...str
 	return response, string(text)
 }
 
-// TestH2C: beside it HTTP/1.1 and WebSockets are what they were, and a body too large costs the connection nothing.
+// TestH2C: with h2c, HTTP/1.1 and WebSockets work as before, and a body that is too large does not end the connection.
 func TestH2C(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s, _, _ := serveH2C(t, gateway.Config{MaxBody: 1000, Metrics: gateway.NewMetrics(registry)})
@@ -96,7 +96,7 @@ func TestH2C(t *testing.T) {
 	}
 }
 
-// TestH2CDrains: when it has to stop, a request under way is finished.
+// TestH2CDrains: when the gateway stops, a request under way is finished.
 func TestH2CDrains(t *testing.T) {
 	started, finish := make(chan struct{}), make(chan struct{})
 	s, stop, ended := serveH2C(t, gateway.Config{Schema: newSchema(map[string]resolver{"hello": func(context.Context, map[string]any) (any, error) {
@@ -127,7 +127,7 @@ func TestH2CDrains(t *testing.T) {
 	}
 }
 
-// TestStreamsOfH2CCountAsConnections: of the four that may be open an address gets half, the connection itself and one request.
+// TestStreamsOfH2CCountAsConnections: four may be open, and an address gets half of them: here the connection itself and one request.
 func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s, _, _ := serveH2C(t, gateway.Config{MaxConnections: 4, RequestTimeout: time.Minute, Metrics: gateway.NewMetrics(registry)})
@@ -153,7 +153,8 @@ func TestStreamsOfH2CCountAsConnections(t *testing.T) {
 	})
 }
 
-// TestEventsOverH2C: a subscription outlives the time that a client has to take each event, and others share its connection.
+// TestEventsOverH2C: a subscription may last longer than the time that a client has to take each event. Other subscriptions
+// share its connection.
 func TestEventsOverH2C(t *testing.T) {
 	ticks := make(chan string)
 	s, _, _ := serveH2C(t, gateway.Config{
@@ -178,7 +179,7 @@ func TestEventsOverH2C(t *testing.T) {
 		if got, _ := ask(t, client, s, "{ hello }"); got.ProtoMajor != 2 {
 			t.Error("the connection is not shared")
 		}
-		time.Sleep(150 * time.Millisecond) // longer than WriteTimeout: were it still counting, it would end the stream
+		time.Sleep(150 * time.Millisecond) // longer than WriteTimeout, which would end the stream if it still counted
 	}
 	close(ticks)
 	for lines.Scan() && lines.Text() != "event: complete" {
@@ -188,7 +189,7 @@ func TestEventsOverH2C(t *testing.T) {
 	}
 }
 
-// TestSlowClientsOfH2CAreDropped, as those of other connections are, and the connection goes on.
+// TestSlowClientsOfH2CAreDropped, like slow clients of other connections, and the HTTP/2 connection stays open.
 func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 	s, _, _ := serveH2C(t, gateway.Config{
 		Subscriptions: gateway.Subscriptions{WriteTimeout: 200 * time.Millisecond},
@@ -217,7 +218,8 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 	}
 }
 
-// TestHostileStreams: under each attack over HTTP/2 the gateway answers others, runs no more than it should, and stays small.
+// TestHostileStreams: under each attack over HTTP/2 the gateway answers other clients, runs no more requests than it should,
+// and its memory stays small.
 func TestHostileStreams(t *testing.T) {
 	for _, attack := range hostile.Streams {
 		t.Run(attack.Name, func(t *testing.T) {
@@ -229,7 +231,7 @@ func TestHostileStreams(t *testing.T) {
 					for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
 					}
 					select {
-					case <-time.After(20 * time.Millisecond): // as a statement does, it goes on when the client is gone
+					case <-time.After(20 * time.Millisecond): // like a statement, it continues after the client is gone
 					case <-t.Context().Done():
 					}
 					return nil, nil
@@ -237,7 +239,7 @@ func TestHostileStreams(t *testing.T) {
 				"big": func(context.Context, map[string]any) (any, error) { return strings.Repeat("kith ", 100_000), nil },
 			})}
 			s, _, _ := serveH2C(t, cfg)
-			defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20)) // or garbage is measured
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(100 << 20)) // otherwise garbage is measured
 			ctx, stop := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer stop()
 			var attacking sync.WaitGroup

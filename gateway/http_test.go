@@ -11,9 +11,9 @@ import (
 	"kith/gateway"
 )
 
-// TestMediaTypes: what is a GraphQL request is answered 200 as application/json;
-// application/graphql-response+json says by its status how it went, and holds no
-// data where nothing was executed.
+// TestMediaTypes: with application/json, every GraphQL request is answered with 200. With
+// application/graphql-response+json, the status says how the request ended, and the answer has no data if
+// nothing was executed.
 func TestMediaTypes(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	const plain, response = "application/json", "application/graphql-response+json"
@@ -32,7 +32,7 @@ func TestMediaTypes(t *testing.T) {
 		{response, "{", response, 400},
 		{response, "{nonsense}", response, 400},
 		{response, "query ($n: Int!) { add(n: $n) }", response, 400},
-		{response, "{fail}", response, 200}, // executed: data is there, with a null in it
+		{response, "{fail}", response, 200}, // it was executed, so data exists, with a null in it
 	}
 	for _, tt := range tests {
 		t.Run(tt.accept+" "+tt.query, func(t *testing.T) {
@@ -47,8 +47,7 @@ func TestMediaTypes(t *testing.T) {
 	}
 }
 
-// TestMalformedRequests: each is refused with a status for the reason, and
-// nothing of it comes back.
+// TestMalformedRequests: each is refused with the status for its reason, and no part of the request is in the answer.
 func TestMalformedRequests(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	json := []string{"Content-Type", "application/json"}
@@ -94,8 +93,8 @@ func TestMalformedRequests(t *testing.T) {
 	}
 }
 
-// TestBodyLimit: a body that is too large is refused with 413 before it is read,
-// when its length is announced, and while it is read, when it is not.
+// TestBodyLimit: a body that is too large is refused with 413. If its length is announced, it is refused
+// before it is read, otherwise while it is read.
 func TestBodyLimit(t *testing.T) {
 	s := serve(t, gateway.Config{MaxBody: 1000})
 	body := func(size int) string {
@@ -117,8 +116,7 @@ func TestBodyLimit(t *testing.T) {
 	}
 }
 
-// TestBodyLimitComesBeforeTheBody: the answer is there although only the headers
-// were sent.
+// TestBodyLimitComesBeforeTheBody: the answer comes although only the headers were sent.
 func TestBodyLimitComesBeforeTheBody(t *testing.T) {
 	s := serve(t, gateway.Config{MaxBody: 1000})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
@@ -202,8 +200,8 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestCORSHeaders: pages may send the headers that are common, and those of the setting besides, and may read
-// those that Kith answers.
+// TestCORSHeaders: pages may send the common headers, and the headers of the setting. They may read the
+// headers that Kith sends.
 func TestCORSHeaders(t *testing.T) {
 	const origin = "https://app.example.org"
 	s := serve(t, gateway.Config{CORSOrigins: []string{origin}, CORSHeaders: []string{"X-Tenant"}})
@@ -243,7 +241,7 @@ func TestCORSHeaders(t *testing.T) {
 	}
 }
 
-// TestPersistedQueries: by hash, once the text was seen; long texts are not kept.
+// TestPersistedQueries: a hash is accepted once its text was seen. Long texts are not kept.
 func TestPersistedQueries(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	ask := func(hash, query string) reply {

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Variables of every type that definitions name here.
+// Variables of every type that is defined here.
 const variableSchema = `
 type Query { hello: String }
 enum Color { RED BLUE }
@@ -30,8 +30,8 @@ var variableTypes = []string{
 	`ID = "7"`, "Int = 7", `[ID!] = ["7"]`,
 }
 
-// If variables are converted without the validator, the result is the validator's. Variables that
-// it refuses are left to it.
+// If variables are converted without the validator, the result is the same as the validator's.
+// Variables that this conversion refuses are left to the validator.
 func TestVariablesAreCoercedAsTheValidatorDoes(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: variableSchema})
 	value := drawnValue(3)
@@ -60,7 +60,7 @@ func TestVariablesAreCoercedAsTheValidatorDoes(t *testing.T) {
 		}
 		op := doc.Operations[0]
 		for _, v := range op.VariableDefinitions {
-			v.Definition = schema.Types[v.Type.Name()] // as validation would, which minds that none is used
+			v.Definition = schema.Types[v.Type.Name()] // as validation would set it; validation also requires that all variables are used
 		}
 		want, wrong := validator.VariableValues(schema, op, cloned(given).(map[string]any))
 		got, ok := coerced(variablesOf(op), cloned(given).(map[string]any))
@@ -116,7 +116,8 @@ func cloned(value any) any {
 	return value
 }
 
-// Documents go with what was made of them, and hold no more operations than they have.
+// If a document is forgotten, everything derived from it is forgotten, too. A document keeps no
+// more operations than it has.
 func TestDocumentsAreForgottenWhole(t *testing.T) {
 	d, ctx := newDocuments(nil), context.Background()
 	parsed := &ast.QueryDocument{}
@@ -128,7 +129,7 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 	if first.operation("A").text != "A" || first.operation("B").text != "B" || first.operation("C") != nil || len(*first.operations.Load()) != 2 {
 		t.Errorf("the document has the operations %v", *first.operations.Load())
 	}
-	for i := range 2 * queryCacheEntries { // as often used as the first one
+	for i := range 2 * queryCacheEntries { // used as often as the first one
 		for range 10 {
 			d.Add(ctx, fmt.Sprint(i), &ast.QueryDocument{})
 			d.of(ctx, fmt.Sprint(i))
@@ -142,7 +143,7 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 		t.Error("its text is known")
 	}
 	again := d.of(ctx, "first")
-	for ; again == nil; again = d.of(ctx, "first") { // a text that is asked for often is let in at last
+	for ; again == nil; again = d.of(ctx, "first") { // a text that is asked for often is admitted in the end
 		d.Add(ctx, "first", parsed)
 	}
 	if again.operation("A") != nil {

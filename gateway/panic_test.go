@@ -11,7 +11,7 @@ import (
 	"kith/gateway"
 )
 
-// frail is a schema that panics while an operation is being validated, once it is armed.
+// frail is a schema that panics while an operation is validated, once it is armed.
 type frail struct {
 	graphql.ExecutableSchema
 	armed atomic.Bool
@@ -24,15 +24,15 @@ func (f *frail) Schema() *ast.Schema {
 	return f.ExecutableSchema.Schema()
 }
 
-// TestPanicBeforeExecution: what panics while an operation is read or validated ends that
-// operation only, on every transport.
+// TestPanicBeforeExecution: a panic while an operation is read or validated ends only that
+// operation, on every transport.
 func TestPanicBeforeExecution(t *testing.T) {
 	schema := &frail{ExecutableSchema: newSchema(nil)}
 	s := serve(t, gateway.Config{Schema: schema})
 	c := s.joined()
-	for i, id := range []string{"a", "a", "b"} { // the id is free again
+	for i, id := range []string{"a", "a", "b"} { // the second "a" shows that the id is free again
 		schema.armed.Store(true)
-		c.subscribe(id, "{ hello "+strings.Repeat(" ", i)+"}") // no text that is remembered
+		c.subscribe(id, "{ hello "+strings.Repeat(" ", i)+"}") // each text is new, so none is in the cache
 		got, err := c.read()
 		if err != nil || !strings.HasPrefix(got, `{"id":"`+id+`","type":"error","payload":[{"message":"something went wrong on the server"`) {
 			t.Fatalf("got %s %v", got, err)

@@ -10,7 +10,7 @@ import (
 	"kith/gateway"
 )
 
-// TestCallersDeadline: what is not there when the caller's time is over becomes errors, as when the gateway's is.
+// TestCallersDeadline: fields that are missing when the caller's time ends become errors, as when the gateway's time ends.
 func TestCallersDeadline(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	s := serve(t, gateway.Config{RequestTimeout: time.Hour, Metrics: gateway.NewMetrics(registry)})

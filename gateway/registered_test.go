@@ -19,7 +19,7 @@ import (
 	"kith/graph/limits"
 )
 
-// known are trusted documents for the test's schema: `add` by its hash, `hello` also as "h1".
+// known are trusted documents for the test's schema: `add` is known by its hash, `hello` by its hash and as "h1".
 func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
 	t.Helper()
 	add, hello = "query Add($n: Int) { add(n: $n) }", "query Hello { hello }"
@@ -34,8 +34,8 @@ func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
 	return documents, add, hello
 }
 
-// A document is named by its id, by POST and GET and over both other transports; every request, not only the
-// first, and with its own variables.
+// A document can be named by its id, by POST and GET and over both other transports. Every request can do so,
+// not only the first, and has its own variables.
 func TestDocumentIDs(t *testing.T) {
 	documents, add, hello := known(t)
 	s := serve(t, gateway.Config{Trusted: documents})
@@ -77,7 +77,7 @@ func TestDocumentIDs(t *testing.T) {
 	}
 }
 
-// Where only trusted documents are answered, no other text is, whichever way it comes.
+// If only trusted documents are answered, no other text is, on any transport.
 func TestOnlyTrusted(t *testing.T) {
 	documents, add, _ := known(t)
 	registry := prometheus.NewRegistry()
@@ -125,7 +125,7 @@ func TestOnlyTrusted(t *testing.T) {
 	}
 }
 
-// A dry run answers everything, counts each time and logs each text once, without the text.
+// A dry run answers everything, counts each untrusted request, and logs each text once, without the text itself.
 func TestUntrustedIsLogged(t *testing.T) {
 	documents, add, _ := known(t)
 	registry := prometheus.NewRegistry()
@@ -151,8 +151,8 @@ func TestUntrustedIsLogged(t *testing.T) {
 	}
 }
 
-// Documents that are registered while the gateway serves are answered, and those that are removed no more, also
-// if they have been asked for before.
+// Documents that are registered while the gateway serves are answered. Documents that are removed are no longer
+// answered, even if they have been used before.
 func TestDocumentsComeAndGo(t *testing.T) {
 	folder := t.TempDir()
 	put := func(text string) {

@@ -35,8 +35,8 @@ const secret = "root:hunter2@tcp(10.0.0.7)/kith"
 // resolver answers one field of the test's schema.
 type resolver func(ctx context.Context, args map[string]any) (any, error)
 
-// newSchema is an executable schema made by hand that behaves like a generated
-// one where the gateway can see a difference: paths, errors, panics.
+// newSchema is an executable schema, made by hand. As far as the gateway can see, it behaves like a
+// generated schema: paths, errors, panics.
 func newSchema(more map[string]resolver) graphql.ExecutableSchema {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: testSchema})
 	resolvers := map[string]resolver{
@@ -111,8 +111,8 @@ func execute(ctx context.Context, resolvers map[string]resolver) *graphql.Respon
 	return &graphql.Response{Data: data.Bytes()}
 }
 
-// executeStream executes a subscription, of one field, whose resolver returns a
-// channel of texts or nil, which is one that is closed.
+// executeStream executes a subscription of one field. Its resolver returns a channel of texts, or
+// nil, which stands for a closed channel.
 func executeStream(ctx context.Context, resolvers map[string]resolver) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)
 	field := graphql.CollectFields(op, op.Operation.SelectionSet, nil)[0]

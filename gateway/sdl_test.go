@@ -11,7 +11,7 @@ import (
 	"kith/gateway"
 )
 
-// The schema is a file for code generators, which is read again only if it has changed.
+// The schema is a file for code generators. It is transferred again only if it has changed.
 func TestTheSchemaIsAFile(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	got := s.operators("/schema.graphql")

@@ -41,7 +41,7 @@ func startDrained(t *testing.T, drain time.Duration) *drained {
 			close(d.started)
 			select {
 			case <-d.finish:
-			case <-ctx.Done(): // cut
+			case <-ctx.Done(): // the request was cut off
 			}
 			return "finished", ctx.Err()
 		}}),
@@ -64,8 +64,7 @@ func (d *drained) ask() (string, error) {
 	return string(text), err
 }
 
-// TestDrain: when it has to stop, a request under way is finished while new
-// connections are refused.
+// TestDrain: when the gateway stops, a request under way is finished, and new connections are refused.
 func TestDrain(t *testing.T) {
 	d := startDrained(t, time.Minute)
 	type result struct {
@@ -102,7 +101,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainEnds: a request that does not finish is cut when the time is over.
+// TestDrainEnds: a request that does not finish is cut off when the time ends.
 func TestDrainEnds(t *testing.T) {
 	d := startDrained(t, 20*time.Millisecond)
 	answered := make(chan error, 1)
@@ -120,8 +119,8 @@ func TestDrainEnds(t *testing.T) {
 	}
 }
 
-// TestStopDelay: for a while after the signal everything is answered, /readyz says no, and each answer ends its
-// connection. The delay is longer than the test, which closes the listener in the end.
+// TestStopDelay: for a while after the signal everything is answered, /readyz reports that the gateway is not
+// ready, and each answer ends its connection. The delay is longer than the test, which closes the listener at the end.
 func TestStopDelay(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

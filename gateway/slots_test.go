@@ -16,8 +16,8 @@ import (
 
 type partyKey struct{}
 
-// counting has connections counted for the address in the header X-From, and for the user
-// whose number is the token, given by the header or by connection_init.
+// counting counts connections by the address in the header X-From, and by user. The token, in the
+// header or in connection_init, is the user's number.
 func counting(s gateway.Subscriptions) gateway.Config { return newLive().counting(s) }
 
 func (l *live) counting(s gateway.Subscriptions) gateway.Config {
@@ -47,7 +47,8 @@ func signedIn(ctx context.Context, token string) context.Context {
 	return context.WithValue(ctx, partyKey{}, party)
 }
 
-// from opens a WebSocket from an address with a token in the headers; nil if it is refused.
+// from opens a WebSocket from an address with a token in the headers. It returns nil if the
+// connection is refused.
 func (s site) from(address, token string) (*wsClient, int) {
 	s.t.Helper()
 	c, response, err := s.dial(http.Header{"X-From": {address}, "Authorization": {token}}, "graphql-transport-ws")
@@ -114,8 +115,8 @@ func TestConnectionsOfOneUserAreBounded(t *testing.T) {
 	})
 }
 
-// TestIdleAnonymousConnectionsAreClosed: neither those of users nor those on which something
-// runs.
+// TestIdleAnonymousConnectionsAreClosed, but not connections of users, and not connections on which
+// an operation runs.
 func TestIdleAnonymousConnectionsAreClosed(t *testing.T) {
 	s := serve(t, counting(gateway.Subscriptions{IdleTimeout: 50 * time.Millisecond}))
 	idle, _ := s.from("a", "")
@@ -144,7 +145,7 @@ func TestSubscriptionsOfOneUserAreBounded(t *testing.T) {
 	const cost = 48 + uint64(len(followersQuery)/16)
 	for name, c := range map[string]struct {
 		bounds gateway.Subscriptions
-		most   int // on two connections
+		most   int // on two connections together
 		want   string
 	}{
 		"by number":           {gateway.Subscriptions{MaxUserSubscriptions: 3}, 3, "one user may have at most 3 subscriptions"},

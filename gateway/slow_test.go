@@ -12,7 +12,8 @@ import (
 	"kith/storage"
 )
 
-// reads is a resolver that reads from two shards: a look-up, half of which is in memory, and so many statements of none.
+// reads is a resolver that reads from two shards: a look-up of which half is in memory, and a number of statements that
+// belong to no look-up.
 func reads(statements int) resolver {
 	return func(ctx context.Context, _ map[string]any) (any, error) {
 		time.Sleep(2 * time.Millisecond) // longer than the tests' limit
@@ -32,7 +33,7 @@ func readingFrom(statements int) gateway.Config {
 	return gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": reads(statements), "touch": reads(statements)})}
 }
 
-// slowLines are the lines of the log about slow operations of a request.
+// slowLines are the log lines about slow operations of one request.
 func (s site) slowLines(id string) (lines []string) {
 	for line := range strings.Lines(s.log.String()) {
 		if strings.Contains(line, "request_id="+id) && strings.Contains(line, `msg="slow operation"`) {
@@ -42,7 +43,7 @@ func (s site) slowLines(id string) (lines []string) {
 	return lines
 }
 
-// TestSlowOperationsAreLogged: a line tells of each operation that takes long, over every transport.
+// TestSlowOperationsAreLogged: each operation that takes long has a log line, over every transport.
 func TestSlowOperationsAreLogged(t *testing.T) {
 	cfg := readingFrom(1)
 	cfg.SlowOperation = time.Millisecond
@@ -79,7 +80,7 @@ func TestSlowOperationsAreLogged(t *testing.T) {
 	}
 }
 
-// TestQuickOperationsAreNotLogged: nor is any, unless it is asked for.
+// TestQuickOperationsAreNotLogged, and slow ones are not logged unless that is set.
 func TestQuickOperationsAreNotLogged(t *testing.T) {
 	for name, from := range map[string]time.Duration{"off": 0, "quick": time.Hour} {
 		cfg := readingFrom(1)
@@ -145,7 +146,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestPlansAreForAdmins: whoever else asks is refused, before anything is executed.
+// TestPlansAreForAdmins: requests by anybody else are refused before anything is executed.
 func TestPlansAreForAdmins(t *testing.T) {
 	touched := false
 	s := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"touch": func(context.Context, map[string]any) (any, error) {

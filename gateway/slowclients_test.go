@@ -15,8 +15,8 @@ import (
 	"kith/gateway"
 )
 
-// TestSlowClientsAreDropped: one that takes nothing, or a long answer byte by byte, is not
-// waited for, over WebSocket nor over server-sent events.
+// TestSlowClientsAreDropped: a client that reads nothing, or reads a long answer byte by byte, is
+// not waited for, over WebSocket and over server-sent events.
 func TestSlowClientsAreDropped(t *testing.T) {
 	for name, c := range map[string]struct {
 		open     func(t *testing.T, s site) net.Conn
@@ -69,7 +69,7 @@ func TestSlowClientsAreDropped(t *testing.T) {
 	}
 }
 
-// slowWebSocket subscribes to ticks over a connection with little room, and takes nothing.
+// slowWebSocket subscribes to ticks over a connection with small buffers, and reads nothing.
 func slowWebSocket(t *testing.T, s site) net.Conn {
 	var raw net.Conn
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -91,7 +91,7 @@ func slowWebSocket(t *testing.T, s site) net.Conn {
 	return raw
 }
 
-// slowStream does so by server-sent events.
+// slowStream does the same over server-sent events.
 func slowStream(t *testing.T, s site) net.Conn {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -103,7 +103,7 @@ func slowStream(t *testing.T, s site) net.Conn {
 	return conn
 }
 
-// trickle takes a byte now and then until the connection ends.
+// trickle reads a byte now and then until the connection ends.
 func trickle(conn net.Conn) {
 	for b := make([]byte, 1); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := conn.Read(b); err != nil {

@@ -48,7 +48,7 @@ func (s site) subscribeSSE(query string, headers ...string) *eventStream {
 	return s.stream(s.request(http.MethodPost, "/graphql", body, append([]string{"Content-Type", "application/json"}, headers...)...))
 }
 
-// next returns the next event's name and data, comments left out; "" at the end.
+// next returns the name and data of the next event, without comments. Both are "" at the end.
 func (e *eventStream) next() (name, data string) {
 	e.t.Helper()
 	for {
@@ -181,8 +181,8 @@ func TestErrorsOfServerSentEvents(t *testing.T) {
 	}
 }
 
-// TestQuietStreamsAreKeptOpen: comments keep proxies from cutting a stream that has
-// nothing to say, and show the server that the other end is gone.
+// TestQuietStreamsAreKeptOpen: comments keep proxies from closing a stream without events, and show
+// the server if the other end is gone.
 func TestQuietStreamsAreKeptOpen(t *testing.T) {
 	s := serve(t, newLive().config(gateway.Subscriptions{PingInterval: 20 * time.Millisecond}))
 	e := s.subscribeSSE(followersQuery)
@@ -217,8 +217,8 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	eventually(t, "the log", func() bool { return strings.Contains(s.log.String(), "ended=expired") })
 }
 
-// TestStreamsOutliveTheServersDeadlines: those of reading a request and of writing
-// an ordinary answer do not end a stream.
+// TestStreamsOutliveTheServersDeadlines: the deadlines for reading a request and for writing an
+// ordinary answer do not end a stream.
 func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	l := newLive()
 	cfg := l.config(gateway.Subscriptions{})

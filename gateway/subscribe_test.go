@@ -17,18 +17,18 @@ import (
 	"kith/storage"
 )
 
-// live is the real schema, whose subscription newFollowers sends what the test
-// publishes. A follower's handle says which set of loaders answered it.
+// live is the real schema. Its subscription newFollowers sends what the test publishes. A
+// follower's handle says which set of loaders answered it.
 type live struct {
 	generated.ResolverRoot
 
 	mu        sync.Mutex
 	followers map[chan *model.UserEdge]bool
 	began     atomic.Int64  // subscriptions so far
-	ended     atomic.Int64  // of them, those whose context is done
+	ended     atomic.Int64  // subscriptions whose context is done
 	attached  atomic.Int64  // sets of loaders made
-	hold      chan struct{} // requests wait for it, and answers about follower 303
-	working   atomic.Int64  // answers about follower 303 that have been begun
+	hold      chan struct{} // requests wait for it, and so do answers about follower 303
+	working   atomic.Int64  // answers about follower 303 that have begun
 	refuse    error
 }
 
@@ -101,7 +101,7 @@ func (l *live) refuseWith(err error) {
 	l.refuse = err
 }
 
-// publish sends one follower to everybody who is subscribed and has room.
+// publish sends one follower to all subscriptions that have room.
 func (l *live) publish(id storage.UserID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,8 +113,8 @@ func (l *live) publish(id storage.UserID) {
 	}
 }
 
-// tick publishes one follower after another until the test ends: none of those whom
-// ViewerRelationship has wait or fail, however late a client subscribes.
+// tick publishes one follower after another until the test ends. None of them makes
+// ViewerRelationship wait or fail, however late a client subscribes.
 func (l *live) tick(t *testing.T) {
 	stop := make(chan struct{})
 	var ticking sync.WaitGroup
@@ -192,8 +192,8 @@ func (l *live) config(s gateway.Subscriptions) gateway.Config {
 
 const followersQuery = `subscription { newFollowers { cursor node { id followings { edges { cursor } } viewerRelationship { id } } } }`
 
-// withToken is an Init as identity makes it: tokens are "Bearer NAME", and the one
-// called expired is over soon.
+// withToken is an Init like the one of identity. Tokens are "Bearer NAME", and the token called
+// expired ends soon.
 func withToken(ctx context.Context, payload map[string]any) (context.Context, error) {
 	switch token, _ := payload["Authorization"].(string); token {
 	case "":

@@ -18,7 +18,8 @@ import (
 	"kith/gateway/traces"
 )
 
-// TestSpansWhereverOneAsks: of each operation over plain HTTP, in a list, as a stream and on a WebSocket, and of no subscription.
+// TestSpansWhereverOneAsks: each operation has spans, over plain HTTP, in a list, as a stream and on a WebSocket.
+// Subscriptions have none.
 func TestSpansWhereverOneAsks(t *testing.T) {
 	var mu sync.Mutex
 	var spans []*otlp.Span
@@ -38,7 +39,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 	defer receiver.Close()
 	for name, c := range map[string]struct {
 		ask  func(site)
-		want []string // the names of spans behind those of their parents, sorted; ! is an error
+		want []string // the names of spans after those of their parents, sorted; ! marks an error
 	}{
 		"a query":    {func(s site) { s.query("{ hello }") }, []string{"/query", "query/plan"}},
 		"a mutation": {func(s site) { s.query("mutation { touch }") }, []string{"/mutation", "mutation/plan"}},
@@ -51,7 +52,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		"a WebSocket": {func(s site) {
 			c := s.joined()
 			c.subscribe("a", "{ hello }")
-			for range 2 { // the answer, and that it is complete
+			for range 2 { // the answer, and the message that it is complete
 				if _, err := c.read(); err != nil {
 					t.Error(err)
 				}

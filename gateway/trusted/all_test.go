@@ -7,7 +7,7 @@ import (
 	"kith/graph/limits"
 )
 
-// Several sources are one: each document is known, and a change of any is seen.
+// Several sources work as one: each document is known, and a change of any source is seen.
 func TestAll(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
