@@ -9,7 +9,7 @@ import (
 	"kith/gateway"
 )
 
-// followersOf opens a connection of a user with so many subscriptions that have begun.
+// followersOf opens a connection of a user, and waits until a number of subscriptions on it have begun.
 func (l *live) followersOf(s site, user string, subscriptions int) *wsClient {
 	s.t.Helper()
 	c, _ := s.from("", user)
@@ -23,7 +23,7 @@ func (l *live) followersOf(s site, user string, subscriptions int) *wsClient {
 	return c
 }
 
-// answers reads so many answers about a follower.
+// answers reads n answers about a follower.
 func (c *wsClient) answers(follower, n int) {
 	c.t.Helper()
 	for range n {
@@ -34,7 +34,7 @@ func (c *wsClient) answers(follower, n int) {
 	}
 }
 
-// never waits for what must not happen to happen.
+// never waits for a while, to see that something does not happen.
 func never(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	time.Sleep(100 * time.Millisecond)
@@ -43,8 +43,8 @@ func never(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// TestAnswersAreMadeInTurn: no more at once than may be, and a part of them for one user.
-// The others wait, and none is lost.
+// TestAnswersAreMadeInTurn: the number of answers that are made at the same time is bounded, and
+// one user gets only a part of it. The other answers wait, and none is lost.
 func TestAnswersAreMadeInTurn(t *testing.T) {
 	l := newLive()
 	cfg := l.counting(gateway.Subscriptions{MaxAnswers: 8})
@@ -84,7 +84,7 @@ func TestAnswersAreMadeInTurn(t *testing.T) {
 	}
 }
 
-// TestQueriesOverWebSocketWaitInTurn: they have their time while they wait.
+// TestQueriesOverWebSocketWaitInTurn: their time runs while they wait.
 func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.counting(gateway.Subscriptions{MaxAnswers: 4}))
@@ -108,7 +108,7 @@ func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	}
 }
 
-// TestQueriesOverWebSocketAreAdmitted: they are among the requests that are in work.
+// TestQueriesOverWebSocketAreAdmitted: they count as requests in work.
 func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 	l := newLive()
 	cfg := l.counting(gateway.Subscriptions{})
@@ -124,8 +124,8 @@ func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 	close(l.hold)
 }
 
-// TestMessagesWaitToBeRead: of what one user has sent that is not worked on yet, a megabyte
-// is held, on all connections together.
+// TestMessagesWaitToBeRead: of one user's messages that are not worked on yet, a megabyte is held,
+// for all connections together.
 func TestMessagesWaitToBeRead(t *testing.T) {
 	l := newLive()
 	cfg := l.counting(gateway.Subscriptions{MaxAnswers: 4})
@@ -135,7 +135,7 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	long := func(id int) string {
 		return fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":"{ viewer { id } }","extensions":%s}}`, id, payload(100<<10))
 	}
-	for i := range 10 { // there is room for just these
+	for i := range 10 { // there is room for exactly these
 		a.send(long(i))
 	}
 	a.send(`{"type":"ping"}`)

@@ -22,8 +22,8 @@ func TestWebSocketSubscription(t *testing.T) {
 	c.subscribe("a", followersQuery)
 	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
 
-	// Every answer has loaders of its own; the first set was for the start, and one
-	// waits for each event with the subscription.
+	// Every answer has its own loaders. The first set was for the start, and the subscription holds
+	// one set that waits for the next event.
 	l.publish(7)
 	c.expect(`{"id":"a","type":"next","payload":` + follower(7, 2, "null") + `}`)
 	l.publish(8)
@@ -44,8 +44,8 @@ func TestWebSocketSubscription(t *testing.T) {
 	}
 }
 
-// TestEventsHaveTheirOwnTime: waiting for events takes no time of theirs, and one
-// that is late is an answer with an error, not the end.
+// TestEventsHaveTheirOwnTime: waiting for an event does not use up the time for its answer. An
+// answer that is late is an error, but does not end the subscription.
 func TestEventsHaveTheirOwnTime(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{}))

@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 )
 
-// wsClient is one end of a WebSocket, used by hand.
+// wsClient is one end of a WebSocket, driven by hand.
 type wsClient struct {
 	t    *testing.T
 	conn *websocket.Conn
@@ -39,7 +39,7 @@ func (s site) connect() *wsClient {
 	return c
 }
 
-// joined is a connection that has been acknowledged.
+// joined opens a connection and waits for its acknowledgement.
 func (s site) joined() *wsClient {
 	s.t.Helper()
 	c := s.connect()

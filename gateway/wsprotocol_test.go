@@ -46,7 +46,7 @@ func TestProtocolViolations(t *testing.T) {
 			client := site{t: t, url: s.url, log: s.log}.connect()
 			for i, m := range c.messages {
 				if err := client.conn.Write(t.Context(), websocket.MessageText, []byte(m)); err != nil {
-					break // closed already
+					break // it is closed already
 				}
 				if m == init && i == 0 {
 					client.expect(`{"type":"connection_ack"}`)
@@ -76,7 +76,7 @@ func payload(bytes int) string { return `{"a":"` + strings.Repeat("x", bytes-len
 
 func ping(bytes int) string { return `{"type":"ping","payload":` + payload(bytes) + `}` }
 
-// TestLongestMessages: what is exactly at its bound is let through.
+// TestLongestMessages: a message exactly at its bound is accepted.
 func TestLongestMessages(t *testing.T) {
 	l := newLive()
 	s := serve(t, l.config(gateway.Subscriptions{}))
@@ -93,7 +93,7 @@ func TestLongestMessages(t *testing.T) {
 	c.expect(`{"type":"pong","payload":` + payload(10) + `}`)
 }
 
-// TestHeadersOfWebSockets: they are kept as long as the connection.
+// TestHeadersOfWebSockets: headers are kept for as long as the connection.
 func TestHeadersOfWebSockets(t *testing.T) {
 	s := serve(t, gateway.Config{})
 	for size, want := range map[int]int{8 << 10: http.StatusSwitchingProtocols, 17 << 10: http.StatusRequestHeaderFieldsTooLarge} {
@@ -111,7 +111,7 @@ func sub(id string) string {
 func TestWebSocketOrigins(t *testing.T) {
 	s := serve(t, gateway.Config{CORSOrigins: []string{"https://app.example.org", "https://*.example.net"}})
 	for origin, want := range map[string]bool{
-		"":                        true, // a program
+		"":                        true, // from a program, not a browser
 		s.url:                     true,
 		"https://app.example.org": true,
 		"https://a.example.net":   true,

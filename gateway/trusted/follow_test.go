@@ -16,7 +16,7 @@ import (
 	"kith/graph/limits"
 )
 
-// logs are lines of a log, which may be read meanwhile.
+// logs are lines of a log that may be read while it is written.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -34,7 +34,7 @@ func (l *logs) count(part string) int {
 	return strings.Count(l.text.String(), part)
 }
 
-// until waits for something that has to come.
+// until waits for something that must come.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(time.Millisecond) {
@@ -44,8 +44,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// A folder is followed: documents come and go. A folder that cannot be read, or does not fit, changes nothing, and the
-// log says so once.
+// A folder is followed while documents are added and removed. If the folder cannot be read, or does not fit the
+// schema, nothing changes, and the log says so once.
 func TestAFolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
@@ -66,7 +66,7 @@ func TestAFolderIsFollowed(t *testing.T) {
 	if !has("a") || documents.Parsed("{ hello }") != parsed || documents.Ready(ctx) != nil {
 		t.Error("the one before is gone, or has been parsed again")
 	}
-	write(t, string(at), "0.json", `{"c": "{ bye }"}`) // is read first
+	write(t, string(at), "0.json", `{"c": "{ bye }"}`) // this file is read first
 	write(t, string(at), "v4.json", `{"d": "{ add(n: 4) }"}`)
 	until(t, "it is said", func() bool { return log.count("bye") > 0 })
 	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
@@ -91,8 +91,8 @@ func TestAFolderIsFollowed(t *testing.T) {
 	}
 }
 
-// Documents that are to be added are checked with those that are there, which are not: another version of the
-// program may have registered them.
+// Documents that are to be added are checked together with the existing documents. The existing documents are not
+// checked: another version of the program may have registered them.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	full := trusted.Manifest{}
@@ -119,7 +119,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Two manifests that name two texts alike cannot be one.
+// Two manifests that give two texts the same name cannot be joined.
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	m := trusted.Manifest{"a": "1"}

@@ -16,7 +16,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestManifestsOfRealTools: graphql-codegen, Relay's compiler and Apollo's tool write manifests for Kith's schema; a
+// TestManifestsOfRealTools: graphql-codegen, Relay's compiler and Apollo's tool write manifests for Kith's schema. A
 // gateway that answers nothing else answers each document by the id in its manifest.
 func TestManifestsOfRealTools(t *testing.T) {
 	testenv.Clients(t)

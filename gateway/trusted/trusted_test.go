@@ -29,8 +29,8 @@ func folder(t *testing.T, files map[string]string) trusted.Folder {
 
 func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
-// Manifests are read as the tools write them; a document is found by the id in its manifest and by
-// its hash, with the prefix of the specification and without.
+// Manifests are read as the tools write them. A document is found by the id in its manifest, and by its hash,
+// with or without the prefix of the specification.
 func TestManifests(t *testing.T) {
 	relay, apollo, codegen, file := "query A { hello }", "query B { add(n: 1) }", "query C($n: Int) { add(n: $n) }", "query D { hello }\nfragment F on Query { hello }\n"
 	file = strings.ReplaceAll(file, "{ hello }\nf", "{ ...F }\nf")
@@ -58,7 +58,7 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// A document that cannot be answered is refused before the gateway starts, by the name of its file and its own.
+// A document that cannot be answered is refused before the gateway starts. The error names its file and the document.
 func TestManifestsThatAreRefused(t *testing.T) {
 	many, err := json.Marshal(map[string]string{"a": "{ hello }", strings.Repeat("i", trusted.MaxID+1): "{ hello }"})
 	if err != nil {
