@@ -48,7 +48,7 @@ func TestTokensRoundTripAndMerge(t *testing.T) {
 	}
 }
 
-// Favorites of two posts of one author are two rows, and not a follow.
+// Favorites of two posts of one author are two rows, and neither is a follow.
 func TestTokensOfFavorites(t *testing.T) {
 	k := tokens(nil)
 	favorite := func(post int64, version storage.Micros) consistency.Mark {
@@ -71,8 +71,8 @@ func TestTokensOfRequests(t *testing.T) {
 	}
 }
 
-// Nobody makes a token but the gateways of the store: not from nothing, not from parts of
-// others, not with the key of another store.
+// Only gateways of the store can make its tokens. A token that is invented, made from parts of
+// others, or made with the key of another store is refused.
 func TestForgedTokensAreRefused(t *testing.T) {
 	k := tokens(nil)
 	good := k.Text(consistency.Token{mark(1, 2, 3), mark(1, 3, 3)})
@@ -93,7 +93,7 @@ func TestForgedTokensAreRefused(t *testing.T) {
 	}
 }
 
-// A token is bounded in marks, spans and bytes: at the bound it is accepted, one above it is not.
+// A token is bounded in marks, spans and bytes: it is accepted at the bound, and refused one above it.
 func TestTokensAreBounded(t *testing.T) {
 	k := tokens(nil)
 	marks := func(n int) string {
@@ -126,8 +126,8 @@ func TestTokensAreBounded(t *testing.T) {
 	}
 }
 
-// A followMany of 500, of whatever mixture of new follows and those that were there, makes a
-// token that fits in a header, also three at a time; and it stands for all that is not old.
+// A followMany of 500, with any mixture of new and existing follows, makes a token that fits in a
+// header. Three such tokens fit, too. Each stands for all its follows that are not old.
 func TestTokensOfManyFollowsAreShort(t *testing.T) {
 	k := tokens(memory.New())
 	const second, now = storage.Micros(1_000_000), storage.Micros(1_790_000_000_000_000)

@@ -14,7 +14,7 @@ import (
 	"kith/storage/memory"
 )
 
-// table is a store that counts how often it is asked for edges, and may fail.
+// table is a store that counts how often it is asked for edges, and that may fail.
 type table struct {
 	*memory.Store
 	asked, keys atomic.Int64
@@ -48,8 +48,8 @@ func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
 	if short.Wait(t.Context(), token) {
 		t.Error("nothing is there")
 	}
-	store.apply(storage.Inverse, 2, storage.Following, 11) // newer will do
-	store.apply(storage.Inverse, 3, storage.Following, 9)  // older will not
+	store.apply(storage.Inverse, 2, storage.Following, 11) // a newer row is enough
+	store.apply(storage.Inverse, 3, storage.Following, 9)  // an older row is not
 	if short.Wait(t.Context(), token) {
 		t.Error("one row is too old")
 	}
@@ -59,7 +59,7 @@ func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
 	}
 }
 
-// The mark of a request waits for the inbox, whatever follower holds.
+// The mark of a request waits for the inbox, whatever is in follower.
 func TestWaitReadsTheTableOfTheMark(t *testing.T) {
 	store := &table{Store: memory.New()}
 	token := consistency.Token{mark(1, 2, 10), {Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 10}}
@@ -94,7 +94,7 @@ func TestWaitForSpans(t *testing.T) {
 	}
 }
 
-// Reads that wait share their polls, which come after 5, 50, 200 and 200 ms, and are for
+// Reads that wait share their polls, which come after 5, 50, 200 and 200 ms. Each poll asks for
 // each row once.
 func TestReadsThatWaitPollTogether(t *testing.T) {
 	store := &table{Store: memory.New()}
@@ -108,21 +108,21 @@ func TestReadsThatWaitPollTogether(t *testing.T) {
 			}
 		})
 	}
-	for store.asked.Load() < 200+3 { // each has asked once for itself, then all together
+	for store.asked.Load() < 200+3 { // each read asks once by itself, and then all ask together
 		time.Sleep(time.Millisecond)
 	}
 	store.apply(storage.Inverse, 2, storage.Following, 10)
 	store.apply(storage.Inverse, 3, storage.Following, 10)
 	readers.Wait()
-	// Those that began within some ms are asked for together; a poll comes every 200 ms in the
-	// end, every 5 ms at most.
+	// Reads that began within a few ms are asked for together. In the end a poll comes every 200
+	// ms, and at most one every 5 ms.
 	polls, most := store.asked.Load()-200, 10+int64(time.Since(began)/(5*time.Millisecond))
 	if polls > most || store.keys.Load()-400 > 2*polls {
 		t.Errorf("%d polls for %d rows in %s", polls, store.keys.Load()-400, time.Since(began))
 	}
 }
 
-// So many may wait, and no more: the others hear at once that they may be stale.
+// The number of reads that may wait is bounded. All others hear at once that they may be stale.
 func TestPlacesToWaitAreBounded(t *testing.T) {
 	store := &table{Store: memory.New()}
 	k := waiting(store, time.Hour)
@@ -149,7 +149,7 @@ func TestPlacesToWaitAreBounded(t *testing.T) {
 	}
 }
 
-// A shard that does not answer ends the waits for its rows, and no others.
+// A shard that does not answer ends only the waits for its own rows.
 func TestDeadShardEndsItsOwnWaits(t *testing.T) {
 	store := &table{Store: memory.New()}
 	k := waiting(store, time.Minute)
@@ -173,7 +173,7 @@ func TestDeadShardEndsItsOwnWaits(t *testing.T) {
 	}
 }
 
-// Caches are notified of rows that are there before the wait ends, and of no others.
+// Before the wait ends, caches are notified of the rows that have arrived, and of no others.
 func TestArrivedRowsAreReported(t *testing.T) {
 	store := &table{Store: memory.New()}
 	var mu sync.Mutex

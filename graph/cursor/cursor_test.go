@@ -23,7 +23,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// A sealed cursor reveals nothing, not even by its length, but that two positions are the same.
+// A sealed cursor reveals nothing, not even by its length. It only shows whether two positions are the same.
 func TestSealedPositions(t *testing.T) {
 	most := make([]int64, 7)
 	for i := range most {

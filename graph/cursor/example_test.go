@@ -6,7 +6,7 @@ import (
 	"kith/graph/cursor"
 )
 
-// A cursor is read by the field that it was made for, and by no other.
+// Only the field that a cursor was made for can read it.
 func ExampleSealer_Decode() {
 	cursors := cursor.NewSealer([]byte("32 bytes that only gateways know"))
 	text := cursor.Encode(cursor.Followings, 1_700_000_000_000_000, 42)
@@ -18,7 +18,7 @@ func ExampleSealer_Decode() {
 	// true
 }
 
-// A sealed cursor reveals nothing to a client: it names somebody who was not shown.
+// A sealed cursor reveals nothing to a client. It names a user who was not shown.
 func ExampleSealer_Seal() {
 	ours, others := cursor.NewSealer([]byte("32 bytes that only gateways know")), cursor.NewSealer([]byte("32 bytes of some other deployment"))
 	text := ours.Seal(cursor.Followings, 1_700_000_000_000_000, 42)

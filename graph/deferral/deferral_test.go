@@ -22,7 +22,7 @@ func graph(t *testing.T) *apitest.API {
 	return apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits}).As(3)
 }
 
-// Whatever is deferred, and whoever puts the parts together: it is the answer that everybody else gets.
+// Whatever is deferred, and whichever client joins the parts, the result is the same answer that is given without parts.
 func TestPartsAreTheWhole(t *testing.T) {
 	api := graph(t)
 	parts := 0
@@ -47,7 +47,8 @@ func TestPartsAreTheWhole(t *testing.T) {
 	}
 }
 
-// Nobody could put together a list of which parts select different fields: such a fragment is not deferred, and those beside
+// Clients could not join a list of which two parts select different fields. Such a fragment is not deferred, and the
+// fragments beside it are.
 // it are.
 func TestListsComeWhole(t *testing.T) {
 	api := graph(t)

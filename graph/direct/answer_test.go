@@ -10,7 +10,7 @@ import (
 	"kith/storage/memory"
 )
 
-// An answer that may not be so long is not made: its memory stays near the bound, whether
+// An answer that would be too long is not made in full. Its memory stays near the bound, whether
 // gqlgen writes it or this package does.
 func TestAnswersEndAtTheirBound(t *testing.T) {
 	store := memory.New()
@@ -35,13 +35,13 @@ func TestAnswersEndAtTheirBound(t *testing.T) {
 		"by gqlgen": `query($ids: [ID!]!) { users(ids: $ids) {` + bios.String() + ` viewerRelationship { id } } }`,
 	} {
 		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, MaxAnswer: most})
-		api.Ask(`query($ids: [ID!]!) { users(ids: $ids) { id } }`, apitest.Vars{"ids": ids}).Whole() // all that is made once is there
+		api.Ask(`query($ids: [ID!]!) { users(ids: $ids) { id } }`, apitest.Vars{"ids": ids}).Whole() // makes everything that is made only once
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		answer := api.Ask(query, apitest.Vars{"ids": ids})
 		runtime.ReadMemStats(&after)
 		answer.Refused("QUERY_TOO_COSTLY")
-		// The tree that gqlgen makes of an answer takes some 100 bytes for each value: 199 MB here.
+		// The tree that gqlgen builds of an answer takes some 100 bytes for each value: 199 MB here.
 		if made := after.TotalAlloc - before.TotalAlloc; made > 60<<20 {
 			t.Errorf("%s: %d MB of memory for a refused answer", name, made>>20)
 		}

@@ -22,8 +22,8 @@ import (
 
 const users = 12
 
-// sameAnswers asks one API that writes directly and one that leaves everything to
-// gqlgen. The first is asked again, when it knows the query.
+// sameAnswers asks one API that writes directly, and one that leaves everything to gqlgen. The
+// first is asked a second time, when it knows the query.
 func sameAnswers(t apitest.T, directly, slowly *apitest.API, query string, vars apitest.Vars) {
 	t.Helper()
 	want := slowly.Ask(query, vars)
@@ -35,7 +35,7 @@ func sameAnswers(t apitest.T, directly, slowly *apitest.API, query string, vars 
 	}
 }
 
-// A query's plan is right for other variables and other users, too.
+// The plan of a query is also right for other variables and other users.
 func TestKnownQueriesAreAnsweredAnew(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, users)
@@ -64,7 +64,7 @@ func TestKnownQueriesAreAnsweredAnew(t *testing.T) {
 	}
 }
 
-// dataOf cuts errors off, which come in any order.
+// dataOf removes errors, whose order varies.
 func dataOf(text string) string {
 	_, data, _ := strings.Cut(text, `"data":`)
 	return data
@@ -89,7 +89,7 @@ func TestAnswersAreThoseOfGqlgen(t *testing.T) {
 	})
 }
 
-// Every field that there is a table for, and what surrounds them in a query.
+// Every field that has a table entry, with everything that can surround it in a query.
 func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 	store := memory.New()
 	apitest.Users(t, store, users)
@@ -97,7 +97,7 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 	apitest.Publish(t, store, users)
 	for i, media := range [][]storage.Media{
 		{{Name: "a \"cat\"", URL: "https://example.org/<1>.png", Kind: storage.Image}, {URL: "https://example.org/2", Kind: storage.Video}},
-		{{URL: "https://example.org/3", Kind: 99}}, // of a later version
+		{{URL: "https://example.org/3", Kind: 99}}, // from a later version
 	} {
 		post := storage.NewPost{PostID: storage.PostID{Author: 5, Number: int64(100 + i)}, Key: fmt.Sprint("files ", i), Text: "\n", Media: media, At: apitest.Epoch}
 		if _, _, err := store.Publish(t.Context(), post); err != nil {
@@ -125,7 +125,7 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 		`{ nodes(ids: ["post_1_1", "post_5_101"]) { ... on Post { id ` + files + ` } } }`, // the second has an error
 		`{ viewer { feed(first: 5) { complete newerThan { count } pageInfo { startCursor } edges { cursor node { ` + post + files + ` } } nodes { text } }
 			favorites { edges { __typename cursor favoritedAt node { id } } nodes { ` + post + ` } } posts { nodes { author { ` + user + ` } } } } }`,
-		`{ users(ids: ["x"]) { id } }`, // an error below what must not be null
+		`{ users(ids: ["x"]) { id } }`, // an error below a value that must not be null
 		`{ mine: relationships(from: ["0"], to: ["1"]) { id } }`,
 		`{ user(id: "x") { id } }`,
 		`{ one: user(id: 1) { id } }`, `{ __typename }`, `{ __type(name: "User") { name } }`, `{ viewer { id } viewer { name } }`,
@@ -136,7 +136,7 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 	}
 }
 
-// Texts with everything that JSON escapes, and what it does not.
+// Texts contain everything that JSON escapes, and things that it does not escape.
 func TestTextsAreEscapedAsGqlgenDoes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) })).Draw(t, "text")

@@ -10,7 +10,7 @@ import (
 	"kith/graph/generated"
 )
 
-// Each field has an entry with its needs, its cost and the way it is written.
+// Each field has an entry with its needs, its cost and the way in which it is written.
 func TestEveryFieldOfTheSchemaHasAnEntryAndNoOtherHas(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
 	for name, d := range schema.Types {
@@ -32,7 +32,7 @@ func TestEveryFieldOfTheSchemaHasAnEntryAndNoOtherHas(t *testing.T) {
 	}
 }
 
-// A value is written one way, and what lies below an object can be written, too.
+// Each value is written in one way, and everything below an object can be written.
 func TestValuesAreWrittenOneWay(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
 	for name, table := range fields.Types {

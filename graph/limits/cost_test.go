@@ -11,7 +11,7 @@ import (
 	"kith/graph/limits"
 )
 
-// costOf learns the cost of a query from the refusal by a limit of nothing.
+// costOf finds out the cost of a query: a limit of 0 refuses it, and the error names the cost.
 func costOf(t *testing.T, query string, vars map[string]any) uint64 {
 	t.Helper()
 	errs := newPrepareCostless(t)(query, vars)
@@ -90,7 +90,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// TestCostSaturates: what grows beyond every number is still only too much.
+// TestCostSaturates: a cost that grows beyond every number is still just too high.
 func TestCostSaturates(t *testing.T) {
 	query := "id"
 	for range 6 {
@@ -114,8 +114,8 @@ func TestDefaultCostLimit(t *testing.T) {
 	wantCode(t, prepare(aliases, nil), apierr.CodeTooCostly)
 }
 
-// TestSubscriptionCost: what is answered again and again may cost far less than a query. The
-// ids that a subscription watches count, and so does its text, for both are held.
+// TestSubscriptionCost: a subscription may cost far less than a query, because it is answered
+// repeatedly. The ids that it watches and its text count, because both are kept in memory.
 func TestSubscriptionCost(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{})
 	short := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { id } }"
@@ -134,7 +134,7 @@ func TestSubscriptionCost(t *testing.T) {
 	wantCode(t, small(watch, map[string]any{"ids": texts(10)}), apierr.CodeTooCostly)
 }
 
-// TestKnownTextsAreStillCosted: a text from the cache is refused for other variables.
+// TestKnownTextsAreStillCosted: a text from the cache is refused if other variables make it too costly.
 func TestKnownTextsAreStillCosted(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{Cost: 100})
 	query := "query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }"
@@ -144,8 +144,8 @@ func TestKnownTextsAreStillCosted(t *testing.T) {
 	}
 }
 
-// TestUnreadableNumbers: gqlgen would panic on them when it reads the arguments,
-// and a mistake would look like a fault of ours.
+// TestUnreadableNumbers: gqlgen would panic when it reads such arguments, and a client's mistake
+// would look like a fault of the server.
 func TestUnreadableNumbers(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{})
 	for _, query := range []string{

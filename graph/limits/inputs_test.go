@@ -9,8 +9,8 @@ import (
 	"kith/graph/limits"
 )
 
-// Every text has a bound: at it an argument is taken, one byte above it is refused, written
-// in the query or given as a variable, on its own, in a list and in an input object.
+// Every text has a bound. At the bound an argument is accepted, one byte above it is refused. That
+// holds for arguments in the query and in variables, alone, in a list and in an input object.
 func TestTextsAreBounded(t *testing.T) {
 	prepare := newPrepareCached(t)
 	for query, most := range map[string]int{
@@ -55,7 +55,7 @@ func TestTextsAreBounded(t *testing.T) {
 	wantCode(t, prepare(literal, nil), apierr.CodeBadInput)
 }
 
-// A large input is refused quickly and without being converted, whatever its size and however many
+// A large input is refused quickly and without being converted, whatever its size, and however many
 // fields it is passed to.
 func TestLargeVariablesAreRefusedSoon(t *testing.T) {
 	prepare := newPrepareCached(t)
@@ -90,13 +90,13 @@ func TestLargeVariablesAreRefusedSoon(t *testing.T) {
 		"many, not used": {"query { viewer { id } }", map[string]any{"x": leaves}, apierr.CodeTooCostly},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantCode(t, prepare(attack.query, attack.vars), attack.code) // it knows the text then
+			wantCode(t, prepare(attack.query, attack.vars), attack.code) // the text is then known
 			within(t, 5*time.Millisecond, func() { prepare(attack.query, attack.vars) })
 		})
 	}
 }
 
-// Representations have room for the most entities, and their keys are bounded.
+// Representations may name as many entities as allowed, and their keys are bounded.
 func TestRepresentationsAreBounded(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{})
 	of := func(n int, id string) map[string]any {
@@ -112,10 +112,10 @@ func TestRepresentationsAreBounded(t *testing.T) {
 	wantCode(t, prepare(query, of(2, strings.Repeat("1", 65))), apierr.CodeBadInput)
 	wantCode(t, prepare(query, of(540, "1")), apierr.CodeTooCostly)
 	deep := map[string]any{"x": []any{map[string]any{"__typename": "User", "id": map[string]any{"id": []any{"1"}}}}}
-	wantCode(t, prepare(query, deep), "") // its resolver refuses it
+	wantCode(t, prepare(query, deep), "") // only its resolver refuses it
 }
 
-// At the bound variables are taken.
+// Variables are accepted at the bound.
 func TestVariablesAreBounded(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{Values: 61, ValueDepth: 4, Cost: 1 << 30})
 	const query = "query ($x: PeopleFilter!) { people(where: $x) { totalCount } }"
@@ -126,7 +126,7 @@ func TestVariablesAreBounded(t *testing.T) {
 		}
 		return map[string]any{"x": map[string]any{"or": list}}
 	}
-	wantCode(t, prepare(query, filter(4)), "") // an object, a list, 4 objects of a value each; 4 deep
+	wantCode(t, prepare(query, filter(4)), "") // an object, a list, and 4 objects with a value each; 4 levels deep
 	wantCode(t, prepare(query, filter(5)), apierr.CodeTooCostly)
 	inner := map[string]any{"x": map[string]any{"or": []any{map[string]any{"not": map[string]any{"followersOf": "1"}}}}}
 	wantCode(t, prepare(query, inner), apierr.CodeTooCostly)

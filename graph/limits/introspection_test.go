@@ -8,8 +8,8 @@ import (
 	"kith/graph/limits"
 )
 
-// officialIntrospection is what graphql-js asks with all its options on, nine
-// wrapping types included.
+// officialIntrospection is the query that graphql-js sends with all its options on, including nine
+// wrapping types.
 var officialIntrospection = `
 query IntrospectionQuery {
   __schema {
@@ -61,7 +61,7 @@ fragment TypeRef on __Type {
 func TestOfficialIntrospectionPasses(t *testing.T) {
 	wantCode(t, newPrepare(t, limits.Limits{})(officialIntrospection, nil), "")
 
-	// There is room for the schema to grow.
+	// The schema has room to grow.
 	cost := costOf(t, officialIntrospection, nil)
 	t.Logf("costs %d", cost)
 	if cost > 50_000 {

@@ -41,8 +41,8 @@ func loadSchema(t testing.TB) *ast.Schema {
 	return schema
 }
 
-// prepare takes a query as far as gqlgen does before it executes it: limits,
-// parsing, validation, variables, cost.
+// prepare does with a query what gqlgen does before it executes it: limits, parsing, validation,
+// variables, cost.
 type prepare func(query string, vars map[string]any) gqlerror.List
 
 func newPrepare(t testing.TB, l limits.Limits) prepare {
@@ -61,7 +61,7 @@ func newPrepare(t testing.TB, l limits.Limits) prepare {
 	}
 }
 
-// wantCode checks that a query is refused with a code; "" means let through.
+// wantCode checks that a query is refused with a code. "" means that it is accepted.
 func wantCode(t *testing.T, errs gqlerror.List, code apierr.Code) *apierr.Error {
 	t.Helper()
 	if len(errs) == 0 {
@@ -96,7 +96,7 @@ func within(t *testing.T, limit time.Duration, f func()) {
 	t.Logf("took %v", best)
 }
 
-// cpuTime is what the process has taken of the processors.
+// cpuTime is the processor time that the process has used.
 func cpuTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
@@ -114,8 +114,7 @@ func repeat(n int, part func(i int) string) string {
 	return b.String()
 }
 
-// TestKnownTextsAreNotCheckedAgain: what is in the query cache passes, whatever
-// its shape.
+// TestKnownTextsAreNotCheckedAgain: a text in the query cache passes, whatever its shape.
 func TestKnownTextsAreNotCheckedAgain(t *testing.T) {
 	const query = "{ viewer { id name handle } }"
 	schema := loadSchema(t)
@@ -134,8 +133,8 @@ func TestKnownTextsAreNotCheckedAgain(t *testing.T) {
 
 var cachedPrepare prepare
 
-// newPrepareCached shares one server with the default limits: loading the schema
-// takes longer than what is measured.
+// newPrepareCached uses one server with the default limits for all calls, because loading the
+// schema takes longer than what is measured.
 func newPrepareCached(t testing.TB) prepare {
 	if cachedPrepare == nil {
 		cachedPrepare = newPrepare(t, limits.Limits{})

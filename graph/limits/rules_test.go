@@ -29,7 +29,7 @@ func loadSchema(t *testing.T) *ast.Schema {
 	return schema
 }
 
-// TestEveryListHasALength, and it is the one meant.
+// TestEveryListHasALength, and it is the intended length.
 func TestEveryListHasALength(t *testing.T) {
 	schema := loadSchema(t)
 	c, err := costsOf(schema)

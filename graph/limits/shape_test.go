@@ -11,8 +11,8 @@ import (
 	"kith/graph/limits"
 )
 
-// hostile are query texts made to keep a server busy. Whatever becomes of them,
-// it has to be quick.
+// hostile are query texts that are made to keep a server busy. Whether they are refused or not,
+// that must be quick.
 var hostile = map[string]string{
 	"fragments doubling on 60 levels": "{ user(id: 1) { ...F0 } }" + repeat(60, func(i int) string {
 		return fmt.Sprintf(" fragment F%d on User { ...F%d ...F%d }", i, i+1, i+1)
@@ -49,7 +49,7 @@ var hostile = map[string]string{
 
 	"one fragment spread 1,900 times": "{ viewer {" + strings.Repeat(" ...F", 1_900) + "} } fragment F on User { id }",
 
-	// The next two are just inside the limit.
+	// The next two queries are just within the limit.
 	"440 unknown fragments": "{ viewer {" + repeat(440, func(i int) string { return " ...x" + strconv.Itoa(i) }) + "} }",
 	"440 equal fields":      "{ viewer {" + strings.Repeat(" id", 440) + "} }",
 
@@ -89,7 +89,7 @@ func TestHostileTextsAreAnsweredQuickly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			prepare := newPrepareCached(t)
 			within(t, 50*time.Millisecond, func() {
-				query += " " // another text, so that it is not known
+				query += " " // a different text, so that it is not known
 				errs := prepare(query, nil)
 				t.Logf("%d bytes: %d errors", len(query), len(errs))
 			})
@@ -133,7 +133,7 @@ func TestShapeLimits(t *testing.T) {
 	}
 }
 
-// TestLimitsAreSettings: each limit, set low, refuses a query that is fine without.
+// TestLimitsAreSettings: if a limit is set low, it refuses a query that is otherwise accepted.
 func TestLimitsAreSettings(t *testing.T) {
 	query := "{ viewer { id @skip(if: false) ...A } } fragment A on User { id relationship(to: 1) { to { id id } } }"
 	wantCode(t, newPrepare(t, limits.Limits{})(query, nil), "")
@@ -160,7 +160,7 @@ func TestSyntaxErrorsKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// nested is a query of so many levels.
+// nested is a query with a number of levels.
 func nested(levels int) string {
 	query := "id"
 	for level := levels - 1; level > 1; level-- {

@@ -10,7 +10,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// checked runs a program of check/ on texts of schemas, in a folder of their own, and returns what it prints.
+// checked runs a program of check/ on texts of schemas, in its own folder, and returns what it prints.
 func checked(t *testing.T, program []string, schemas ...string) string {
 	t.Helper()
 	testenv.Clients(t)
@@ -53,7 +53,7 @@ var (
 	diff = []string{"diff.mjs", "released.txt", "schema.graphql"}
 )
 
-// TestTheSchemaKeepsTheRules of graphql-eslint, but for those that check/eslint.config.mjs has reasons against.
+// TestTheSchemaKeepsTheRules of graphql-eslint, except those that check/eslint.config.mjs turns off with a reason.
 func TestTheSchemaKeepsTheRules(t *testing.T) {
 	_, text := published(t)
 	if found := checked(t, lint, text); found != "" {
@@ -67,7 +67,7 @@ func TestTheSchemaKeepsTheRules(t *testing.T) {
 	}
 }
 
-// TestTypesWithoutNull: by graphql-sock, gql.tada makes types of what has @semanticNonNull that are never null.
+// TestTypesWithoutNull: with graphql-sock, gql.tada gives fields with @semanticNonNull types that are never null.
 func TestTypesWithoutNull(t *testing.T) {
 	_, text := published(t)
 	if found := checked(t, []string{"tada.mjs"}, text); found != "" {
@@ -78,7 +78,8 @@ func TestTypesWithoutNull(t *testing.T) {
 	}
 }
 
-// TestNothingReleasedIsBroken: what clients of the last release ask is answered as before, but for what check/accepted.json has reasons for.
+// TestNothingReleasedIsBroken: queries of clients of the last release are answered as before, except for the changes that
+// check/accepted.json gives reasons for.
 func TestNothingReleasedIsBroken(t *testing.T) {
 	released, err := os.ReadFile("released.graphql")
 	if err != nil {

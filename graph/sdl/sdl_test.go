@@ -53,7 +53,7 @@ func TestEverythingIsDescribed(t *testing.T) {
 	}
 }
 
-// Operations are measured by the declared costs of fields and lengths of lists.
+// The cost of operations follows from the declared costs of fields and lengths of lists.
 func TestCostsAreDeclared(t *testing.T) {
 	schema, text := published(t)
 	field := func(of, name string) string {
@@ -91,8 +91,8 @@ func TestCostsAreDeclared(t *testing.T) {
 	}
 }
 
-// A subgraph has keys for nodes, shares what other subgraphs have, too, and has none of the fields by
-// which routers ask. Nothing else changes.
+// A subgraph has keys for nodes, shares the types that other subgraphs also have, and does not have
+// the fields through which routers ask. Nothing else changes.
 func TestTheSubgraph(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
 	text, err := sdl.Subgraph(schema)
@@ -110,7 +110,7 @@ func TestTheSubgraph(t *testing.T) {
 		`type PageInfo @shareable {`,
 		`  ): Node @shareable`,
 		`  ): [Node]! @listSize(assumedSize: 500) @shareable`,
-		`@cost(weight: 200) @listSize(assumedSize: 20, slicingArguments: ["first"], sizedFields: ["edges","nodes"]`, // Federation's weight is a number
+		`@cost(weight: 200) @listSize(assumedSize: 20, slicingArguments: ["first"], sizedFields: ["edges","nodes"]`, // the weight is a number, as in Federation
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("it has no %s", want)
@@ -130,7 +130,7 @@ func TestTheSubgraph(t *testing.T) {
 	}
 }
 
-// Clients learn that fragments can be deferred. Routers do not: they answer as a whole.
+// Clients are told that fragments can be deferred. Routers are not told, because they answer as a whole.
 func TestDeferIsForClients(t *testing.T) {
 	_, text := published(t)
 	if !strings.Contains(text, "directive @defer(") {

@@ -27,7 +27,7 @@ func TestMemoDistinguishesSelections(t *testing.T) {
 	sel := selectionOf(t, "{ a b c }")
 	merged := append(ast.SelectionSet{}, sel...)
 	selections.For(ctx).Put("plan", sel, 1)
-	selections.For(ctx).Put("plan", sel, 2) // is known
+	selections.For(ctx).Put("plan", sel, 2) // the plan is known from now on
 	selections.For(ctx).Put("needs", sel, 3)
 	selections.For(ctx).Put("plan", sel[:2], 4)
 	for _, tt := range []struct {
@@ -42,7 +42,7 @@ func TestMemoDistinguishesSelections(t *testing.T) {
 			t.Errorf("the %s of %v is %v, %v, want %v", tt.of, tt.sel, got, ok, tt.want)
 		}
 	}
-	merged[0] = merged[1] // the collector of the fields may use the slice again
+	merged[0] = merged[1] // the collector of the fields may use the slice for other fields
 	if got, _ := m.Get("plan", sel); got != 1 {
 		t.Errorf("the plan is %v", got)
 	}
@@ -88,7 +88,7 @@ func TestOnlyFieldsAreSimple(t *testing.T) {
 	}
 	for text, want := range map[string]bool{
 		"{ a b: a c { d { e } } }":         true,
-		"{ a a }":                          false, // to merge
+		"{ a a }":                          false, // two fields to merge
 		"{ a b @include(if: true) }":       false,
 		"{ a ... { b } }":                  false,
 		"{ a ...F } fragment F on T { b }": false,

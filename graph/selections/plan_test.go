@@ -14,7 +14,7 @@ import (
 	"kith/graph/selections"
 )
 
-// planOf plans the first operation of a document, whose memo it is given.
+// planOf plans the first operation of a document. memo is the memo of the document.
 func planOf(t *testing.T, text string, vars map[string]any, memo *selections.Memo) *selections.Plan {
 	t.Helper()
 	doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(), text, nil)
@@ -79,7 +79,7 @@ func TestSomeIsNeededOnlyWhereSomebodyIsSignedIn(t *testing.T) {
 	}
 }
 
-// A plan that follows from the document alone is made once, any other for each request.
+// A plan that depends only on the document is made once. Any other plan is made for each request.
 func TestPlansAreKeptUnlessVariablesDecide(t *testing.T) {
 	for text, kept := range map[string]bool{
 		`query($id: ID!) { user(id: $id) { ...F } } fragment F on User { friends { nodes { id } } }`:                     true,
