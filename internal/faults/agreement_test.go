@@ -17,7 +17,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// everything is what a viewer reads of users: all that comes out of a cache.
+// everything is what a viewer reads of users: all of it can come from a cache.
 const everything = `query($ids: [ID!]!, $me: ID!) {
 	users(ids: $ids) {
 		id name handle bio followingCount followerCount friendCount
@@ -33,24 +33,24 @@ const everything = `query($ids: [ID!]!, $me: ID!) {
 	viewer { followSuggestions(first: 30) { nodes { id } excluded { followed blocked dismissed } } blockedUsers(first: 50) { nodes { id } } }
 }`
 
-// allPairs is every relationship of people.
+// allPairs asks for every relationship among some users.
 const allPairs = `query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status followedAt followedByAt } }`
 
-// agreeSoon is how long after quiet a change may still be on its way to another gateway.
+// agreeSoon is how long a change may still be on its way to another gateway after writing has stopped.
 const agreeSoon = 100 * time.Millisecond
 
-// agree holds every answer of the gateways against that of one without any cache. Each is
-// asked twice: what a gateway had in its memory counts, and what it then took in.
+// agree compares every answer of the gateways with that of a gateway without any cache. Each is
+// asked twice: the first time shows what a gateway had in memory, the second time what it has then filled in.
 func (d *cachedDeployment) agree(t *testing.T, viewers []int64) {
 	t.Helper()
-	time.Sleep(agreeSoon) // the promise, and no more
+	time.Sleep(agreeSoon) // exactly as long as is promised
 	cold := d.cold(t)
 	c := d.client(t)
 	var ids []string
 	for u := range somePeople {
 		ids = append(ids, id(u))
 	}
-	ids = append(ids, id(everybodyThere-1), id(everybodyThere), "999999") // untouched, and nobody
+	ids = append(ids, id(everybodyThere-1), id(everybodyThere), "999999") // two users who were never touched, and one who does not exist
 	wrong := 0
 	compare := func(viewer int64, query string, variables map[string]any) {
 		for _, n := range slices.Concat(d.gateways, d.gateways) {
@@ -90,7 +90,7 @@ func (d *cachedDeployment) answerTo(t *testing.T, c *client, l *life, viewer int
 	return string(text)
 }
 
-// difference shows where two texts part.
+// difference shows where two texts begin to differ.
 func difference(got, want string) string {
 	at := 0
 	for at < min(len(got), len(want)) && got[at] == want[at] {
@@ -101,7 +101,7 @@ func difference(got, want string) string {
 	return fmt.Sprintf("of %.30s: …%s…, the tables: …%s…", got[max(0, user):], around(got), around(want))
 }
 
-// redisAgrees holds what Redis has of people against the tables.
+// redisAgrees compares what Redis has of these users with the tables.
 func (d *cachedDeployment) redisAgrees(t *testing.T) {
 	t.Helper()
 	held := d.redisAgreesOn(t, slices.Collect(somePeople)...)
@@ -111,8 +111,8 @@ func (d *cachedDeployment) redisAgrees(t *testing.T) {
 	}
 }
 
-// redisAgreesOn reads what Redis has as gateways do, before a store that has nothing: what is
-// not in Redis is not found.
+// redisAgreesOn reads from Redis as gateways do, in front of an empty store. So a value that is not
+// in Redis is not found.
 func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
@@ -159,12 +159,12 @@ func (d *cachedDeployment) redisAgreesOn(t *testing.T, users ...int64) (held int
 	return held
 }
 
-// standing are edges that have not been ended: how far back tombstones go is another matter.
+// standing returns the edges that have not ended. How long tombstones are kept is not compared.
 func standing(edges []storage.Edge) []storage.Edge {
 	return slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return e.Type == storage.None })
 }
 
-// empty is a store that has nothing to say.
+// empty is a store without any data.
 type empty struct{}
 
 var errEmpty = errors.New("it is not in Redis")

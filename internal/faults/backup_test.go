@@ -17,8 +17,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestBackupIsRestored runs the commands of docs/backup.md: a shard is dumped while it is written to, its binlogs are
-// copied, its server is lost, and another takes its place. Nothing that was acknowledged is lost, and both sides agree.
+// TestBackupIsRestored runs the commands of docs/backup.md. A shard is dumped while it is written to, its binlogs are
+// copied, its server is lost, and another server replaces it. Nothing that was acknowledged is lost, and both sides agree.
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "the page is about MariaDB's programs", "mariadb")
@@ -57,7 +57,7 @@ func TestBackupIsRestored(t *testing.T) {
 	enough(dumped + 150)
 	traffic.stop()
 
-	// The copy of the binlogs is as far as the server.
+	// The copy of the binlogs has reached the end of the server's binlog.
 	var file string
 	var position int64
 	if err := d.shards[0].QueryRow("SHOW MASTER STATUS").Scan(&file, &position, new(string), new(string)); err != nil {
@@ -94,10 +94,10 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 	traffic.rolledWell(t, d, 0)
 
-	// Some follows that the server had acknowledged and not sent: nobody has them, but for their other side.
+	// Some follows were acknowledged by the server, but not sent. They exist only on their other side.
 	const unsent = 3
 	shell(t, folder, fmt.Sprintf(`echo "SET SESSION sql_log_bin = 0; DELETE FROM kith_0.following LIMIT %d" | mariadb --defaults-file=new.cnf`, unsent))
-	for _, again := range []bool{false, true} { // the second time there is nothing to repair
+	for _, again := range []bool{false, true} { // the second time nothing has to be repaired
 		args := strings.Fields(strings.TrimPrefix(repair, "kith "))
 		end := kithtest.Run(t, kithtest.Args(append(args, append(d.settings(), "--output=json", "--max-load=1")...)...))
 		var report struct{ Found map[string]int }
@@ -112,7 +112,7 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 }
 
-// commandsOf are the commands of a page, in its order.
+// commandsOf returns the commands of a page, in their order.
 func commandsOf(t *testing.T, path string) (list []string) {
 	t.Helper()
 	page, err := os.ReadFile(path)
@@ -135,7 +135,7 @@ func shell(t *testing.T, folder, commands string) {
 	}
 }
 
-// clientFile writes the file by which MariaDB's programs reach a server.
+// clientFile writes the file with which MariaDB's programs find a server.
 func clientFile(t *testing.T, folder, name string, server *testenv.MariaDBServer) {
 	t.Helper()
 	host, port, _ := strings.Cut(server.Addr(), ":")

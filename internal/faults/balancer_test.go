@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// balancer is a load balancer as plain as they come: it asks /readyz of each gateway ten times a second, takes
-// one that says no out at once, sends the others requests in turn over connections that it keeps open, and
-// repeats none, not even one that no gateway has seen.
+// balancer is a load balancer of the simplest kind. It asks /readyz of each gateway ten times a second, and
+// takes a gateway that is not ready out at once. It sends requests to the others in turn, over connections
+// that it keeps open. It repeats no request, not even one that no gateway has seen.
 type balancer struct {
 	gateways  []*node
 	transport *http.Transport
-	ready     []atomic.Pointer[life] // as it found them; nil: takes no requests
+	ready     []atomic.Pointer[life] // as the last check found them; nil takes no requests
 	out       []atomic.Bool          // taken out by hand
 	under     []atomic.Int64         // requests under way
 	turn      atomic.Uint64
@@ -44,7 +44,7 @@ func (d *deployment) balancer(t *testing.T) *balancer {
 	return b
 }
 
-// check asks a gateway whether it is ready, on a connection of its own.
+// check asks a gateway whether it is ready, on its own connection.
 func (b *balancer) check(i int) {
 	l := b.gateways[i].now.Load()
 	if l == nil || b.out[i].Load() {
@@ -61,7 +61,7 @@ func (b *balancer) check(i int) {
 	b.ready[i].Store(l)
 }
 
-// RoundTrip implements [http.RoundTripper]: the request's host does not matter.
+// RoundTrip implements [http.RoundTripper]. It ignores the request's host.
 func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	first := b.turn.Add(1)
 	for next := range uint64(len(b.gateways)) {
@@ -78,7 +78,7 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.New("no gateway is ready")
 }
 
-// has waits until a gateway takes requests, as it is now, or takes none any more.
+// has waits until a gateway, in its present life, takes requests, or takes none any more.
 func (b *balancer) has(t *testing.T, i int, is bool) {
 	t.Helper()
 	until(t, b.gateways[i].name+" is known to the load balancer", func() bool {

@@ -12,12 +12,12 @@ import (
 	"kith/internal/testenv"
 )
 
-// cachedDeployment is a deployment whose gateways keep things in memory and in a Redis that
-// can come back with what is on its disk, new or old.
+// cachedDeployment is a deployment whose gateways keep values in memory and in a Redis. Redis can
+// come back with the data on its disk, new or old.
 type cachedDeployment struct{ *deployment }
 
-// deployCached starts two gateways with caches over a number of shards, each a database on a
-// server of its own, and in the modes that need one a replicator.
+// deployCached starts two gateways with caches over a number of shards. Each shard is a database on
+// its own server. In the modes that need a replicator, it starts one.
 func deployCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
 	t.Helper()
 	d := prepareCached(t, mode, shards, users)
@@ -34,14 +34,14 @@ func deployCached(t testing.TB, mode string, shards, users int) *cachedDeploymen
 	return d
 }
 
-// prepareCached makes one whose nodes are still to be started.
+// prepareCached prepares a cached deployment, whose nodes are started later.
 func prepareCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
 	t.Helper()
 	servers := testenv.SharedMariaDB(t, shards)
 	return &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), testenv.Redis(t), mode, users)}
 }
 
-// ready waits until all gateways hear of each other's changes, and so keep things.
+// ready waits until all gateways are notified of each other's changes, and so use their caches.
 func (d *cachedDeployment) ready(t testing.TB) {
 	t.Helper()
 	for _, n := range d.gateways {
@@ -50,7 +50,7 @@ func (d *cachedDeployment) ready(t testing.TB) {
 	}
 }
 
-// cold starts one more gateway, which keeps nothing and reads the tables.
+// cold starts one more gateway, which has no cache and reads the tables.
 func (d *cachedDeployment) cold(t testing.TB) *life {
 	t.Helper()
 	args := append(d.settings(), "--jwt-secret", secret, "--no-replicate", "--max-cost", "10000000", "--cache-bytes", "0", "--no-redis-cache")
@@ -70,7 +70,7 @@ func (d *cachedDeployment) admin(t testing.TB) *redis.Client {
 	return client
 }
 
-// save has Redis write its data to its disk.
+// save makes Redis write its data to disk.
 func (d *cachedDeployment) save(t testing.TB) {
 	t.Helper()
 	if err := d.admin(t).Save(t.Context()).Err(); err != nil {
@@ -78,7 +78,7 @@ func (d *cachedDeployment) save(t testing.TB) {
 	}
 }
 
-// dump is the file that Redis begins with.
+// dump is the file that Redis loads at its start.
 func (d *cachedDeployment) dump() string {
 	return filepath.Join(filepath.Dir(d.redis.Socket()), "dump.rdb")
 }

@@ -20,18 +20,18 @@ func TestCacheHistory(t *testing.T) {
 	})
 }
 
-// TestLongCacheHistory lets 32 users write and look through two gateways that keep what they
-// read, in memory and in a Redis, which is flushed, killed, frozen and rolled back to old
-// data meanwhile.
+// TestLongCacheHistory lets 32 users write and look through two gateways. The gateways keep what
+// they read, in memory and in a Redis. In the meantime Redis is flushed, killed, frozen and rolled
+// back to old data.
 //
-//   - A writer sees its write at once on the gateway it wrote on, and on the other one
+//   - A writer sees its write at once on the gateway on which it was made, and on the other one
 //     with the consistency token.
-//   - What others see is older by the replication's lag and 100 ms at most while Redis answers,
-//     and by as much as docs/caching.md says where it does not.
-//   - In the end all answers are those of a gateway without any cache, and Redis holds nothing
-//     else than the tables.
+//   - What others see is too old by at most the replication's lag and 100 ms while Redis answers,
+//     and by at most what docs/caching.md says while it does not.
+//   - In the end all answers are the same as those of a gateway without any cache, and Redis holds
+//     only what the tables hold.
 //
-// In the mode stream Redis keeps the rows that are under way as well: it is not harmed there.
+// In the mode stream Redis also keeps the rows that are under way. There it is not harmed.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCacheHistory/binlog -v
 func TestLongCacheHistory(t *testing.T) {
@@ -49,10 +49,10 @@ func TestLongCacheHistory(t *testing.T) {
 type cacheHistory struct {
 	mode    string
 	shards  int
-	calm    time.Duration // before the faults, and as long again among them
-	faults  int           // of each kind, with the others between
-	freeze  time.Duration // how much longer than a second Redis stands still at most
-	viewers int           // for how many users everything is compared in the end
+	calm    time.Duration // before the faults, and the same time again among them
+	faults  int           // of each kind, with kinds in turn
+	freeze  time.Duration // how much longer than a second Redis may be frozen
+	viewers int           // for how many users everything is compared at the end
 }
 
 func (h cacheHistory) run(t *testing.T) {
@@ -62,7 +62,7 @@ func (h cacheHistory) run(t *testing.T) {
 	watchers := make([]*onlooker, onlookers)
 	for i := range watchers {
 		watchers[i] = d.onlooker(t, j, firstOnlooker+int64(i), seed)
-		if err := watchers[i].follow(t.Context(), i%2, 1+int64(i%stars)); err != nil { // who follows nobody is suggested what is popular
+		if err := watchers[i].follow(t.Context(), i%2, 1+int64(i%stars)); err != nil { // users who follow nobody are suggested popular users
 			t.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func (h cacheHistory) run(t *testing.T) {
 	d.wasWorthIt(t)
 }
 
-// live has all onlookers go on until it is stopped.
+// live runs all onlookers until it is stopped.
 func (d *cachedDeployment) live(t *testing.T, watchers []*onlooker) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
@@ -108,17 +108,17 @@ func (d *cachedDeployment) live(t *testing.T, watchers []*onlooker) (stop func()
 	return stop
 }
 
-// pace is how long an onlooker rests between two things, on average: the machine must not be
-// so busy that nothing comes in time.
+// pace is how long an onlooker rests between two actions, on average. Without it the machine would
+// be so busy that nothing came in time.
 const pace = 120 * time.Millisecond
 
-// redisOutage is when Redis was not as it should be, and what was done to it.
+// redisOutage is a time in which Redis did not work properly, and what was done to it.
 type redisOutage struct {
 	span
 	what string
 }
 
-// harm does to Redis all that a history has, and returns when.
+// harm does everything to Redis that a history contains, and returns when.
 func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand) (outages []redisOutage) {
 	t.Helper()
 	if h.faults == 0 {
@@ -151,7 +151,7 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 		}},
 		{"stood still", func() {
 			d.redis.Freeze(t)
-			time.Sleep(time.Second + some(h.freeze)) // after two seconds gateways give it up
+			time.Sleep(time.Second + some(h.freeze)) // after two seconds gateways give up on it
 			d.redis.Thaw(t)
 		}},
 	}
@@ -172,8 +172,7 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 	return outages
 }
 
-// recovered is how long after an outage of Redis gateways may still be about to notice that it
-// is back.
+// recovered is how long after an outage of Redis gateways may need to notice that it is back.
 const recovered = 1500 * time.Millisecond
 
 // allReported waits until every change has been reported to Redis.
@@ -185,7 +184,7 @@ func (d *cachedDeployment) allReported(t *testing.T) {
 	}
 }
 
-// wasWorthIt: the caches were used, or nothing has been shown.
+// wasWorthIt checks that the caches were used. Otherwise nothing has been shown.
 func (d *cachedDeployment) wasWorthIt(t *testing.T) {
 	t.Helper()
 	for _, n := range d.gateways {
@@ -199,7 +198,7 @@ func (d *cachedDeployment) wasWorthIt(t *testing.T) {
 	}
 }
 
-// total adds up what onlookers did.
+// total adds up the actions of onlookers.
 func total(watchers []*onlooker) map[string]int {
 	sum := map[string]int{}
 	for _, w := range watchers {
@@ -210,13 +209,14 @@ func total(watchers []*onlooker) map[string]int {
 	return sum
 }
 
-// Bounds of how old answers may be, besides the lag of replication: those of docs/caching.md.
+// These bounds say how old answers may be, in addition to the lag of replication: they are those of
+// docs/caching.md.
 const (
 	lateAtMost   = 100 * time.Millisecond
-	lateInOutage = 3100 * time.Millisecond // until one that hangs is given up, and the longest pause between attempts
+	lateInOutage = 3100 * time.Millisecond // until an attempt that hangs is given up, and the longest pause between attempts
 )
 
-// holds: answers were no older than is promised.
+// holds checks that no answer was older than is promised.
 func (j *journal) holds(t *testing.T, lags *windows, calmUntil time.Time, outages []redisOutage) {
 	t.Helper()
 	var calm, among, within []late
@@ -256,7 +256,7 @@ func (j *journal) holds(t *testing.T, lags *windows, calmUntil time.Time, outage
 	t.Logf("while Redis was away, and %v after: %s", recovered, measured(within, numbers[2]))
 }
 
-// when says where among the outages something happened.
+// when says where in relation to the outages something happened.
 func when(l late, outages []redisOutage) string {
 	text := "before all outages"
 	for _, o := range outages {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestWriterCannotReport: a gateway that cannot report its writes to Redis goes on writing. When
-// it can, the other gateway shows all of that soon, though it has asked all the while and may
-// have taken in what Redis still had.
+// TestWriterCannotReport: a gateway that cannot report its writes to Redis continues to write. Once
+// it can, the other gateway soon shows all these writes, although it was reading all the time, and
+// may have filled its cache with what Redis still had.
 func TestWriterCannotReport(t *testing.T) {
 	t.Parallel()
 	d, way := deployLinked(t, "sync", 1)
@@ -23,7 +23,7 @@ func TestWriterCannotReport(t *testing.T) {
 			until(t, "the gateway misses Redis", func() bool { return l.metric(t, "kith_cache_enabled", "") == 0 })
 			return func() { way.become(whole) }
 		},
-		// Not for so long that the other gateway gives it up: it goes on hearing.
+		// The freeze is too short for the other gateway to give up on Redis, so it still receives messages.
 		"no answer": func() func() {
 			d.redis.Freeze(t)
 			from := time.Now()
@@ -41,12 +41,12 @@ func TestWriterCannotReport(t *testing.T) {
 	d.agreesOn(t, c)
 }
 
-// cannotReport changes a user on the first gateway while something is broken, and looks at it
-// on the other one until that is repaired and for as long as it may take.
+// cannotReport changes a user on the first gateway while something is broken. It looks at the user on
+// the other gateway until the fault is repaired, and then for as long as the report may take.
 func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, interrupt func() (repair func())) {
 	t.Helper()
 	name, follower := fmt.Sprintf("User %d #1", user), user+20
-	d.sees(t, c, 1, user) // in the memory of the other, and in Redis
+	d.sees(t, c, 1, user) // in the memory of the other gateway, and in Redis
 	repair := interrupt()
 	d.rename(t, c, 0, user, name)
 	d.follows(t, c, 0, follower, user)
@@ -59,7 +59,7 @@ func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, int
 	repair()
 	began := time.Now()
 	var last seenFollowers
-	var since time.Time // it is right
+	var since time.Time // since when the answer is right
 	for time.Since(began) < reportedWithin {
 		switch last = d.sees(t, c, 1, user); {
 		case !right(last):
@@ -67,7 +67,7 @@ func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, int
 		case since.IsZero():
 			since = time.Now()
 		}
-		time.Sleep(5 * time.Millisecond) // looks often enough to be the one that puts old rows into the cache
+		time.Sleep(5 * time.Millisecond) // often enough to be the reader that fills old rows into the cache
 	}
 	if since.IsZero() {
 		t.Fatalf("%s after Redis could be notified again, the other gateway shows %v, want the name %q and the follower %d", reportedWithin, last, name, follower)
@@ -76,10 +76,10 @@ func (d *cachedDeployment) cannotReport(t *testing.T, c *client, user int64, int
 }
 
 // reportedWithin is how long after Redis can be reached again changes are reported at the latest: the
-// longest pause between attempts, and as long again for a busy machine.
+// longest pause between attempts, and the same time again for a busy machine.
 const reportedWithin = 2500 * time.Millisecond
 
-// deployLinked is deployCached, but the first gateway reaches Redis by a link.
+// deployLinked is deployCached, but the first gateway reaches Redis through a link.
 func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *link) {
 	t.Helper()
 	d := prepareCached(t, mode, shards, everybodyThere)
@@ -98,7 +98,7 @@ func deployLinked(t testing.TB, mode string, shards int) (*cachedDeployment, *li
 	return d, way
 }
 
-// seenFollowers is what is seen of a user's edges.
+// seenFollowers is what a gateway shows of a user's edges.
 type seenFollowers struct {
 	seenUser
 	FollowingCount, FollowerCount int

@@ -8,7 +8,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// lone makes a place for gateways that have no Redis.
+// lone makes a node for gateways without a Redis.
 func (d *cachedDeployment) lone(name string) *node {
 	args := append(d.withoutRedis(), "--jwt-secret", secret)
 	return &node{name: name, launch: func(t testing.TB) *life {
@@ -21,12 +21,12 @@ func (d *cachedDeployment) withoutRedis() []string {
 	return []string{"--store", d.location(), "--redundancy", d.mode, "--log-level", "warn"}
 }
 
-// keeps reports whether a gateway keeps things in its memory.
+// keeps reports whether a gateway keeps values in its memory.
 func (n *node) keeps(t testing.TB) bool { return n.now.Load().metric(t, "kith_cache_enabled", "") == 1 }
 
-// TestGatewaysWithoutRedis: a gateway without a Redis keeps things while it is the only one.
-// When a second one serves, the first has forgotten everything already; when that leaves, it
-// begins again.
+// TestGatewaysWithoutRedis: a gateway without a Redis keeps values while it is the only one. By the
+// time that a second gateway serves, the first has forgotten everything. When the second one ends,
+// the first begins to keep values again.
 func TestGatewaysWithoutRedis(t *testing.T) {
 	t.Parallel()
 	d := prepareCached(t, "sync", 1, 20)
@@ -39,7 +39,7 @@ func TestGatewaysWithoutRedis(t *testing.T) {
 		t.Error("the first has kept nothing")
 	}
 
-	second.start(t) // returns when it serves
+	second.start(t) // returns once it serves
 	if first.keeps(t) || second.keeps(t) || first.now.Load().metric(t, "kith_cache_entries", "") != 0 {
 		t.Error("the second serves, and somebody keeps things")
 	}
@@ -57,8 +57,8 @@ func TestGatewaysWithoutRedis(t *testing.T) {
 	}
 }
 
-// TestLongGatewayWithoutRedisIsKilled: of one that was killed the others do not know at once
-// that it has gone.
+// TestLongGatewayWithoutRedisIsKilled: if a gateway is killed, the others do not know at once that
+// it is gone.
 func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
 	testenv.Long(t)
 	d := prepareCached(t, "sync", 1, 20)
@@ -71,8 +71,8 @@ func TestLongGatewayWithoutRedisIsKilled(t *testing.T) {
 	t.Logf("%v after the second was killed, the first began to keep things", time.Since(began).Round(time.Millisecond))
 }
 
-// TestReplicatorWithoutRedis: where a replicator of its own propagates the rows, the only
-// gateway does not see them come, and keeps nothing either.
+// TestReplicatorWithoutRedis: if a separate replicator propagates the rows, the only gateway does
+// not see them, and so keeps nothing either.
 func TestReplicatorWithoutRedis(t *testing.T) {
 	t.Parallel()
 	d := prepareCached(t, "binlog", 2, 40)
@@ -102,8 +102,8 @@ func TestReplicatorWithoutRedis(t *testing.T) {
 	replicator.now.Load().wasWell(t)
 }
 
-// TestGatewayLosesItsRedis: a gateway that is cut off its Redis forgets everything and reads
-// the tables; when it is back it begins with nothing. The other one goes on.
+// TestGatewayLosesItsRedis: a gateway that is cut off from its Redis forgets everything and reads
+// the tables. When Redis is back, it begins with empty caches. The other gateway continues.
 func TestGatewayLosesItsRedis(t *testing.T) {
 	t.Parallel()
 	d, way := deployLinked(t, "sync", 1)

@@ -11,8 +11,8 @@ import (
 	"kith/storage"
 )
 
-// checker is a command `kith reconcile …`, run as an operator runs it and killed as a
-// crash kills it (kill -9), at random moments.
+// checker is a command `kith reconcile …`, run as an operator runs it. It is killed as a crash
+// kills it (kill -9), at random moments.
 type checker struct {
 	*graph
 	random *rand.Rand
@@ -30,7 +30,7 @@ func (c *checker) start(t testing.TB, args ...string) *kithtest.Command {
 	return kithtest.Launch(t, kithtest.Args(append(args, "--store", c.location(), "--log-level", "warn")...))
 }
 
-// toItsEnd runs one that nobody kills, and wants an exit code.
+// toItsEnd runs a command that nobody kills, and checks its exit code.
 func (c *checker) toItsEnd(t testing.TB, code int, args ...string) kithtest.End {
 	t.Helper()
 	command := c.start(t, args...)
@@ -44,8 +44,8 @@ func (c *checker) toItsEnd(t testing.TB, code int, args ...string) kithtest.End 
 	return end
 }
 
-// oneLife starts one and kills it after a random part of a span, or as soon as it is
-// seen at some work, if anybody looks, unless it ends by itself before.
+// oneLife starts a command and kills it after a random part of a span. If seen is given, it kills
+// the command as soon as seen reports some work. The command may end by itself before.
 func (c *checker) oneLife(t testing.TB, span time.Duration, seen func() bool, args ...string) {
 	t.Helper()
 	command := c.start(t, args...)
@@ -62,14 +62,14 @@ func (c *checker) oneLife(t testing.TB, span time.Duration, seen func() bool, ar
 			return
 		}
 	}
-	if command.Kill(t).Code < 0 { // it may have been faster
+	if command.Kill(t).Code < 0 { // it may have ended by itself before
 		c.kills++
 	}
 }
 
-// manyLives starts one until so many were killed: at random moments, or, if seen says
-// how, every other one as soon as it is seen at its work. Lives that come to their end
-// before do not count.
+// manyLives starts a command until it has been killed a number of times, at random moments. If seen
+// is given, every other one is killed as soon as it is seen at work. Lives that end by themselves
+// do not count.
 func (c *checker) manyLives(t testing.TB, lives int, span time.Duration, seen func() func() bool, args ...string) {
 	t.Helper()
 	for life, tries := c.kills, 0; c.kills < life+lives; tries++ {
@@ -86,8 +86,7 @@ func (c *checker) manyLives(t testing.TB, lives int, span time.Duration, seen fu
 	}
 }
 
-// reportOf reads what a checker with --output=json reports: as far as both commands say the
-// same.
+// reportOf reads the report of a checker with --output=json, as far as both commands report the same.
 func reportOf(t testing.TB, end kithtest.End) (r reconcile.Report) {
 	t.Helper()
 	var printed struct {

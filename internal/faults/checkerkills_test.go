@@ -12,9 +12,8 @@ import (
 	"kith/storage"
 )
 
-// TestKilledCheckers kills the commands that reconcile again and again (kill -9), at
-// random moments and at work, under a load: in the end nothing is skipped.
-// See [TestLongKilledCheckers].
+// TestKilledCheckers kills the commands that reconcile again and again (kill -9), under load, at random
+// moments and while they work. In the end nothing is skipped. See [TestLongKilledCheckers].
 func TestKilledCheckers(t *testing.T) {
 	t.Parallel()
 	checkersAreKilled(t, killing{data: testgraph.Generate(t, testgraph.Tiny), damages: 100, scan: 4 * time.Second, perSecond: 100, fullLives: 2, lives: 4})
@@ -31,13 +30,13 @@ func TestLongKilledCheckers(t *testing.T) {
 	})
 }
 
-// killing is how much there is to find, and how often who looks for it is killed.
+// killing says how much there is to find, and how often the process that looks for it is killed.
 type killing struct {
 	data      testgraph.Graph // for full scans
 	damages   int
-	scan      time.Duration // how long a full scan is to take, about
+	scan      time.Duration // about how long a full scan is to take
 	perSecond int
-	fullLives int // of full scans, before one is let live
+	fullLives int // of full scans, before one may finish
 	lives     int // of the modes that read logs
 }
 
@@ -46,7 +45,7 @@ func checkersAreKilled(t *testing.T, k killing) {
 		"full":         func(t *testing.T, k killing) { killedFull(t, k) },
 		"full, repair": func(t *testing.T, k killing) { killedFull(t, k, "--repair") },
 	}
-	if k.data.Generated && testenv.HasBinlog() { // these see only what is written: one small graph is enough
+	if k.data.Generated && testenv.HasBinlog() { // these modes see only what is written, so one small graph is enough
 		tests["incremental"], tests["realtime"] = killedIncremental, killedRealtime
 	}
 	for name, test := range tests {
@@ -57,14 +56,14 @@ func checkersAreKilled(t *testing.T, k killing) {
 	}
 }
 
-// all is longer than any list of findings.
+// all is longer than any list of findings can be.
 const all = "1000000"
 
-// A dry run that was killed and comes to its end reports every damage once; a repair
-// that was killed leaves none.
+// A dry run that was killed, and then finishes, reports every damage once. A repair that was killed,
+// and then finishes, leaves no damage.
 func killedFull(t *testing.T, k killing, repair ...string) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), k.data)
-	// Pauses make the scan as long as it is to be, on fast machines and slow ones.
+	// Pauses make the scan take as long on fast machines as on slow ones.
 	load := g.scan(t, reconcile.FullConfig{}).Seconds / k.scan.Seconds()
 	args := append([]string{"full", "--output=json", "--list", all, "--window", "300ms", "--max-load", strconv.FormatFloat(load, 'f', 6, 64)}, repair...)
 	damaged := g.vandal(t, 22, storage.Inverse).damageInverse(k.damages)
@@ -72,7 +71,7 @@ func killedFull(t *testing.T, k killing, repair ...string) {
 	c := g.checker(t)
 	work := func() func() bool { return c.work(t, damaged) }
 	c.manyLives(t, k.fullLives, k.scan/2, work, args...)
-	for tries := 0; !c.canGoOn(t); tries++ { // the last life may have come to its end, or not far
+	for tries := 0; !c.canGoOn(t); tries++ { // the last life may have finished, or may not have come far
 		if tries > 5 {
 			t.Fatal("no scan could be killed in its middle")
 		}
@@ -94,8 +93,8 @@ func killedFull(t *testing.T, k killing, repair ...string) {
 	g.whole(t)
 }
 
-// work reports whether a full scan has saved how far it is, or repaired anything, since
-// this was called.
+// work returns a function that reports whether a full scan has saved its progress, or repaired
+// anything, since work was called.
 func (c *checker) work(t testing.TB, damaged []trace) func() bool {
 	t.Helper()
 	saved := func() string {
@@ -109,7 +108,7 @@ func (c *checker) work(t testing.TB, damaged []trace) func() bool {
 	return func() bool { return saved() != before || c.differ(t, damaged) < left }
 }
 
-// canGoOn reports whether a killed scan has left something to go on from.
+// canGoOn reports whether a killed scan has left a checkpoint to continue from.
 func (c *checker) canGoOn(t testing.TB) bool {
 	t.Helper()
 	_, found, err := c.LoadCheckpoint(t.Context(), "reconcile/full")
@@ -126,10 +125,10 @@ func killedIncremental(t *testing.T, k killing) {
 	d, c := driftOf(t, g), g.checker(t)
 	dryRun := []string{"incremental", "--output=json", "--list", all, "--window", "200ms"}
 	repair := append(slices.Clone(dryRun), "--repair")
-	c.toItsEnd(t, 0, dryRun...) // from here on
+	c.toItsEnd(t, 0, dryRun...) // it begins here
 	const span = 500 * time.Millisecond
 
-	d.lose(t) // so that every run has to wait for its window
+	d.lose(t) // so every run has to wait for its window
 	stop := d.load(t, k.perSecond)
 	c.manyLives(t, k.lives, span, nil, dryRun...)
 	n := stop()
@@ -147,17 +146,17 @@ func killedIncremental(t *testing.T, k killing) {
 }
 
 // Each run repairs what killed runs before it have left. The incremental mode repairs what was too much
-// for a run to hold.
+// for one run.
 func killedRealtime(t *testing.T, k killing) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), testgraph.Generate(t, testgraph.Tiny))
 	d, c := driftOf(t, g), g.checker(t)
-	// It keeps its place every second: in lives and windows of such a length, places are
-	// kept while edges wait.
+	// The mode saves its position every second. With lives and windows of about that length, positions
+	// are saved while edges are waiting.
 	realtime := []string{"realtime", "--window", "1s"}
 	const span = 2500 * time.Millisecond
 	c.toItsEnd(t, 0, "incremental")
 	d.watched(t, c, realtime)
-	c.toItsEnd(t, 0, "incremental", "--window", "200ms", "--repair") // of what was lost before
+	c.toItsEnd(t, 0, "incremental", "--window", "200ms", "--repair") // repairs what was lost before
 
 	stop := d.load(t, k.perSecond)
 	c.manyLives(t, k.lives*2/3, span, func() func() bool { return d.loss(t) }, realtime...)
@@ -183,14 +182,15 @@ func killedRealtime(t *testing.T, k killing) {
 	g.whole(t)
 }
 
-// loss makes an edge that is missing on the inverse side, and reports whether it is there.
+// loss makes an edge that is missing on the inverse side, and returns a function that reports whether
+// it exists there.
 func (d *drift) loss(t testing.TB) func() bool {
 	t.Helper()
 	lost := d.lose(t)
 	return func() bool { return d.repaired(t, lost) }
 }
 
-// watched makes the present end of the logs the place where the realtime mode goes on.
+// watched makes the realtime mode continue from the present end of the logs.
 func (d *drift) watched(t testing.TB, c *checker, realtime []string) {
 	t.Helper()
 	command := c.start(t, realtime...)
@@ -198,14 +198,14 @@ func (d *drift) watched(t testing.TB, c *checker, realtime []string) {
 	lost := d.lose(t)
 	again := time.Now()
 	command.Until(t, "its first repair", func() bool {
-		if time.Since(again) > 2*time.Second { // what was written before it watched, it does not see
+		if time.Since(again) > 2*time.Second { // it does not see what was written before it began to watch
 			lost, again = d.lose(t), time.Now()
 		}
 		return d.repaired(t, lost)
 	})
 }
 
-// repaired reports whether an edge that was lost is there.
+// repaired reports whether an edge that was lost exists again.
 func (g *graph) repaired(t testing.TB, e storage.Edge) bool {
 	t.Helper()
 	r := g.Edges(t.Context(), storage.Inverse, []storage.Pair{e.Pair()})[0]

@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// client is one connection to each gateway, for one request at a time. Requests
-// are signed by the viewer who asks.
+// client has one connection to each gateway, for one request at a time. Requests carry a token of
+// the viewer who asks.
 type client struct {
 	http   *http.Client
 	tokens func(viewer int64) string
@@ -39,7 +39,7 @@ func (d *deployment) client(t testing.TB) *client {
 	}
 }
 
-// answer is what came back over GraphQL.
+// answer is an answer over GraphQL.
 type answer struct {
 	Data   map[string]json.RawMessage
 	Errors []struct {
@@ -53,7 +53,7 @@ type answer struct {
 	}
 }
 
-// code is the code of the first error, "" for none.
+// code is the code of the first error, or "".
 func (a answer) code() string {
 	if len(a.Errors) == 0 {
 		return ""
@@ -61,16 +61,16 @@ func (a answer) code() string {
 	return a.Errors[0].Extensions.Code
 }
 
-// busy reports that the gateway has read nothing, and asks to try again soon.
+// busy reports whether the gateway refused to read, and asks the client to try again soon.
 func (a answer) busy() bool {
 	return a.code() == "UNAVAILABLE" && strings.HasPrefix(a.Errors[0].Message, "the server is busy")
 }
 
-// errNotSent: the gateway could not be reached, so it has not seen the request.
+// errNotSent says that the gateway could not be reached, so it has not seen the request.
 var errNotSent = errors.New("not sent")
 
-// ask sends one request for a viewer; token may be "". An error means that
-// nobody knows what became of it, or is errNotSent.
+// ask sends one request for a viewer. token may be "". After an error other than errNotSent it is
+// unknown whether the request was executed.
 func (c *client) ask(ctx context.Context, url string, viewer int64, token, query string, variables map[string]any) (answer, error) {
 	var a answer
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
@@ -104,8 +104,8 @@ func (c *client) ask(ctx context.Context, url string, viewer int64, token, query
 	return a, nil
 }
 
-// followed is the payload of follow, unfollow and removeFollower, without what
-// comes from the inverse side: it waits for nothing.
+// followed is the payload of follow, unfollow and removeFollower, without the fields from the
+// inverse side. So it waits for nothing.
 type followed struct {
 	Changed          bool
 	ConsistencyToken string
@@ -113,7 +113,7 @@ type followed struct {
 
 const lean = `{ changed consistencyToken relationship { following } }`
 
-// mutation spells follow, unfollow or removeFollower; what it answers is `m`.
+// mutation writes follow, unfollow or removeFollower, with the alias `m`.
 func mutation(field, payload string) string {
 	return `mutation($id: ID!) { m: ` + field + `(userId: $id) ` + payload + ` }`
 }
@@ -122,11 +122,11 @@ const followMany = `mutation($ids: [ID!]!) { m: followMany(userIds: $ids) { cons
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 
-// edge is who follows whom.
+// edge is a follow, from one user to another.
 type edge struct{ from, to int64 }
 
-// versions reads the versions of edges out of a consistency token: a byte that says what
-// each mark is about, 1 for an edge, and three numbers. The signature ends it.
+// versions reads the versions of edges from a consistency token. Each mark is a byte for its kind,
+// 1 for an edge, and three numbers. The signature is at the end.
 func versions(token string) (map[edge]int64, error) {
 	b, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil {
@@ -152,8 +152,8 @@ func versions(token string) (map[edge]int64, error) {
 	return list, nil
 }
 
-// metric adds up the values of a metric, over those of its labels that hold a text;
-// 0 when it is not there.
+// metric adds up the values of a metric whose labels contain a text. It returns 0 if the metric
+// does not exist.
 func (l *life) metric(t testing.TB, name, label string) float64 {
 	t.Helper()
 	_, text := l.gateway.Get(t, "/metrics")

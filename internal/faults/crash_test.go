@@ -23,9 +23,8 @@ func TestCrashes(t *testing.T) {
 }
 
 // TestLongCrashes writes and publishes through two gateways from 18 connections, while replicators,
-// gateways, a MariaDB server and Redis are killed and started again. Then it measures
-// how long it takes to repair what has come apart, and does all of it once more with
-// the realtime mode beside.
+// gateways, a MariaDB server and Redis are killed and started again. Then it measures how long it
+// takes to repair the differences. It does all this once more while the realtime mode runs.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCrashes/binlog -v
 func TestLongCrashes(t *testing.T) {
@@ -33,12 +32,12 @@ func TestLongCrashes(t *testing.T) {
 	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, window: reconcile.DefaultWindow})
 }
 
-// crashes lets a schedule run in all redundancy modes, and in some of them once more
-// with the realtime mode beside. (In the mode binlog there is nothing for it to find.)
+// crashes runs a schedule in all redundancy modes, and in some of them once more with the realtime
+// mode. (In the mode binlog the realtime mode has nothing to find.)
 func crashes(t *testing.T, watched []string, s schedule) {
 	for _, mode := range modes {
 		if slices.Contains(watched, mode) && !testenv.AllTests() {
-			continue // what is killed and compared is the same
+			continue // the same is killed and compared
 		}
 		t.Run(mode, func(t *testing.T) { t.Parallel(); s.run(t, mode, false) })
 	}
@@ -47,36 +46,36 @@ func crashes(t *testing.T, watched []string, s schedule) {
 	}
 }
 
-// schedule is how much is written, and what is killed meanwhile.
+// schedule is how much is written, and what is killed during that.
 type schedule struct {
 	operations, connections, users                         int
 	replicatorKills, gatewayKills, serverKills, redisKills int
 	window                                                 time.Duration // of the modes that reconcile
 }
 
-// running is a schedule under way.
+// running is a schedule that runs.
 type running struct {
 	schedule
 	*deployment
 	seed uint64
 
 	done    atomic.Int64 // operations
-	calm    atomic.Bool  // a server is away: write slowly, and no follows, most of which would be refused
+	calm    atomic.Bool  // a server is down: write slowly, and no follows, because most would be refused
 	mu      sync.Mutex
 	results []result
 	outages []outage // of servers
 }
 
-// outage is when operations may fail on whatever gateway.
+// outage is a time in which operations may fail on any gateway.
 type outage struct{ from, to time.Time }
 
-// run lets the schedule run in a redundancy mode, with the realtime mode beside or not.
+// run runs the schedule in a redundancy mode, with or without the realtime mode.
 func (s schedule) run(t *testing.T, mode string, watched bool) {
 	began := time.Now()
 	r := &running{schedule: s, deployment: deployOn(t, ownServers(t), mode, s.users), seed: seedOf(t)}
 	r.copyPosts(t)
 	if testenv.HasBinlog() {
-		r.reconcile(t, "incremental") // begins here
+		r.reconcile(t, "incremental") // this run sets the beginning
 	}
 	var w *watching
 	if watched {
@@ -120,7 +119,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 	}
 }
 
-// ownServers are two that no other test uses: they are killed.
+// ownServers are two servers that no other test uses, because they are killed.
 func ownServers(t testing.TB) testenv.Servers {
 	t.Helper()
 	servers := testenv.Servers{testenv.MariaDB(t), testenv.MariaDB(t)}
@@ -130,7 +129,7 @@ func ownServers(t testing.TB) testenv.Servers {
 	return servers
 }
 
-// seedOf is what a test's random choices begin with; KITH_TEST_SEED repeats one.
+// seedOf is the seed of a test's random choices. KITH_TEST_SEED repeats a seed.
 func seedOf(t testing.TB) uint64 {
 	t.Helper()
 	n := rand.Uint64() % 1_000_000
@@ -144,8 +143,7 @@ func seedOf(t testing.TB) uint64 {
 	return n
 }
 
-// write starts the connections. The function that it returns waits until all
-// operations are done.
+// write starts the connections. The returned function waits until all operations are done.
 func (r *running) write(t *testing.T) (wait func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var started atomic.Int64
@@ -164,8 +162,8 @@ func (r *running) write(t *testing.T) (wait func()) {
 	return writers.Wait
 }
 
-// sendUntilDone sends an operation to one of the gateways that are there. An operation that is not
-// answered is not sent again: nobody knows what became of it.
+// sendUntilDone sends an operation to one of the running gateways. An operation that is not
+// answered is not sent again, because it may have been executed.
 func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, random *rand.Rand) {
 	for ctx.Err() == nil {
 		l := r.gateways[random.IntN(len(r.gateways))].now.Load()
@@ -188,15 +186,15 @@ func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, ran
 	}
 }
 
-// fault is something that breaks and is repaired.
+// fault is a fault and its repair.
 type fault struct {
 	name   string
-	hold   int64 // operations until it is repaired
+	hold   int64 // how many operations later it is repaired
 	begin  func(testing.TB)
 	repair func(testing.TB)
 }
 
-// faults are those of the schedule, in random order.
+// faults returns the faults of the schedule, in random order.
 func (r *running) faults() []fault {
 	random := rand.New(rand.NewPCG(r.seed, 1<<32))
 	step := int64(r.operations) / int64(r.replicatorKills+r.gatewayKills+r.serverKills+r.redisKills+1)
@@ -216,7 +214,7 @@ func (r *running) faults() []fault {
 	}
 	working := r.replicators
 	if len(working) == 0 {
-		working = r.gateways // which propagate rows themselves
+		working = r.gateways // these gateways propagate rows themselves
 	}
 	add(r.replicatorKills, of(working))
 	add(r.gatewayKills, of(r.gateways))
@@ -230,17 +228,17 @@ func (r *running) faults() []fault {
 		return fault{name: "redis", begin: r.redis.Kill, repair: r.redis.Restart}
 	})
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-	// At the end, so that what it costs is not repaired by later writes, the server that
-	// does not hold the checkpoints.
+	// The last fault is that of the server that does not hold the checkpoints. It comes at the end,
+	// so that no later write repairs its damage.
 	return append(list, r.serverFault(r.servers[1], working))
 }
 
-// outageTime is how long a server is away before the processes that propagate rows are killed:
-// longer than a replicator takes to write down how far it has come.
+// outageTime is how long a server is down before the processes that propagate rows are killed. It
+// is longer than a replicator takes to save its progress.
 const outageTime = 2200 * time.Millisecond
 
-// serverFault kills a server, and while it is away the processes that propagate rows, with all
-// that they could not write to it.
+// serverFault kills a server. While the server is down, it kills the processes that propagate rows,
+// with everything that they could not write to it.
 func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
 	var from time.Time
 	return fault{
@@ -265,7 +263,7 @@ func (r *running) serverFault(s *testenv.MariaDBServer, working []*node) fault {
 	}
 }
 
-// inject breaks one thing after the other, spread over the operations.
+// inject causes one fault after the other, spread over the operations.
 func (r *running) inject(t *testing.T, faults []fault) {
 	t.Helper()
 	step := int64(r.operations) / int64(len(faults)+1)
@@ -278,7 +276,7 @@ func (r *running) inject(t *testing.T, faults []fault) {
 	r.progress(t, int64(r.operations))
 }
 
-// progress waits until so many operations are done.
+// progress waits until a number of operations is done.
 func (r *running) progress(t *testing.T, operations int64) {
 	t.Helper()
 	last, since := r.done.Load(), time.Now()
@@ -293,11 +291,10 @@ func (r *running) progress(t *testing.T, operations int64) {
 	}
 }
 
-// recovery is how long after the return of a server operations may still fail.
+// recovery is how long operations may still fail after a server is back.
 const recovery = 2 * time.Second
 
-// failuresHaveReasons: a caller gets a failure only where the gateway was
-// killed, or a server was away.
+// failuresHaveReasons: an operation fails only if its gateway was killed, or a server was down.
 func (r *running) failuresHaveReasons(t *testing.T) {
 	t.Helper()
 	answered := 0
@@ -316,7 +313,7 @@ func (r *running) failuresHaveReasons(t *testing.T) {
 	}
 }
 
-// away reports whether a server was away at some time of the request.
+// away reports whether a server was down at any time of the request.
 func (r *running) away(one result) bool {
 	for _, o := range r.outages {
 		if one.ended.After(o.from) && one.began.Before(o.to.Add(recovery)) {
@@ -326,9 +323,8 @@ func (r *running) away(one result) bool {
 	return false
 }
 
-// failuresAreCounted compares what is missing, by the process that reported it, with
-// what that process has counted as left to reconcile. Processes that were killed have
-// taken their counters with them.
+// failuresAreCounted compares the missing rows of each process that reported them with the number
+// that this process has counted as left to reconcile. The counters of killed processes are lost.
 func (r *running) failuresAreCounted(t *testing.T, failed map[*life]int) {
 	t.Helper()
 	counter := map[string]string{"sync": "kith_sync_inverse_dropped_total", "stream": "kith_stream_add_failed_edges_total"}[r.mode]

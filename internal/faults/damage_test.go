@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// A trace names what is wrong: the kind, and the edge or the count.
+// A trace names what is wrong: the kind of damage, and the edge or the count.
 type trace struct {
 	kind reconcile.Kind
 	pair storage.Pair
@@ -25,7 +25,7 @@ func (d trace) String() string {
 	return fmt.Sprintf("%s %d → %d", d.kind, d.pair.From, d.pair.To)
 }
 
-// exactly fails the test unless what was damaged was found, once each, and no more.
+// exactly fails the test unless all damage was found, each once, and nothing else.
 func exactly(t testing.TB, when string, r reconcile.Report, damaged []trace) {
 	t.Helper()
 	found := make(map[trace]int)
@@ -46,7 +46,7 @@ func exactly(t testing.TB, when string, r reconcile.Report, damaged []trace) {
 	}
 }
 
-// vandal damages what lies in a graph, each edge once.
+// vandal damages rows of a graph, each edge once.
 type vandal struct {
 	*graph
 	t      testing.TB
@@ -65,8 +65,8 @@ func (g *graph) vandal(t testing.TB, seed uint64, side storage.Side) *vandal {
 	}
 }
 
-// damageInverse does so many things to the inverse side and the counts: first to the
-// first and last rows and users of each shard.
+// damageInverse damages the inverse side and the counts n times. It begins with the first and last
+// rows and users of each shard.
 func (v *vandal) damageInverse(n int) []trace {
 	v.t.Helper()
 	ends, users := v.ends()
@@ -92,7 +92,7 @@ func (v *vandal) damageInverse(n int) []trace {
 	return v.made
 }
 
-// one damages one row in the so-many-th way.
+// one damages one row in one of several ways.
 func (v *vandal) one(way int, e storage.Edge) {
 	v.t.Helper()
 	d := e
@@ -103,7 +103,7 @@ func (v *vandal) one(way int, e storage.Edge) {
 	case 1:
 		kind, d.Type = reconcile.WrongType, storage.Blocking
 	case 2:
-		d.UpdateTime += storage.Micros(1 + v.r.Int64N(1e12)) // newer, into the future as well
+		d.UpdateTime += storage.Micros(1 + v.r.Int64N(1e12)) // newer, possibly in the future
 	case 3:
 		d.UpdateTime -= storage.Micros(1 + v.r.Int64N(1e12)) // older
 	case 4:
@@ -112,7 +112,7 @@ func (v *vandal) one(way int, e storage.Edge) {
 	v.write(kind, e, d)
 }
 
-// add makes an edge that there is not.
+// add makes an edge that does not exist.
 func (v *vandal) add() {
 	v.t.Helper()
 	for {
@@ -129,8 +129,8 @@ func (v *vandal) add() {
 	}
 }
 
-// two damages two rows of one group in such a way that sums or exclusive ors of
-// simple checksums stay what they are: they swap their times, or are flipped alike.
+// two damages two rows of one group so that sums or exclusive ors of simple checksums do not
+// change: the rows swap their times, or get the same bits flipped.
 func (v *vandal) two(way int) {
 	v.t.Helper()
 	for {
@@ -168,8 +168,8 @@ func (v *vandal) count(side storage.Side, id storage.UserID) {
 	v.made = append(v.made, d)
 }
 
-// write puts a damaged row into the inverse side. Every other user's count goes with
-// it: whether it does must not matter.
+// write puts a damaged row into the inverse side. For every second user it also changes the count,
+// because that must not make a difference.
 func (v *vandal) write(kind reconcile.Kind, old, row storage.Edge) {
 	v.t.Helper()
 	v.put(v.t, storage.Inverse, row)
@@ -186,7 +186,7 @@ func (v *vandal) write(kind reconcile.Kind, old, row storage.Edge) {
 	}
 }
 
-// next draws a row that is whole.
+// next draws a row that is not damaged.
 func (v *vandal) next() storage.Edge {
 	for {
 		e := v.rows[v.r.IntN(len(v.rows))]
@@ -197,8 +197,7 @@ func (v *vandal) next() storage.Edge {
 	}
 }
 
-// ends returns the first and last rows of each shard, by its key, and the first and
-// last users.
+// ends returns the first and last rows of each shard, in the order of its key, and the first and last users.
 func (v *vandal) ends() (rows []storage.Edge, users []storage.UserID) {
 	for i := range v.past {
 		var first, last storage.Edge
@@ -227,7 +226,7 @@ func (v *vandal) ends() (rows []storage.Edge, users []storage.UserID) {
 	return rows, users
 }
 
-// damageForward does so many things to rows of the forward side.
+// damageForward damages n rows of the forward side.
 func (v *vandal) damageForward(n int) {
 	v.t.Helper()
 	for i := range n {
@@ -246,8 +245,8 @@ func (v *vandal) damageForward(n int) {
 	}
 }
 
-// allowed are the rows that are no tombstones, without follows that a block the other
-// way forbids: those end.
+// allowed returns the rows that are not tombstones, except follows that a block in the other
+// direction forbids, because those end.
 func allowed(rows []storage.Edge) []storage.Edge {
 	blocks := map[storage.Pair]bool{}
 	for _, e := range rows {
