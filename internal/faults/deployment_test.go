@@ -20,29 +20,28 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// patience bounds every wait. Generous: it is only reached when something is wrong.
+// patience bounds every wait. It is generous, and is reached only if something is wrong.
 const patience = 90 * time.Second
 
 // secret signs the tokens of every deployment.
 const secret = "the fault tests' secret, known to everybody"
 
-// deployment is a store on two servers and Redis, with two gateways that do not
-// replicate and, in the modes that need any, replicators.
+// deployment is a store on two servers and Redis, with two gateways that do not replicate. In the
+// modes that need replicators, it has some.
 type deployment struct {
 	mode        string
 	servers     testenv.Servers
 	dsns        []string
 	sqlite      string               // the store's file, instead of servers
-	redis       *testenv.RedisServer // nil: without
+	redis       *testenv.RedisServer // nil without Redis
 	gateways    []*node
 	replicators []*node
 	shardMap    *shard.Map
-	shards      []*sql.DB // as the test looks into them
+	shards      []*sql.DB // for the test's own reads
 	issuer      *identity.Issuer
 }
 
-// node is one place of a deployment, where processes of the program follow each
-// other.
+// node is one place of a deployment. The processes that run there follow one another.
 type node struct {
 	name   string
 	launch func(testing.TB) *life
@@ -53,7 +52,7 @@ type node struct {
 // life is one process from its start to its end.
 type life struct {
 	*kithtest.Command
-	gateway *kithtest.Gateway // nil of one that serves nothing
+	gateway *kithtest.Gateway // nil if it serves nothing
 	name    string
 	killed  atomic.Bool
 }
@@ -83,13 +82,13 @@ func deployOn(t testing.TB, servers testenv.Servers, mode string, users int) *de
 	return d
 }
 
-// prepare makes a deployment whose nodes are still to be started.
+// prepare makes a deployment whose nodes are started later.
 func prepare(t testing.TB, servers testenv.Servers, mode string, users int) *deployment {
 	t.Helper()
 	return assemble(t, servers, servers.FreshDatabases(t, 2), testenv.Redis(t, testenv.AppendOnly...), mode, users)
 }
 
-// assemble makes one of databases and a Redis.
+// assemble makes a deployment of databases and a Redis.
 func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *testenv.RedisServer, mode string, users int) *deployment {
 	t.Helper()
 	if mode == "binlog" {
@@ -100,14 +99,14 @@ func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *teste
 	return d
 }
 
-// begin makes the tables, the users, and who signs their tokens.
+// begin creates the tables, the users, and the issuer that signs their tokens.
 func (d *deployment) begin(t testing.TB, users int) {
 	t.Helper()
 	d.layOut(t, users)
 	d.signs(t)
 }
 
-// signs makes who signs the users' tokens.
+// signs creates the issuer that signs the users' tokens.
 func (d *deployment) signs(t testing.TB) {
 	t.Helper()
 	var err error
@@ -116,7 +115,7 @@ func (d *deployment) signs(t testing.TB) {
 	}
 }
 
-// layOut makes the tables and the users.
+// layOut creates the tables and the users.
 func (d *deployment) layOut(t testing.TB, users int) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})
@@ -159,7 +158,7 @@ func (d *deployment) location() string {
 	return "mysql:" + strings.Join(d.dsns, ";")
 }
 
-// serving makes a place for gateways of this deployment.
+// serving makes a node for gateways of this deployment.
 func (d *deployment) serving(name string, more ...string) *node {
 	args := append(append(d.settings(), "--jwt-secret", secret), more...)
 	return &node{name: name, launch: func(t testing.TB) *life {
@@ -168,12 +167,12 @@ func (d *deployment) serving(name string, more ...string) *node {
 	}}
 }
 
-// replicating makes a place for `kith replicate`.
+// replicating makes a node for `kith replicate`.
 func (d *deployment) replicating(name string) *node {
 	return &node{name: name, launch: d.command("replicate")}
 }
 
-// command launches a command of the program on this deployment.
+// command returns a function that starts a command of the program on this deployment.
 func (d *deployment) command(args ...string) func(testing.TB) *life {
 	args = append(args, d.settings()...)
 	return func(t testing.TB) *life {
@@ -201,7 +200,7 @@ func (n *node) start(t testing.TB) {
 	n.now.Store(l)
 }
 
-// kill ends the process as a crash does.
+// kill ends the process like a crash.
 func (n *node) kill(t testing.TB) {
 	t.Helper()
 	l := n.now.Swap(nil)
@@ -210,8 +209,8 @@ func (n *node) kill(t testing.TB) {
 	l.Kill(t)
 }
 
-// wasWell: the process runs, and has logged no error, such as a binlog that cannot be
-// followed from where it was left: copying everything again would hide what is lost.
+// wasWell checks that the process runs, and has logged no error. An example is a binlog that cannot
+// be followed from the last position: copying everything again would hide lost rows.
 func (l *life) wasWell(t testing.TB) {
 	t.Helper()
 	if l.Ended() && !l.metNoServer() {
@@ -224,9 +223,9 @@ func (l *life) wasWell(t testing.TB) {
 	}
 }
 
-// metNoServer reports that the program was started in the very moment in which a server was
-// killed, and could not open the store: a supervisor starts it again, as the
-// schedule does after the outage. If it did not, nobody would propagate rows, and that is seen.
+// metNoServer reports whether the program was started at the very moment at which a server was
+// killed, and could not open the store. A supervisor starts it again, and the schedule does so
+// after the outage. If it did not, no process would propagate rows, and the test would notice.
 func (l *life) metNoServer() bool {
 	text := l.Stderr()
 	return strings.HasPrefix(text, "kith: --store (KITH_STORE): ") && strings.Contains(text, "connection")

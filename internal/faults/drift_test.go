@@ -14,17 +14,16 @@ import (
 	"kith/storage"
 )
 
-// drift is a load under which the sides come apart: of twenty writes one never comes to
-// the inverse side, and in place of another somebody changes a row of follower by hand.
-// The binlogs show both.
+// drift is a load that makes the sides differ. One of twenty writes never reaches the inverse side,
+// and another is replaced by a change of a row of follower by hand. The binlogs show both.
 type drift struct {
 	*graph
 	byHand []*sql.DB      // by shard
-	rows   []storage.Edge // of the file, which are changed by hand, once each
+	rows   []storage.Edge // rows of the file, each changed by hand once
 	next   atomic.Int64
 }
 
-// driftOf gets a graph's sides ready to come apart.
+// driftOf prepares a graph for drift.
 func driftOf(t testing.TB, g *graph) *drift {
 	t.Helper()
 	d := &drift{graph: g, rows: ofData(g.rows(t, storage.Inverse))}
@@ -40,7 +39,7 @@ func driftOf(t testing.TB, g *graph) *drift {
 	return d
 }
 
-// load writes at a rate until what it returns is called.
+// load writes at a rate until the returned function is called.
 func (d *drift) load(t testing.TB, perSecond int) (stop func() (written int)) {
 	t.Helper()
 	return d.writing(t, perSecond, func(ctx context.Context, mode *incall.Redundancy, r *rand.Rand) error {
@@ -70,8 +69,8 @@ func (d *drift) lose(t testing.TB) storage.Edge {
 	}
 }
 
-// meddle changes a row of follower, together with the counts, as somebody at a client
-// of the database might: deletes it, makes it a block, makes it newer, or adds one.
+// meddle changes a row of follower, together with the counts, as somebody with a database client
+// might. It deletes the row, makes it a block, makes it newer, or adds one.
 func (d *drift) meddle(ctx context.Context, r *rand.Rand) error {
 	n := int(d.next.Add(1))
 	e := d.rows[n%len(d.rows)]
@@ -83,7 +82,7 @@ func (d *drift) meddle(ctx context.Context, r *rand.Rand) error {
 		e.Type, by = storage.Blocking, -1
 	case 2:
 		e.UpdateTime += storage.Micros(1 + r.Int64N(1e9))
-	case 3: // an edge that nobody else makes: what it leaves is not of the file
+	case 3: // an edge that no other writer makes; its rows are not from the file
 		e.From, by = storage.UserID(2*firstOther+n), 1
 	}
 	tx, err := d.byHand[d.shardMap.Of(e.To)].BeginTx(ctx, nil)
@@ -91,7 +90,7 @@ func (d *drift) meddle(ctx context.Context, r *rand.Rand) error {
 		return err
 	}
 	defer tx.Rollback()
-	// The counts first, as everybody locks them.
+	// Counts come first, because every writer locks them first.
 	if _, err := tx.ExecContext(ctx, `UPDATE user_counts SET follower_count = follower_count + ?, version = version + 1,
 		friend_count = friend_count + ? * (SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ? AND type = 1)
 		WHERE user_id = ?`, by, by, int64(e.To), int64(e.From), int64(e.To)); err != nil {
@@ -103,8 +102,8 @@ func (d *drift) meddle(ctx context.Context, r *rand.Rand) error {
 	return tx.Commit()
 }
 
-// differing reads both tables and returns the edges whose rows are not the same.
-// Nobody may be writing.
+// differing reads both tables and returns the edges whose rows are not equal. Nothing may be
+// written at the same time.
 func (g *graph) differing(t testing.TB) []trace {
 	t.Helper()
 	forward, inverse := g.rows(t, storage.Forward), g.rows(t, storage.Inverse)
@@ -139,7 +138,7 @@ func (g *graph) differing(t testing.TB) []trace {
 	return list
 }
 
-// differ reports how many of some edges are not the same on both sides.
+// differ reports how many of some edges are not equal on both sides.
 func (g *graph) differ(t testing.TB, list []trace) int {
 	t.Helper()
 	var pairs []storage.Pair

@@ -19,10 +19,10 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// TestDeletionSurvivesCrashes kills the program in the middle of removing a user with
-// 3,600 edges and requests, twice: while the client waits, and while what was left is
-// being taken up. In the end nothing of the user is left on either side, the counts of
-// everybody else are exact, and the handle is free.
+// TestDeletionSurvivesCrashes kills the program twice while it removes a user with 3,600 edges and
+// requests: once while the client waits, and once while the rest of the deletion is taken up. In
+// the end nothing of the user is left on either side, all other users' counts are exact, and the
+// handle is free.
 func TestDeletionSurvivesCrashes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -43,7 +43,7 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.name == "SQLite, sync" {
-				testenv.Long(t) // TestEraseContinuesAfterACrash of sqlstore erases there
+				testenv.Long(t) // TestEraseContinuesAfterACrash of sqlstore tests this there
 			}
 			location := c.location(t)
 			e := newErasure(t, location)
@@ -51,7 +51,7 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 				return kithtest.Start(t, kithtest.Args("--store", location, "--redundancy", c.mode, "--jwt-secret", secret, "--log-level", "warn"))
 			}
 			first := serve()
-			go e.ask(context.Background(), first.URL, `mutation { deleteAccount { complete } }`) // its answer does not come
+			go e.ask(context.Background(), first.URL, `mutation { deleteAccount { complete } }`) // no answer comes
 			e.killHalfway(t, first)
 			second := serve()
 			e.killHalfway(t, second)
@@ -81,7 +81,7 @@ type erasure struct {
 	begun int // rows of the victim
 }
 
-// newErasure makes a graph in which the victim has something with most others.
+// newErasure makes a graph in which the victim has an edge or a request with most other users.
 func newErasure(t *testing.T, location string) *erasure {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: patience})
@@ -119,7 +119,7 @@ func newErasure(t *testing.T, location string) *erasure {
 		if id%10 == 3 {
 			edge(&requests, id, victim, storage.Pending)
 		}
-		if id > victim+1 { // what has nothing to do with the victim stays
+		if id > victim+1 { // edges without the victim stay
 			edge(&edges, id, id-1, storage.Following)
 			edge(&edges, id-1, id, storage.Following)
 		}
@@ -171,7 +171,7 @@ func (e *erasure) ask(ctx context.Context, url, query string) (string, error) {
 	return text.String(), err
 }
 
-// left is how many rows the victim has on its own shard that are not ended.
+// left is how many rows that have not ended the victim has on its own shard.
 func (e *erasure) left(t *testing.T) (n int) {
 	t.Helper()
 	for _, side := range storage.Sides {
@@ -184,7 +184,7 @@ func (e *erasure) left(t *testing.T) (n int) {
 	return n
 }
 
-// killHalfway kills a gateway when it has removed some more, and not all.
+// killHalfway kills a gateway after it has removed some more rows, but not all.
 func (e *erasure) killHalfway(t *testing.T, g *kithtest.Gateway) {
 	t.Helper()
 	before := e.left(t)
@@ -194,7 +194,7 @@ func (e *erasure) killHalfway(t *testing.T, g *kithtest.Gateway) {
 		}
 		time.Sleep(5 * time.Millisecond) // each look reads all rows
 	}
-	time.Sleep(rand.N(20 * time.Millisecond)) // anywhere within a step
+	time.Sleep(rand.N(20 * time.Millisecond)) // at any point within a step
 	g.Kill(t)
 	left := e.left(t)
 	if left == 0 {
@@ -203,7 +203,7 @@ func (e *erasure) killHalfway(t *testing.T, g *kithtest.Gateway) {
 	t.Logf("killed with %d of %d rows left", left, e.begun)
 }
 
-// check holds what must be so at the end.
+// check checks what must be true at the end.
 func (e *erasure) check(t *testing.T) {
 	t.Helper()
 	if n := e.left(t); n > 0 {

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// A publication is a post as its table has it.
+// A publication is a post as it is in its table.
 type publication struct{ author, number, at int64 }
 
 func (p publication) id() string { return fmt.Sprintf("post_%d_%d", p.author, p.number) }
 
-// copyPosts has the second gateway copy posts into inboxes, the first one still pulls.
+// copyPosts makes the second gateway copy posts into inboxes. The first one still pulls.
 func (d *deployment) copyPosts(t testing.TB) {
 	t.Helper()
 	d.gateways[1].kill(t)
@@ -25,9 +25,9 @@ func (d *deployment) copyPosts(t testing.TB) {
 	d.gateways[1].start(t)
 }
 
-// feedsAreRight compares the home feed of every user, as each gateway gives it, with the tables: the posts of
-// whom the user follows, newest first, and none of anybody with whom there is a block. A gateway that has
-// lost an event finds the post some seconds later.
+// feedsAreRight compares the home feed of every user, as each gateway gives it, with the tables. A feed has
+// the posts of the users whom its user follows, newest first, and no posts of users with whom there is a
+// block. A gateway that has lost an event finds the post some seconds later.
 func (d *deployment) feedsAreRight(t testing.TB) {
 	t.Helper()
 	posts := d.publications(t)
@@ -60,7 +60,7 @@ func (d *deployment) feedsAreRight(t testing.TB) {
 	}
 }
 
-// publications are the posts in the tables.
+// publications returns the posts in the tables.
 func (d *deployment) publications(t testing.TB) (posts []publication) {
 	t.Helper()
 	for _, db := range d.shards {
@@ -115,8 +115,8 @@ func (d *deployment) feed(t testing.TB, c *client, n *node, viewer int64) (ids [
 	}
 }
 
-// publishAnother has a user publish another post through a gateway, and delete a third of them through
-// any one.
+// publishAnother has a user publish another post through a gateway. One in three of these posts is then
+// deleted through any gateway.
 func (d *deployment) publishAnother(ctx context.Context, c *client, random *rand.Rand, l *life, viewer int64) (field, outcome string, err error) {
 	text := fmt.Sprintf(`mutation { m: publishPost(text: "y", clientKey: "k%d") { post { id } } }`, random.Int64())
 	a, err := c.ask(ctx, l.gateway.URL, viewer, "", text, nil)
@@ -132,7 +132,7 @@ func (d *deployment) publishAnother(ctx context.Context, c *client, random *rand
 	return "deletePost", cmp.Or(a.code(), "changed: true"), err
 }
 
-// publishers publish posts of users 1 … people while a schedule runs. Each post has a key, and is sent again,
+// publishers publish posts of users 1 … people while a schedule runs. Each post has a key. It is sent again,
 // through any gateway, until it is acknowledged.
 type publishers struct {
 	stop    context.CancelFunc
@@ -154,14 +154,14 @@ func (d *deployment) publishers(t *testing.T, n int, seed uint64) *publishers {
 					p.acknowledged = append(p.acknowledged, id)
 					p.mu.Unlock()
 				}
-				time.Sleep(100 * time.Millisecond) // below what a user may write in a minute
+				time.Sleep(100 * time.Millisecond) // below the limit of what a user may write in a minute
 			}
 		})
 	}
 	return p
 }
 
-// publishSurely publishes a post and returns its id; "" if the schedule has ended before.
+// publishSurely publishes a post and returns its id, or "" if the schedule ended before.
 func (d *deployment) publishSurely(ctx context.Context, c *client, random *rand.Rand, author int64, key int) string {
 	text := fmt.Sprintf(`mutation { m: publishPost(text: "y", clientKey: "k%d") { post { id } } }`, key)
 	for ctx.Err() == nil {
@@ -177,7 +177,7 @@ func (d *deployment) publishSurely(ctx context.Context, c *client, random *rand.
 	return ""
 }
 
-// end stops them. Every post that was acknowledged is in the tables.
+// end stops the publishers, and checks that every acknowledged post is in the tables.
 func (p *publishers) end(t *testing.T, d *deployment) {
 	t.Helper()
 	p.stop()

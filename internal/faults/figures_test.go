@@ -30,8 +30,7 @@ const (
 	connections = 16
 )
 
-// flushes are the settings of the servers: as tests use them, and such that a power
-// cut loses nothing.
+// flushes are the settings of the servers: those of tests, and those with which a power cut loses nothing.
 var flushes = []struct {
 	name    string
 	options []string
@@ -40,15 +39,15 @@ var flushes = []struct {
 	{"flush=1,1", []string{"--innodb-flush-log-at-trx-commit=1", "--sync-binlog=1"}},
 }
 
-// payloads of a follow: with what comes from the inverse side, and without.
+// payloads are payloads of a follow: with fields from the inverse side, and without.
 var payloads = []struct{ name, text string }{
 	{"forward", `{ changed consistencyToken user { id name } relationship { following followedAt } }`},
 	{"inverse", `{ changed consistencyToken user { id name followerCount } relationship { following followedBy status } }`},
 }
 
-// BenchmarkFollows measures follows from 16 connections: the bare transaction by
-// database/sql, then the same through GraphQL in each mode, on the same two servers
-// with two databases each, one gateway that also replicates.
+// BenchmarkFollows measures follows from 16 connections: first the bare transaction through
+// database/sql, then the same through GraphQL in each mode. Both run on the same two servers with
+// two databases each, with one gateway that also replicates.
 //
 //	go test ./internal/faults -run '^$' -bench Follows -benchtime 1x -timeout 30m
 func BenchmarkFollows(b *testing.B) {
@@ -78,8 +77,7 @@ func BenchmarkFollows(b *testing.B) {
 	}
 }
 
-// BenchmarkFollowMany measures followMany of 200 users whom the viewer does not follow
-// yet.
+// BenchmarkFollowMany measures followMany of 200 users whom the viewer does not follow yet.
 func BenchmarkFollowMany(b *testing.B) {
 	servers := privateServers(b, flushes[0].options)
 	for _, mode := range modes {
@@ -93,10 +91,9 @@ func BenchmarkFollowMany(b *testing.B) {
 	}
 }
 
-// BenchmarkLag measures, in the mode binlog under a steady rate of follows, how long
-// it takes until the other user's shard shows the row, for every tenth follow, looking
-// every millisecond: from the gateway's clock reading before the transaction, and from
-// the answer.
+// BenchmarkLag measures, in the mode binlog under a steady rate of follows, how long it takes until
+// the other user's shard shows the row. It looks every millisecond, for every tenth follow. The lag
+// is measured from the gateway's clock reading before the transaction, and from the answer.
 func BenchmarkLag(b *testing.B) {
 	for _, flush := range flushes {
 		b.Run(flush.name, func(b *testing.B) {
@@ -114,7 +111,7 @@ func privateServers(b *testing.B, options []string) testenv.Servers {
 	return testenv.Servers{testenv.MariaDB(b, options...), testenv.MariaDB(b, options...)}
 }
 
-// lone starts one gateway, which replicates as well unless an argument forbids it.
+// lone starts one gateway, which also replicates unless an argument forbids it.
 func (d *deployment) lone(t testing.TB, more ...string) *life {
 	n := d.serving("gateway", more...)
 	n.start(t)
@@ -123,11 +120,11 @@ func (d *deployment) lone(t testing.TB, more ...string) *life {
 	return l
 }
 
-// write does one write on a connection and reports whether what came back was stale.
+// write does one write on a connection, and reports whether the answer was stale.
 type write func(ctx context.Context) (stale bool, err error)
 
-// measure has connections write, each one write after the other, and reports the rate,
-// times and CPU time a write. It returns the share of stale answers. l may be nil.
+// measure makes connections write, each one write after the other. It reports the rate, the times,
+// and the CPU time per write, and returns the share of stale answers. l may be nil.
 func measure(b *testing.B, connections int, d *deployment, l *life, connect func(i int) write) (stale float64) {
 	b.Helper()
 	for b.Loop() {
@@ -149,12 +146,12 @@ func measure(b *testing.B, connections int, d *deployment, l *life, connect func
 		reportTimes(b, "", times)
 		stale = float64(late) / float64(len(times))
 	}
-	b.ReportMetric(0, "ns/op") // hidden: the load runs by the clock
+	b.ReportMetric(0, "ns/op") // hidden, because the load runs for a fixed time
 	return stale
 }
 
-// used is the CPU time, in seconds, that the servers and the gateway have used so far,
-// and this process, which makes the load.
+// used is the CPU time, in seconds, that the servers, the gateway, and this process, which makes
+// the load, have used so far.
 func (d *deployment) used(b *testing.B, l *life) map[string]float64 {
 	b.Helper()
 	used := map[string]float64{"load": processCPU(b, os.Getpid())}
@@ -167,14 +164,14 @@ func (d *deployment) used(b *testing.B, l *life) map[string]float64 {
 	return used
 }
 
-// processCPU is the CPU time of a process by Linux's /proc, in seconds; 0 elsewhere.
+// processCPU is the CPU time of a process in seconds, from Linux's /proc. On other systems it is 0.
 func processCPU(b *testing.B, pid int) float64 {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	_, rest, _ := strings.Cut(string(text), ") ") // the name before may hold blanks
+	_, rest, _ := strings.Cut(string(text), ") ") // the name before may contain blanks
 	fields := strings.Fields(rest)
 	user, errUser := strconv.Atoi(fields[11])
 	system, errSystem := strconv.Atoi(fields[12])
@@ -246,7 +243,7 @@ func (d *deployment) follows(b *testing.B, l *life, payload string) func(int) wr
 	}
 }
 
-// followsOfMany is a followMany of 200, of a viewer's own each time.
+// followsOfMany is a followMany of 200 users, each time by another viewer.
 func (d *deployment) followsOfMany(b *testing.B, l *life) func(int) write {
 	var mu sync.Mutex
 	next := int64(0)
@@ -317,7 +314,7 @@ func bareFollow(ctx context.Context, db *sql.DB, from, to int64) error {
 	var kind int
 	err = tx.QueryRowContext(ctx, `SELECT type FROM following WHERE from_user_id = ? AND to_user_id IN (?)`, from, to).Scan(&kind)
 	if err == nil {
-		return tx.Commit() // it follows already
+		return tx.Commit() // the user follows already
 	}
 	if err != sql.ErrNoRows {
 		return err
@@ -333,7 +330,7 @@ func bareFollow(ctx context.Context, db *sql.DB, from, to int64) error {
 	return tx.Commit()
 }
 
-// steady follows at the rate of the flag and reports how late the inverse rows are.
+// steady follows at the rate of the flag, and reports how late the inverse rows are.
 func (d *deployment) steady(b *testing.B, l *life) {
 	b.Helper()
 	const workers = 2 * connections
@@ -377,9 +374,8 @@ func (d *deployment) steady(b *testing.B, l *life) {
 	reportTimes(b, "answered-", behind)
 }
 
-// lagOf follows someone and, if asked to, waits for the inverse row. It returns how
-// long that took, from the clock reading and from the answer; 0 where nothing was to
-// be waited for.
+// lagOf follows somebody and, if wait is set, waits for the inverse row. It returns how long that
+// took, from the clock reading and from the answer, or 0 if it did not wait.
 func (d *deployment) lagOf(ctx context.Context, c *client, l *life, r *rand.Rand, wait bool) (lag, after time.Duration, err error) {
 	from, to := pair(r)
 	a, err := c.ask(ctx, l.gateway.URL, from, "", mutation("follow", lean), map[string]any{"id": id(to)})

@@ -2,8 +2,8 @@ package faults_test
 
 import "testing"
 
-// TestFollowManyStatements: following 200 users takes as many statements as following
-// 50 does, on each table of each shard a few.
+// TestFollowManyStatements: following 200 users takes as many statements as following 50, a few on
+// each table of each shard.
 func TestFollowManyStatements(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
@@ -20,7 +20,7 @@ func TestFollowManyStatements(t *testing.T) {
 				for i := range n {
 					o.targets = append(o.targets, int64(101+i))
 				}
-				// What the gateway does by itself, replicating too, is not counted.
+				// Statements that the gateway runs by itself, including replication, are not counted.
 				mine := []string{`"profiles"`, `"change"`}
 				if mode == "sync" {
 					mine = append(mine, `"apply.follower"`)
@@ -43,11 +43,11 @@ func TestFollowManyStatements(t *testing.T) {
 			}
 			few, many := statements(viewers[0], 50), statements(viewers[1], 200)
 			t.Logf("followMany of 50: %v statements, of 200: %v", few, many)
-			// One look-up of users on each of four shards and the transaction's epoch, lock, read,
-			// rows and counts. In the call, the inverse rows of three shards besides, and
-			// those of the viewer's shard in the same transaction, lock and counts of which
-			// are one with the others. Nobody is read again for the answer: the writes return
-			// the counts that they have left.
+			// There is one look-up of users on each of four shards, and the transaction's epoch,
+			// lock, read, rows and counts. In the mode sync, the inverse rows of the three other
+			// shards are added. Those of the viewer's shard are in the same transaction, and share
+			// its lock and counts. No user is read again for the answer: the writes return the
+			// counts that they have left.
 			want := 4.0 + 5
 			if mode == "sync" {
 				want += 3*5 + 1

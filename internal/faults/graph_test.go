@@ -17,15 +17,15 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// graph is a graph of a file in a store on two servers with two databases each, with
-// further users to write among, and a way past the store and the binlogs.
+// graph is a graph from a file in a store on two servers with two databases each. It has more
+// users, between whom tests write, and connections that bypass the store and the binlogs.
 type graph struct {
 	*sqlstore.Store
 	dsns     []string
 	shardMap *shard.Map
-	past     []*sql.Conn // by shard; what they write is in no binlog
+	past     []*sql.Conn // by shard; their writes are in no binlog
 	users    []storage.UserID
-	others   []storage.UserID // not of the file
+	others   []storage.UserID // users who are not in the file
 }
 
 // firstOther is above every id of the files.
@@ -66,7 +66,7 @@ func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *gra
 
 func (g *graph) location() string { return "mysql:" + strings.Join(g.dsns, ";") }
 
-// pastTheBinlog is a connection whose writes no binlog has.
+// pastTheBinlog is a connection whose writes are in no binlog.
 func pastTheBinlog(t testing.TB, dsn string) *sql.Conn {
 	t.Helper()
 	db, err := sql.Open("mysql", dsn+"?interpolateParams=true")
@@ -118,8 +118,8 @@ func each(t testing.TB, c *sql.Conn, query string, row func(*sql.Rows) error) {
 	}
 }
 
-// rows reads all rows of a side in its shards' key order, by the way past the store.
-// Tombstones at time 0, which are as good as no row, are left out.
+// rows reads all rows of a side in the order of their shards' keys, bypassing the store. Tombstones
+// at time 0, which mean the same as no row, are left out.
 func (g *graph) rows(t testing.TB, side storage.Side) (all []storage.Edge) {
 	t.Helper()
 	for _, c := range g.past {
@@ -138,7 +138,7 @@ func (g *graph) rows(t testing.TB, side storage.Side) (all []storage.Edge) {
 	return all
 }
 
-// ofData are the rows whose edges are in the file.
+// ofData returns the rows whose edges are in the file.
 func ofData(rows []storage.Edge) []storage.Edge {
 	return slices.DeleteFunc(slices.Clone(rows), func(e storage.Edge) bool { return e.From >= firstOther })
 }
@@ -175,7 +175,7 @@ func (g *graph) whole(t testing.TB) {
 	}
 }
 
-// exec writes past the store and the binlog, on the shard of a user.
+// exec writes on the shard of a user, bypassing the store and the binlog.
 func (g *graph) exec(t testing.TB, owner storage.UserID, text string, args ...any) {
 	t.Helper()
 	if _, err := g.past[g.shardMap.Of(owner)].ExecContext(t.Context(), text, args...); err != nil {
@@ -183,7 +183,7 @@ func (g *graph) exec(t testing.TB, owner storage.UserID, text string, args ...an
 	}
 }
 
-// put writes the row of an edge; one of type None at time 0 is removed.
+// put writes the row of an edge. A row of type None at time 0 is removed instead.
 func (g *graph) put(t testing.TB, side storage.Side, e storage.Edge) {
 	t.Helper()
 	owner := side.Owner(e.Pair())

@@ -8,29 +8,28 @@ import (
 	"testing"
 )
 
-// history is what callers were answered, edge by edge.
+// history is the answers that callers got, by edge.
 type history struct {
-	// answered holds every version of an edge that an answer gave a caller as its change.
+	// answered holds every version of an edge that an answer reported as its change.
 	answered map[edge]map[int64]change
 
-	// doubtful edges are those of requests that were not answered: they may hold a
-	// version that no caller got as an answer.
+	// doubtful edges are those of requests that were not answered. They may have a version that no
+	// caller got as an answer.
 	doubtful map[edge]bool
 }
 
 // change is one version of an edge.
 type change struct {
 	follows bool
-	stale   bool  // the answer said that the inverse side may not follow
-	by      *life // which was asked
+	stale   bool  // the answer said that the inverse side may be missing
+	by      *life // the process that was asked
 }
 
 func newHistory() *history {
 	return &history{answered: map[edge]map[int64]change{}, doubtful: map[edge]bool{}}
 }
 
-// add notes a change that a caller got as an answer; an error when somebody else got
-// the same.
+// add notes a change that an answer reported. It returns an error if another answer reported the same change.
 func (h *history) add(e edge, version int64, c change) error {
 	if h.answered[e] == nil {
 		h.answered[e] = map[int64]change{}
@@ -48,10 +47,10 @@ type row struct {
 	version int64
 }
 
-// tables are all rows of all shards.
+// tables holds all rows of all shards.
 type tables struct{ forward, inverse map[edge]row }
 
-// different are the edges whose rows are not the same on both sides, in no order.
+// different returns the edges whose rows are not equal on both sides, in no order.
 func (t tables) different() (list []edge) {
 	for e, r := range t.forward {
 		if t.inverse[e] != r {
@@ -74,7 +73,7 @@ func (d *deployment) tables(t testing.TB) tables {
 	}
 }
 
-// rows reads a table and sees that each row lies on its owner's shard.
+// rows reads a table, and checks that each row is on its owner's shard.
 func (d *deployment) rows(t testing.TB, table string, owner func(edge) int64) map[edge]row {
 	t.Helper()
 	all := map[edge]row{}
@@ -101,8 +100,8 @@ func (d *deployment) rows(t testing.TB, table string, owner func(edge) int64) ma
 	return all
 }
 
-// judge compares the tables with what callers were answered, and returns the edges
-// whose inverse row is not that of following.
+// judge compares the tables with the answers of callers. It returns the edges whose inverse row is
+// not equal to that of following.
 func (h *history) judge(t testing.TB, found tables) (different []edge) {
 	t.Helper()
 	for _, e := range h.edges(found) {
@@ -119,8 +118,8 @@ func (h *history) judge(t testing.TB, found tables) (different []edge) {
 	return different
 }
 
-// judgeForward: nothing that a caller got as an answer is lost, and nothing is there that
-// nobody can have written.
+// judgeForward checks that no change that a caller got as an answer is lost, and that there is no
+// row that nobody can have written.
 func (h *history) judgeForward(t testing.TB, e edge, r row) {
 	t.Helper()
 	last := int64(0)
@@ -155,9 +154,9 @@ func (h *history) edges(found tables) []edge {
 	})
 }
 
-// explain sees that each difference is one that was counted as failed, or lost by a
-// kill: its version is one whose answer said that it is stale, or that nobody
-// was notified of. It returns how many answers each process gave.
+// explain checks that each difference was counted as failed, or lost by a kill: the answer with its
+// version said that it is stale, or there was no such answer. It returns the number of stale
+// answers that each process gave.
 func (h *history) explain(t testing.TB, found tables, different []edge) map[*life]int {
 	t.Helper()
 	failed := map[*life]int{}

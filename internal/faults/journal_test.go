@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// register is something that one user alone writes: a name, whether it follows somebody,
-// whether it blocks somebody. Its values are numbers: those of names rise, those of edges are
-// 0 and 1.
+// register is a value that only one user writes: a name, whether it follows somebody, or whether it
+// blocks somebody. Its values are numbers: those of names rise, those of edges are 0 and 1.
 type register struct {
 	kind  registerKind
 	owner int64
-	other int64 // of an edge or a block
+	other int64 // the other user of an edge or a block
 }
 
 type registerKind byte
@@ -43,21 +42,21 @@ type writing struct {
 	on          int // the gateway
 }
 
-// sight is what somebody saw of a register.
+// sight is what a user saw of a register.
 type sight struct {
 	register
 	value        int64
 	began, ended time.Time
 	by           int64 // who looked
 	on           int   // the gateway
-	inverse      bool  // by the inverse side, which may lag behind for the writer, too
-	promised     bool  // the consistency token of the last write came along
+	inverse      bool  // read from the inverse side, which may lag behind even for the writer
+	promised     bool  // the consistency token of the last write was sent
 }
 
-// journal is what all clients wrote and saw.
+// journal is everything that all clients wrote and saw.
 type journal struct {
 	mu     sync.Mutex
-	writes map[register][]writing // in their order: each register has one writer
+	writes map[register][]writing // in the order of writing: each register has one writer
 	sights []sight
 }
 
@@ -75,10 +74,10 @@ func (j *journal) saw(list ...sight) {
 	j.sights = append(j.sights, list...)
 }
 
-// late is a sight of a value that had been overwritten before anybody asked.
+// late is a sight of a value that had been overwritten before the question was sent.
 type late struct {
 	sight
-	missed writing // the first write that it does not show
+	missed writing // the first write that the sight does not show
 	by     time.Duration
 }
 
@@ -87,9 +86,8 @@ func (l late) String() string {
 		l.register, l.sight.by, l.value, l.on, l.by.Round(time.Millisecond), l.missed.value, l.missed.on)
 }
 
-// judge sorts all sights: it fails for values that were never there, and for writers who do
-// not see what they have written where they were promised to. It returns those that were
-// late, the latest first.
+// judge sorts all sights. It fails for values that never existed, and for writers who do not see
+// what they have written although that was promised. It returns the late sights, the latest first.
 func (j *journal) judge(t testing.TB) (all []late) {
 	t.Helper()
 	broken := 0
@@ -120,10 +118,11 @@ func (j *journal) judge(t testing.TB) (all []late) {
 	return all
 }
 
-// never is the place of a value that was never written.
+// never is the index of a value that was never written.
 const never = -2
 
-// shown is which write a sight shows, the last that is possible; -1 is what was before all.
+// shown is the index of the write that a sight shows: the last possible one. -1 is the value before
+// all writes.
 func (j *journal) shown(s sight, writes []writing) int {
 	for i, w := range slices.Backward(writes) {
 		if w.value == s.value && !w.sent.After(s.ended) {
@@ -136,12 +135,12 @@ func (j *journal) shown(s sight, writes []writing) int {
 	return never
 }
 
-// measured reports how late sights were, in a line.
+// measured reports in a line how late sights were.
 func measured(all []late, sights int) string {
 	if len(all) == 0 {
 		return fmt.Sprintf("%d sights, none late", sights)
 	}
-	at := func(share float64) time.Duration { // of all sights, those in time being 0 late
+	at := func(share float64) time.Duration { // of all sights; those in time count as 0 late
 		i := int(float64(sights) * (1 - share))
 		if i >= len(all) {
 			return 0

@@ -16,17 +16,16 @@ import (
 	"kith/storage/shard"
 )
 
-// TestKilledBeforeNotifying kills gateways between the commit of a write and the notification
-// of the caches: before that of Redis, or before that of the other gateways. Soon after each
-// kill, another gateway answers the users whom the write has changed as one without caches
-// does.
+// TestKilledBeforeNotifying kills gateways between the commit of a write and the notification of
+// the caches: before Redis is notified, or before the other gateways are notified. Soon after each
+// kill, another gateway gives the same answers about the users of the write as a gateway without caches.
 func TestKilledBeforeNotifying(t *testing.T) {
 	t.Parallel()
 	killsBeforeNotifying(t, 6, 4)
 }
 
-// TestLongKilledBeforeNotifying is the same with 200 kills in each of the modes in which nobody
-// reads a log of the writes.
+// TestLongKilledBeforeNotifying is the same with 200 kills in each of the modes that have no log of
+// writes to read.
 func TestLongKilledBeforeNotifying(t *testing.T) {
 	testenv.Long(t)
 	killsBeforeNotifying(t, 200, 20)
@@ -44,22 +43,22 @@ func killsBeforeNotifying(t *testing.T, many, few int) {
 	}
 }
 
-// agreesWithin is how long after a kill a gateway may answer with what was before.
+// agreesWithin is how long after a kill a gateway may still give the old answer.
 const agreesWithin = 5 * time.Second
 
-// victims is a deployment with a gateway that goes on, one without caches, and many that
-// write once and are killed.
+// victims is a deployment with a gateway that keeps running, one without caches, and many gateways
+// that write once and are killed.
 type victims struct {
 	*cachedDeployment
 	cold  *life
 	kills int
 
-	stale, committed atomic.Int64 // how often the first look after a kill was old; what was written
+	stale, committed atomic.Int64 // how often the first look after a kill was old, and how many writes were committed
 	mu               sync.Mutex
 	longest          time.Duration
 }
 
-// victimsAtOnce is how many are started and killed at a time: a start waits for two seconds.
+// victimsAtOnce is how many are started and killed at the same time, because a start waits for two seconds.
 const victimsAtOnce = 20
 
 func deployVictims(t *testing.T, mode string, kills int) *victims {
@@ -105,12 +104,12 @@ func (v *victims) killAll(t *testing.T) {
 	}
 	killers.Wait()
 	c := v.client(t)
-	for i := range v.kills { // and so it stays
+	for i := range v.kills { // and the answers stay equal
 		if got, want := v.look(t, c, v.gateways[0].now.Load(), i), v.look(t, c, v.cold, i); got != want {
 			t.Errorf("in the end, of write %d: %s", i, difference(got, want))
 		}
 	}
-	// In the mode binlog the log notifies the other gateway, before it is asked as a rule.
+	// In the mode binlog the log usually notifies the other gateway before it is asked.
 	if v.mode != "binlog" && v.stale.Load() < int64(v.kills/4) {
 		t.Errorf("only after %d of %d kills did the other gateway show what was before: the test proves little", v.stale.Load(), v.kills)
 	}
@@ -122,10 +121,10 @@ func (v *victims) killAll(t *testing.T) {
 // pair are the users of a write.
 func (v *victims) pair(i int) (from, to int64) { return int64(11 + 2*i), int64(12 + 2*i) }
 
-// withoutChance is everything but suggestions: those for newcomers are drawn.
+// withoutChance is everything but suggestions, because those for newcomers are random.
 var withoutChance = regexp.MustCompile(`followSuggestions.*} } blocked`).ReplaceAllString(everything, "blocked")
 
-// look is all that a gateway shows of the users of a write.
+// look is everything that a gateway shows of the users of a write.
 func (v *victims) look(t *testing.T, c *client, l *life, i int) string {
 	from, to := v.pair(i)
 	variables := map[string]any{"ids": []string{id(from), id(to)}, "me": id(from)}
@@ -153,7 +152,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	way := newLink(t, v.redis.Addr())
 	victim := v.serving(fmt.Sprint("victim ", i), "--no-replicate", "--redis", way.url())
 	victim.start(t)
-	before := v.look(t, c, other, i) // it is in Redis, and in the memory of the other
+	before := v.look(t, c, other, i) // this is in Redis, and in the memory of the other gateway
 	if again := v.look(t, c, other, i); again != before {
 		t.Errorf("write %d: nobody has written, and %s", i, difference(before, again))
 	}
@@ -161,12 +160,12 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	switch {
 	case i%2 == 0:
 	case v.mode == "sync" || v.mode == "stream" && i%5 == 0:
-		sprung = way.set("publish") // before the other gateways are
+		sprung = way.set("publish") // before the other gateways are notified
 	case v.mode == "stream":
-		sprung = way.set("xadd") // before it is for somebody else to notify them
+		sprung = way.set("xadd") // before another process can notify them
 	}
 	var asked sync.WaitGroup
-	asked.Go(func() { // nobody will answer
+	asked.Go(func() { // there will be no answer
 		query, variables := v.write(i)
 		answer, err := v.client(t).ask(t.Context(), victim.now.Load().gateway.URL, from, "", query, variables)
 		if err == nil && answer.code() != "" {
@@ -208,7 +207,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	}
 }
 
-// changedScript is how Redis calls the script that notifies it of a change.
+// changedScript is the name that Redis uses for the script that notifies it of a change.
 func changedScript(t testing.TB) string {
 	text, err := os.ReadFile("../../storage/rediscache/lua/changed.lua")
 	if err != nil {

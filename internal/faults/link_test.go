@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// link is the way of one process to Redis, which can be interrupted while that of the others
-// is not.
+// link is the connection of one process to Redis. It can be interrupted while other processes still
+// reach Redis.
 type link struct {
 	listener net.Listener
 	target   string
@@ -21,7 +21,7 @@ type link struct {
 	traps []trap
 }
 
-// trap holds the link when all its texts are on their way in one piece.
+// trap makes the link hold when one piece of data contains all its texts.
 type trap struct {
 	texts  []string
 	sprung chan struct{}
@@ -32,10 +32,10 @@ type linkState byte
 const (
 	whole   linkState = iota
 	holding           // what is sent is kept, and is lost if the sender ends
-	cut               // nobody gets through
+	cut               // nothing gets through
 )
 
-// newLink makes one to an address.
+// newLink makes a link to an address.
 func newLink(t testing.TB, target string) *link {
 	t.Helper()
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func newLink(t testing.TB, target string) *link {
 	return l
 }
 
-// url is what the process is given as its Redis.
+// url is the URL that the process is given for its Redis.
 func (l *link) url() string { return "redis://" + l.listener.Addr().String() + "/0" }
 
 func (l *link) serve() {
@@ -73,7 +73,7 @@ func (l *link) connect(near net.Conn) {
 		return
 	}
 	defer l.leave(near, far)
-	go func() { defer near.Close(); _, _ = io.Copy(near, far) }() // ends with either of them
+	go func() { defer near.Close(); _, _ = io.Copy(near, far) }() // it ends when either connection ends
 	part := make([]byte, 64<<10)
 	for {
 		n, err := near.Read(part)
@@ -86,8 +86,8 @@ func (l *link) connect(near net.Conn) {
 	}
 }
 
-// set makes the link hold before something that has all of some texts gets through, once
-// the traps that were set before have let go one such piece each.
+// set makes the link hold before a piece of data that contains all of some texts. The traps that
+// were set before must first have let one such piece through each.
 func (l *link) set(texts ...string) (sprung <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +112,7 @@ func (l *link) meet(part []byte) {
 	}
 }
 
-// passable waits while the link holds; false when the connection has ended meanwhile.
+// passable waits while the link holds. It returns false if the connection has ended in the meantime.
 func (l *link) passable(near net.Conn, part []byte) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +143,7 @@ func (l *link) leave(conns ...net.Conn) {
 	}
 }
 
-// become changes the state. Cutting ends all connections, and what was held is lost.
+// become changes the state. Cutting the link ends all connections, and data that was held is lost.
 func (l *link) become(state linkState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,10 +16,10 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// listener is a client that has four subscriptions of a viewer at one gateway: newFollowers
-// over a WebSocket, relationshipChanged, postFavorited and newComment as server-sent events.
+// listener is a client with four subscriptions of a viewer at one gateway: newFollowers over a WebSocket,
+// and relationshipChanged, postFavorited and newComment as server-sent events.
 type listener struct {
-	unheard bool           // comments are not reported: gateways hear of them by Redis alone
+	unheard bool           // comments are not reported, because gateways are notified of them only through Redis
 	running sync.WaitGroup // all connections
 
 	mu        sync.Mutex
@@ -27,11 +27,11 @@ type listener struct {
 	statuses  map[int64]string // what relationshipChanged has reported last
 	favorited map[int64]bool   // whom postFavorited has reported
 	commented map[int64]bool   // whom newComment has reported
-	errors    []string         // instead of an answer
+	errors    []string         // errors that came instead of an answer
 }
 
-// listen connects a viewer, and subscribes to some others. The subscriptions begin some time
-// later; see [subscribed.begin].
+// listen connects a viewer, and subscribes to some others. The subscriptions begin some time later, see
+// [subscribed.begin].
 func (d *deployment) listen(t testing.TB, l *life, viewer int64, others []int64) *listener {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -49,7 +49,7 @@ func (d *deployment) listen(t testing.TB, l *life, viewer int64, others []int64)
 	return n
 }
 
-// message is one of graphql-transport-ws.
+// message is a message of graphql-transport-ws.
 type message struct {
 	ID      string          `json:"id,omitempty"`
 	Type    string          `json:"type"`
@@ -90,7 +90,7 @@ func (n *listener) overWebSocket(t testing.TB, ctx context.Context, url, token, 
 			case "next":
 				n.take(m.Payload)
 			case "ping":
-				_ = wsjson.Write(ctx, conn, message{Type: "pong"}) // or the next read fails
+				_ = wsjson.Write(ctx, conn, message{Type: "pong"}) // otherwise the next read fails
 			default:
 				n.fail(fmt.Sprintf("%s %s", m.Type, m.Payload))
 			}
@@ -187,21 +187,21 @@ func (n *listener) fail(text string) {
 }
 
 // heard reports whether all subscriptions have reported a user, who follows the viewer, has favorited its
-// post and has commented on it.
+// post, and has commented on it.
 func (n *listener) heard(user int64) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.followers[user] && n.favorited[user] && (n.commented[user] || n.unheard) && (n.statuses[user] == "FOLLOWED_BY" || n.statuses[user] == "MUTUAL")
 }
 
-// status is what relationshipChanged has reported last about a user.
+// status is what relationshipChanged last reported about a user.
 func (n *listener) status(user int64) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.statuses[user]
 }
 
-// reported are all users whom newFollowers has reported, and what came instead of an answer.
+// reported returns all users whom newFollowers has reported, and the errors that came instead of answers.
 func (n *listener) reported() (followers []int64, errors []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -16,15 +16,14 @@ import (
 	"kith/storage"
 )
 
-// load follows and unfollows at a rate until what it returns is called: edges from
-// the other users to them and to those of the file, on both sides as the mode
-// sync does it.
+// load follows and unfollows at a rate until the returned function is called. The edges are from the
+// other users to one another and to those of the file, on both sides, as in the mode sync.
 func (g *graph) load(t testing.TB, perSecond int) (stop func() (written int)) {
 	t.Helper()
 	return g.writing(t, perSecond, g.writeOne)
 }
 
-// writing has eight writers write at a rate until what it returns is called.
+// writing makes eight writers write at a rate until the returned function is called.
 func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context, *incall.Redundancy, *rand.Rand) error) (stop func() (written int)) {
 	t.Helper()
 	mode := g.inCall()
@@ -48,8 +47,8 @@ func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context,
 		r := rand.New(rand.NewPCG(uint64(i), 11))
 		running.Go(func() {
 			for range due {
-				// To its end, also when the load ends: half a write would be damage. A follow of
-				// somebody whom another write has made block the follower is refused.
+				// Each write is completed even if the load ends: half a write would be damage. If another
+				// write has made a user block its follower, the follow is refused.
 				if err := write(context.Background(), mode, r); err != nil && !errors.Is(err, storage.ErrForbidden) {
 					t.Errorf("a write of the load: %v", err)
 					return
@@ -123,7 +122,7 @@ func (g *graph) takeBack(t testing.TB) {
 	}
 }
 
-// nobody is notified of rows.
+// nobody is notified of rows, and does nothing.
 type nobody struct{}
 
 func (nobody) Publish(context.Context, []storage.Row) {}

@@ -1,7 +1,6 @@
-// Package faults_test writes to a whole deployment, as it would run: two MariaDB
-// servers with two databases each, Redis, two gateways, replicators, all of them
-// processes of their own, which are killed while people follow each other. The
-// answers are then compared with the tables.
+// Package faults_test writes to a whole deployment, as it would run in production: two MariaDB
+// servers with two databases each, Redis, two gateways, and replicators. All of them are separate
+// processes, which are killed while users follow each other. The answers are then compared with the tables.
 package faults_test
 
 import (
