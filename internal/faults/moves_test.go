@@ -20,9 +20,9 @@ func TestMoves(t *testing.T) {
 	moves(t, schedule{operations: 400, connections: 8, users: 300, gatewayKills: 1, serverKills: 1, window: time.Second}, 3)
 }
 
-// TestLongMoves lets a store of one database grow by another on a second server, get half of its
-// buckets moved there and some moved back, while clients write through two gateways, and the mover,
-// gateways and both servers are killed at random times: 50 seeds in each mode.
+// TestLongMoves adds a database on a second server to a store of one database. Half of the buckets are
+// moved there, and some are moved back, while clients write through two gateways. The mover, gateways
+// and both servers are killed at random times: 50 seeds in each mode.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongMoves -v
 func TestLongMoves(t *testing.T) {
@@ -39,7 +39,7 @@ func moves(t *testing.T, s schedule, moverKills int) {
 	}
 }
 
-// runMoves writes, moves and kills, until all is written and moved.
+// runMoves writes, moves and kills until everything is written and moved.
 func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	servers := ownServers(t)
 	dsns := servers.FreshDatabases(t, 1)
@@ -82,7 +82,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	r.failuresHaveReasons(t)
 	r.quiet(t, h)
 	r.allWell(t)
-	found := r.tables(t) // and every row is on the shard that owns it
+	found := r.tables(t) // every row is on the shard that owns it
 	different := h.judge(t, found)
 	r.countsAreExact(t)
 	h.explain(t, found, different)
@@ -93,16 +93,16 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	t.Logf("the mover lived %d times, and was killed %d times, in the phases %v", m.lives, m.killed, m.phases)
 }
 
-// movers are the lives of `kith shards`, until everything is where it should be.
+// movers are the lives of `kith shards`, until all buckets are where they should be.
 type movers struct {
 	*deployment
 	add    string
 	random *rand.Rand
-	kills  int // still to do
+	kills  int // how many are left
 
 	lives, killed int
-	phases        map[string]int // in which a mover was killed, as far as it has said
-	said          string         // by the last mover that failed
+	phases        map[string]int // the phases in which movers were killed, as far as they had reported them
+	said          string         // what the last mover that failed has printed
 }
 
 // status is what `kith shards status --output json` prints.
@@ -111,7 +111,7 @@ type status struct {
 	Moves  []json.RawMessage
 }
 
-// work takes the next step until there is none.
+// work takes one step after another until there is none left.
 func (m *movers) work(t *testing.T) {
 	m.phases = map[string]int{}
 	back := false
@@ -123,7 +123,7 @@ func (m *movers) work(t *testing.T) {
 		var s status
 		end := m.command("shards", "status", "--output=json")(t).Wait(t)
 		if end.Code != 0 || json.Unmarshal([]byte(end.Stdout), &s) != nil {
-			time.Sleep(50 * time.Millisecond) // a server is away
+			time.Sleep(50 * time.Millisecond) // a server is down
 			continue
 		}
 		switch {
@@ -142,7 +142,8 @@ func (m *movers) work(t *testing.T) {
 	}
 }
 
-// life runs a command to its end, or kills it some time before. It reports whether it has done its work.
+// life runs a command to its end, or kills it at some time before. It reports whether the command has
+// done its work.
 func (m *movers) life(t *testing.T, args ...string) bool {
 	m.lives++
 	l := m.command(args...)(t)
@@ -157,12 +158,12 @@ func (m *movers) life(t *testing.T, args ...string) bool {
 	end := l.Wait(t)
 	if end.Code != 0 {
 		m.said = strings.Join(args, " ") + ": " + end.Stderr
-		time.Sleep(300 * time.Millisecond) // mostly the one before has died less than 6 s ago
+		time.Sleep(300 * time.Millisecond) // usually because the previous mover died less than 6 s ago
 	}
 	return end.Code == 0
 }
 
-// phaseOf is the last word that a mover has said of what it does.
+// phaseOf is the last phase that a mover has reported.
 func phaseOf(stderr string) string {
 	lines := strings.Split(strings.TrimSpace(stderr), "\n")
 	words := strings.Fields(lines[len(lines)-1])
@@ -172,7 +173,7 @@ func phaseOf(stderr string) string {
 	return "the beginning"
 }
 
-// grown lets the test look into both databases, by the map of the store as it is now.
+// grown lets the test read both databases, by the present map of the store.
 func (d *deployment) grown(t testing.TB, added string) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: d.location()})

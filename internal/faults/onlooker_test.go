@@ -9,23 +9,23 @@ import (
 	"time"
 )
 
-// The people of a history of caches. Onlookers write and look; stars are only followed.
+// These are the users of a history of caches. Onlookers write and look. Stars are only followed.
 const (
 	stars          = 8
 	firstOnlooker  = 101
 	onlookers      = 32
-	everybodyThere = firstOnlooker + onlookers + 8 // some are never touched
+	everybodyThere = firstOnlooker + onlookers + 8 // includes some users who are never touched
 	probeFrom      = 60
 	probeTo        = 61
 )
 
-// mayBlock lets two onlookers block each other now and then. Their sight of
-// each other comes from both, so it is compared in the end only.
+// mayBlock says which onlookers may block each other now and then. What they see of each other
+// depends on both, so it is compared only at the end.
 func mayBlock(a, b int64) bool {
 	return a != b && a >= firstOnlooker && b >= firstOnlooker && (a+b)%5 == 0
 }
 
-// onlooker is a user who writes its own registers and looks at everybody's.
+// onlooker is a user who writes its own registers, and looks at those of all users.
 type onlooker struct {
 	*cachedDeployment
 	*client
@@ -36,7 +36,7 @@ type onlooker struct {
 	names   int64
 	follows map[int64]bool
 	blocks  map[int64]bool
-	counted map[string]int // of what it did
+	counted map[string]int // how often it did what
 }
 
 func (d *cachedDeployment) onlooker(t testing.TB, j *journal, me int64, seed uint64) *onlooker {
@@ -61,7 +61,7 @@ func (o *onlooker) step(ctx context.Context) error {
 	}
 }
 
-// somebody is mostly one of a few, so that they are changed and looked at all the time.
+// somebody is mostly one of a few users, so that these are changed and looked at all the time.
 func (o *onlooker) somebody() int64 {
 	for {
 		id := int64(1 + o.random.IntN(stars))
@@ -77,7 +77,7 @@ func (o *onlooker) somebody() int64 {
 	}
 }
 
-// mutate sends a mutation of the onlooker; its refusals by the rules are no failure.
+// mutate sends a mutation of the onlooker. A refusal by the rules is not a failure.
 func (o *onlooker) mutate(ctx context.Context, on int, query string, variables map[string]any) (w writing, payload followed, done bool, err error) {
 	w = writing{sent: time.Now(), on: on}
 	a, err := o.ask(ctx, o.gateways[on].now.Load().gateway.URL, o.me, "", query, variables)
@@ -93,7 +93,7 @@ func (o *onlooker) mutate(ctx context.Context, on int, query string, variables m
 	return w, payload, true, json.Unmarshal(a.Data["m"], &payload)
 }
 
-// follow follows or unfollows, and looks whether that shows.
+// follow follows or unfollows, and checks whether that shows.
 func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
 	field := "follow"
 	if o.follows[whom] {
@@ -117,8 +117,8 @@ func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
 	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
 }
 
-// block blocks somebody or ends that. Either ends follows of others, so it is between those
-// only of whom nothing else is expected.
+// block blocks somebody, or ends that block. Both end follows of others, so blocks are only between
+// users of whom nothing else is expected.
 func (o *onlooker) block(ctx context.Context, on int) error {
 	whom := int64(firstOnlooker + o.random.IntN(onlookers))
 	if !mayBlock(o.me, whom) {
@@ -155,8 +155,8 @@ func (o *onlooker) rename(ctx context.Context, on int) error {
 	return o.lookAtOwn(ctx, on, r, "")
 }
 
-// lookAtOwn looks at what the onlooker has just written, on the same gateway, or with a
-// token on the other one.
+// lookAtOwn looks at what the onlooker has just written, on the same gateway, or with a token on
+// the other one.
 func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token string) error {
 	promised := false
 	if token != "" && o.random.IntN(2) == 0 {
@@ -185,15 +185,15 @@ func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token stri
 	}
 	sights := o.sights(base, o.me, viewer)
 	sights = append(sights, o.sightsOf(base, o.me, other, relationship)...)
-	for i := range sights { // a token stands for its own edge only
+	for i := range sights { // a token is only for its own edge
 		sights[i].promised = promised && sights[i].register == r
 	}
 	o.saw(sights...)
 	return nil
 }
 
-// looked is what is asked of two others, and what of that is noted. The rest is compared in
-// the end; here it keeps the caches busy.
+// looked asks about two others, and some of the answer is noted. The rest is compared at the end.
+// Here it keeps the caches busy.
 const looked = `query($u: ID!, $v: ID!) {
 	user(id: $u) {
 		name followingCount followerCount

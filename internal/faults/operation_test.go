@@ -16,9 +16,9 @@ type operation struct {
 	targets []int64
 }
 
-// randomOperation is a follow or its end, sometimes of many. Half of the users in
-// follows are of a few, and most of those in ends, so that there is something to
-// end, and edges and counts are fought over. endsOnly leaves the follows out.
+// randomOperation is a follow or an unfollow, sometimes of many users. Half of the users in
+// follows, and most of those in unfollows, are from a small group. So there are follows to end, and
+// edges and counts are contended. endsOnly leaves the follows out.
 func randomOperation(r *rand.Rand, users int, endsOnly bool) operation {
 	const few = 20
 	var o operation
@@ -64,7 +64,7 @@ func (o operation) String() string {
 	return fmt.Sprintf("%s by %d of %v", o.field, o.viewer, o.targets)
 }
 
-// edges are those that the operation may change.
+// edges returns the edges that the operation may change.
 func (o operation) edges() []edge {
 	list := make([]edge, len(o.targets))
 	for i, target := range o.targets {
@@ -82,10 +82,10 @@ type result struct {
 	by           *life
 	began, ended time.Time
 
-	err     error  // no answer
-	code    string // of the first error of the answer
+	err     error  // there was no answer
+	code    string // the code of the first error of the answer
 	message string
-	done    bool // there was a payload; what was written is in changes
+	done    bool // there was a payload; changes has what was written
 	stale   bool
 	changes []changedEdge
 }
@@ -95,7 +95,7 @@ type changedEdge struct {
 	version int64
 }
 
-// send asks one gateway and takes the answer apart.
+// send asks one gateway and decodes the answer.
 func (o operation) send(ctx context.Context, c *client, l *life) result {
 	r := result{operation: o, by: l, began: time.Now()}
 	query, variables := mutation(o.field, lean), map[string]any{"id": id(o.targets[0])}
@@ -156,7 +156,7 @@ func (r *result) take(text json.RawMessage) error {
 		}
 		if outcome.Changed && !seen[e] {
 			seen[e] = true
-			// The token of many follows does not name them.
+			// The token of a followMany does not name its follows.
 			r.changes = append(r.changes, changedEdge{e, outcome.Relationship.FollowedAt.UnixMicro()})
 		}
 	}
@@ -168,10 +168,10 @@ func (r *result) take(text json.RawMessage) error {
 	return nil
 }
 
-// notSent: the gateway was not there.
+// notSent reports whether the gateway could not be reached.
 func (r result) notSent() bool { return errors.Is(r.err, errNotSent) }
 
-// note adds to the history what a caller was answered.
+// note adds the answer to the history.
 func (r result) note(h *history) error {
 	if r.notSent() {
 		return nil

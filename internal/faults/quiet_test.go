@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// quiet waits until everything that was written has been propagated, or given up
-// and counted. Nobody may be writing.
+// quiet waits until everything that was written has been propagated, or given up and counted.
+// Nothing may be written at the same time.
 func (d *deployment) quiet(t testing.TB, h *history) {
 	t.Helper()
 	switch d.mode {
@@ -21,7 +21,7 @@ func (d *deployment) quiet(t testing.TB, h *history) {
 	}
 }
 
-// retriesEnd waits until no gateway tries anything again.
+// retriesEnd waits until no gateway retries anything.
 func (d *deployment) retriesEnd(t testing.TB) {
 	t.Helper()
 	for _, n := range d.gateways {
@@ -57,9 +57,9 @@ func (d *deployment) streamDrains(t testing.TB) {
 	})
 }
 
-// lastRowsArrive writes one more edge from each shard to each, and waits for their
-// inverse rows: what one server has written to one shard arrives in its order, so
-// all that was written before is there. Then no lag may be left.
+// lastRowsArrive writes one more edge from each shard to each, and waits for their inverse rows.
+// What one server has written to one shard arrives in its order, so everything that was written
+// before has also arrived. Then there must be no lag left.
 func (d *deployment) lastRowsArrive(t testing.TB, h *history) {
 	t.Helper()
 	c := d.client(t)

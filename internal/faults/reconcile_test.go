@@ -17,9 +17,9 @@ import (
 	"kith/storage"
 )
 
-// TestDamageIsFoundAndRepaired damages a graph behind the back of store and
-// binlogs: a full scan finds exactly that, while others write, and repairs it. Then all
-// that is known of the graph is answered again over GraphQL.
+// TestDamageIsFoundAndRepaired damages a graph without the store and the binlogs noticing. A full
+// scan finds exactly that damage while others write, and repairs it. Then all known facts about the
+// graph are asked for again over GraphQL.
 // See [TestLongDamageIsFoundAndRepaired].
 func TestDamageIsFoundAndRepaired(t *testing.T) {
 	t.Parallel()
@@ -36,7 +36,7 @@ func TestLongDamageIsFoundAndRepaired(t *testing.T) {
 func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSecond int) {
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), data)
 	answers := expected.Of(t, data)
-	// One that replicates would propagate what was damaged.
+	// A gateway that replicates would propagate the damage.
 	gateway := kithtest.Start(t, kithtest.Args("--store", g.location(), "--no-replicate"))
 	before := g.rows(t, storage.Forward)
 	damaged := g.vandal(t, 20, storage.Inverse).damageInverse(damages)
@@ -106,7 +106,7 @@ func (g *graph) fullConfig(cfg reconcile.FullConfig) reconcile.FullConfig {
 	return cfg
 }
 
-// scanInPieces ends a dry run again and again, at random points, and goes on.
+// scanInPieces stops a dry run again and again, at random points, and continues it.
 func (g *graph) scanInPieces(t testing.TB) (r reconcile.Report, runs int) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(3, 5))

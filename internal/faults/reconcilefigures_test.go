@@ -19,8 +19,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// BenchmarkReconcile measures, on two servers with two databases each, a full scan
-// of a generated and of a real graph beside COUNT(*) of both tables, and how much slower
+// BenchmarkReconcile measures, on two servers with two databases each, a full scan of a generated
+// and of a real graph, compared with COUNT(*) of both tables. It also measures how much slower
 // writes are while the realtime mode watches them.
 //
 //	go test ./internal/faults -run '^$' -bench Reconcile -benchtime 1x -timeout 30m
@@ -32,13 +32,13 @@ func BenchmarkReconcile(b *testing.B) {
 	b.Run("realtime", benchmarkRealtime)
 }
 
-// rowSize is what a row of an edge says: two ids, a type, a time.
+// rowSize is the size of the data in a row of an edge: two ids, a type, a time.
 const rowSize = 8 + 8 + 1 + 8
 
 func benchmarkFull(b *testing.B, data testgraph.Graph) {
 	servers := privateServers(b, flushes[0].options)
 	g := loadGraph(b, servers, data)
-	g.countRows(b) // warms the buffer pools up, as far as it gets
+	g.countRows(b) // warms up the buffer pools, as far as it gets
 	d := &deployment{servers: servers}
 	used := func() float64 { return d.used(b, nil)["database"] + d.used(b, nil)["load"] }
 	for b.Loop() {
@@ -70,7 +70,7 @@ func benchmarkFull(b *testing.B, data testgraph.Graph) {
 		b.ReportMetric(median(whole)/median(counts), "full/count")
 		b.ReportMetric(cpu[0]/rounds, "count-cpu-s")
 		b.ReportMetric(cpu[1]/rounds, "full-cpu-s")
-		b.ReportMetric(cpu[1]/cpu[0], "full/count-cpu") // says more while other things run
+		b.ReportMetric(cpu[1]/cpu[0], "full/count-cpu") // more reliable than times while other things run
 		b.ReportMetric(float64(moved)/1e6, "MB-moved")
 		b.ReportMetric(100*float64(moved)/float64(rows*rowSize), "%-of-rows")
 		b.ReportMetric(float64(rows), "rows")
@@ -92,7 +92,7 @@ func (g *graph) countRows(b *testing.B) time.Duration {
 	})
 }
 
-// digestRows has the digests of both tables computed, in one statement each.
+// digestRows makes the servers compute the digests of both tables, in one statement each.
 func (g *graph) digestRows(b *testing.B) time.Duration {
 	b.Helper()
 	return g.onAllShards(b, func(ctx context.Context, shard int, side storage.Side) error {
@@ -118,7 +118,7 @@ func (g *graph) onAllShards(b *testing.B, do func(ctx context.Context, shard int
 	return time.Since(began)
 }
 
-// bytesSent is what servers have sent to anybody so far.
+// bytesSent is how much servers have sent to all clients so far.
 func bytesSent(b *testing.B, servers testenv.Servers) (total int64) {
 	b.Helper()
 	for _, s := range servers {
@@ -132,9 +132,8 @@ func bytesSent(b *testing.B, servers testenv.Servers) (total int64) {
 	return total
 }
 
-// benchmarkRealtime writes from 16 connections in the mode sync, with and without the
-// realtime mode beside it, in turn: straight to the store, where nothing else takes
-// time, and through GraphQL.
+// benchmarkRealtime writes from 16 connections in the mode sync, with and without the realtime
+// mode, in turn: directly to the store, where nothing else takes time, and through GraphQL.
 func benchmarkRealtime(b *testing.B) {
 	servers := privateServers(b, flushes[0].options)
 	b.Run("store", func(b *testing.B) {
@@ -166,8 +165,7 @@ func benchmarkRealtime(b *testing.B) {
 	})
 }
 
-// inTurn writes with and without the realtime mode and reports rates, and the CPU
-// time of all processes.
+// inTurn writes with and without the realtime mode, and reports the rates and the CPU time of all processes.
 func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlstore.Store) {
 	b.Helper()
 	used := func() (sum float64) {
@@ -180,14 +178,14 @@ func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlsto
 		run(b, writes, *duration/4)
 		const rounds = 8
 		slice := *duration / 4
-		var n, cpu [2]float64 // without, with
+		var n, cpu [2]float64 // without it, with it
 		for i := range 2 * rounds {
 			stop := func() {}
-			watched := (i + i/2) % 2 // 0 1 1 0 0 1 1 0 …: the machine is not as fast at all times
+			watched := (i + i/2) % 2 // 0 1 1 0 0 1 1 0 …, because the speed of the machine changes over time
 			if watched == 1 {
 				stop = watch(b, d.dsns, store)
 			}
-			run(b, writes, slice/4) // beginning to watch is not watching
+			run(b, writes, slice/4) // the beginning of watching is not measured
 			before := used()
 			times, _ := run(b, writes, slice)
 			n[watched] += float64(len(times))
@@ -204,8 +202,7 @@ func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlsto
 	b.ReportMetric(0, "ns/op")
 }
 
-// watch runs the realtime mode, from the present end of the logs, until what it
-// returns is called.
+// watch runs the realtime mode, from the present end of the logs, until the returned function is called.
 func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
 	b.Helper()
 	logger := slog.New(slog.DiscardHandler)

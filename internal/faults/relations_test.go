@@ -15,13 +15,13 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestRelations has users follow, block and befriend each other, and favorite what the others have published,
-// through two gateways, while those who propagate rows are killed and started again: in the end both sides
-// of follows, of requests and of favorites agree, nobody follows somebody with whom there is a block,
-// all counts are exact, and every home feed has what it must have, on a gateway that copies posts into inboxes as on one that does not.
+// TestRelations has users follow, block and befriend each other, and favorite each other's posts, through two gateways.
+// Meanwhile the processes that propagate rows are killed and started again. In the end both sides of follows, of requests
+// and of favorites agree, nobody follows a user with whom there is a block, all counts are exact, and every home feed is
+// right, both on a gateway that copies posts into inboxes and on one that does not.
 //
-// In the mode sync the gateways propagate rows themselves, and one that is killed leaves
-// something to reconcile: nobody is killed there.
+// In the mode sync the gateways propagate rows themselves, and a killed gateway leaves differences to reconcile. So in that
+// mode no process is killed.
 func TestRelations(t *testing.T) {
 	t.Parallel()
 	relations(t, 300, 2)
@@ -35,7 +35,7 @@ func TestLongRelations(t *testing.T) {
 	relations(t, 20_000, 30)
 }
 
-// people is how many users meet: few, so that all of it happens to the same pairs.
+// people is how many users there are. They are few, so that everything happens to the same pairs.
 const people = 12
 
 func relations(t *testing.T, operations int64, kills int) {
@@ -49,7 +49,7 @@ func relations(t *testing.T, operations int64, kills int) {
 			var started, done atomic.Int64
 			var writers sync.WaitGroup
 			seen := &outcomes{codes: map[string]int{}}
-			// Which mutation changes something is up to chance: it goes on until each has.
+			// Which mutations change something is random. The test goes on until each of them has.
 			goesOn := func(n int64) bool { return n <= operations || n <= 10*operations && len(seen.missing()) > 0 }
 			for i := range uint64(8) {
 				c := d.client(t)
@@ -79,7 +79,7 @@ func relations(t *testing.T, operations int64, kills int) {
 			d.friendsAreCounted(t)
 			d.favoritesAreCounted(t)
 			d.feedsAreRight(t)
-			// Each mutation has changed something, or the test shows little.
+			// Each mutation must have changed something, otherwise the test shows little.
 			if missing := seen.missing(); len(missing) > 0 {
 				t.Errorf("nothing was changed by %v: %v", missing, seen.codes)
 			}
@@ -107,15 +107,14 @@ func (d *deployment) publish(t *testing.T) []string {
 	return posts
 }
 
-// relate sends one random mutation between two users and returns its name with what
-// became of it.
+// relate sends one random mutation between two users, and returns its name and its outcome.
 func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand, posts []string) (field, outcome string, err error) {
 	fields := []string{"follow", "follow", "unfollow", "removeFollower", "block", "unblock", "unblock", "unblock",
 		"requestFriend", "requestFriend", "requestFriend", "acceptFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "removeFriend", "favorite", "favorite", "favorite", "unfavorite", "publishPost"}
 	field = fields[random.IntN(len(fields))]
 	viewer := 1 + random.Int64N(people)
 	other := 1 + (viewer+random.Int64N(people-1))%people
-	if random.IntN(4) > 0 { // a neighbour: pairs that meet often
+	if random.IntN(4) > 0 { // a neighbour, so that the same pairs meet often
 		other = 1 + viewer%people
 		if random.IntN(2) == 0 {
 			viewer, other = other, viewer
@@ -143,13 +142,13 @@ func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand, p
 	return field, fmt.Sprintf("changed: %v", payload.Changed), nil
 }
 
-// outcomes counts what became of operations.
+// outcomes counts the outcomes of operations.
 type outcomes struct {
 	mu    sync.Mutex
 	codes map[string]int
 }
 
-// note takes an outcome: refusals by the rules, and nothing else, are no failure.
+// note counts an outcome. Only refusals by the rules are not failures.
 func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -157,13 +156,13 @@ func (o *outcomes) note(t *testing.T, field, outcome string, err error) {
 	switch {
 	case err != nil:
 		t.Errorf("%s: %v", field, err)
-	case outcome == "RATE_LIMITED" && (strings.HasSuffix(field, "favorite") || strings.HasSuffix(field, "Post")): // in a long schedule
+	case outcome == "RATE_LIMITED" && (strings.HasSuffix(field, "favorite") || strings.HasSuffix(field, "Post")): // happens in a long schedule
 	case outcome != "changed: true" && outcome != "changed: false" && outcome != "FORBIDDEN" && outcome != "NOT_FOUND":
 		t.Errorf("%s: %s", field, outcome)
 	}
 }
 
-// missing are the mutations that have changed nothing so far.
+// missing returns the mutations that have changed nothing so far.
 func (o *outcomes) missing() (list []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,7 +174,7 @@ func (o *outcomes) missing() (list []string) {
 	return list
 }
 
-// settles waits until everything is as it should be in the tables.
+// settles waits until everything in the tables is as it should be.
 func (d *deployment) settles(t testing.TB) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
@@ -189,7 +188,7 @@ func (d *deployment) settles(t testing.TB) {
 	}
 }
 
-// related reports what is not as it should be in the tables.
+// related reports what is wrong in the tables.
 func (d *deployment) related(t testing.TB) error {
 	t.Helper()
 	found := d.tables(t)
@@ -219,7 +218,7 @@ func (d *deployment) related(t testing.TB) error {
 	return nil
 }
 
-// expired reports whether a request has been pending for longer than one may.
+// expired reports whether a request has been pending for longer than is allowed.
 func expired(r row) bool { return time.Since(time.UnixMicro(r.version)) > 90*24*time.Hour }
 
 // favoritesAreCounted compares all counts of favorites with the rows that they count.

@@ -10,7 +10,7 @@ import (
 	"kith/storage"
 )
 
-// reconcile runs a command that reconciles to its end.
+// reconcile runs a command that reconciles, to its end.
 func (d *deployment) reconcile(t testing.TB, args ...string) kithtest.End {
 	t.Helper()
 	end := d.command(append([]string{"reconcile"}, args...)...)(t).Wait(t)
@@ -20,10 +20,9 @@ func (d *deployment) reconcile(t testing.TB, args ...string) kithtest.End {
 	return end
 }
 
-// repairTimes measures how long the commands incremental and full take until nothing
-// differs any more, with their default settings but for the window. For the second of
-// them the edges are made to differ again, behind the binlogs' back. Nobody may be
-// writing.
+// repairTimes measures how long the commands incremental and full take until nothing differs any
+// more. They run with their default settings, except for the window. For the second command the
+// edges are made to differ again, without the binlogs noticing. Nothing may be written at the same time.
 func (r *running) repairTimes(t testing.TB, apart tables, different []edge) {
 	t.Helper()
 	modes := []string{"incremental", "full"}
@@ -56,7 +55,7 @@ func (r *running) repairTimes(t testing.TB, apart tables, different []edge) {
 	}
 }
 
-// putBack makes rows of follower what they were, and counts the number of them.
+// putBack sets rows of follower back to what they were, and sets the counts to the numbers of rows.
 func (d *deployment) putBack(t testing.TB, apart tables, different []edge) {
 	t.Helper()
 	for shard, dsn := range d.dsns {

@@ -21,18 +21,18 @@ import (
 	"kith/storage/shard"
 )
 
-// stopDelay is 30 checks of the load balancer.
+// stopDelay is the time of 30 checks of the load balancer.
 const stopDelay = "3s"
 
-// traffic is what clients of a load balancer ask and were answered.
+// traffic is the requests of clients of a load balancer, and their answers.
 type traffic struct {
 	asked, failed, followed atomic.Int64
-	first                   atomic.Pointer[string] // failure
+	first                   atomic.Pointer[string] // the first failure
 	stop                    func()
 }
 
-// start has clients ask through the balancer, each with a pause after an answer: every tenth time they follow
-// somebody whom they do not follow yet.
+// start makes clients ask through the balancer, each with a pause after an answer. Every tenth request follows a user
+// whom the client does not follow yet.
 func (b *balancer) start(t *testing.T, d *deployment, viewers []int64, users int64, pause time.Duration) *traffic {
 	t.Helper()
 	load := new(traffic)
@@ -72,8 +72,7 @@ func (b *balancer) start(t *testing.T, d *deployment, viewers []int64, users int
 	return load
 }
 
-// roll replaces one gateway by another life of it: it is asked to stop, as a supervisor does, and the next one is
-// started when it has ended.
+// roll replaces one gateway: it is asked to stop, as a supervisor does, and is started again when it has ended.
 func (b *balancer) roll(t *testing.T, i int) {
 	t.Helper()
 	n := b.gateways[i]
@@ -87,7 +86,7 @@ func (b *balancer) roll(t *testing.T, i int) {
 	b.has(t, i, true)
 }
 
-// rolledWell sees to it that next to nothing failed, and that everything that was acknowledged is there, on both sides.
+// rolledWell checks that next to nothing failed, and that everything that was acknowledged exists on both sides.
 func (load *traffic) rolledWell(t *testing.T, d *deployment, allowed float64) {
 	t.Helper()
 	load.stop()
@@ -131,9 +130,9 @@ func TestRollingRestart(t *testing.T) {
 	load.rolledWell(t, d, 0)
 }
 
-// TestLongUpgrade brings gateways of the last release and of this tree side by side, under load: the first of this
-// tree migrates the tables while the other still serves. Then it restarts gateways until 100,000 requests
-// have been asked: at most one of 100,000 may fail.
+// TestLongUpgrade runs gateways of the last release and of this tree side by side, under load. The first gateway of
+// this tree migrates the tables while the other gateway still serves. Then gateways are restarted until 100,000
+// requests have been sent. At most one of 100,000 may fail.
 func TestLongUpgrade(t *testing.T) {
 	testenv.Long(t)
 	testenv.NeedsBinlog(t)
@@ -155,7 +154,7 @@ func TestLongUpgrade(t *testing.T) {
 		d.gateways = append(d.gateways, n)
 		n.launch = func(t testing.TB) *life {
 			c := kithtest.Launch(t, before, kithtest.Args(append([]string{"serve", "--addr", "127.0.0.1:0", "--jwt-secret", secret}, d.settings()...)...))
-			announced := regexp.MustCompile(`(?s)  (http://\S+)/healthz .*  (http://\S+)/readyz `) // 0.1.0 has both at one address
+			announced := regexp.MustCompile(`(?s)  (http://\S+)/healthz .*  (http://\S+)/readyz `) // 0.1.0 serves both at one address
 			c.Until(t, "the last release serves", func() bool { return announced.MatchString(c.Stdout()) })
 			at := announced.FindStringSubmatch(c.Stdout())
 			return &life{Command: c, gateway: &kithtest.Gateway{Command: c, URL: at[1], Admin: at[2]}}
@@ -167,7 +166,7 @@ func TestLongUpgrade(t *testing.T) {
 		b.has(t, i, true)
 	}
 	load := b.start(t, d, append(d.onShard(0, 4), d.onShard(2, 4)...), users, 0)
-	for i, n := range d.gateways { // they may know of no --stop-delay, so they are taken out by hand first
+	for i, n := range d.gateways { // they may not have --stop-delay, so they are taken out by hand first
 		was := buildOf(t, n)
 		b.out[i].Store(true)
 		b.has(t, i, false)
@@ -190,7 +189,7 @@ func TestLongUpgrade(t *testing.T) {
 	load.rolledWell(t, d, 1e-5)
 }
 
-// buildOf is what a gateway says it was built from.
+// buildOf is the build that a gateway reports.
 func buildOf(t *testing.T, n *node) string {
 	t.Helper()
 	response, err := http.Get(n.now.Load().gateway.Admin + "/metrics")
@@ -205,7 +204,7 @@ func buildOf(t *testing.T, n *node) string {
 	return regexp.MustCompile(`(?m)^kith_build_info.*$`).FindString(string(text))
 }
 
-// usersFile has users 1 … n.
+// usersFile makes a file with users 1 … n.
 func usersFile(n int) string {
 	var b strings.Builder
 	b.WriteString("id,handle\n")
@@ -215,8 +214,8 @@ func usersFile(n int) string {
 	return b.String()
 }
 
-// lastRelease builds the program as it was released last: the tag, or else the commit that gave the last version
-// its heading in the changelog.
+// lastRelease builds the program of the last release. Its commit is the one with the tag, or else the one that added
+// the heading of the last version to the changelog.
 func lastRelease(t *testing.T) (program string) {
 	t.Helper()
 	git := func(args ...string) string {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestSamePair has 16 connections follow and unfollow the same pair at once, through
-// both gateways, and in both directions: nobody sees an error, the edge ends in one of
-// the two states, and the counts are exact.
+// TestSamePair has 16 connections follow and unfollow the same pair at the same time, through both
+// gateways and in both directions. Nobody sees an error, the edge ends in one of the two states,
+// and the counts are exact.
 func TestSamePair(t *testing.T) {
 	t.Parallel()
 	const connections, times = 16, 10
@@ -19,7 +19,7 @@ func TestSamePair(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			d := deploy(t, mode, 100)
-			// The counts of both users are locked by one transaction where they share a shard.
+			// If both users share a shard, one transaction locks the counts of both.
 			near, far := d.onShard(0, 2), d.onShard(1, 1)[0]
 			h := newHistory()
 			t.Run("one shard", func(t *testing.T) { d.fight(t, h, edge{near[0], near[1]}, connections, times) })
@@ -76,8 +76,8 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 	d.countsAreExact(t)
 }
 
-// alternates sees that the changes of each edge, in the order of their versions, are
-// follow, unfollow, follow …: each was judged on what the one before had left.
+// alternates checks that the changes of each edge, in the order of their versions, are follow,
+// unfollow, follow …: each change was decided on the state that the previous one had left.
 func (h *history) alternates(t *testing.T) {
 	t.Helper()
 	for e, list := range h.answered {

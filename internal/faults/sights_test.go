@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// seenUser is what is asked of users.
+// seenUser is what onlookers ask of users.
 type seenUser struct {
 	Name                  string
 	Followings, Followers *struct{ Nodes []*struct{ ID string } }
@@ -19,8 +19,8 @@ type seenRelationship struct {
 	Blocking              *bool
 }
 
-// sights is what a look at a user shows: its name, whom it follows and who follows it, as far
-// as that cannot be hidden from the one who looks.
+// sights returns what a look at a user shows: its name, whom it follows and who follows it, unless
+// that may be hidden from the onlooker.
 func (o *onlooker) sights(base sight, u int64, user seenUser) []sight {
 	add := func(list []sight, r register, value int64) []sight {
 		s := base
@@ -46,7 +46,7 @@ func (o *onlooker) sights(base sight, u int64, user seenUser) []sight {
 	return list
 }
 
-// sightsOf is what a relationship shows.
+// sightsOf returns what a relationship shows.
 func (o *onlooker) sightsOf(base sight, u, v int64, is seenRelationship) (list []sight) {
 	add := func(r register, value bool) {
 		s := base
@@ -89,7 +89,7 @@ func number(is bool) int64 {
 	return 0
 }
 
-// nameNumber is the number in a name that rename has given; 0 for the first name.
+// nameNumber is the number in a name that rename has given, or 0 for the first name.
 func nameNumber(name string) int64 {
 	_, text, _ := strings.Cut(name, "#")
 	n, _ := strconv.ParseInt(text, 10, 64) // "" is 0

@@ -13,11 +13,11 @@ import (
 	"kith/storage/shard"
 )
 
-// TestSubscriptionsAcrossGateways subscribes at one gateway and writes at another. Both are
-// killed in turn, the one that writes in the middle of its writes. Of every follow, favorite and comment that was
-// acknowledged the client hears, unless its own gateway was away: then it asks after it has
-// subscribed again. With Redis that is promised in every mode; without one on SQLite, but for comments, where
-// gateways read the relation_log.
+// TestSubscriptionsAcrossGateways subscribes at one gateway and writes at another. Both are killed in turn, the
+// writing one in the middle of its writes. The client is notified of every acknowledged follow, favorite and
+// comment, unless its own gateway was down. In that case it asks for them after it has subscribed again. With
+// Redis that is promised in every mode. Without Redis it is promised on SQLite, where gateways read the
+// relation_log, but not for comments.
 func TestSubscriptionsAcrossGateways(t *testing.T) {
 	t.Parallel()
 	for _, mode := range modes {
@@ -36,9 +36,9 @@ func TestSubscriptionsAcrossGateways(t *testing.T) {
 	})
 }
 
-// TestSubscriptionsWithoutRedis: on MariaDB gateways without a Redis do not notify one another.
-// What another one has written is there for those who ask; a gateway whose only neighbour was
-// killed records what is written through it. (The mode stream refuses to start without one.)
+// TestSubscriptionsWithoutRedis: on MariaDB, gateways without a Redis do not notify one another. A client that
+// asks gets what another gateway has written. If the only other gateway is killed, the remaining one notifies its
+// subscriptions of what is written through it. (The mode stream refuses to start without Redis.)
 func TestSubscriptionsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"sync", "binlog"} {
@@ -50,8 +50,8 @@ func TestSubscriptionsWithoutRedis(t *testing.T) {
 	}
 }
 
-// TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow before
-// it has notified the other gateways: those that look after its intents report it.
+// TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow, but has not notified the
+// other gateways yet. The gateways that look after its intents report the follow.
 func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
 	t.Parallel()
 	d := prepare(t, testenv.SharedMariaDB(t, 2), "sync", listeners)
@@ -66,10 +66,10 @@ func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
 	s.hear(t, "acknowledged by a gateway that was killed before it notified the others", last)
 }
 
-// listeners is how many users there are: the viewer, and those who follow.
+// listeners is how many users there are: the viewer, and its followers.
 const listeners = 450
 
-// onFile is a deployment on a file of SQLite.
+// onFile is a deployment on a SQLite file.
 func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
 	t.Helper()
 	d := &deployment{mode: "sync", redis: redis, shardMap: shard.NewMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
@@ -77,7 +77,7 @@ func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
 	return d
 }
 
-// viewer is who subscribes; everybody else follows the viewer, favorites its post and comments on it, once.
+// viewer is the user who subscribes. Everybody else follows the viewer, favorites its post and comments on it, once.
 const viewer = 1
 
 // subscribed is a viewer with subscriptions at the first of two gateways.
@@ -85,11 +85,11 @@ type subscribed struct {
 	*deployment
 	*listener
 	client *client // for one request at a time
-	post   string  // of the viewer
+	post   string  // the viewer's post
 	last   atomic.Int64
 
 	mu    sync.Mutex
-	acked []int64 // whose follows, favorites and comments were acknowledged
+	acked []int64 // users whose follows, favorites and comments were acknowledged
 }
 
 // subscribe starts two gateways on a deployment, and subscribes.
@@ -127,7 +127,7 @@ func (s *subscribed) publish(t testing.TB) {
 func (s *subscribed) notifier() *node { return s.gateways[0] }
 func (s *subscribed) writer() *node   { return s.gateways[1] }
 
-// connect subscribes, anew after its gateway was killed.
+// connect subscribes, and does so again after the gateway was killed.
 func (s *subscribed) connect(t testing.TB) {
 	t.Helper()
 	var others []int64
@@ -138,11 +138,11 @@ func (s *subscribed) connect(t testing.TB) {
 	s.unheard = s.redis == nil
 }
 
-// next is a user who has not followed yet.
+// next is a user who does not follow the viewer yet.
 func (s *subscribed) next() int64 { return s.last.Add(1) }
 
-// send has a user do its part through a gateway, and reports whether all of it was acknowledged. An error in an
-// answer fails the test.
+// send has a user follow, favorite and comment through a gateway, and reports whether all of it was acknowledged.
+// An error in an answer fails the test.
 func (s *subscribed) send(t testing.TB, c *client, at *life, user int64) bool {
 	t.Helper()
 	if user > listeners {
@@ -172,7 +172,7 @@ func (s *subscribed) send(t testing.TB, c *client, at *life, user int64) bool {
 	return true
 }
 
-// follow has some users follow the viewer through a gateway that is there.
+// follow has some users follow the viewer through a gateway that is running.
 func (s *subscribed) follow(t testing.TB, at *node, n int) (users []int64) {
 	t.Helper()
 	for range n {
@@ -185,9 +185,8 @@ func (s *subscribed) follow(t testing.TB, at *node, n int) (users []int64) {
 	return users
 }
 
-// begin waits until the subscriptions report what is written through a gateway. Until then
-// nothing is promised: they begin with what comes, and somebody may have to take the place of
-// a replicator that was killed.
+// begin waits until the subscriptions report what is written through a gateway. Until then nothing is promised:
+// subscriptions begin with the next event, and a replicator that was killed may have to be replaced first.
 func (s *subscribed) begin(t testing.TB, at *node) {
 	t.Helper()
 	until(t, "the subscriptions report follows at "+at.name, func() bool {
@@ -215,15 +214,15 @@ func (s *subscribed) hear(t testing.TB, what string, users []int64) {
 	}
 }
 
-// acknowledged are the users whose follows were acknowledged, from one of them on.
+// acknowledged returns the users whose follows were acknowledged, from an index on.
 func (s *subscribed) acknowledged(from int) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.acked[from:])
 }
 
-// killWriting kills the gateway that writes while four clients write through it, and returns
-// whose follows it has acknowledged.
+// killWriting kills the writing gateway while four clients write through it. It returns the users whose follows
+// that gateway has acknowledged.
 func (s *subscribed) killWriting(t testing.TB) []int64 {
 	t.Helper()
 	const before = 20
@@ -255,7 +254,7 @@ func (s *subscribed) killNotifier(t testing.TB) {
 	s.running.Wait()
 }
 
-// nothingElse: what was announced has been sent, and nothing came in place of an answer.
+// nothingElse checks that everything that was reported has happened, and that no errors came.
 func (s *subscribed) nothingElse(t testing.TB) {
 	t.Helper()
 	followers, errors := s.reported()
@@ -269,8 +268,7 @@ func (s *subscribed) nothingElse(t testing.TB) {
 	}
 }
 
-// askAll waits until all whose follows were acknowledged are in the list of followers as a
-// gateway shows it.
+// askAll waits until all users whose follows were acknowledged are in the list of followers that a gateway shows.
 func (s *subscribed) askAll(t testing.TB, at *node) {
 	t.Helper()
 	const query = `query($id: ID!, $after: String) { user(id: $id) { followers(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`
@@ -308,7 +306,7 @@ func (s *subscribed) askAll(t testing.TB, at *node) {
 	})
 }
 
-// throughKills is what is promised where gateways notify one another.
+// throughKills checks what is promised if gateways notify one another.
 func (s *subscribed) throughKills(t *testing.T) {
 	s.begin(t, s.writer())
 	some := s.follow(t, s.writer(), 5)
@@ -335,7 +333,7 @@ func (s *subscribed) throughKills(t *testing.T) {
 	t.Logf("%d follows acknowledged, %d of them by a gateway that was killed then, %d while the other was away", len(s.acknowledged(0)), len(acked), len(away))
 }
 
-// apart is what is promised where gateways do not notify one another.
+// apart checks what is promised if gateways do not notify one another.
 func (s *subscribed) apart(t *testing.T) {
 	s.follow(t, s.writer(), 5)
 	s.askAll(t, s.notifier())

@@ -17,9 +17,9 @@ const followers = `query($id: ID!, $follower: ID!) {
 	relationship(from: $id, to: $follower) { followedBy followedByAt }
 }`
 
-// TestTokens follows on one gateway and reads the followers on another with the token, again
-// and again: what is read is as it was written, or the answer says that it may be
-// stale. KITH_TEST_LONG=1 does it 1,000 times a mode.
+// TestTokens follows on one gateway, and reads the followers on another with the token, many times.
+// Either the answer shows what was written, or it says that it may be stale. KITH_TEST_LONG=1 does
+// this 1,000 times in each mode.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	times := 60
@@ -38,7 +38,7 @@ func TestTokens(t *testing.T) {
 			if mode == "sync" {
 				return
 			}
-			// Nothing is propagated now: every answer must own up to it.
+			// Nothing is propagated now, so every answer must say that it is stale.
 			for _, n := range d.replicators {
 				n.kill(t)
 			}
@@ -56,8 +56,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// readFollowers follows, unfollows and reads on four connections, each of which has an
-// idol of its own.
+// readFollowers follows, unfollows and reads on four connections. Each connection has its own idol.
 func (d *deployment) readFollowers(t *testing.T, times int) (asked, stale int) {
 	t.Helper()
 	const lanes = 4
@@ -83,7 +82,7 @@ func (d *deployment) readFollowers(t *testing.T, times int) (asked, stale int) {
 	return lanes * ((times + lanes - 1) / lanes), int(late.Load())
 }
 
-// idol is a user whose followers come and go, and what is known of them.
+// idol is a user whose followers change, and what is known of them.
 type idol struct {
 	*deployment
 	*client
@@ -92,7 +91,7 @@ type idol struct {
 	random    *rand.Rand
 }
 
-// load begins with the followers that there are.
+// load reads the existing followers.
 func (l *idol) load(t *testing.T) {
 	t.Helper()
 	at := map[int64]int64{}
@@ -150,7 +149,7 @@ func (l *idol) once(t *testing.T) (ok, stale bool) {
 	return l.judge(t, o, a), false
 }
 
-// judge compares an answer that does not claim to be stale.
+// judge compares an answer that does not say that it is stale.
 func (l *idol) judge(t *testing.T, o operation, a answer) bool {
 	var user struct {
 		FollowerCount int

@@ -23,17 +23,17 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// The viral account, those who lead ordinary lives, and those who come to follow.
+// These are the viral account, the ordinary users, and the users who come to follow.
 const (
 	viralUser      = int64(1)
 	viralOthers    = 20_000 // users 2 …
 	viralFollowers = 120_000
 )
 
-// BenchmarkViral has 1,000 users a second follow either one account or each somebody else,
-// in turn, while 100 other pairs a second follow each other and 200 pages a second are read
-// through a gateway that has its caches on. The difference between the two is what the account
-// costs the others. Times are from when a request was due.
+// BenchmarkViral has 1,000 users a second follow either one account or each another user, in turn.
+// At the same time 100 other pairs a second follow each other, and 200 pages a second are read
+// through a gateway with its caches on. The difference between the two is what the account costs
+// the other users. Times are measured from when a request was due.
 //
 //	go test ./internal/faults -run '^$' -bench Viral -benchtime 1x -duration 6s -timeout 30m
 func BenchmarkViral(b *testing.B) {
@@ -54,7 +54,7 @@ func BenchmarkViral(b *testing.B) {
 							name = "towards one account"
 						}
 						p := v.phase(b, viral)
-						if round > 0 { // the first is to warm up
+						if round > 0 { // the first round is to warm up
 							fmt.Fprintf(table, "| %s | %s | %s | %s | %s | %.0f |\n", name, p.others, p.pages, p.account, p.followers, p.rate)
 							fmt.Fprintf(table, "| | %s |||||||||\n", p.notes)
 						}
@@ -67,15 +67,14 @@ func BenchmarkViral(b *testing.B) {
 	}
 }
 
-// viral is a store that is written to from here, and a gateway that replicates and is read
-// from.
+// viral is a store that the test writes to, and a gateway that replicates and is read from.
 type viral struct {
 	*deployment
 	store  *sqlstore.Store
 	inCall *incall.Redundancy
 	life   *life
 	next   int64  // the next follower
-	asker  string // the token of who reads
+	asker  string // the token of the user who reads
 }
 
 func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users int) *viral {
@@ -100,7 +99,7 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 	return v
 }
 
-// follow is a follow as the mode writes it.
+// follow writes a follow as the mode does.
 func (v *viral) follow(ctx context.Context, from, to int64) error {
 	options := storage.ChangeOptions{MaxFollowing: 5000, Inverse: v.mode == "sync"}
 	change := storage.EdgeChange{To: storage.UserID(to), Type: storage.Following, At: storage.MicrosOf(time.Now())}
@@ -111,9 +110,9 @@ func (v *viral) follow(ctx context.Context, from, to int64) error {
 	return v.inCall.Propagate(ctx, r.Value.Written())
 }
 
-// In the mode binlog followers write their own rows, and only the replicator the account's: while
-// that is locked, neither they nor others wait, and then those who have come are written
-// together.
+// In the mode binlog followers write their own rows, and only the replicator writes the rows of the
+// account. While those are locked, neither followers nor other users wait. Afterwards all new
+// followers are written together.
 func TestFollowersAreReplicatedTogether(t *testing.T) {
 	t.Parallel()
 	const followers = 60
@@ -148,7 +147,7 @@ func TestFollowersAreReplicatedTogether(t *testing.T) {
 	}
 }
 
-// isReplicating follows somebody and reports whether that has arrived.
+// isReplicating follows somebody, and reports whether the follow has arrived.
 func (v *viral) isReplicating(t testing.TB) bool {
 	t.Helper()
 	if err := v.follow(t.Context(), 2, 3); err != nil {
@@ -157,7 +156,7 @@ func (v *viral) isReplicating(t testing.TB) bool {
 	return v.store.Counts(t.Context(), []storage.UserID{3})[0].Value.Follower == 1
 }
 
-// phase is what one load did.
+// phase is the result of one load.
 type phase struct {
 	others, pages, account, followers times
 	rate                              float64 // of the 1,000
@@ -227,7 +226,7 @@ func (v *viral) phase(b *testing.B, viral bool) (p phase) {
 	return p
 }
 
-// readings are totals at one moment, when all has been replicated.
+// readings returns totals at a moment when everything has been replicated.
 func (v *viral) readings(b *testing.B) map[string]float64 {
 	b.Helper()
 	v.life.Until(b, "replicated", func() bool { return v.life.metric(b, "kith_replication_pending_rows", "") == 0 })
@@ -254,8 +253,8 @@ func (v *viral) read(ctx context.Context, query string, about int64) error {
 	return failure(a, err)
 }
 
-// paced does something at a rate until a moment, by so many workers, and returns how long
-// after it was due each was done.
+// paced does something at a rate until a time, with a number of workers. It returns how long after
+// it was due each action was done.
 func paced(b *testing.B, until time.Time, perSecond, workers int, do func(context.Context, *rand.Rand) error) (took times) {
 	due := make(chan time.Time, 60*perSecond)
 	var mu sync.Mutex

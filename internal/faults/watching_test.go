@@ -10,24 +10,23 @@ import (
 	"time"
 )
 
-// watching is `kith reconcile realtime` beside a deployment, with an eye on how long
-// each edge that it finds has been apart.
+// watching is `kith reconcile realtime` beside a deployment. It measures how long each edge that it
+// finds has differed.
 type watching struct {
 	*deployment
 	*life
 
 	mu    sync.Mutex
-	apart map[found]time.Duration // from the write to when both rows were seen to be the same; 0 until then
+	apart map[found]time.Duration // from the write until both rows were seen to be equal, or 0 until then
 }
 
-// found is an edge that realtime reports, at the version that following holds.
+// found is an edge that realtime reports, with its version in following.
 type found struct {
 	edge
 	version int64
 }
 
-// watch starts the realtime mode and waits until it has its place in the logs of all
-// servers.
+// watch starts the realtime mode, and waits until it has its positions in the logs of all servers.
 func (d *deployment) watch(t testing.TB, window time.Duration) *watching {
 	t.Helper()
 	l := d.command("reconcile", "realtime", "--window", window.String())(t)
@@ -45,7 +44,7 @@ func (d *deployment) watch(t testing.TB, window time.Duration) *watching {
 	running.Go(func() {
 		for ctx.Err() == nil {
 			w.look(ctx)
-			time.Sleep(20 * time.Millisecond) // how exactly times are known
+			time.Sleep(20 * time.Millisecond) // this is how exactly times are known
 		}
 	})
 	t.Cleanup(func() { cancel(); running.Wait() })
@@ -55,14 +54,14 @@ func (d *deployment) watch(t testing.TB, window time.Duration) *watching {
 // disagrees is a line of realtime's log.
 var disagrees = regexp.MustCompile(`msg="an edge disagrees" .*\bfrom=(\d+) to=(\d+) .*\bfollowing_time=(\d+)`)
 
-// look notes which edges are found, and which of them are the same on both sides now.
+// look notes which edges have been found, and which of them are now equal on both sides.
 func (w *watching) look(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range disagrees.FindAllStringSubmatch(w.Stderr(), -1) {
 		var n [3]int64
 		for i := range n {
-			n[i], _ = strconv.ParseInt(line[i+1], 10, 64) // digits
+			n[i], _ = strconv.ParseInt(line[i+1], 10, 64) // these are digits
 		}
 		f := found{edge{n[0], n[1]}, n[2]}
 		if _, known := w.apart[f]; !known {
@@ -76,8 +75,8 @@ func (w *watching) look(ctx context.Context) {
 	}
 }
 
-// same reports whether follower holds what was found in following, or something newer. A
-// server that is away does not say.
+// same reports whether follower has the version that was found in following, or a newer one. If the
+// server is down, it returns false.
 func (w *watching) same(ctx context.Context, f found) bool {
 	var n int
 	err := w.shards[w.shardOf(f.to)].QueryRowContext(ctx,
@@ -85,8 +84,7 @@ func (w *watching) same(ctx context.Context, f found) bool {
 	return err == nil && n > 0
 }
 
-// settle waits until nothing differs any more, and reports what was repaired and how
-// long it took.
+// settle waits until nothing differs any more, and reports what was repaired and how long that took.
 func (w *watching) settle(t testing.TB) {
 	t.Helper()
 	began := time.Now()
@@ -105,8 +103,8 @@ func (w *watching) settle(t testing.TB) {
 	})
 	w.wasWell(t)
 	if len(times) == 0 {
-		// A crash loses something only at some moments. That differences are found
-		// has tests of its own, such as TestRealtimeRepairsWithinTwoWindows.
+		// A crash loses something only at some moments. Other tests, such as
+		// TestRealtimeRepairsWithinTwoWindows, check that differences are found.
 		t.Log("nothing has come apart for long enough to be found")
 		return
 	}
