@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// windows are how long the inverse side lagged behind at each moment: probes that are
-// written one after another, each as soon as the row of the one before was there. Beside them
-// stand the stalls of this machine, when nothing runs on time.
+// windows are how long the inverse side lagged behind at each moment. Probes are written one after
+// another, each as soon as the row of the previous probe has arrived. windows also has the stalls
+// of this machine, in which nothing runs on time.
 type windows struct {
 	mu     sync.Mutex
 	probes []span
 	stalls []span
 }
 
-// span is something that took its time.
+// span is a time from begin to end.
 type span struct{ from, to time.Time }
 
 func (s span) length() time.Duration { return s.to.Sub(s.from) }
 
-// measureWindows probes from one user to another and back, until it is stopped. Nobody else
-// writes those two edges.
+// measureWindows probes from one user to another and back, until it is stopped. Nobody else writes
+// these two edges.
 func (d *deployment) measureWindows(t testing.TB, a, b int64) (w *windows, stop func()) {
 	w = &windows{}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,7 +64,7 @@ func (w *windows) probe(ctx context.Context, t testing.TB, d *deployment, c *cli
 	}
 }
 
-// watchStalls notes when a short sleep takes long.
+// watchStalls notes when a short sleep takes much longer.
 func (w *windows) watchStalls(ctx context.Context) {
 	const nap = 2 * time.Millisecond
 	for ctx.Err() == nil {
@@ -82,11 +82,11 @@ func (w *windows) add(list *[]span, s span) {
 	*list = append(*list, s)
 }
 
-// allowed is how late a sight may be that was to show what was acknowledged at some time:
-// the longest lag of that time, and what the machine stood still. to is when it was asked for.
+// allowed is how late a sight may be that should show what was acknowledged at time from: the
+// longest lag of that time, and how long the machine stalled. The sight was asked for at time to.
 func (w *windows) allowed(from, to time.Time) time.Duration {
-	const around = 300 * time.Millisecond              // probes have pauses between them
-	if most := from.Add(time.Second); to.After(most) { // what comes later has held up nothing
+	const around = 300 * time.Millisecond              // there are pauses between probes
+	if most := from.Add(time.Second); to.After(most) { // what comes later has delayed nothing
 		to = most
 	}
 	longest := time.Duration(0)
@@ -103,7 +103,7 @@ func (w *windows) allowed(from, to time.Time) time.Duration {
 	return longest
 }
 
-// lag is how long a share of the probes took at most.
+// lag is the time within which a share of the probes arrived.
 func (w *windows) lag(share float64) time.Duration {
 	list := make([]time.Duration, len(w.probes))
 	for i, p := range w.probes {
