@@ -14,8 +14,8 @@ import (
 	"kith/storage"
 )
 
-// A store gets a second shard, on a server of its own. Rows that are lost there are found by the mode that reads logs, which
-// knows only the first shard's address.
+// A store gets a second shard, on its own server. Rows that are lost there are found by the mode that reads logs, although
+// its settings name only the first shard.
 func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
@@ -59,7 +59,7 @@ func TestIncrementalReadsTheLogOfAnAddedShard(t *testing.T) {
 			address = shards[1].address
 		}
 		run("shards", "add", address)
-		// The log of a server of which nothing is known begins now, a relation_log at its beginning.
+		// The log of a server that is new to the mode is read from now on, a relation_log from its beginning.
 		if r := incremental(); len(r.Begun) != map[string]int{"mysql": 1}[shards[0].driver] || len(r.Found) != 0 {
 			t.Errorf("after the shard has been added: %+v", r)
 		}

@@ -10,8 +10,8 @@ import (
 	"kith/internal/kithtest"
 )
 
-// TestBenchIsAProgramBesideKith: nothing that measures is in the gateway's program, which
-// starts another for it, or says in one line where that is missing.
+// TestBenchIsAProgramBesideKith: the gateway's program contains nothing that measures. It starts
+// another program for that, or says in one line that this program is missing.
 func TestBenchIsAProgramBesideKith(t *testing.T) {
 	t.Parallel()
 	linked, err := exec.Command("go", "list", "-deps", "kith").Output()

@@ -9,8 +9,8 @@ import (
 	"kith/internal/kithtest"
 )
 
-// A store in two files becomes one on two servers while a gateway serves it. Sessions stay valid, pages
-// go on where they were, and everything is there.
+// A store in two files is copied to two servers while a gateway serves it. Sessions stay valid, pages
+// continue where they were, and all data are there.
 func TestAStoreIsCopied(t *testing.T) {
 	t.Parallel()
 	from, to := newSQLite(t, 2), newMariaDB(t, 2)
@@ -73,7 +73,7 @@ func TestAStoreIsCopied(t *testing.T) {
 	}
 }
 
-// pageOf is a page of the followers of a user, and its last cursor.
+// pageOf returns a page of a user's followers, and its last cursor.
 func pageOf(t *testing.T, g *kithtest.Gateway, after string) (ids, cursor string) {
 	t.Helper()
 	var data struct {

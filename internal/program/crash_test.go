@@ -14,9 +14,8 @@ import (
 	"kith/internal/testgraph"
 )
 
-// readTable reads following or follower from all shards, the oldest row first, and
-// sees that each row lies on its owner's shard and follows. Times come relative to
-// the first one.
+// readTable reads following or follower from all shards, the oldest row first. It checks that each
+// row is on its owner's shard, and is a follow. Times are relative to the first row.
 func readTable(t testing.TB, table, owner string, shards ...database) (edges []testgraph.Edge, times []int64) {
 	t.Helper()
 	type row struct {
@@ -57,8 +56,8 @@ func readTable(t testing.TB, table, owner string, shards ...database) (edges []t
 	return edges, times
 }
 
-// holdsGraph sees that both tables of all shards hold exactly the edges, in their
-// order, at the same times, and that all counts are right.
+// holdsGraph checks that both tables of all shards hold exactly these edges, in their order and at
+// the same times, and that all counts are right.
 func holdsGraph(t testing.TB, graph []testgraph.Edge, shards ...database) {
 	t.Helper()
 	following, times := readTable(t, "following", "from_user_id", shards...)
@@ -93,8 +92,8 @@ func usersOf(graph []testgraph.Edge) int {
 	return len(users)
 }
 
-// countsAgree compares every count with the rows that it counts, and looks for rows of
-// users without counts. It holds at any moment, also between the two tables.
+// countsAgree compares every count with the rows that it counts, and looks for users with rows but
+// without counts. Counts must agree at any moment, even while an import is between the two tables.
 func countsAgree(t testing.TB, shards ...database) {
 	t.Helper()
 	for what, query := range map[string]string{
@@ -126,8 +125,8 @@ func total(t testing.TB, query string, shards ...database) int64 {
 	return sum
 }
 
-// TestKilledImportGoesOn kills an import at several places, sees that the store is
-// sound and can be served, and lets the import go on to the same graph as the file's.
+// TestKilledImportGoesOn kills an import at several points, checks that the store is sound and can
+// be served, and lets the import continue until the graph is the same as the file's.
 func TestKilledImportGoesOn(t *testing.T) {
 	t.Parallel()
 	killedImport(t, testgraph.Generate(t, testgraph.Small))
@@ -148,13 +147,13 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 		start := func() *kithtest.Command {
 			return kithtest.Launch(t, kithtest.Args("import", "--chunk=2000", g.File), store)
 		}
-		kills := 2 // each table once
+		kills := 2 // once in each table
 		if testenv.AllTests() {
 			kills = 4
 		}
 		for kill := range kills {
 			running := start()
-			// Now and then between the two tables, as it comes.
+			// Sometimes this kills it between the two tables, by chance.
 			table := []string{"following", "follower"}[kill%2]
 			enough := int64(len(graph)*(kill+1)/(kills+3) + 777*kill)
 			running.Until(t, "rows", func() bool { return total(t, "SELECT COUNT(*) FROM "+table, shards...) >= enough })
@@ -196,7 +195,7 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 	})
 }
 
-// TestImportSurvivesItsServer kills one of two servers under an import.
+// TestImportSurvivesItsServer kills one of two servers during an import.
 func TestImportSurvivesItsServer(t *testing.T) {
 	t.Parallel()
 	g := testgraph.Generate(t, testgraph.Small)
@@ -224,7 +223,7 @@ func TestImportSurvivesItsServer(t *testing.T) {
 	holdsGraph(t, graph, shards...)
 }
 
-// thousands writes a number with commas.
+// thousands writes a number with a comma between thousands.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

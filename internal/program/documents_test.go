@@ -12,8 +12,9 @@ import (
 	"kith/internal/kithtest"
 )
 
-// A front end registers its documents in the store: the gateways that serve it answer them soon, and those of
-// removed names no more. Doing either again changes nothing, and what does not fit is not written.
+// A front end registers its documents in the store. The gateways that serve the store answer them soon
+// afterwards, and soon stop answering documents whose names are removed. Registering or removing them again
+// changes nothing. Documents that do not fit the schema are not written.
 func TestDocumentsInTheStore(t *testing.T) {
 	t.Parallel()
 	for engine, shards := range map[string][]database{"SQLite": newSQLite(t, 2), "MariaDB": newMariaDB(t, 2)} {

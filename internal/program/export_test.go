@@ -20,7 +20,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// peopled is a store with a generated graph, blocks, requests of every state, and hidden users.
+// peopled makes a store with a generated graph, blocks, requests in every state, and hidden users.
 func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database {
 	t.Helper()
 	laidOut(t, shards...)
@@ -56,7 +56,7 @@ func peopled(t *testing.T, graph testgraph.Shape, shards []database) []database 
 		}
 	}
 	s := opened(t, shards)
-	for i, e := range edges[2000:2100] { // what is past
+	for i, e := range edges[2000:2100] { // edges that have ended
 		kind := []storage.EdgeType{storage.None, storage.Blocking}[i%2]
 		for _, r := range s.ChangeEdges(t.Context(), storage.UserID(e.From), []storage.EdgeChange{{To: storage.UserID(e.To), Type: kind, At: 1_800_000_000_000_000}}, storage.ChangeOptions{}) {
 			if r.Err != nil {
@@ -93,7 +93,7 @@ func propagateAll(t *testing.T, s *sqlstore.Store, rows []storage.Written) {
 	}
 }
 
-// digests are those of all tables of edges of a store.
+// digests returns the digests of all tables of edges of a store.
 func digests(t *testing.T, shards []database) (sums [len(storage.Sides)]storage.Digest) {
 	t.Helper()
 	s := opened(t, shards)
@@ -115,14 +115,14 @@ func export(dir string, shards []database) kithtest.Option {
 	return kithtest.Args("export", "--store", location(shards...), dir)
 }
 
-// kindsIn are the lines of a summary with the rows and the digest of each kind.
+// kindsIn returns the lines of a summary that have the rows and the digest of each kind.
 func kindsIn(summary string) string {
 	_, kinds, _ := strings.Cut(summary, "\n")
 	return kinds
 }
 
-// onlyProgress reports whether an export has written nothing else to its standard error: on a busy machine it takes so long that it
-// says how far it is.
+// onlyProgress reports whether an export has written nothing but its progress to its standard error. On a busy machine it
+// takes long enough to report progress.
 func onlyProgress(stderr string) bool {
 	for line := range strings.Lines(stderr) {
 		if !strings.HasPrefix(line, "export: ") {
@@ -168,8 +168,8 @@ func TestAnExportIsAnEqualStore(t *testing.T) {
 	}
 }
 
-// TestKilledExportGoesOn kills an export in the middle of a shard, again and again. It then goes on
-// after the whole shards, to the same files as one that was left alone.
+// TestKilledExportGoesOn kills an export in the middle of a shard, several times. The export then continues after the shards
+// that are complete, and writes the same files as an export that was not killed.
 func TestKilledExportGoesOn(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
@@ -211,7 +211,7 @@ func TestKilledExportGoesOn(t *testing.T) {
 	})
 }
 
-// noHalfFiles sees that what has its final name is whole.
+// noHalfFiles checks that every file with its final name is complete.
 func noHalfFiles(t *testing.T, dir, whole string) {
 	t.Helper()
 	for _, name := range exported(t, dir) {
@@ -223,7 +223,7 @@ func noHalfFiles(t *testing.T, dir, whole string) {
 	}
 }
 
-// exported are the names of the files that are not under way, without the manifest.
+// exported returns the names of the files that are complete, without the manifest.
 func exported(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -249,7 +249,7 @@ func sameFiles(t *testing.T, dir, whole string) {
 	}
 }
 
-// TestExportSurvivesItsServer: one of two servers is down, so the shards of the other are exported and kept.
+// TestExportSurvivesItsServer: one of two servers is down, and the shards of the other are exported and kept.
 func TestExportSurvivesItsServer(t *testing.T) {
 	t.Parallel()
 	server := testenv.MariaDB(t)
@@ -291,7 +291,7 @@ func TestExportSurvivesItsServer(t *testing.T) {
 	}
 }
 
-// TestExportToAFullDisk fills a file system of 256 KiB that only the export sees.
+// TestExportToAFullDisk fills a file system of 256 KiB that only the export uses.
 func TestExportToAFullDisk(t *testing.T) {
 	t.Parallel()
 	if exec.CommandContext(t.Context(), "unshare", "-Urm", "mount", "-t", "tmpfs", "none", t.TempDir()).Run() != nil {

@@ -12,8 +12,8 @@ import (
 	"kith/internal/testgraph"
 )
 
-// TestGraphs imports follow graphs with the command, compares every row with the file,
-// and every answer that was computed apart with what comes over GraphQL.
+// TestGraphs imports follow graphs with the command, compares every row with the file, and compares
+// answers that were computed separately with those over GraphQL.
 func TestGraphs(t *testing.T) {
 	t.Parallel()
 	importedGraph(t, testgraph.Generate(t, testgraph.Tiny))
@@ -50,7 +50,7 @@ func importedGraph(t *testing.T, g testgraph.Graph) {
 	}
 }
 
-// importGraph imports a file and sees how many of its edges were new.
+// importGraph imports a file, and checks how many of its edges were new.
 func importGraph(t *testing.T, path string, shards []database, edges, existed int) {
 	t.Helper()
 	end := kithtest.Run(t, kithtest.Args("import", "--store", location(shards...), path))

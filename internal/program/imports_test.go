@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// floors are the folders at the top, the highest first. Each may import folders of lower
-// floors only. bench and internal stand apart: they may import anything.
+// floors are the top-level folders, the highest first. Each may import only folders of lower
+// floors. bench and internal are not on a floor: they may import anything.
 var floors = [][]string{
 	{"cli"},
 	{"deployment", "exporter", "gateway", "importer", "resolvers"},
@@ -19,8 +19,8 @@ var floors = [][]string{
 	{"storage"},
 }
 
-// shared may be imported from everywhere, though it is in internal; the suite of the stores, which
-// holds tests, may import what tests share.
+// shared may be imported by every package, although it is in internal. The suite of the stores,
+// which contains tests, may import the packages that tests share.
 const shared = "kith/internal/sleep"
 
 func isSuite(name string) bool { return name == "kith/storage/storagetest" }
@@ -67,8 +67,7 @@ func wrongWay(t *testing.T, from, to string) bool {
 	return floorOf(t, a) >= floorOf(t, b)
 }
 
-// topFolder is the folder at the top that a package lies in; the program's own package and
-// docs lie in none.
+// topFolder is the top-level folder of a package. The program's own package and docs have none.
 func topFolder(name string) (folder string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "kith/")
 	folder, _, _ = strings.Cut(rest, "/")

@@ -15,7 +15,7 @@ func migrate(t *testing.T, shards ...database) kithtest.End {
 	return kithtest.Run(t, kithtest.Args("migrate", "--store", location(shards...)))
 }
 
-// laidOut makes a store of the databases.
+// laidOut makes a store from the databases.
 func laidOut(t *testing.T, shards ...database) []database {
 	t.Helper()
 	if end := migrate(t, shards...); end.Code != 0 {
@@ -28,7 +28,7 @@ func TestMigrateReportsVersions(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
 		shards := make(t, 2)
-		for range 2 { // the second time there is nothing to do
+		for range 2 { // the second time it has nothing to do
 			end := migrate(t, shards...)
 			lines := strings.Split(strings.TrimSuffix(end.Stdout, "\n"), "\n")
 			if end.Code != 0 || end.Stderr != "" || len(lines) != len(shards) {
@@ -94,8 +94,8 @@ func TestOtherShardsAreRefused(t *testing.T) {
 	})
 }
 
-// TestSameDatabaseByTwoNames: what is one database is known by itself, not by its
-// address.
+// TestSameDatabaseByTwoNames: if two shards are the same database, the database itself shows that,
+// not its address.
 func TestSameDatabaseByTwoNames(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -114,7 +114,7 @@ func TestSameDatabaseByTwoNames(t *testing.T) {
 	})
 }
 
-// TestNewerStoresAreRefused: a program that is older than the store leaves it alone.
+// TestNewerStoresAreRefused: a program that is older than the store does not change it.
 func TestNewerStoresAreRefused(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
@@ -134,8 +134,7 @@ func TestNewerStoresAreRefused(t *testing.T) {
 	})
 }
 
-// TestStoresFromBeforeTheReleaseAreRefused, whatever version of theirs they are at, and
-// nothing is changed in them.
+// TestStoresFromBeforeTheReleaseAreRefused, whatever version they have, and nothing in them is changed.
 func TestStoresFromBeforeTheReleaseAreRefused(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
@@ -151,12 +150,12 @@ func TestStoresFromBeforeTheReleaseAreRefused(t *testing.T) {
 			if got := d.text(t, "SELECT MAX(version_id) FROM kith_migrations"); got != version {
 				t.Errorf("version %s has become %s", version, got)
 			}
-			d.exec(t, "CREATE TABLE kith_secrets (name INT)") // it is still missing
+			d.exec(t, "CREATE TABLE kith_secrets (name INT)") // the table is still missing
 		}
 	})
 }
 
-// TestGatewaysStartingAtOnce lays new stores out from two programs.
+// TestGatewaysStartingAtOnce has two programs create the tables of new stores at the same time.
 func TestGatewaysStartingAtOnce(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {

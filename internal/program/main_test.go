@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// database is one shard's database, as a test looks into it beside the program.
+// database is the database of one shard, which a test reads beside the program.
 type database struct{ driver, address string }
 
 // newSQLite names n files that do not exist yet.
@@ -49,7 +49,7 @@ func onEachStore(t *testing.T, test func(t *testing.T, make func(t testing.TB, n
 	t.Run("mariadb", func(t *testing.T) { t.Parallel(); test(t, newMariaDB) })
 }
 
-// location is the setting that makes a store of the databases.
+// location is the setting for a store that consists of the databases.
 func location(shards ...database) string {
 	var addresses []string
 	for _, d := range shards {
@@ -58,7 +58,7 @@ func location(shards ...database) string {
 	return shards[0].driver + ":" + strings.Join(addresses, ";")
 }
 
-// open returns a pool, closed when t ends.
+// open returns a connection pool, which is closed when t ends.
 func (d database) open(t testing.TB) *sql.DB {
 	t.Helper()
 	address := d.address
@@ -95,8 +95,7 @@ func (d database) text(t testing.TB, query string) string {
 	return value.String
 }
 
-// endedWell sees that the program ended as it was asked to, with nothing to complain
-// about.
+// endedWell checks that the program ended when it was asked to, and logged no complaint.
 func endedWell(t testing.TB, end kithtest.End) {
 	t.Helper()
 	if end.Code != 0 || complaint.MatchString(end.Stderr) {
@@ -104,11 +103,11 @@ func endedWell(t testing.TB, end kithtest.End) {
 	}
 }
 
-// complaint finds a line of the log that is not merely informative, or no line of it.
+// complaint finds a log line above the level INFO, or a line that is not a log line.
 var complaint = regexp.MustCompile(`(?m)^time=\S+ level=(WARN|ERROR) |^[^t\n]`)
 
-// bucketShard is the shard that owns a user: crc32 of the decimal id names one of
-// 1,024 buckets, of which each shard has a run.
+// bucketShard is the shard that owns a user. The crc32 of the decimal id gives one of 1,024
+// buckets, and each shard has a range of buckets.
 func bucketShard(id int64, shards int) int {
 	bucket := int(crc32.ChecksumIEEE([]byte(strconv.FormatInt(id, 10))) % 1024)
 	for i := range shards {

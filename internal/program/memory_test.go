@@ -13,8 +13,8 @@ import (
 	"kith/internal/kithtest"
 )
 
-// TestResidentMemoryIsBounded asks for everybody and their lists, far more than the cache may keep, and looks at how much
-// was resident at most. Garbage may have up to 20 times of what lives: only the limit bounds it.
+// TestResidentMemoryIsBounded asks for all users and their lists, far more than the cache may keep, and checks the
+// largest resident memory. Garbage may be up to 20 times the live memory, so only the limit bounds it.
 func TestResidentMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const users, cache, requests, askers = 300, 4 << 20, 320, 4
@@ -36,7 +36,7 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 				for i := range ids {
 					ids[i] = strconv.Itoa(1 + random.IntN(users))
 				}
-				for busy := true; busy; { // as the machine may be
+				for busy := true; busy; { // the machine may be busy
 					r, err := g.Ask(query, map[string]any{"ids": ids})
 					busy = len(r.Errors) > 0 && r.Errors[0].Extensions["retryable"] == true
 					if err != nil || len(r.Errors) > 0 && !busy {
@@ -58,13 +58,13 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 
 var peak = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// mostResident is how much of a process was resident at once.
+// mostResident is the largest resident memory that a process has had.
 func mostResident(t testing.TB, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	found := peak.FindSubmatch(status)
 	if err != nil || found == nil {
-		t.Skip("the system does not say what is resident") // it is not Linux
+		t.Skip("the system does not say what is resident") // this is not Linux
 	}
 	kb, _ := strconv.Atoi(string(found[1]))
 	return kb << 10

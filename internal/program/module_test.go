@@ -10,8 +10,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestModuleCanMove gives a copy of the tree another module path: every import is found, and none of the old path is
-// left. In the long form it is built.
+// TestModuleCanMove gives a copy of the tree another module path. Every import is found, and the old path is nowhere
+// left. In the long form the copy is built.
 func TestModuleCanMove(t *testing.T) {
 	t.Parallel()
 	const path = "example.org/team/product"

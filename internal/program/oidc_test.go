@@ -17,7 +17,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// openIDProvider is an OpenID provider from npm, in a process of its own.
+// openIDProvider is an OpenID provider from npm, in its own process.
 type openIDProvider struct {
 	t      *testing.T
 	issuer string
@@ -42,7 +42,7 @@ func newOpenIDProvider(t *testing.T) *openIDProvider {
 	if err := node.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = node.Wait() }) // the context of the test has ended, and node with it
+	t.Cleanup(func() { _ = node.Wait() }) // the test's context has ended, and so has node
 	p := &openIDProvider{t: t, in: in, out: bufio.NewReader(out)}
 	p.issuer = p.line()
 	return p
@@ -57,7 +57,7 @@ func (p *openIDProvider) line() string {
 	return strings.TrimSpace(line)
 }
 
-// does has the provider run a command.
+// does makes the provider run a command.
 func (p *openIDProvider) does(command string) {
 	p.t.Helper()
 	if _, err := io.WriteString(p.in, command+"\n"); err != nil {
@@ -68,13 +68,14 @@ func (p *openIDProvider) does(command string) {
 	}
 }
 
-// tokens are what the provider answers at its token endpoint.
+// tokens are what the provider's token endpoint answers.
 type tokens struct {
 	Access  string `json:"access_token"`
 	Refresh string `json:"refresh_token"`
 }
 
-// eachAlone has a connection for each request: the provider closes idle ones, which may be when the next request is sent.
+// eachAlone uses a new connection for each request. The provider closes idle connections, possibly just when the next
+// request is sent.
 var eachAlone = &http.Transport{DisableKeepAlives: true}
 
 // grant asks for tokens as one of the provider's clients.
@@ -112,8 +113,7 @@ var (
 	formPrompt = regexp.MustCompile(`name="prompt" value="([^"]+)"`)
 )
 
-// signIn signs somebody in as a browser does: by the code flow, through the pages for login and
-// consent.
+// signIn signs a user in as a browser does: by the code flow, through the pages for login and consent.
 func (p *openIDProvider) signIn(subject string) tokens {
 	p.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -133,7 +133,7 @@ func (p *openIDProvider) signIn(subject string) tokens {
 		"client_id": {"app"}, "response_type": {"code"}, "redirect_uri": {callback}, "scope": {"openid offline_access"}, "prompt": {"consent"},
 	}
 	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.issuer+"/auth?"+ask.Encode(), nil)
-	for range 4 { // at most: login, consent
+	for range 4 { // at most this many: login, consent
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -155,9 +155,8 @@ func (p *openIDProvider) signIn(subject string) tokens {
 	return tokens{}
 }
 
-// A person signs in at a real provider, which calls people by names of its own: registers, asks, gets
-// new tokens, outlives a change of the provider's keys, and signs out everywhere. A backend has a
-// token of the provider's, too.
+// A person signs in at a real provider, which has its own names for people. The person registers, asks, gets new tokens,
+// continues after a change of the provider's keys, and signs out everywhere. A backend also has a token of the provider.
 func TestOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	p := newOpenIDProvider(t)
@@ -202,28 +201,28 @@ func TestOpenIDProvider(t *testing.T) {
 	next := refresh(maya)
 	asks(next.Access, me, http.StatusOK, `"maya"`)
 
-	// Expire.
+	// Tokens expire.
 	p.does("ttl 1")
 	short := refresh(next)
 	until("it expires", short.Access, http.StatusUnauthorized)
 	p.does("ttl 300")
 
-	// Rotate: the new key is read when its first token comes.
+	// The keys are rotated: the new key is read when the first token with it comes.
 	p.does("rotate")
 	rotated := refresh(short)
 	asks(rotated.Access, me, http.StatusOK, `"maya"`)
 	until("the old key is gone", next.Access, http.StatusUnauthorized)
 
-	// A backend, by client credentials: its sub is the client's name.
+	// A backend uses client credentials. The sub of its token is the client's name.
 	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
 	asks(backend.Access, `{ userByHandle(handle: "maya") { handle } }`, http.StatusOK, `"maya"`)
 
-	asks(rotated.Access, `mutation { renewToken { token } }`, http.StatusOK, "FORBIDDEN") // its provider does that
+	asks(rotated.Access, `mutation { renewToken { token } }`, http.StatusOK, "FORBIDDEN") // the provider renews tokens, not Kith
 
-	// Sign out everywhere: at once here, and a token of later is good again.
+	// Sign out everywhere takes effect at once here, and a later token is accepted again.
 	asks(rotated.Access, `mutation { signOutEverywhere { signedOut } }`, http.StatusOK, "true")
 	asks(rotated.Access, me, http.StatusUnauthorized, "signed out everywhere")
-	g.Until(t, "a token of later is good", func() bool { // of a later second, by its iat
+	g.Until(t, "a token of later is good", func() bool { // from a later second, by its iat
 		rotated = refresh(rotated)
 		status, text := askAs(t, g, rotated.Access, me)
 		return status == http.StatusOK && strings.Contains(text, `"maya"`)

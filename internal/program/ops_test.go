@@ -12,7 +12,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// readyz is the answer of /readyz, shards and others by name.
+// readyz is the answer of /readyz, with shards and others by name.
 type readyz struct {
 	status int
 	ok     map[string]bool
@@ -51,9 +51,8 @@ func askReadyz(t *testing.T, g *kithtest.Gateway) readyz {
 	return r
 }
 
-// TestReadyzNamesWhatIsGone freezes and kills two servers and Redis, one after the
-// other. The process is healthy all the time, and what lies on the other shard is
-// answered.
+// TestReadyzNamesWhatIsGone freezes and kills two servers and Redis, one after the other. The
+// process is healthy all the time, and answers with everything on the other shard.
 func TestReadyzNamesWhatIsGone(t *testing.T) {
 	t.Parallel()
 	var servers [2]*testenv.MariaDBServer
@@ -64,7 +63,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 	}
 	redis := testenv.Redis(t)
 	store := location(shards...)
-	kithtest.Start(t, kithtest.Args("--demo", "--store", store)).Interrupt(t) // to load the graph in 500 ms each may be too much
+	kithtest.Start(t, kithtest.Args("--demo", "--store", store)).Interrupt(t) // loads the graph, which might take more than 500 ms a statement
 	g := kithtest.Start(t, kithtest.Args("--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
 		"--store", store, "--redis", redis.URL()))
 
@@ -131,7 +130,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 	}
 }
 
-// ownedBy is the id of a user that a shard holds.
+// ownedBy is the id of a user on a shard.
 func ownedBy(t *testing.T, d database) string { return d.text(t, "SELECT MIN(user_id) FROM users") }
 
 func TestMetrics(t *testing.T) {

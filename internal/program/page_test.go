@@ -18,8 +18,8 @@ import (
 	"kith/web/webtest"
 )
 
-// TestGraphiQLRunsItsTabs opens the page that the program serves in a browser, and runs the operation of each tab. Somebody
-// else subscribes before that, and is shown the follow.
+// TestGraphiQLRunsItsTabs opens the page that the program serves in a browser, and runs the operation of each tab. Another
+// user has subscribed before, and is shown the follow.
 func TestGraphiQLRunsItsTabs(t *testing.T) {
 	t.Parallel()
 	if !web.HasGraphiQL(web.Assets()) {
@@ -49,7 +49,7 @@ func TestGraphiQLRunsItsTabs(t *testing.T) {
 // title finds the name of an operation.
 var title = regexp.MustCompile(`(?m)^(?:query|mutation|subscription) (\w+)`)
 
-// answer is the one that lies beside an operation.
+// answer is the answer in the file beside an operation.
 func answer(t *testing.T, name string) json.RawMessage {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "examples", "answers", name+".json"))
@@ -63,7 +63,7 @@ func answer(t *testing.T, name string) json.RawMessage {
 	return answer.Data
 }
 
-// TestPlainPageRunsItsExample does so where GraphiQL has not been built.
+// TestPlainPageRunsItsExample, if GraphiQL has not been built.
 func TestPlainPageRunsItsExample(t *testing.T) {
 	t.Parallel()
 	webtest.Chromium(t)
@@ -81,7 +81,7 @@ func TestPlainPageRunsItsExample(t *testing.T) {
 	}
 }
 
-// TestPagesWithoutDemo: without --demo there is no demo query, and nobody to be. Both pages can be left out.
+// TestPagesWithoutDemo: without --demo there are no demo query and no demo users. Both pages can be left out.
 func TestPagesWithoutDemo(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--no-app"))
@@ -100,8 +100,7 @@ func TestPagesWithoutDemo(t *testing.T) {
 	}
 }
 
-// TestTokenIsForOwnNames asks the program for a token as a browser does that somebody else's
-// DNS has led here.
+// TestTokenIsForOwnNames asks the program for a token, as a browser does that was led here by somebody else's DNS.
 func TestTokenIsForOwnNames(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--demo"))
@@ -116,7 +115,7 @@ func TestTokenIsForOwnNames(t *testing.T) {
 	}
 }
 
-// demoToken asks for a token of user 1 by the name of a host.
+// demoToken asks for a token of user 1 under a host name.
 func demoToken(t *testing.T, gateway, host string) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/demo/token?user=1", nil)
@@ -132,7 +131,7 @@ func demoToken(t *testing.T, gateway, host string) (status int) {
 	return answer.StatusCode
 }
 
-// graphiQLFiles are the built files, by their paths from the root; a tree without Node has none.
+// graphiQLFiles are the built files, with paths from the root. A tree without Node has none.
 func graphiQLFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string

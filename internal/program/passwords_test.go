@@ -42,7 +42,7 @@ func askAs(t *testing.T, g *kithtest.Gateway, token, query string) (status int, 
 	return response.StatusCode, string(text)
 }
 
-// tokenOf asks a mutation that signs somebody in.
+// tokenOf runs a mutation that signs a user in, and returns the token.
 func tokenOf(t *testing.T, g *kithtest.Gateway, token, field string) string {
 	t.Helper()
 	_, text := askAs(t, g, token, "mutation { session: "+field+" { token expiresAt } }")
@@ -60,7 +60,7 @@ func tokenOf(t *testing.T, g *kithtest.Gateway, token, field string) string {
 	return answer.Data.Session.Token
 }
 
-// listen opens a WebSocket with a token and returns what it is closed with.
+// listen opens a WebSocket with a token, and returns how it is closed.
 func listen(t *testing.T, g *kithtest.Gateway, token string) chan websocket.CloseError {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -91,8 +91,8 @@ func listen(t *testing.T, g *kithtest.Gateway, token string) chan websocket.Clos
 	return closed
 }
 
-// A changed password ends the tokens from before on every gateway, and the connections
-// that they have opened, within five seconds.
+// If a password is changed, the older tokens and the connections that were opened with them end on
+// every gateway, within five seconds.
 func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	t.Parallel()
 	options := []kithtest.Option{
@@ -139,7 +139,7 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	if len(stays) > 0 {
 		t.Errorf("another user's connection was closed: %+v", <-stays)
 	}
-	// A gateway that starts later knows of it, too.
+	// A gateway that starts later also knows of the change.
 	if late := kithtest.Start(t, options...); isGood(late, first) || !isGood(late, fresh) {
 		t.Error("a gateway that has started since takes the wrong tokens")
 	}

@@ -9,8 +9,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// A store grows to two shards and becomes one again, while a gateway serves it, which lets go of the second
-// database.
+// A store grows to two shards and becomes one again, while a gateway serves it. The gateway then closes its
+// connections to the second database.
 func TestAStoreGrowsAndShrinks(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {

@@ -11,14 +11,14 @@ import (
 	"kith/internal/testenv"
 )
 
-// The first server of a store is taken out of use while a gateway serves it: all buckets move to another
-// shard, an empty database takes the place of shard 0, and the old one is removed. On servers the mode is
-// binlog: what was followed shortly before is on both sides all the same.
+// The first server of a store is taken out of use while a gateway serves it. All buckets move to another
+// shard, an empty database replaces shard 0, and the old one is removed. On servers the mode is binlog,
+// and follows that were made shortly before are still on both sides in the end.
 func TestTheFirstServerIsTakenOutOfUse(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, make func(testing.TB, int) []database) {
 		testenv.NotOn(t, "a store there is one shard", "tidb")
-		shards := make(t, 4) // of which the first is on one server
+		shards := make(t, 4) // the first of them is on one server
 		old, second, third := shards[0], shards[1], shards[3]
 		mode, follows := "sync", int64(0)
 		if old.driver == "mysql" {
@@ -87,7 +87,7 @@ func TestTheFirstServerIsTakenOutOfUse(t *testing.T) {
 	})
 }
 
-// plain is an address as it is given for a shard that is added.
+// plain is an address in the form in which it is given for an added shard.
 func plain(d database) string {
 	if _, behind, found := strings.Cut(d.address, "@"); found {
 		address, _, _ := strings.Cut(behind, "?")
@@ -96,7 +96,7 @@ func plain(d database) string {
 	return d.address
 }
 
-// remove lets the database be gone.
+// remove removes the database.
 func (d database) remove(t testing.TB) {
 	t.Helper()
 	if d.driver == "sqlite" {

@@ -10,7 +10,7 @@ import (
 	"kith/internal/kithtest"
 )
 
-// TestReportsAsJSON: all commands with a report write it for programs by the same flag, as one JSON value and nothing else.
+// TestReportsAsJSON: with the same flag, all commands with a report write it for programs, as one JSON value and nothing else.
 func TestReportsAsJSON(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

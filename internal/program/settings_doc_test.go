@@ -13,8 +13,8 @@ import (
 	"kith/cli"
 )
 
-// The tables of settings in the documents are the program's flags: all of them, in
-// their order, each with its variable and its default.
+// The tables of settings in the documents list the program's flags: all of them, in their order,
+// each with its variable and its default.
 func TestSettingsAreDocumented(t *testing.T) {
 	var p cli.Program
 	parser, err := kong.New(&p, kong.Name("kith"), cli.Vars)
@@ -24,7 +24,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 	for _, command := range parser.Model.Leaves(false) {
 		name := command.Path()
 		if strings.HasPrefix(name, "bench ") {
-			continue // for measuring; bench/README.md names those one needs
+			continue // for measuring; bench/README.md names those that are needed
 		}
 		t.Run(name, func(t *testing.T) {
 			want := slices.Clone(command.Flags)
@@ -47,14 +47,14 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 }
 
-// ofDoctor are the flags of `kith doctor` besides those of serve, which it takes as well.
+// ofDoctor returns the flags that only `kith doctor` has. It also takes those of serve.
 func ofDoctor(root, command *kong.Node) []*kong.Flag {
 	return slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool {
 		return slices.ContainsFunc(root.DefaultCmd.Flags, func(other *kong.Flag) bool { return other.Name == f.Name })
 	})
 }
 
-// tables are where each command's flags are: the file, and the heading above them.
+// tables says where each command's flags are documented: the file, and the heading above the table.
 var tables = map[string]string{
 	"serve":                 "docs/settings.md#Settings",
 	"doctor":                "docs/operations.md#Before the start",
@@ -76,12 +76,12 @@ var tables = map[string]string{
 	"reconcile realtime":    "docs/operations.md#kith reconcile realtime",
 }
 
-// setting is a row of a table of settings; its cells are as they are written.
+// setting is a row of a table of settings, with its cells as they are written.
 type setting struct{ flag, variable, def string }
 
 var settingRow = regexp.MustCompile("(?m)^\\| (`--[^|]*`) \\|([^|]*)\\| ([^|]*) \\| [^|]{10,} \\|$")
 
-// settingsIn reads the table below a heading; nowhere is none.
+// settingsIn reads the table below a heading. Without a heading there is none.
 func settingsIn(t *testing.T, where string) []setting {
 	t.Helper()
 	file, heading, named := strings.Cut(where, "#")
@@ -114,7 +114,7 @@ func compareSetting(t *testing.T, got setting, flag *kong.Flag) {
 		want.def = "`" + flag.Default + "`"
 	case flag.IsBool():
 		want.def = "off"
-	case got.def == "by store", got.def == "by memory": // Settings.Check and ServeCmd.footprint fill it in
+	case got.def == "by store", got.def == "by memory": // Settings.Check and ServeCmd.footprint fill in these defaults
 		want.def = got.def
 	}
 	if got != want {

@@ -15,8 +15,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// refused sees that a start has ended with one line on the standard error that
-// names the setting and holds the texts, and with nothing else.
+// refused checks that a start has ended with one line on the standard error, which names the
+// setting and contains the texts, and with no other output.
 func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	t.Helper()
 	line, rest, _ := strings.Cut(end.Stderr, "\n")
@@ -37,7 +37,7 @@ func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 	}
 }
 
-// password is one that no message may show.
+// password is a password that no message may show.
 const password = "hush-5791"
 
 func TestBadCommands(t *testing.T) {
@@ -93,7 +93,7 @@ func TestRedisReplica(t *testing.T) {
 	}
 }
 
-// TestPortTakenByKith starts the program twice; the first goes on.
+// TestPortTakenByKith starts the program twice. The first one continues.
 func TestPortTakenByKith(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t)
@@ -104,8 +104,8 @@ func TestPortTakenByKith(t *testing.T) {
 	}
 }
 
-// closedPort is an address where nobody listens, nor can, as long as the test runs:
-// a socket is bound to it.
+// closedPort is an address on which nothing listens, and nothing can listen while the test runs,
+// because a socket is bound to it.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -123,7 +123,7 @@ func closedPort(t *testing.T) string {
 	return fmt.Sprintf("127.0.0.1:%d", bound.(*syscall.SockaddrInet4).Port)
 }
 
-// silentPort is an address that takes connections and never says a word.
+// silentPort is an address that accepts connections, but never answers.
 func silentPort(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"kith/internal/kithtest"
 )
 
-// A store in one file gets a second one, and half of its users there, while a gateway serves it.
+// A store in one file gets a second file, and half of its users move there, while a gateway serves it.
 func TestShardsAreAdded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -35,7 +35,7 @@ func TestShardsAreAdded(t *testing.T) {
 	}
 	before := whole()
 
-	// Named from where the command runs; every other program finds it all the same.
+	// The path is relative to where the command runs. Every other program still finds the file.
 	if end := kithtest.Run(t, kithtest.Dir(dir), kithtest.Args("shards", "add", "b.db", "--store", "sqlite:"+first)); end.Code != 0 {
 		t.Fatalf("kith shards add: %s", end.Stderr)
 	}

@@ -14,7 +14,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// slowLine is a line of the log about a slow operation, in JSON.
+// slowLine is a log line about a slow operation, in JSON.
 type slowLine struct {
 	Level, Msg, Operation, Name, SHA256 string
 	RequestID                           string  `json:"request_id"`
@@ -39,8 +39,8 @@ func slowLineOf(t *testing.T, g *kithtest.Gateway, id string) (line slowLine) {
 	return line
 }
 
-// TestASlowOperationIsFound: while its statement runs, the server shows for which request; once it has ended, the log tells what it
-// took, and an admin who repeats it sees what was read.
+// TestASlowOperationIsFound: while its statement runs, the database server shows for which request. Once the operation has
+// ended, the log says what it took, and an admin who repeats it sees what was read.
 func TestASlowOperationIsFound(t *testing.T) {
 	testenv.NotOn(t, "reads wait for no lock of another session", "tidb")
 	t.Parallel()
@@ -60,10 +60,10 @@ func TestASlowOperationIsFound(t *testing.T) {
 
 	for sent, c := range map[string]struct{ shown, id string }{
 		"slow-1":               {"slow-1", "slow-1"},
-		"*/ DROP TABLE users;": {"________________", ""}, // one of the gateway's own
+		"*/ DROP TABLE users;": {"________________", ""}, // the gateway makes its own id
 	} {
 		db := shards[0].open(t)
-		db.SetMaxOpenConns(1) // LOCK TABLES is of a connection
+		db.SetMaxOpenConns(1) // LOCK TABLES is for one connection only
 		if _, err := db.Exec("LOCK TABLES users WRITE"); err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestASlowOperationIsFound(t *testing.T) {
 		g.Until(t, "the statement of "+sent, func() bool {
 			return shards[0].text(t, "SELECT COUNT(*) FROM information_schema.processlist WHERE db = DATABASE() AND info LIKE '/* request="+c.shown+" */ %SELECT%'") == "1"
 		})
-		time.Sleep(2 * time.Millisecond) // longer than --slow-operation, which the server's answer alone need not be
+		time.Sleep(2 * time.Millisecond) // longer than --slow-operation, because the server's answer alone may be faster
 		if _, err := db.Exec("UNLOCK TABLES"); err != nil {
 			t.Fatal(err)
 		}

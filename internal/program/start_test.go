@@ -13,8 +13,8 @@ import (
 	"kith/internal/kithtest"
 )
 
-// TestServesAnEmptyStore starts the program as `go run .` does: in a folder where
-// nothing is, with no setting but the port.
+// TestServesAnEmptyStore starts the program as `go run .` does: in an empty folder, with no setting
+// but the port.
 func TestServesAnEmptyStore(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -41,7 +41,7 @@ func TestServesAnEmptyStore(t *testing.T) {
 	endedWell(t, g.Interrupt(t))
 }
 
-// TestAnnouncesItsAddresses follows every address that the program prints.
+// TestAnnouncesItsAddresses requests every address that the program prints.
 func TestAnnouncesItsAddresses(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t)
@@ -65,7 +65,7 @@ func TestAnnouncesItsAddresses(t *testing.T) {
 	}
 }
 
-// Without an address for operators there is nothing of theirs.
+// Without an address for operators, nothing for operators is served.
 func TestWithoutAnAdminAddress(t *testing.T) {
 	t.Parallel()
 	c := kithtest.Launch(t, kithtest.Env("KITH_ADMIN_ADDR="), kithtest.Args("--addr=127.0.0.1:0"))
@@ -94,7 +94,7 @@ func TestLoadsTheDemoGraphOnce(t *testing.T) {
 	}
 	g.Interrupt(t)
 
-	// A network loaded again would bring this follow back.
+	// If the demo graph were loaded again, this follow would come back.
 	const cancelled = " WHERE from_user_id = 1 AND to_user_id = (SELECT MIN(to_user_id) FROM following WHERE from_user_id = 1)"
 	file[0].exec(t, "DELETE FROM following"+cancelled)
 	file[0].exec(t, "UPDATE user_counts SET following_count = following_count - 1 WHERE user_id = 1")
@@ -107,8 +107,7 @@ func TestLoadsTheDemoGraphOnce(t *testing.T) {
 	}
 }
 
-// people counts users, whose ids begin at 1 without gaps, and their follows, and
-// looks at their names.
+// people counts users, whose ids start at 1 without gaps, and their follows. It also checks their names.
 func people(t *testing.T, g *kithtest.Gateway) (users, follows int) {
 	t.Helper()
 	for {

@@ -12,16 +12,16 @@ import (
 	"kith/internal/testenv"
 )
 
-// asked is a question that is under way.
+// asked is a request under way.
 type asked struct{ answer chan answered }
 
-// answered is what came of it.
+// answered is its answer.
 type answered struct {
 	kithtest.Response
 	err error
 }
 
-// ask sends a query and returns when the gateway is at it.
+// ask sends a query, and returns when the gateway works on it.
 func ask(t *testing.T, g *kithtest.Gateway, query string) asked {
 	t.Helper()
 	a := asked{make(chan answered, 1)}
@@ -47,7 +47,7 @@ func (a asked) isComplete(t *testing.T) {
 	}
 }
 
-// refusesConnections waits until nobody listens at the gateway's address.
+// refusesConnections waits until nothing listens at the gateway's address.
 func refusesConnections(t *testing.T, g *kithtest.Gateway) {
 	t.Helper()
 	g.Until(t, "refuse connections", func() bool {
@@ -59,8 +59,8 @@ func refusesConnections(t *testing.T, g *kithtest.Gateway) {
 	})
 }
 
-// frozen is a gateway with a demo graph on a server of its own that stands still, and
-// a question that waits for it.
+// frozen is a gateway with a demo graph on its own database server, which is frozen, and a request
+// that waits for that server.
 func frozen(t *testing.T, options ...string) (*testenv.MariaDBServer, *kithtest.Gateway, asked) {
 	t.Helper()
 	server := testenv.MariaDB(t)
@@ -101,7 +101,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	_, g, _ := frozen(t, "--drain=10m")
 	g.Signal(os.Interrupt)
 	refusesConnections(t, g)
-	// For a moment after the first signal the second still counts as the same.
+	// For a moment after the first signal, a second one counts as the same signal.
 	g.Until(t, "end at once", func() bool {
 		g.Signal(os.Interrupt)
 		return g.Ended()
@@ -111,7 +111,7 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestInterruptLeavesSQLiteSound interrupts in the middle of a request that takes
+// TestInterruptLeavesSQLiteSound interrupts the program in the middle of a request that takes
 // hundreds of statements.
 func TestInterruptLeavesSQLiteSound(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestInterruptLeavesSQLiteSound(t *testing.T) {
 	}
 }
 
-// heavy is a query with many suggestions to make, which takes some time.
+// heavy is a query with many suggestions, which takes some time.
 func heavy() string {
 	var ids strings.Builder
 	for id := range 500 {
@@ -137,7 +137,7 @@ func heavy() string {
 	return `{ users(ids: [` + ids.String() + `]) { followSuggestions(first: 1) { edges { score } } } }`
 }
 
-// sound sees that SQLite finds nothing wrong with the files.
+// sound checks that SQLite finds nothing wrong with the files.
 func sound(t *testing.T, files ...database) {
 	t.Helper()
 	for _, f := range files {

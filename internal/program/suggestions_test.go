@@ -25,7 +25,7 @@ type suggestion struct {
 	}
 }
 
-// page asks as somebody for the first suggestions.
+// page asks for a user's first suggestions.
 func page(t *testing.T, g *kithtest.Gateway, token string) []suggestion {
 	t.Helper()
 	var data struct {
@@ -39,7 +39,7 @@ func page(t *testing.T, g *kithtest.Gateway, token string) []suggestion {
 	return data.Viewer.FollowSuggestions.Edges
 }
 
-// dataAs asks as somebody what must be answered without errors.
+// dataAs runs a query as a user. The answer must have no errors.
 func dataAs(t *testing.T, g *kithtest.Gateway, token, query string, data any) {
 	t.Helper()
 	_, text := askAs(t, g, token, query)
@@ -52,8 +52,8 @@ func dataAs(t *testing.T, g *kithtest.Gateway, token, query string, data any) {
 	}
 }
 
-// Somebody registers, is suggested the most followed of all, follows them, and is
-// suggested whom those follow.
+// A newcomer registers, is suggested the most followed users, follows them, and then is suggested
+// the users whom they follow.
 func TestANewcomerFindsUsers(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(newSQLite(t, 2)...), "--suggest", "1999,77"))
@@ -70,8 +70,8 @@ func TestANewcomerFindsUsers(t *testing.T) {
 		}
 		got, ids = append(got, s.Node.ID), append(ids, `"`+s.Node.ID+`"`)
 	}
-	// In the demo graph it is new followers that make active, and even of the most followed some
-	// have had none in the last month.
+	// In the demo graph, users are active because of new followers, and even some of the most
+	// followed have had none in the last month.
 	best := mostFollowed(t, g, token)[:30]
 	rank := func(id string) int { return slices.Index(best, id) }
 	if slices.ContainsFunc(got[2:], func(id string) bool { return rank(id) < 0 }) ||
@@ -124,8 +124,7 @@ func mostFollowed(t *testing.T, g *kithtest.Gateway, token string) []string {
 	return ids
 }
 
-// Reading counts as being active: it is written in the background, at the latest when the
-// gateway stops.
+// Reading counts as being active. That is written in the background, at the latest when the gateway stops.
 func TestReadersAreActive(t *testing.T) {
 	t.Parallel()
 	shards := newSQLite(t, 1)

@@ -8,7 +8,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestSeveralShardsOnTiDB: as TiDB has no log to follow, follows write both sides themselves.
+// TestSeveralShardsOnTiDB: TiDB has no log to follow, so follows write both sides themselves.
 func TestSeveralShardsOnTiDB(t *testing.T) {
 	testenv.OnlyOn(t, "MySQL and MariaDB have a binlog", "tidb")
 	t.Parallel()
@@ -37,7 +37,7 @@ func TestSeveralShardsOnTiDB(t *testing.T) {
 	}
 }
 
-// TestWhatTiDBCannotDo: the program says it in one line.
+// TestWhatTiDBCannotDo: the program says so in one line.
 func TestWhatTiDBCannotDo(t *testing.T) {
 	testenv.OnlyOn(t, "MySQL and MariaDB have a binlog", "tidb")
 	t.Parallel()

@@ -26,7 +26,7 @@ type receiver struct {
 
 	mu       sync.Mutex
 	spans    []*otlp.Span
-	services []string // of each message
+	services []string // one for each message
 	keys     []string
 }
 
@@ -55,7 +55,7 @@ func (c *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// of are the spans of a trace, in the order of their ends.
+// of returns the spans of a trace, in the order in which they ended.
 func (c *receiver) of(traceID string) (spans []*otlp.Span) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func numbers(s *otlp.Span, key string) (list []int64) {
 	return list
 }
 
-// traced asks a query as a part of a trace, and returns the span that the answer tells of.
+// traced runs a query as a part of a trace, and returns the span that the answer names.
 func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled bool) (span string) {
 	t.Helper()
 	flags := "00"
@@ -107,7 +107,7 @@ func traced(t *testing.T, g *kithtest.Gateway, body, traceID string, sampled boo
 	return answer.Header.Get("Traceresponse")
 }
 
-// send posts a body with headers, names and values.
+// send posts a body. headers are names and values.
 func send(g *kithtest.Gateway, body string, headers ...string) (status int, answer string, err error) {
 	r, _ := http.NewRequest(http.MethodPost, g.URL+"/graphql", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -123,7 +123,7 @@ func send(g *kithtest.Gateway, body string, headers ...string) (status int, answ
 	return got.StatusCode, string(text), err
 }
 
-// wholeAnswer is the answer to such a body, which has no errors.
+// wholeAnswer returns the answer to a body, which must have no errors.
 func wholeAnswer(t *testing.T, g *kithtest.Gateway, body string, headers ...string) string {
 	t.Helper()
 	status, answer, err := send(g, body, headers...)
@@ -133,14 +133,14 @@ func wholeAnswer(t *testing.T, g *kithtest.Gateway, body string, headers ...stri
 	return answer
 }
 
-// caller is the span of who asks.
+// caller is the span of the caller.
 const caller = "00f067aa0ba902b7"
 
 const tenUsers = `{"query":"query Ten { a: user(id: 1) { name } b: user(id: 2) { name } c: user(id: 3) { name } d: user(id: 4) { name } e: user(id: 5) { name }` +
 	` f: user(id: 6) { name } g: user(id: 7) { name } h: user(id: 8) { name } i: user(id: 9) { name } j: user(id: 10) { name } }"}`
 
-// TestTraces: a collector gets the spans of what was asked and sampled: one of the operation, a part of what its caller does, and
-// below it those of its look-ups and their statements, by shard.
+// TestTraces: a collector gets the spans of sampled requests. There is one span for the operation, which is a child of the
+// caller's span, and below it are the spans of its look-ups and their statements, by shard.
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
@@ -148,7 +148,7 @@ func TestTraces(t *testing.T) {
 		kithtest.Env("OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 
-	g.Until(t, "answer from memory", func() bool { // it begins to, once the gateway is known to be the only one on its store
+	g.Until(t, "answer from memory", func() bool { // it does so once the gateway knows that it is the only one on its store
 		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(id: 11) { name } }"}`, "Kith-Cost", "1"), `"statements":0`)
 	})
 	traced(t, g, strings.ReplaceAll(tenUsers, "name", "name followerCount"), id(2), true)
@@ -156,8 +156,8 @@ func TestTraces(t *testing.T) {
 	if got := traced(t, g, tenUsers, id(1), false); got != "" {
 		t.Errorf("of a request that is not traced the caller is told %q", got)
 	}
-	g.Query(t, "{ __typename }", nil, new(any)) // of no trace, and by the ratio none is begun
-	if end := g.Interrupt(t); end.Code != 0 {   // which sends what is left
+	g.Query(t, "{ __typename }", nil, new(any)) // it is in no trace, and because of the ratio none is begun
+	if end := g.Interrupt(t); end.Code != 0 {   // it sends the remaining spans
 		t.Fatalf("%+v", end)
 	}
 
@@ -183,10 +183,10 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// checkTree checks the spans of tenUsers, whose look-up reads from both shards or is answered from memory.
+// checkTree checks the spans of tenUsers. Its look-up reads from both shards, or is answered from memory.
 func checkTree(t *testing.T, spans []*otlp.Span, reads bool) {
 	t.Helper()
-	of := map[string][]*otlp.Span{} // by the first word of the name
+	of := map[string][]*otlp.Span{} // by the first word of their names
 	for _, s := range spans {
 		word, _, _ := strings.Cut(s.Name, " ")
 		of[word] = append(of[word], s)
@@ -222,7 +222,7 @@ func checkTree(t *testing.T, spans []*otlp.Span, reads bool) {
 	} else {
 		wantHits = 10
 	}
-	// A statement has one row for each of its keys, and as many more as its list is filled up by.
+	// A statement reads a row for each of its keys, and more if its list of keys was filled up.
 	if keys != wantKeys || rows < wantKeys || rows > 2*wantKeys || !slices.Equal(shards, wantShards) || !slices.Equal(numbers(lookUp, "kith.shards"), wantShards) ||
 		number(lookUp, "kith.rows") != rows || number(query, "kith.rows") != rows || number(query, "kith.statements") != int64(len(shards)) ||
 		number(lookUp, "kith.hits.memory") != wantHits || number(query, "kith.hits.memory") != wantHits {
@@ -230,7 +230,7 @@ func checkTree(t *testing.T, spans []*otlp.Span, reads bool) {
 	}
 }
 
-// TestCollectorIsDown: requests are answered, the log says once that traces cannot be sent, and the program ends.
+// TestCollectorIsDown: requests are answered, the log says once that traces cannot be sent, and the program ends when asked to.
 func TestCollectorIsDown(t *testing.T) {
 	t.Parallel()
 	for name, address := range map[string]string{"closed": closedPort(t), "silent": silentPort(t)} {

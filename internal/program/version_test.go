@@ -11,7 +11,7 @@ import (
 	"kith/internal/kithtest"
 )
 
-// TestVersion asks for the version where no setting can be read, and looks for what it leaves.
+// TestVersion asks for the version with settings that cannot be read, and checks which files it leaves.
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	want := fmt.Sprintf("kith devel (commit unknown, %s, %s/%s)\n", runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -35,7 +35,7 @@ func TestVersion(t *testing.T) {
 	})
 }
 
-// The program and a gateway say the same of themselves.
+// The program and a gateway report the same version.
 func TestMetricsAndSchemaAreOfTheBuild(t *testing.T) {
 	t.Parallel()
 	gateway := kithtest.Start(t)
