@@ -23,14 +23,14 @@ import (
 // wrong is a value that a setting refuses.
 type wrong struct {
 	value string
-	says  []string // what the line says besides
-	with  []string // other arguments, without which the value might do
-	names string   // the setting that the line is about, where it is another
+	says  []string // what else the line contains
+	with  []string // other arguments that make the value wrong
+	names string   // the setting that the line names, if it is another one
 }
 
-// TestWrongSettings starts the program with each setting of each command wrong in the ways that
-// its kind allows and in those that the table below adds, by flag and by variable. A new
-// setting that holds text fails it until the table has wrong values of it.
+// TestWrongSettings starts the program with wrong values of each setting of each command, by flag and by
+// variable. The values are those that are wrong for the kind of the setting, and those that the table below
+// adds. For a new setting that is a text, the test fails until the table has wrong values.
 func TestWrongSettings(t *testing.T) {
 	t.Parallel()
 	var p cli.Program
@@ -39,7 +39,7 @@ func TestWrongSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := wrongValues(t)
-	read := map[reflect.Type]bool{} // kinds of which all that does not read as one has been tried
+	read := map[reflect.Type]bool{} // kinds for which all values that cannot be read have been tried
 	for _, command := range parser.Model.Leaves(false) {
 		name := command.Path()
 		if strings.HasPrefix(name, "bench ") {
@@ -49,7 +49,7 @@ func TestWrongSettings(t *testing.T) {
 		if name == "serve" {
 			flags = append(flags, parser.Model.Flags...)
 		}
-		if name == "doctor" { // it takes the same settings: see TestDoctorChecksSettings
+		if name == "doctor" { // doctor takes the same settings: see TestDoctorChecksSettings
 			flags = ofDoctor(parser.Model.Node, command)
 		}
 		for _, flag := range flags {
@@ -68,8 +68,8 @@ func TestWrongSettings(t *testing.T) {
 	}
 }
 
-// refusedEachWay gives a command a wrong value by the flag, and the first one by the variable, too, if there
-// is one: both ways lead to the same check, and each is a start of the program.
+// refusedEachWay gives a command a wrong value by the flag. The first value is also given by the variable,
+// if there is one. Both lead to the same check, and each needs a start of the program.
 func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wrong, first bool) {
 	setting := "--" + flag.Name
 	if c.names != "" {
@@ -106,9 +106,9 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 // zeroIsGood are the numbers and durations that may be 0.
 var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "slow-operation", "trace-ratio", "from", "to", "shard"}
 
-// wrongOfKind are values that no setting of this kind takes. What does not read as a value of the kind is
-// refused by the same code for every setting: all of it is tried with the first setting of a kind, one
-// with each of the others, or all with each if the long tests run.
+// wrongOfKind returns values that no setting of this kind accepts. Values that cannot be read as the kind
+// are refused by the same code for every setting. So all of them are tried only with the first setting of a
+// kind, and one with each other setting. The long tests try all with each setting.
 func wrongOfKind(flag *kong.Flag, read map[reflect.Type]bool) []wrong {
 	kind := flag.Target.Type()
 	if kind.Kind() == reflect.Pointer {
@@ -128,7 +128,7 @@ func wrongOfKind(flag *kong.Flag, read map[reflect.Type]bool) []wrong {
 	case kind.Kind() == reflect.Float64:
 		unread, values = []string{"much", ""}, []string{"-1", "NaN", "+Inf"}
 	default:
-		return nil // any text may be good
+		return nil // any text may be right
 	}
 	if !slices.Contains(zeroIsGood, flag.Name) {
 		values = append(values, zero)
@@ -144,8 +144,8 @@ func wrongOfKind(flag *kong.Flag, read map[reflect.Type]bool) []wrong {
 	return list
 }
 
-// wrongValues are the values that are wrong for a reason of the setting's own. A setting
-// without any is listed all the same.
+// wrongValues are the values that are wrong for a reason of a particular setting. Settings without such
+// values are also listed.
 func wrongValues(t *testing.T) map[string][]wrong {
 	folder := t.TempDir()
 	file := func(name, text string) string {
@@ -256,7 +256,7 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "https://none.invalid/jwks", with: audience, says: []string{"none.invalid"}}, {value: "ftp://x/jwks", with: audience}, {value: "https://", with: audience},
 			{value: strings.Replace(wanting.URL, "http", "https", 1), with: audience},
 		},
-		"jwt-issuer": nil, // any text may be one
+		"jwt-issuer": nil, // any text may be an issuer
 		"jwt-subjects": {
 			{value: "some", says: []string{`"some"`, `"mapped"`}}, {value: "mapped", says: []string{"--jwks"}},
 			{value: "mapped", with: []string{"--jwt-audience=kith", "--jwks=" + noKeys}, says: []string{"--jwt-issuer"}},
@@ -282,8 +282,8 @@ func wrongValues(t *testing.T) map[string][]wrong {
 	}
 }
 
-// readOnlySQLite is the file of a store that SQLite reads and does not write, with any rights:
-// its header says that only a later version may.
+// readOnlySQLite is the file of a store that SQLite can read but not write, whatever the file's permissions.
+// Its header says that only a later version may write it.
 func readOnlySQLite(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kith.db")
@@ -301,7 +301,7 @@ func readOnlySQLite(t *testing.T) string {
 	return path
 }
 
-// machineTaken is a store on which a gateway runs that has the machine id.
+// machineTaken is a store on which a gateway with this machine id runs.
 func machineTaken(t *testing.T, id int) string {
 	t.Helper()
 	store := location(newSQLite(t, 1)...)
@@ -309,7 +309,7 @@ func machineTaken(t *testing.T, id int) string {
 	return store
 }
 
-// TestReadOnlyServer: the tables are as they should be, and cannot be written.
+// TestReadOnlyServer: the tables are right, but cannot be written.
 func TestReadOnlyServer(t *testing.T) {
 	testenv.NotOn(t, "it cannot be made read-only", "tidb")
 	t.Parallel()
