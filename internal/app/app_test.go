@@ -1,4 +1,4 @@
-// Package app_test drives the web app as people do: in browsers, on a gateway with the demo graph.
+// Package app_test uses the web app as people do: in browsers, on a gateway with the demo graph.
 package app_test
 
 import (
@@ -33,7 +33,7 @@ func open(t *testing.T, most time.Duration, args ...string) site {
 	return site{g, webtest.Open(t, g.URL, most)}
 }
 
-// trusting makes a gateway trust one document, besides those of the app, and treat others so.
+// trusting makes a gateway trust one document, in addition to those of the app, and decides how it treats others.
 func trusting(t *testing.T, others string) kithtest.Option {
 	t.Helper()
 	folder := t.TempDir()
@@ -43,7 +43,7 @@ func trusting(t *testing.T, others string) kithtest.Option {
 	return kithtest.Args("--trusted-documents", folder, "--only-trusted", others)
 }
 
-// knowsTheApp sees in the end that each operation of the app was trusted. They have names, and those of the tests have none.
+// knowsTheApp checks at the end that each operation of the app was trusted. The app's operations have names, the tests' have none.
 func knowsTheApp(t *testing.T, g *kithtest.Gateway) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -67,7 +67,7 @@ func needsApp(t *testing.T) {
 func (s site) as(user int, path string) *webtest.Tab {
 	s.browser.Helper()
 	tab := s.browser.Tab("/app/")
-	tab.Looks(1440, 900, "light") // without motion, which takes most of the processor's time
+	tab.Looks(1440, 900, "light") // without animations, which take most of the processor's time
 	tab.Run("sign in", fmt.Sprintf(`
 		const answer = await fetch("/demo/token?user=%[1]d", {method: "POST"});
 		localStorage.setItem("kith-session", JSON.stringify({token: (await answer.json()).token, renewAt: Date.now() + 3_600_000, userId: "%[1]d"}))`, user))
@@ -76,7 +76,7 @@ func (s site) as(user int, path string) *webtest.Tab {
 	return tab
 }
 
-// handle is that of a demo user.
+// handle returns the handle and the name of a demo user.
 func (s site) handle(t *testing.T, user int) (handle, name string) {
 	t.Helper()
 	var answer struct{ User struct{ Handle, Name string } }
@@ -84,7 +84,7 @@ func (s site) handle(t *testing.T, user int) (handle, name string) {
 	return answer.User.Handle, answer.User.Name
 }
 
-// count is what a tab of a profile says: "followers", "following" or "friends".
+// count reads the number on a tab of a profile: "followers", "following" or "friends".
 func count(list string) string {
 	return fmt.Sprintf(`Number(document.querySelector(".tabs a[href$='/%s']")?.dataset.count)`, list)
 }
@@ -100,7 +100,7 @@ func TestApp(t *testing.T) {
 	})
 }
 
-// TestAppFurther is the rest, which takes a browser some 20 s of two processors.
+// TestAppFurther runs the other tests of the app, which take a browser some 20 s on two processors.
 func TestAppFurther(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -116,10 +116,10 @@ func TestAppFurther(t *testing.T) {
 	})
 }
 
-// in is the site in a test below.
+// in returns the site for a subtest.
 func (s site) in(t *testing.T) site { return site{s.Gateway, s.browser.For(t)} }
 
-// each runs tests side by side. Tests that wait for the gateway's number of subscriptions come before.
+// each runs tests side by side. Tests that wait for the gateway's number of subscriptions run before it.
 func (s site) each(t *testing.T, tests map[string]func(*testing.T, site)) {
 	t.Helper()
 	for name, test := range tests {
@@ -130,7 +130,7 @@ func (s site) each(t *testing.T, tests map[string]func(*testing.T, site)) {
 	}
 }
 
-// subscribed waits until the gateway has so many subscriptions.
+// subscribed waits until the gateway has n subscriptions.
 func (s site) subscribed(t *testing.T, n int) {
 	t.Helper()
 	line := fmt.Sprintf("\nkith_subscription_operations %d\n", n)
@@ -197,7 +197,7 @@ func isSomebody(t *testing.T, s site) {
 	tab.Until("who of her followers Mateo knows", `/followed by \d+ you know/.test(document.body.innerText)`)
 	tab.Run("see them", `document.querySelector(".known").click()`)
 	tab.Until("they are listed", `document.querySelectorAll(".row[data-user]").length >= 3`)
-	handle, _ := s.handle(t, 800) // whom no other test follows
+	handle, _ := s.handle(t, 800) // no other test follows this user
 	tab.Go(s.browser, "/app/u/"+handle)
 	tab.Until("the profile", `document.querySelector(".head")`)
 	for _, list := range []string{"following", "followers", "friends"} {
@@ -222,7 +222,7 @@ func lists(t *testing.T, s site) {
 			most = one
 		}
 	}
-	tab := s.browser.Tab("/app/u/" + most.Handle + "/followers") // signed in as nobody
+	tab := s.browser.Tab("/app/u/" + most.Handle + "/followers") // nobody is signed in
 	rows := `document.querySelectorAll(".row[data-user]").length`
 	tab.Until("the first page", rows+" >= 30")
 	last := fmt.Sprintf("%d", most.FollowerCount)
@@ -234,8 +234,8 @@ func lists(t *testing.T, s site) {
 	tab.Until("the last of them is found", fmt.Sprintf(`%s > 0 && [...document.querySelectorAll(".row .name")].every(e => e.textContent === %q)`, rows, name))
 }
 
-// follows holds the mutation back, and notes all that the button says: it shows the follow at once, and
-// never anything else until it is clicked again.
+// follows holds the mutation back, and notes everything that the button shows. The button shows the follow at once, and
+// nothing else until it is clicked again.
 func follows(t *testing.T, s site) {
 	handle, name := s.handle(t, 77)
 	mine, _ := s.handle(t, 100)
@@ -252,13 +252,13 @@ func follows(t *testing.T, s site) {
 	if after := tab.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`); after == before {
 		t.Errorf("%s followers before and after", after)
 	}
-	// A list that is read meanwhile may be of before, and must not show so.
+	// A list that is read in the meantime may be older than the follow, and must not show that.
 	tab.Run("read a list", `document.querySelector(".tabs a[href$='/followers']").click()`)
 	tab.Run("let it go", `held.shift()()`)
 	tab.Until("it was read with the token of the follow", `window.consistent === true`)
 	tab.Until("the follower is on it", fmt.Sprintf(`document.querySelector(".row[data-user=%s]")`, mine))
 
-	// Three clicks are sent one after another, and the last one counts.
+	// Three clicks are sent one after another, and the last one decides.
 	tab.Run("three clicks", `for (let i = 0; i < 3; i++) { document.querySelector(".head-actions .follow").click(); await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); }`)
 	for range 3 {
 		tab.Until("the next one is sent", `held.length === 1`)
@@ -276,7 +276,7 @@ func live(t *testing.T, s site) {
 	b := s.as(300, "/u/"+yours)
 	b.Until("the profile", count("followers")+" >= 0")
 	before := b.Text(`document.querySelector(".tabs a[href$='/followers']").dataset.count`)
-	s.subscribed(t, 3+2) // a watches b's profile, too
+	s.subscribed(t, 3+2) // a also watches b's profile
 	a.Press("Follow: " + name)
 	b.Sees(mine + " follows you now.")
 	b.Until("the count has risen", count("followers")+" === "+before+" + 1")

@@ -19,8 +19,8 @@ import (
 	"kith/web/webtest"
 )
 
-// between is a proxy in front of two gateways: one gets all mutations, the other everything else, so that a page never reads
-// where it has written. It keeps requests and answers back as tests want.
+// between is a proxy in front of two gateways. One gateway gets all mutations, the other gets everything else, so a page
+// never reads on the gateway on which it has written. The proxy holds requests and answers back as tests tell it.
 type between struct {
 	*httptest.Server
 	writes, reads http.Handler
@@ -29,11 +29,11 @@ type between struct {
 	kept []*kept
 }
 
-// kept is one request, the next that has all the parts.
+// kept is one request that is held back: the next request that contains all the parts.
 type kept struct {
 	parts  []string
-	before bool   // it waits before a gateway gets it, not behind it
-	answer string // what it is answered instead, by no gateway
+	before bool   // whether it waits before a gateway gets it, and not after
+	answer string // the answer, if no gateway is to answer
 	came   chan struct{}
 	goes   chan struct{}
 }
@@ -48,9 +48,9 @@ func newBetween(t *testing.T, writes, reads *kithtest.Gateway) *between {
 		return &httputil.ReverseProxy{
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(target)
-				r.Out.Host = r.In.Host // as load balancers do: sockets are for pages of the same host
+				r.Out.Host = r.In.Host // as load balancers do: sockets accept only pages of the same host
 			},
-			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // pages leave while they ask
+			ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) }, // pages close while requests are under way
 		}
 	}
 	b := &between{writes: to(writes), reads: to(reads)}
@@ -66,7 +66,7 @@ func (b *between) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the browser is gone
+		return // the browser has disconnected
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	gateway := b.reads
@@ -79,7 +79,7 @@ func (b *between) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case k.answer != "":
 		k.wait(r)
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, k.answer) // the browser may be gone
+		_, _ = io.WriteString(w, k.answer) // the browser may have disconnected
 	case k.before:
 		k.wait(r)
 		gateway.ServeHTTP(w, r)
@@ -119,13 +119,13 @@ func (b *between) keep(k *kept) *kept {
 	return k
 }
 
-// keepRequest keeps the next request back that has all the parts, keepAnswer its answer.
+// keepRequest holds back the next request that contains all the parts. keepAnswer holds back its answer.
 func (b *between) keepRequest(parts ...string) *kept {
 	return b.keep(&kept{parts: parts, before: true})
 }
 func (b *between) keepAnswer(parts ...string) *kept { return b.keep(&kept{parts: parts}) }
 
-// refuse answers the next one itself, with an error, when it is let go.
+// refuse answers the next such request itself, with an error, when it is released.
 func (b *between) refuse(field, message string, parts ...string) *kept {
 	answer := fmt.Sprintf(`{"data":{%q:null},"errors":[{"message":%q,"path":[%q],"extensions":{"code":"UNAVAILABLE"}}]}`, field, message, field)
 	return b.keep(&kept{parts: parts, answer: answer})
@@ -139,7 +139,7 @@ func (k *kept) wait(r *http.Request) {
 	}
 }
 
-// arrives waits until the request, or its answer, is kept.
+// arrives waits until the request, or its answer, is held back.
 func (k *kept) arrives(t *testing.T) {
 	t.Helper()
 	select {
@@ -151,7 +151,7 @@ func (k *kept) arrives(t *testing.T) {
 
 func (k *kept) letGo() { close(k.goes) }
 
-// openTwo is open with two gateways on one store, in the mode in which followers lag most.
+// openTwo is open with two gateways on one store, in the redundancy mode in which followers lag most.
 func openTwo(t *testing.T, most time.Duration) (site, *between) {
 	t.Helper()
 	needsApp(t)
@@ -168,13 +168,13 @@ func openTwo(t *testing.T, most time.Duration) (site, *between) {
 	return site{reads, webtest.Open(t, b.URL, most)}, b
 }
 
-// does changes something between a demo user and another one.
+// does changes something between two demo users.
 func (s site) does(t *testing.T, user int, change string, other int) {
 	t.Helper()
 	s.mutate(t, user, "mutation($id: ID!) { "+change+"(userId: $id) { changed } }", map[string]any{"id": other}, nil)
 }
 
-// mutate sends a mutation of a demo user, and puts its data where data points to.
+// mutate sends a mutation as a demo user, and decodes its data into data.
 func (s site) mutate(t *testing.T, user int, mutation string, variables map[string]any, data any) {
 	t.Helper()
 	question, err := json.Marshal(map[string]any{"query": mutation, "variables": variables})
@@ -209,7 +209,7 @@ func post(t *testing.T, at, token string, body []byte, answer any) {
 	}
 }
 
-// notes begins to record what each of the expressions says, whenever the page changes.
+// notes begins to record the value of each expression whenever the page changes.
 func notes(tab *webtest.Tab, expressions ...string) {
 	tab.Helper()
 	tab.Run("note what it says", `
@@ -221,7 +221,7 @@ func notes(tab *webtest.Tab, expressions ...string) {
 		noting.observe(document.body, {subtree: true, childList: true, attributes: true, characterData: true})`)
 }
 
-// says compares what each of them has said since.
+// says compares the recorded values of each expression with what is wanted.
 func says(t *testing.T, tab *webtest.Tab, want ...string) {
 	t.Helper()
 	if said := tab.Text(`said.map(one => one.join(" ")).join(", ")`); said != strings.Join(want, ", ") {
@@ -229,7 +229,8 @@ func says(t *testing.T, tab *webtest.Tab, want ...string) {
 	}
 }
 
-// TestChangesShowAtOnce answers late, and elsewhere: what one does shows at once, and never shows as before again, unless it is refused.
+// TestChangesShowAtOnce delays answers, and reads from another gateway than it writes to. A change shows at once, and the
+// old state never shows again, unless the change is refused.
 func TestChangesShowAtOnce(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -264,14 +265,14 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	count := `document.querySelector(".count")?.textContent`
 	tab := s.as(me, "/requests")
 	tab.Until("three wait", first+" && "+second+" && "+third+` && `+count+` === "3"`)
-	around := func() { // what is read meanwhile
+	around := func() { // reads in the meantime
 		tab.Press("From you")
 		tab.Sees("You wait for nobody.")
 		tab.Press("To you")
 		tab.Until("the list is back", third)
 	}
 
-	// The gateway has accepted, and its answer is late.
+	// The gateway has accepted the change, and its answer is late.
 	notes(tab, first, count)
 	k := b.keepAnswer("mutation AcceptFriend", fmt.Sprintf(`"userId":"%d"`, one))
 	tab.Press("Accept " + firstName)
@@ -284,7 +285,7 @@ func requestsToOne(t *testing.T, s site, b *between) {
 	around()
 	says(t, tab, "true false", "3 2")
 
-	// The gateway has not been asked yet.
+	// The gateway has not got the request yet.
 	notes(tab, second, count)
 	k = b.keepRequest("mutation DeclineFriend", fmt.Sprintf(`"userId":"%d"`, two))
 	tab.Press("Decline " + secondName)
@@ -391,7 +392,7 @@ func blocksAndMarks(t *testing.T, s site, b *between) {
 	says(t, tab, "true false")
 }
 
-// comments has two pages of them below a post, writes and deletes some, and favors the post.
+// comments tests two pages of comments below a post, writes and deletes some, and favorites the post.
 func comments(t *testing.T, s site, b *between) {
 	handle, name := s.handle(t, 440)
 	_, other := s.handle(t, 441)
@@ -425,7 +426,7 @@ func comments(t *testing.T, s site, b *between) {
 	tab.Until("it is back", texts+`[0] === "One-likes-rain" && `+talk+` === 26`)
 	tab.Press("Delete the comment of " + name)
 	tab.Until("it is gone", `!`+texts+`.includes("One-likes-rain")`)
-	tab.Press("Delete the comment of " + other) // its author may
+	tab.Press("Delete the comment of " + other) // the author of the post may do so
 	tab.Until("so is another", texts+`.length === 24 && !`+texts+`.includes("n24") && `+talk+` === 24`)
 	says(t, tab, "false true false true false")
 

@@ -10,9 +10,9 @@ import (
 	"kith/web/webtest"
 )
 
-// pages are those of the app, and what shows that each is complete.
+// pages are the pages of the app, with what shows that each is complete.
 var pages = []struct {
-	user       int // 0: nobody is signed in
+	user       int // 0 if nobody is signed in
 	path, done string
 }{
 	{0, "/", `document.querySelectorAll(".demo-users img").length > 5`},
@@ -31,8 +31,8 @@ var pages = []struct {
 	{1, "/nothing", `document.querySelector(".empty")`},
 }
 
-// TestAppIsAccessible runs axe-core on every page, in light and dark, at 390 and 1440 pixels; no page is wider
-// than its window. The gateway answers trusted documents only.
+// TestAppIsAccessible runs axe-core on every page, in light and dark, at 390 and 1440 pixels. No page may be wider than
+// its window. The gateway answers trusted documents only.
 func TestAppIsAccessible(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -61,7 +61,7 @@ func TestAppIsAccessible(t *testing.T) {
 	}
 }
 
-// TestDialogsAreAccessible opens what covers a page.
+// TestDialogsAreAccessible opens everything that covers a page.
 func TestDialogsAreAccessible(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -109,8 +109,8 @@ func axeCore(t *testing.T) string {
 	return string(source)
 }
 
-// TestPictureOf2000 draws a user who follows all others. It logs how many frames a second the page shows while the layout
-// runs, which depends on the machine.
+// TestPictureOf2000 draws a user who follows all others. It logs how many frames per second the page shows while the
+// layout runs, which depends on the machine.
 func TestPictureOf2000(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -145,7 +145,7 @@ func TestPictureOf2000(t *testing.T) {
 	frames("zooming", `drawing.dispatchEvent(new WheelEvent("wheel", {deltaY: gaps.length % 40 < 20 ? -40 : 40, clientX: 600, clientY: 450, bubbles: true, cancelable: true}));`)
 }
 
-// TestPicturesForTheDocuments takes the pictures in docs/images anew: make picture.
+// TestPicturesForTheDocuments takes the pictures in docs/images again: make picture.
 func TestPicturesForTheDocuments(t *testing.T) {
 	if os.Getenv("KITH_TEST_PICTURE") != "1" {
 		t.Skip("make picture takes them")

@@ -14,8 +14,8 @@ const due = `
 	localStorage.setItem("kith-session", JSON.stringify({...kept, renewAt: 0}));
 	dispatchEvent(new StorageEvent("storage", {key: "kith-session"}))`
 
-// TestSessionsAreRenewed has two tabs of one person, who uses both. The token is renewed, by one of them, until the session has lasted
-// as long as it may: then there is the sign-in page, which leads back.
+// TestSessionsAreRenewed has two tabs of one person, who uses both. One of them renews the token, until the session has
+// lasted as long as it may. Then both show the sign-in page, which leads back to the page before it.
 func TestSessionsAreRenewed(t *testing.T) {
 	testenv.Clients(t)
 	t.Parallel()
@@ -25,7 +25,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 	b := a.Beside(s.browser, "/app/u/mateo_silva")
 	b.Until("the same person is signed in", `document.querySelector(".head-actions .follow")`)
 
-	// The tab that asks first is kept back, so that both want to at the same time.
+	// The tab that asks first is held back, so that both tabs try to renew at the same time.
 	const hold = `
 		const send = window.fetch;
 		window.asked = 0;
@@ -66,7 +66,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 		tab.Forgives("401 (Unauthorized)")
 	}
 
-	// A session of 20 s ends. Nobody has to click: the gateway closes the socket.
+	// A session of 20 s ends. It ends without a click, because the gateway closes the socket.
 	a.Sees("Your session has ended. Sign in again, and you are back where you were.")
 	b.Sees("Your session has ended.")
 	a.Run("be Maya again", `document.querySelector("button[data-user=maya_okafor]").click()`)

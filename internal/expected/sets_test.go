@@ -7,7 +7,7 @@ import (
 	"kith/internal/testgraph"
 )
 
-// The answers about a graph of six users are worked out by hand:
+// The expected answers about a graph of six users are worked out by hand:
 //
 //	1 → 2, 3, 5   2 → 1, 4, 6   3 → 4   4 → 3   5 → 4, 6
 func TestSets(t *testing.T) {
@@ -30,7 +30,7 @@ func TestSets(t *testing.T) {
 		}
 	}
 	for _, want := range []Suggestion{
-		{Viewer: 1, Followings: 3, Candidates: 2, Top20: [][2]int64{{4, 3}, {6, 2}}}, // not 1, whom 2 follows, nor 3
+		{Viewer: 1, Followings: 3, Candidates: 2, Top20: [][2]int64{{4, 3}, {6, 2}}}, // without 1, whom 2 follows, and without 3
 		{Viewer: 2, Followings: 3, Candidates: 2, Top20: [][2]int64{{3, 2}, {5, 1}}},
 		{Viewer: 3, Followings: 1, Top20: [][2]int64{}},
 		{Viewer: 6, Top20: [][2]int64{}},
@@ -41,7 +41,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// About a real graph the sets say what the unrelated programs have said.
+// For a real graph, the sets agree with the results of independent programs.
 func TestSetsAgreeWithOthers(t *testing.T) {
 	g := testgraph.Real(t, "wiki-vote")
 	s := setsOf(g.Edges(t))
@@ -58,7 +58,7 @@ func TestSetsAgreeWithOthers(t *testing.T) {
 	}
 }
 
-// The questions about a generated graph are not empty ones.
+// The answers about a generated graph are not empty.
 func TestAnswersSaySomething(t *testing.T) {
 	a := Of(t, testgraph.Generate(t, testgraph.Small))
 	var mutual, oneWay, none, common, many, suggested int
@@ -74,7 +74,7 @@ func TestAnswersSaySomething(t *testing.T) {
 		if p.FollowingsCount > 0 && p.FollowersCount > 0 {
 			common++
 		}
-		if p.FollowingsCount > 100 || p.FollowersCount > 100 { // more than a page
+		if p.FollowingsCount > 100 || p.FollowersCount > 100 { // more than one page
 			many++
 		}
 	}

@@ -20,23 +20,23 @@ import (
 	"kith/internal/kithtest"
 )
 
-// Eight connections send hostile requests one after another, for a minute with
-// KITH_TEST_LONG=1. Beside them somebody who behaves well is answered nearly as by a gateway that
-// nobody attacks, and the gateway stays below 1 GB. The other gateway is asked at the same time:
-// the attackers, and whatever else the machine does, take its processors as well.
+// Eight connections send hostile requests one after another, for a minute with KITH_TEST_LONG=1. At
+// the same time a well-behaved client is answered nearly as fast as by a gateway that is not
+// attacked, and the gateway stays below 1 GB. The other gateway is asked at the same time, because
+// the attackers, and everything else on the machine, take processor time from it, too.
 func TestBesideHostileRequests(t *testing.T) {
 	for name, c := range map[string]struct {
-		slower int  // how many times as long the slowest hundredth may take
-		all    bool // what is within the limits and sockets, too, not only what is refused
+		slower int  // how many times as long the slowest hundredth of requests may take
+		all    bool // not only requests that are refused, but also requests within the limits, and sockets
 	}{
 		"refused": {3, false},
-		"all":     {10, true}, // two such in work have both processors of a small machine for 20 ms
+		"all":     {10, true}, // two such requests at once use both processors of a small machine for 20 ms
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, spared := kithtest.Start(t, kithtest.Args("--demo")), kithtest.Start(t, kithtest.Args("--demo"))
 			well := &wellBehaved{client: client(t), documents: ordinary}
 			well.ask(t, time.Second, g.URL, spared.URL) // until the caches are warm
-			// The machine may be busy with something else: one of three times counts.
+			// The machine may be busy with something else, so one success in three tries is enough.
 			for try := 1; ; try++ {
 				during := beside(t, g, spared, well, c.all)
 				if during[0].p99 <= time.Duration(c.slower)*during[1].p99 {
@@ -54,8 +54,7 @@ func TestBesideHostileRequests(t *testing.T) {
 	}
 }
 
-// beside asks the gateway that is attacked, and the one that is spared, while the attackers are
-// at work.
+// beside asks the attacked gateway and the spared one while the attackers run.
 func beside(t *testing.T, g, spared *kithtest.Gateway, well *wellBehaved, all bool) []latencies {
 	t.Helper()
 	attack := 2 * time.Second
@@ -75,15 +74,15 @@ func beside(t *testing.T, g, spared *kithtest.Gateway, well *wellBehaved, all bo
 	return during
 }
 
-// attackers are a process of their own, so that what they do besides sending slows nobody
-// down but by the processors that they take.
+// attackers are a separate process, so that apart from their requests they slow others down only by
+// the processor time that they use.
 type attackers struct {
 	*exec.Cmd
 	output *bytes.Buffer
 	stop   io.Closer
 }
 
-// The variables that make this program one: whom to attack, and whether with everything.
+// These variables make this program the attacker: whom to attack, and whether with everything.
 const (
 	ofAttackers = "KITH_HOSTILE_URL"
 	withAll     = "KITH_HOSTILE_ALL"
@@ -94,7 +93,7 @@ func launchAttackers(t *testing.T, url string, all bool) *attackers {
 	a := &attackers{exec.Command(os.Args[0], "-test.run=^TestAttackers$", "-test.v"), &bytes.Buffer{}, nil}
 	a.Env = append(os.Environ(), ofAttackers+"="+url, withAll+"="+strconv.FormatBool(all))
 	a.Stdout, a.Stderr = a.output, a.output
-	stop, err := a.StdinPipe() // which ends with this process, too
+	stop, err := a.StdinPipe() // its input also ends with this process
 	if err == nil {
 		err = a.Start()
 	}
@@ -105,7 +104,7 @@ func launchAttackers(t *testing.T, url string, all bool) *attackers {
 	return a
 }
 
-// end stops them, and returns how many requests they sent and how many of those found a fault.
+// end stops the attackers. It returns how many requests they sent, and how many of those found a fault.
 func (a *attackers) end(t *testing.T) (sent, faults int) {
 	t.Helper()
 	_ = a.stop.Close()
@@ -119,7 +118,7 @@ func (a *attackers) end(t *testing.T) (sent, faults int) {
 	return 0, 0
 }
 
-// TestAttackers is the process of the attackers: eight connections until its input ends.
+// TestAttackers is the process of the attackers: eight connections send until its input ends.
 func TestAttackers(t *testing.T) {
 	url := os.Getenv(ofAttackers)
 	if url == "" {
@@ -158,7 +157,7 @@ func TestAttackers(t *testing.T) {
 	fmt.Printf("sent %d faults %d\n", sent.Load(), faults.Load())
 }
 
-// wellBehaved asks what front ends ask, on four connections.
+// wellBehaved sends the requests that front ends send, on four connections.
 type wellBehaved struct {
 	client    *http.Client
 	documents []hostile.Document
@@ -172,7 +171,7 @@ var ordinary = []hostile.Document{
 	{Body: `{"query": "{ userByHandle(handle: \"maya_okafor\") { id friends(first: 5) { nodes { name } } } }"}`},
 }
 
-// latencies are those of some requests.
+// latencies are the latencies of some requests.
 type latencies struct {
 	asked, failed int
 	p50, p99      time.Duration
@@ -200,7 +199,7 @@ func (w *wellBehaved) ask(t *testing.T, atMost time.Duration, urls ...string) []
 				}
 				took[of] = append(took[of], a.took)
 				mu.Unlock()
-				time.Sleep(time.Millisecond) // as somebody who reads
+				time.Sleep(time.Millisecond) // pauses, like a user who reads
 			}
 		})
 	}
@@ -212,7 +211,7 @@ func (w *wellBehaved) ask(t *testing.T, atMost time.Duration, urls ...string) []
 	return all
 }
 
-// peakMemory is the most that the program has held at a time, in bytes.
+// peakMemory is the largest amount of memory that the program has used, in bytes.
 func peakMemory(t *testing.T, g *kithtest.Gateway) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.PID()))

@@ -17,21 +17,21 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// client keeps its connections.
+// client makes a client that keeps its connections.
 func client(t *testing.T) *http.Client {
 	c := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}, Timeout: 30 * time.Second}
 	t.Cleanup(c.CloseIdleConnections)
 	return c
 }
 
-// answer is what came back.
+// answer is the answer to one request.
 type answer struct {
 	status int
 	text   []byte
 	took   time.Duration
 }
 
-// codes are the codes of the errors.
+// codes returns the codes of the errors.
 func (a answer) codes() (codes []string) {
 	var body struct {
 		Errors []struct{ Extensions struct{ Code string } }
@@ -73,8 +73,8 @@ func send(ctx context.Context, c *http.Client, base string, d hostile.Document) 
 	return answer{response.StatusCode, text, time.Since(start)}, err
 }
 
-// Every document is refused with a code in 5 ms, or answered in less than a second; nothing
-// is a fault of the server, and refusals are short.
+// Every document is refused with a code within 5 ms, or answered in less than a second. No answer
+// reports a fault of the server, and refusals are short.
 func TestEachDocument(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--demo", "--login-limit", "0", "--address-limit", "0"))
 	c := client(t)
@@ -85,12 +85,12 @@ func TestEachDocument(t *testing.T) {
 	for _, d := range all {
 		t.Run(strings.ReplaceAll(d.Name, " ", "_"), func(t *testing.T) {
 			best := time.Hour
-			// The machine may be busy with something else: one of many that is soon counts.
+			// The machine may be busy with something else, so one fast answer of many is enough.
 			for began := time.Now(); best > 5*time.Millisecond && time.Since(began) < 20*time.Second; {
 				a, err := send(t.Context(), c, g.URL, d)
 				if err != nil {
 					if d.Body != "" && len(d.Body) > 256<<10 && !errors.Is(err, context.DeadlineExceeded) {
-						return // it was cut off while it was sending
+						return // the request was cut off while it was sent
 					}
 					t.Fatal(err)
 				}

@@ -52,7 +52,7 @@ func f(a, b int, err error) (int, error) {
 	}
 }
 
-// A change that a test notices is not counted. One that no test notices is.
+// A change that a test notices is not listed. A change that no test notices is.
 func TestSurvivorsAreReported(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{

@@ -31,8 +31,8 @@ func TestAsManyCasesRunAsAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestTheCommandLineAsksForMore, and a property that fails is made small beyond the number of
-// cases, in processes of their own.
+// TestTheCommandLineAsksForMore runs properties in separate processes. The command line can set
+// more cases, and a property that fails is shrunk beyond the number of cases.
 func TestTheCommandLineAsksForMore(t *testing.T) {
 	if _, ok := os.LookupEnv("PROPERTIES_CHILD"); ok {
 		ran := 0

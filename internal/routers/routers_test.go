@@ -27,7 +27,7 @@ import (
 
 const secret = "a secret of at least 32 bytes, for tests"
 
-// seen is what a router has sent to Kith.
+// seen holds what a router has sent to Kith.
 type seen struct {
 	mu       sync.Mutex
 	requests []request
@@ -36,7 +36,7 @@ type seen struct {
 type request struct {
 	header http.Header
 	query  string
-	of     int // representations, or ids
+	of     int // how many representations, or ids
 }
 
 // take returns the requests since the last call.
@@ -48,7 +48,7 @@ func (s *seen) take() []request {
 	return all
 }
 
-// observed is Kith's address, behind a server that notes what is sent there.
+// observed returns an address of Kith behind a server that notes what is sent there.
 func (s *seen) observed(t *testing.T, kith string) string {
 	t.Helper()
 	to, err := url.Parse(kith)
@@ -78,7 +78,7 @@ func (s *seen) observed(t *testing.T, kith string) string {
 	return server.URL + "/graphql"
 }
 
-// router is one at work.
+// router is a router that runs.
 type router struct {
 	t   *testing.T
 	url string
@@ -115,7 +115,7 @@ func start(t *testing.T, kith *kithtest.Gateway, arguments ...string) *router {
 	return nil
 }
 
-// ask sends a query to the router. header is names and values.
+// ask sends a query to the router. header has names and values.
 func (r *router) ask(query string, header ...string) (http.Header, answer) {
 	r.t.Helper()
 	body, err := json.Marshal(map[string]string{"query": query})
@@ -192,11 +192,11 @@ func token(t *testing.T, claims jwt.MapClaims) string {
 	return "Bearer " + text
 }
 
-// TestRouters: users of Kith are authors in another subgraph, and whoever asks a router asks Kith.
+// TestRouters: users of Kith are authors in another subgraph, and requests to a router reach Kith as the right user.
 func TestRouters(t *testing.T) {
 	kith := serve(t)
 	file := printed(t, "schema", "--federation")
-	for _, arguments := range [][]string{{"apollo"}, {"hive", file}, {"mesh", file}} { // Apollo's asks for the schema
+	for _, arguments := range [][]string{{"apollo"}, {"hive", file}, {"mesh", file}} { // only Apollo's asks for the schema
 		t.Run(arguments[0], func(t *testing.T) {
 			r := start(t, kith, arguments...)
 			t.Run("authors", r.with(authors))
@@ -206,7 +206,8 @@ func TestRouters(t *testing.T) {
 	}
 }
 
-// TestCosmoComposes Kith with another subgraph, without a warning. Its router is a program that npm does not have.
+// TestCosmoComposes composes Kith with another subgraph, without a warning. Cosmo's router is a program that npm
+// does not have.
 func TestCosmoComposes(t *testing.T) {
 	testenv.Clients(t)
 	testenv.NPM(t, ".")
@@ -233,7 +234,7 @@ func TestCosmoComposes(t *testing.T) {
 	}
 }
 
-// TestAStitchedSchema: users of Kith are fetched for another schema by users(ids:), 500 at once.
+// TestAStitchedSchema: users of Kith are fetched for another schema with users(ids:), 500 at a time.
 func TestAStitchedSchema(t *testing.T) {
 	kith := serve(t)
 	r := start(t, kith, "stitch", printed(t, "schema"))
@@ -264,7 +265,7 @@ func serve(t *testing.T) *kithtest.Gateway {
 	return kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
 }
 
-// printed is a file with what the program prints.
+// printed returns a file with what the program prints.
 func printed(t *testing.T, arguments ...string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kith.graphql")
@@ -278,10 +279,10 @@ func (r *router) with(test func(*router)) func(*testing.T) {
 	return func(t *testing.T) { r.take(); test(&router{t, r.url, r.seen}) }
 }
 
-// authors: 201 articles by 100 users, and one by nobody, are one request to Kith.
+// authors: 201 articles by 100 users, and one by a user who does not exist, take one request to Kith.
 func authors(r *router) {
 	_, a := r.ask(`{ articles { title author { id name followerCount } } }`)
-	for _, e := range a.Errors { // Hive Gateway's, of the unknown author's name
+	for _, e := range a.Errors { // Hive Gateway reports an error for the unknown author's name
 		if len(e.Path) < 2 || e.Path[1] != 200.0 {
 			r.t.Errorf("%+v", e)
 		}
@@ -299,7 +300,7 @@ func authors(r *router) {
 	}
 }
 
-// viewers: Kith answers for whose token the router was given, or for whom a backend acts.
+// viewers: Kith answers for the user whose token the router was given, or for whom a backend acts.
 func viewers(r *router) {
 	const query = `{ viewer { handle articles { title } } articles { author { viewerRelationship { status } } } }`
 	for who, header := range map[string][]string{
@@ -330,7 +331,7 @@ func viewers(r *router) {
 	}
 }
 
-// ownWrites: a write's token comes back, goes on to Kith within the operation, and with the next read.
+// ownWrites: the token of a write comes back. It is sent on to Kith within the operation, and with the next read.
 func ownWrites(r *router) {
 	maya := token(r.t, jwt.MapClaims{"sub": "1"})
 	r.whole(`mutation { unfollow(userId: 77) { changed } }`, "Authorization", maya)
@@ -353,7 +354,7 @@ func ownWrites(r *router) {
 	}
 }
 
-// The guide shows what is tried here, word by word.
+// The guide shows the same files that are tested here, word for word.
 func TestTheGuideShowsTheRouters(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/bff.md")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"kith/internal/testenv"
 )
 
-// Four shards on two servers: what a test of a sharded store asks for.
+// A test of a sharded store asks for four shards on two servers.
 func ExampleSharedMariaDB() {
 	_ = func(t *testing.T) {
 		for _, dsn := range testenv.SharedMariaDB(t, 2).FreshDatabases(t, 2) {
@@ -22,7 +22,7 @@ func ExampleSharedMariaDB() {
 	}
 }
 
-// A server that crashes in the middle of a test.
+// A server crashes in the middle of a test.
 func ExampleMariaDB() {
 	_ = func(t *testing.T) {
 		server := testenv.MariaDB(t)

@@ -183,7 +183,7 @@ func readInt(t *testing.T, db *sql.DB, query string) (n int) {
 	return n
 }
 
-// Connections of others go on.
+// Connections of others stay open.
 func TestKillConnections(t *testing.T) {
 	server := testenv.SharedMariaDB(t, 1)[0]
 	databases := []string{"kith_cut", "kith_left"}
@@ -197,7 +197,7 @@ func TestKillConnections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.ExecContext(t.Context(), "DO 1"); err != nil { // TiDB lists it by its database only then
+		if _, err := conn.ExecContext(t.Context(), "DO 1"); err != nil { // TiDB lists a connection under its database only after a statement
 			t.Fatal(err)
 		}
 		conns[i] = conn
@@ -229,7 +229,7 @@ func TestMissingEngineSkipsAndFailsUnderCI(t *testing.T) {
 	}
 }
 
-// A server that starts clears its temporary directory of #sql files, so no two may share one.
+// A server that starts removes #sql files from its temporary directory, so no two servers may share one.
 func TestTemporaryTablesAreEachServersOwn(t *testing.T) {
 	testenv.NotOn(t, "it shows no directory", "tidb")
 	first, second := testenv.MariaDB(t), testenv.MariaDB(t)

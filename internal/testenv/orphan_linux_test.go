@@ -54,7 +54,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 		}
 	}
 
-	// The victim's folder goes when the next test process starts a server.
+	// The victim's folder is removed when the next test process starts a server.
 	if _, err := os.Stat(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +67,7 @@ func TestServersDieWithAKilledTest(t *testing.T) {
 	}
 }
 
-// alive reports whether pid runs: not gone, and not a zombie that nobody waits for.
+// alive reports whether pid runs. A zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

@@ -43,7 +43,7 @@ func TestMissingProgramSkipsAndFailsUnderCI(t *testing.T) {
 }
 
 func TestDataIsFoundOrSkipped(t *testing.T) {
-	t.Setenv("CI", "true") // data may be absent there too
+	t.Setenv("CI", "true") // even there the data may be missing
 	dir := t.TempDir()
 	t.Setenv("KITH_TEST_DATA", dir)
 	const name = "expected/g.pairs.jsonl"
@@ -75,7 +75,7 @@ func TestDataLiesBesideTheModule(t *testing.T) {
 	}
 }
 
-// outcome runs f with a test of its own and reports how that ended: "skipped", "failed" or "passed".
+// outcome runs f with its own test, and reports how that ended: "skipped", "failed" or "passed".
 func outcome(t *testing.T, f func(testing.TB)) string {
 	t.Helper()
 	probe := &probe{TB: t}
@@ -94,7 +94,7 @@ func outcome(t *testing.T, f func(testing.TB)) string {
 	return probe.end
 }
 
-// probe stands in for a test and records how it was ended, and why.
+// probe is used in place of a test. It records how it was ended, and why.
 type probe struct {
 	testing.TB
 	end, reason string

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// A failure on one machine has to be found again on another.
+// A failure on one machine must be reproducible on another.
 func TestASeedIsOneGraph(t *testing.T) {
 	const want = "64487cbe9d608216b63d9a17bb0a18448957e6ac1a25b8bbcfc3a8f4bab06b7e"
 	g := Generate(t, Small)
-	text := sha256.New() // not of the file: versions of gzip may pack it otherwise
+	text := sha256.New() // a digest of the text, not of the file: other versions of gzip may compress it differently
 	for _, e := range g.Edges(t) {
 		fmt.Fprintln(text, e.From, e.To)
 	}
@@ -79,8 +79,8 @@ func TestGeneratedGraphsAreSkewed(t *testing.T) {
 	}
 }
 
-// powerLaw wants most users far below the mean, and hubs far above it: from one power of
-// two to the next, the share of users with that many is a half to a quarter, about.
+// powerLaw checks that most users are far below the mean, and hubs far above it. From one power of
+// two to the next, the share of users with that many falls to about a half to a quarter.
 func powerLaw(t *testing.T, what string, degrees map[int64]int, users, edges int) {
 	t.Helper()
 	mean := edges / users
@@ -134,7 +134,7 @@ func TestGeneratedGraphsHaveTriads(t *testing.T) {
 	}
 }
 
-// closed is the share of paths a → b → c, of three users who are not hubs, with a → c.
+// closed is the share of paths a → b → c with a → c, among users who are not hubs.
 func closed(edges []Edge) float64 {
 	const hub = 50
 	lists, there, followers := map[int64][]int64{}, map[Edge]bool{}, map[int64]int{}
