@@ -28,11 +28,10 @@ var (
 	fameOnly    = flag.String("fame-only", "", "the questions of BenchmarkCelebrity whose name begins so")
 )
 
-// BenchmarkCelebrity asks every question about a user with a million followers and about users
-// with a hundred, in turn, through the program over HTTP on MariaDB: first cold, then with
-// its memory on. Each connection asks about the one and then about the other, so whatever
-// else the machine does slows both. ×star is the 99th percentile of the one divided by that of
-// the others.
+// BenchmarkCelebrity asks every question about a user with a million followers and about users with a
+// hundred, in turn, through the program over HTTP on MariaDB: first cold, then with its memory on. Each
+// connection asks about the star and then about a quiet user, so anything else on the machine slows
+// both. ×star is the 99th percentile of the star divided by that of the quiet users.
 //
 //	go test ./bench -run '^$' -bench Celebrity -benchtime 1x -timeout 30m
 func BenchmarkCelebrity(b *testing.B) {
@@ -62,16 +61,15 @@ func BenchmarkCelebrity(b *testing.B) {
 				}
 			}
 			b.ReportMetric(0, "ns/op")
-			fmt.Printf("\n%s\n", table) // b.Log cuts it off
+			fmt.Printf("\n%s\n", table) // b.Log would cut it off
 		})
 	}
 }
 
 const fameSecret = "the secret of those who ask about celebrities"
 
-// compare asks one question on four connections until there are enough answers, and returns
-// the times about users of 100 followers and about the star. The first answers, which fill what is
-// kept, are left out.
+// compare asks one question on four connections until there are enough answers. It returns the times
+// about users with 100 followers, and about the star. The first answers, which fill caches, are left out.
 func (f fame) compare(b *testing.B, url string, q fameQuestion) (quiet, famous []time.Duration) {
 	b.Helper()
 	const connections = 4
@@ -153,9 +151,9 @@ func ratio(quiet, famous []time.Duration, percent int) float64 {
 	return at(famous, percent).Seconds() / at(quiet, percent).Seconds()
 }
 
-// The cost of an answer about a celebrity does not depend on the number of followers: no question takes
-// more statements, or many more keys, than about users with 100 followers. Long lists are read in a
-// few larger steps.
+// The cost of an answer about a celebrity does not depend on the number of followers. No question takes
+// more statements, or many more keys, than about users with 100 followers. Long lists are read in a few
+// larger steps.
 func TestCelebrity(t *testing.T) {
 	f := fame{followers: 20_000, blocks: 20}
 	location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")

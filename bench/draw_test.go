@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Users are drawn as often as they have followers, or followings, in proportion: their average is
-// then that of the squares, beyond the average of all. A wrong name is an error.
+// Users are drawn in proportion to how many followers, or followings, they have. So the average of
+// the users drawn is that of the squares, which is above the average of all users. A wrong name is an error.
 func TestUsersAreDrawnByTheirLists(t *testing.T) {
 	g := NewGraph(3000, 42)
 	var counts [2][]float64 // by user: followers, followings

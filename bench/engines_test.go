@@ -23,8 +23,8 @@ var (
 )
 
 // BenchmarkEngines asks the questions, and has users follow one another, on several database
-// servers: on each one database, with the mode sync and without caches. The servers take turns, so
-// that what else the machine does meets all of them. It prints a table of medians, with the
+// servers: one database on each, in the mode sync and without caches. The servers take turns, so
+// that anything else on the machine affects all of them. It prints a table of medians, with the
 // times and the CPU time of the database divided by the first server's.
 //
 //	scripts/install-engines.sh tidb
@@ -53,7 +53,7 @@ func BenchmarkEngines(b *testing.B) {
 			writeRow(table, inTurn(b, all, q))
 		}
 		writeRow(table, inTurn(b, all, follows))
-		fmt.Printf("\n%s\n", table) // b.Log cuts it off
+		fmt.Printf("\n%s\n", table) // b.Log would cut it off
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -66,8 +66,8 @@ type compared struct {
 	load bench.Load
 }
 
-// compareConnections is how many requests are under way: few, for it is the time of one that
-// is asked for, not what the machine can do at most.
+// compareConnections is how many requests are under way. They are few, because the time of one
+// request is measured, and not the largest rate of the machine.
 const compareConnections = 2
 
 func startCompared(b *testing.B, name string, graph *bench.Graph) *compared {
@@ -95,8 +95,8 @@ func startCompared(b *testing.B, name string, graph *bench.Graph) *compared {
 	return c
 }
 
-// inTurn puts a load to all servers round by round, and returns the results of each. The first round
-// reads pages and makes plans, and is not counted.
+// inTurn puts a load on all servers, round by round, and returns the results of each. The first
+// round reads pages and makes plans, and is not counted.
 func inTurn(b *testing.B, all []*compared, what bench.Workload) []bench.Result {
 	b.Helper()
 	rounds := make([][]bench.Result, len(all))
@@ -114,7 +114,7 @@ func inTurn(b *testing.B, all []*compared, what bench.Workload) []bench.Result {
 	return merged
 }
 
-// ask puts one load to the gateway. A wrong answer fails the benchmark.
+// ask puts one load on the gateway. A wrong answer fails the benchmark.
 func (c *compared) ask(b *testing.B, what bench.Workload, round int) bench.Result {
 	b.Helper()
 	load := c.load
@@ -129,8 +129,8 @@ func (c *compared) ask(b *testing.B, what bench.Workload, round int) bench.Resul
 	return r
 }
 
-// writeRow writes what one load took on each server: the medians, the 99th percentiles and the CPU
-// time of the database, and these divided by the first server's.
+// writeRow writes the results of one load on each server: the medians, the 99th percentiles and the
+// CPU time of the database, and these divided by the first server's.
 func writeRow(table io.Writer, results []bench.Result) {
 	fmt.Fprintf(table, "| %s |", results[0].Question)
 	costs := make([][3]float64, len(results))

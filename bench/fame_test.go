@@ -15,13 +15,13 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// fame is a graph to compare one user whom everybody follows with quiet users of exactly
-// 100 followers. Each belongs to a block of 100 members, half of whom it follows and all of whom
-// follow it; there is no other difference between the star and a quiet user than the followers
-// from elsewhere. Members follow 49 or 50 users: those of fame, and others of the block.
+// fame is a graph for comparing one user whom everybody follows with quiet users, who have exactly
+// 100 followers. Each of these users belongs to a block of 100 members. It follows half of them,
+// and all of them follow it. The star and a quiet user differ only in the followers from elsewhere.
+// Members follow 49 or 50 users: the star or quiet users, and others of the block.
 type fame struct {
 	followers int // of the star
-	blocks    int // the first is the star's, each other one that of two quiet users
+	blocks    int // the first block is the star's, each other block is that of two quiet users
 }
 
 const (
@@ -30,17 +30,17 @@ const (
 	quietFollowers                = 100 // members of a block
 	followed                      = 50
 	fameEpoch                     = storage.Micros(1_700_000_000_000_000)
-	fameSpan                      = storage.Micros(365 * 24 * 3600 * 1_000_000) // follows lie in this time
+	fameSpan                      = storage.Micros(365 * 24 * 3600 * 1_000_000) // the times of follows are within this span
 )
 
 func (f fame) quiets() int { return 2 * (f.blocks - 1) }
 
-// member is one of a block's members.
+// member is a member of a block.
 func (f fame) member(block, i int) storage.UserID {
 	return firstQuiet + storage.UserID(f.quiets()+block*quietFollowers+i%quietFollowers)
 }
 
-// last is the last user: the star has so many followers.
+// last is the last user. The star has exactly this many followers.
 func (f fame) last() storage.UserID { return firstQuiet + storage.UserID(f.quiets()+f.followers) - 1 }
 
 // blockOf is the block of the star or a quiet user.
@@ -51,13 +51,13 @@ func (f fame) randomQuiet(r *rand.Rand) storage.UserID {
 	return firstQuiet + storage.UserID(r.IntN(f.quiets()))
 }
 
-// near draws a member of the block of the star or a quiet user.
+// near draws a member of the block of a user, who is the star or a quiet user.
 func (f fame) near(id storage.UserID, r *rand.Rand) storage.UserID {
 	return f.member(blockOf(id), r.IntN(quietFollowers))
 }
 
-// twin is a quiet user with the same followers as another; for the star, one of whose followers all
-// are the star's as well.
+// twin is a quiet user with the same followers as another quiet user. For the star, it is a quiet
+// user whose followers all follow the star, too.
 func (f fame) twin(id storage.UserID, r *rand.Rand) storage.UserID {
 	if id == star {
 		return f.randomQuiet(r)
@@ -70,9 +70,9 @@ func (f fame) anybody(r *rand.Rand) storage.UserID {
 	return f.member(r.IntN(f.blocks), r.IntN(quietFollowers))
 }
 
-// followings is whom a user follows, in no order.
+// followings are the users whom a user follows, in no order.
 func (f fame) followings(id storage.UserID) []storage.UserID {
-	n := int(id-firstQuiet) - f.quiets() // among those who are not famous
+	n := int(id-firstQuiet) - f.quiets() // the index among the users who are not famous
 	var list []storage.UserID
 	block, at := n/quietFollowers, n%quietFollowers
 	switch {
@@ -105,7 +105,7 @@ func (f fame) writeTo(w io.Writer) error {
 	return out.Flush()
 }
 
-// store makes a store with the graph.
+// store makes a store that has the graph.
 func (f fame) store(t testing.TB, location string) {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
@@ -133,7 +133,7 @@ func (f fame) store(t testing.TB, location string) {
 	}
 }
 
-// A fameQuestion asks about one user, and others beside it.
+// A fameQuestion asks about one user, and about others in relation to it.
 type fameQuestion struct {
 	name  string
 	query string // $id, and $x or $to for others
@@ -146,7 +146,7 @@ const userFields = `{ nodes { id name } complete }`
 // middle is a cursor in the middle of a list of followers.
 var middle = cursor.Encode(cursor.Followers, int64(fameEpoch+fameSpan/2), int64(star))
 
-// fameQuestions is every question about a user that its followers may make dear.
+// fameQuestions are all questions about a user that may cost more if the user has many followers.
 var fameQuestions = []fameQuestion{
 	{name: "q1, counts", query: `($id: ID!) { user(id: $id) { id name followingCount followerCount } }`},
 	{name: "q2, followings", query: `($id: ID!) { user(id: $id) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`},
@@ -196,7 +196,7 @@ func (q fameQuestion) body(f fame, r *rand.Rand, about storage.UserID) []byte {
 	}
 	body, err := json.Marshal(map[string]any{"query": "query Q" + q.query, "variables": variables})
 	if err != nil {
-		panic(err) // there are only texts in it
+		panic(err) // it contains only texts
 	}
 	return body
 }

@@ -19,8 +19,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// BenchmarkFeed is a page of 20 posts with their authors, as the gateway's handler answers it from what it has in
-// memory: readers as `kith bench feed` has them, of 10,000 users who have posted log-normally often in 30 days.
+// BenchmarkFeed is a page of 20 posts with their authors, as the gateway's handler answers it from memory. Its
+// readers are those of `kith bench feed`, among 10,000 users whose numbers of posts in 30 days are log-normal.
 //
 //	go test ./bench -run '^$' -bench Feed -benchmem -benchtime 2000x -cpuprofile cpu.out
 func BenchmarkFeed(b *testing.B) {
@@ -51,7 +51,7 @@ func BenchmarkFeed(b *testing.B) {
 			posts.Add(storage.PostAt{PostID: row.PostID, CreatedAt: row.At})
 		}
 	}
-	slices.SortFunc(rows, func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // an author is a transaction
+	slices.SortFunc(rows, func(a, b storage.PostRow) int { return a.PostID.Compare(b.PostID) }) // each author is one transaction
 	for some := range slices.Chunk(rows, 2000) {
 		allDone(b, store.RestorePosts(b.Context(), some))
 	}
@@ -72,7 +72,7 @@ func BenchmarkFeed(b *testing.B) {
 			}
 		}
 		b.Run(fmt.Sprint(group.Followings, " followings"), func(b *testing.B) {
-			for reader := range group.IDs { // thrice, so that lists are kept as sets
+			for reader := range group.IDs { // three times, so that lists are kept as sets
 				ask(b, reader)
 				ask(b, reader)
 				ask(b, reader)

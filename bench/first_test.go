@@ -22,10 +22,10 @@ import (
 	"kith/storage/memory"
 )
 
-// BenchmarkFirstRequest measures what the first request of a trusted document takes, and what the next ones
-// take, as BenchmarkHandler measures requests: 1,000 documents that differ in the names of their operations are asked
-// for in turn. load-µs is what reading, parsing and validating each of them took before. All are CPU time, the
-// least of all runs.
+// BenchmarkFirstRequest measures the first request of a trusted document, and the later ones, in the way in which
+// BenchmarkHandler measures requests. It asks for 1,000 documents in turn, which differ in the names of their
+// operations. load-µs is the time that reading, parsing and validating each of them took before that. All times are
+// CPU time, the lowest of all runs.
 //
 //	go test ./bench -run '^$' -bench FirstRequest -benchtime 20x
 func BenchmarkFirstRequest(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 	"kith/identity"
 )
 
-// Everybody follows somebody else, with a token of his own, and every pair is drawn.
+// Everybody follows another user, with their own token, and every pair is drawn.
 func TestFollows(t *testing.T) {
 	if _, err := gqlparser.LoadQueryWithRules(generated.NewSchema(generated.Config{}).Schema(), follow.Query, nil); err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestFollows(t *testing.T) {
 	}
 }
 
-// An answer has to say whether anything has changed.
+// An answer must say whether anything has changed.
 func TestFollowsAreJudged(t *testing.T) {
 	var s follows
 	for answer, good := range map[string]bool{

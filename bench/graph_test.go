@@ -25,7 +25,7 @@ func text(t *testing.T, g *bench.Graph) []byte {
 	return out.Bytes()
 }
 
-// A graph must stay what it is, or figures of different days cannot be compared.
+// A graph must never change, otherwise figures of different days could not be compared.
 func TestGraphIsTheSameAlways(t *testing.T) {
 	const want = "f6f144b40ed890c717313ff1b21822ab02b2ed486be417770ae122f1e7b28d49"
 	if got := fmt.Sprintf("%x", sha256.Sum256(text(t, bench.NewGraph(1000, 42)))); got != want {

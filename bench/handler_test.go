@@ -35,19 +35,18 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// BenchmarkHandler measures what a question costs besides SQL and the network: the
-// gateway's handler, as the program puts it together, over the store in memory, called
-// without a connection. It is what to profile:
+// BenchmarkHandler measures what a question costs apart from SQL and the network. It calls the gateway's handler, as the
+// program assembles it, over the store in memory, without a connection. Use it for profiles:
 //
 //	go test ./bench -run '^$' -bench Handler -benchmem -cpuprofile cpu.out -memprofile mem.out -memprofilerate 1
 //
-// The question q0 asks for nothing, so it is what every request costs.
+// The question q0 asks for nothing, so its cost is part of every request.
 func BenchmarkHandler(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
 	askAll(b, handlerOver(b, fill(b, memory.New(), graph), nil), graph)
 }
 
-// BenchmarkHandlerWarm is [BenchmarkHandler] with all that is asked in the gateway's memory.
+// BenchmarkHandlerWarm is [BenchmarkHandler] with everything that is asked for in the gateway's memory.
 func BenchmarkHandlerWarm(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
 	store := fill(b, memory.New(), graph)
@@ -56,7 +55,8 @@ func BenchmarkHandlerWarm(b *testing.B) {
 	askAll(b, handlerOver(b, store, cache), graph)
 }
 
-// BenchmarkHandlerTraced is [BenchmarkHandlerWarm] with traces: of one request of a hundred, and of all. A collector takes them.
+// BenchmarkHandlerTraced is [BenchmarkHandlerWarm] with traces of one request in a hundred, and of all requests. A collector
+// receives them.
 func BenchmarkHandlerTraced(b *testing.B) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	b.Cleanup(collector.Close)
@@ -81,7 +81,7 @@ func BenchmarkHandlerTraced(b *testing.B) {
 	}
 }
 
-// BenchmarkHandlerSlowLog is [BenchmarkHandlerWarm] without the log of slow operations and with it, while none is slow.
+// BenchmarkHandlerSlowLog is [BenchmarkHandlerWarm] without and with the log of slow operations, while no operation is slow.
 func BenchmarkHandlerSlowLog(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
 	store := fill(b, memory.New(), graph)
@@ -107,8 +107,7 @@ func BenchmarkHandlerSQLite(b *testing.B) {
 	askAll(b, handlerOver(b, fill(b, store, graph), nil), graph)
 }
 
-// BenchmarkHandlerParts measures what a set answer costs that is deferred, over the store in memory: the whole
-// answer, and the same in parts.
+// BenchmarkHandlerParts measures the cost of a deferred set answer, over the store in memory: the whole answer, and the same in parts.
 func BenchmarkHandlerParts(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
 	h := handlerOver(b, fill(b, memory.New(), graph), nil)
@@ -135,7 +134,7 @@ func askAll(b *testing.B, h http.Handler, graph *bench.Graph) {
 	}
 }
 
-// askHandler asks one question after another, each of a body made afresh.
+// askHandler asks one question after another, each with a new body.
 func askHandler(b *testing.B, h http.Handler, appendBody func([]byte) []byte) {
 	askAccepting(b, h, "application/json", appendBody)
 }
@@ -161,7 +160,7 @@ func askAccepting(b *testing.B, h http.Handler, accept string, appendBody func([
 	}
 }
 
-// discarding is an answer of which only the status and whether there are errors are kept.
+// discarding is an answer that keeps only its status, and whether there are errors.
 type discarding struct {
 	header http.Header
 	status int
@@ -177,14 +176,13 @@ func (d *discarding) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// handlerOver puts the handler together as `kith serve` does, with nobody signed in. A cache
-// is before the store, unless it is nil.
+// handlerOver assembles the handler as `kith serve` does, with nobody signed in. If cache is not nil, it is in front of the store.
 func handlerOver(b *testing.B, store storage.Store, cache *localcache.Cache) http.Handler {
 	b.Helper()
 	return handlerWith(b, store, cache, nil)
 }
 
-// feedStore is what home feeds read: posts from the cache, as `kith serve` has it.
+// feedStore is the store that home feeds read: posts come from the cache, as in `kith serve`.
 type feedStore struct {
 	storage.Reader
 	store storage.Store
@@ -192,13 +190,13 @@ type feedStore struct {
 
 func (f feedStore) Shards() int { return f.store.Shards() }
 
-// handlerWith is handlerOver with recent posts in memory, unless these are nil.
+// handlerWith is handlerOver with recent posts in memory, unless recent is nil.
 func handlerWith(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) http.Handler {
 	b.Helper()
 	return gateway.New(configOf(b, store, cache, recent))
 }
 
-// configOf is the gateway that handlerWith makes.
+// configOf is the configuration of the gateway that handlerWith makes.
 func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent *recent.Posts) gateway.Config {
 	b.Helper()
 	registry := prometheus.NewRegistry()
@@ -225,7 +223,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		PerRequest: root.Attach,
 		PerPart:    loaders.Again,
 		Identify: func(next http.Handler) http.Handler {
-			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // nobody brings a token to verify
+			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // no request brings a token to verify
 		},
 		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
 		Metrics: gateway.NewMetrics(registry),

@@ -24,10 +24,10 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// BenchmarkImport measures `kith import` of a graph of a million follows and of a
-// real one, users and counts included, into a new store. On MariaDB it first loads
-// the same rows into tables of the same definition with LOAD DATA LOCAL INFILE:
-// ×LOAD-DATA is how many times as long the import takes.
+// BenchmarkImport measures `kith import` of a graph of a million follows, and of a real graph,
+// including users and counts, into a new store. On MariaDB it first loads the same rows into tables
+// of the same definition with LOAD DATA LOCAL INFILE. ×LOAD-DATA is how many times as long the
+// import takes.
 func BenchmarkImport(b *testing.B) {
 	for _, set := range []struct {
 		name string
@@ -57,7 +57,7 @@ func BenchmarkImport(b *testing.B) {
 	}
 }
 
-// largeMariaDB is a server with room for the graphs that speed is measured on.
+// largeMariaDB is a server with enough memory for the graphs on which speed is measured.
 func largeMariaDB(b *testing.B) *testenv.MariaDBServer {
 	return testenv.MariaDB(b, "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
 }
@@ -86,14 +86,13 @@ func importFile(b *testing.B, location, file string, edges int) time.Duration {
 	return took
 }
 
-// loadData returns how long LOAD DATA LOCAL INFILE takes for both tables, each
-// from a file in the order of its primary key: the fastest way there is to fill
-// tables with their indexes.
+// loadData returns how long LOAD DATA LOCAL INFILE takes for both tables, each from a file in the
+// order of its primary key. That is the fastest way to fill tables with their indexes.
 func loadData(b *testing.B, server *testenv.MariaDBServer, edges []storage.Edge) time.Duration {
 	b.Helper()
 	defer server.Exec(b, "DROP DATABASE load_data")
 	location := "mysql:" + server.CreateDatabase(b, "load_data")
-	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Location: location}) // makes the tables
+	store, err := sqlstore.Open(context.Background(), sqlstore.Config{Location: location}) // it creates the tables
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,7 +142,7 @@ func loadFile(b *testing.B, side storage.Side, edges []storage.Edge) string {
 	return path
 }
 
-// readEdges reads an edge list, each pair once, no self-follows, with made-up times.
+// readEdges reads an edge list: each pair once, no self-follows, with invented times.
 func readEdges(t testing.TB, path string) []storage.Edge {
 	t.Helper()
 	file, err := os.Open(path)

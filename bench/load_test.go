@@ -104,14 +104,14 @@ func TestLoadCountsWrongAnswers(t *testing.T) {
 	}
 }
 
-// EachOnce asks about everybody, and ends before its time.
+// EachOnce asks about every user, and ends before its time.
 func TestLoadAsksAboutEachOnce(t *testing.T) {
 	var mu sync.Mutex
 	asked := map[string]int{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var request struct{ Variables struct{ ID string } }
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-			return // of /metrics
+			return // this is a request for /metrics
 		}
 		mu.Lock()
 		asked[request.Variables.ID]++
@@ -138,16 +138,16 @@ func TestLoadWithoutAGateway(t *testing.T) {
 	}
 }
 
-// A question that takes longer than it is asked for has an answer nevertheless, and the
-// rate is that of the time it took.
+// A request that takes longer than the load lasts still gets an answer, and the rate is for the
+// time that it took.
 func TestLoadWaitsForAnAnswer(t *testing.T) {
 	const slow = 60 * time.Millisecond
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var request struct{ Variables struct{ ID string } }
 		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-			return // of /metrics
+			return // this is a request for /metrics
 		}
-		time.Sleep(slow) // what is measured, not waited for
+		time.Sleep(slow) // this is the time that is measured
 		fmt.Fprintf(w, `{"data":{"user":{"id":%q,"name":"n","followingCount":1,"followerCount":1}}}`, request.Variables.ID)
 	}))
 	defer server.Close()

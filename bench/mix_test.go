@@ -27,7 +27,7 @@ func newTestMix(t *testing.T, users int) *mixed {
 	return m.stream(&Load{Seed: 7, Connections: 1}, 0).(*mixed)
 }
 
-// The shares are LinkBench's, which add up to everything.
+// The shares are LinkBench's, and add up to 1.
 func TestMixHasItsShares(t *testing.T) {
 	total := 0.0
 	for _, percent := range share {
@@ -50,10 +50,10 @@ func TestMixHasItsShares(t *testing.T) {
 	}
 }
 
-// A few users are accessed often, most seldom: of 1,000 users the first tenth of the
-// ranks gets the share that Zipf's law gives it.
+// A few users are accessed often, most rarely. Of 1,000 users, the first tenth of the ranks gets
+// the share that Zipf's law gives it.
 func TestAccessIsZipf(t *testing.T) {
-	s := newTestMix(t, 1250) // of whom 1,000 last
+	s := newTestMix(t, 1250) // 1,000 of them stay
 	for name, c := range map[string]struct {
 		by    zipf
 		shape float64
@@ -79,8 +79,7 @@ func TestAccessIsZipf(t *testing.T) {
 	}
 }
 
-// Every request fits the schema, is about users who stay, and nobody is made or deleted
-// twice.
+// Every request fits the schema and is about users who stay. No user is created or deleted twice.
 func TestMixedRequests(t *testing.T) {
 	schema := generated.NewSchema(generated.Config{}).Schema()
 	s := newTestMix(t, 1000)
@@ -134,7 +133,7 @@ func TestMixedRequests(t *testing.T) {
 			t.Fatalf("%s: with itself", body)
 		}
 	}
-	if len(seen) != int(operations) || len(deleted) != 200 { // a fifth of all: more are not there
+	if len(seen) != int(operations) || len(deleted) != 200 { // a fifth of all users: there are no more to delete
 		t.Errorf("operations %v, %d users deleted", seen, len(deleted))
 	}
 }
@@ -143,7 +142,7 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 	for name, c := range map[string]struct {
 		asked mixedRequest
 		text  string
-		want  string // "": it is right
+		want  string // "" if it is right
 	}{
 		"list":               {mixedRequest{op: getList}, `{"data":{"user":{"followings":{"edges":[],"complete":true}}}}`, ""},
 		"list, incomplete":   {mixedRequest{op: getList}, `{"data":{"user":{"followings":{"edges":[],"complete":false}}}}`, "complete"},
@@ -175,7 +174,7 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// A name that another request has changed meanwhile may be either.
+// If another request has changed a name in the meantime, either name is right.
 func TestNamesThatOthersChangeToo(t *testing.T) {
 	var of renames
 	ask := func(name string) *mixed {
@@ -205,7 +204,7 @@ func TestNamesThatOthersChangeToo(t *testing.T) {
 	}
 }
 
-// The degrees are those that LinkBench publishes.
+// The degrees are those that LinkBench has published.
 func TestPublishedDegrees(t *testing.T) {
 	for _, c := range []struct {
 		quantile float64

@@ -44,7 +44,7 @@ func TestPopularUsersAreAskedForMoreOften(t *testing.T) {
 	}
 }
 
-// The inserts are follows that the graph does not have, each once, of users that are there.
+// The inserts are follows that the graph does not have, each once, by and of existing users.
 func TestMoreEdges(t *testing.T) {
 	g := NewGraph(500, 42)
 	g.Degree = 10

@@ -85,7 +85,7 @@ func TestArguments(t *testing.T) {
 	}
 	most := slices.Sorted(slices.Values(followers))
 	for id := range famous {
-		if followers[id] < most[len(most)-2*bench.Famous] { // ranks are of chances, followers are drawn
+		if followers[id] < most[len(most)-2*bench.Famous] { // ranks follow the chances, and followers are drawn
 			t.Errorf("q5c asks about user %d with %d followers", id, followers[id])
 		}
 	}

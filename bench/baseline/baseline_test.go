@@ -26,9 +26,9 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// The baseline is one only if it gives the very answers that Kith gives.
+// The baseline is a fair comparison only if it gives exactly the answers that Kith gives.
 func TestAnswersAreThoseOfTheGateway(t *testing.T) {
-	graph := bench.NewGraph(6000, 42) // its celebrities have more followers than are merged here
+	graph := bench.NewGraph(6000, 42) // its celebrities have more followers than one merge here takes
 	graph.Degree = 10
 	onEach(t, 1, func(t *testing.T, locations []string) {
 		gateway := fill(t, locations[0], graph)
@@ -50,9 +50,9 @@ func TestAnswersAreThoseOfTheGateway(t *testing.T) {
 	})
 }
 
-// After the same requests, the baseline has written what Kith has, and answered the same.
+// After the same requests, the baseline has written the same rows as Kith, and has answered the same.
 func TestWritesAreThoseOfTheGateway(t *testing.T) {
-	graph := bench.NewGraph(300, 42) // so close that many are friends, and have more to lose than one
+	graph := bench.NewGraph(300, 42) // so small that many users are friends, and lose more than one edge
 	graph.Degree = 15
 	onEach(t, 2, func(t *testing.T, locations []string) {
 		gateway := fill(t, locations[0], graph)
@@ -89,10 +89,10 @@ func TestWritesAreThoseOfTheGateway(t *testing.T) {
 
 var changing = regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*"|,"extensions":\{"consistencyToken":"[^"]*"\}`)
 
-// timesAside leaves out what depends on the clock, and the tokens, which the baseline has not.
+// timesAside removes what depends on the clock, and the tokens, which the baseline does not have.
 func timesAside(answer []byte) string { return changing.ReplaceAllString(string(answer), "") }
 
-// rowsOf reads what the mix can have changed, but for times.
+// rowsOf reads everything that the mix can have changed, except times.
 func rowsOf(t *testing.T, location string) map[string]string {
 	t.Helper()
 	dbs, err := open(location)
@@ -130,7 +130,7 @@ func rowsOf(t *testing.T, location string) map[string]string {
 	return all
 }
 
-// onEach runs a test on SQLite and on MariaDB, each with so many empty stores.
+// onEach runs a test on SQLite and on MariaDB, each with a number of empty stores.
 func onEach(t *testing.T, stores int, test func(t *testing.T, locations []string)) {
 	t.Run("sqlite", func(t *testing.T) {
 		var locations []string
@@ -160,7 +160,7 @@ func fill(t *testing.T, location string, graph *bench.Graph) (url string) {
 		t.Fatal(err)
 	}
 	users := make([]storage.User, 0, graph.Users)
-	for n := 1; n <= graph.Users; n++ { // of these graphs some have no edges
+	for n := 1; n <= graph.Users; n++ { // some users of these graphs have no edges
 		id := graph.ID(n)
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: "u" + id.String(), CreatedAt: 1, UpdatedAt: 1})
 	}
@@ -172,7 +172,7 @@ func fill(t *testing.T, location string, graph *bench.Graph) (url string) {
 	return apitest.New(t, store, apitest.Options{}).URL()
 }
 
-// serveBaseline runs the program's own loop.
+// serveBaseline runs the baseline program's own loop.
 func serveBaseline(t *testing.T, location string) (url string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -205,7 +205,7 @@ func graphFile(t *testing.T, graph *bench.Graph) string {
 	return path
 }
 
-// post asks, signed in at the test's gateway as the token says.
+// post sends a request, signed in at the test's gateway with the token.
 func post(t *testing.T, url string, body []byte, token string) []byte {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))

@@ -9,7 +9,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table in docs/scale.md anew")
 
-// The table of docs/scale.md is that of the example:
+// The table of docs/scale.md is the result of the example:
 //
 //	go test ./bench/growth -run TestDocumentIsOfTheExample -update
 func TestDocumentIsOfTheExample(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// small is a plan whose figures are easy to work with: 1,000 users become 2,000 in one month.
+// small is a plan with simple figures: 1,000 users become 2,000 in one month.
 func small() Plan {
 	return Plan{
 		Figures{
@@ -31,10 +31,10 @@ func near(t *testing.T, what string, got, want float64) {
 	}
 }
 
-// The arithmetic by hand. 10,000 follows take 1.0 and 1.5 MB. The rest is 1,000 users × 500 bytes and
-// 10 bytes of every tenth follow: 510,000 bytes. A server may hold 5 MB, so 3.01 MB need 0.602 of one, and
-// twice as much, a month later, 1.204. It doubles in a month of 30.417 days, so the server is full after
-// ln(1 / 0.602) / ln 2 = 0.7322 of it. Then half of 20,000 rows go, 10 a second half of the time.
+// The arithmetic by hand: 10,000 follows take 1.0 and 1.5 MB. The rest is 1,000 users × 500 bytes, and 10
+// bytes for every tenth follow: 510,000 bytes. A server may hold 5 MB, so 3.01 MB need 0.602 servers, and a
+// month later twice as much, 1.204. It doubles in a month of 30.417 days, so the server is full after ln(1
+// / 0.602) / ln 2 = 0.7322 of a month. Then half of 20,000 rows move, at 10 a second for half of the time.
 func TestFiguresWorkedOutByHand(t *testing.T) {
 	months, err := Simulate(small())
 	if err != nil || len(months) != 2 {
@@ -47,14 +47,14 @@ func TestFiguresWorkedOutByHand(t *testing.T) {
 	near(t, "split", m.SplitIn, 0.7322*30.4167)
 	near(t, "rows", m.MoveRows, 10_000)
 	near(t, "takes", m.MoveTakes, 2000.0/86_400)
-	// 500 users a day, at the peak 1,000 / 86,400 a second: 86.4 requests each are 1 a second.
+	// 500 users a day make 1,000 / 86,400 a second at the peak: with 86.4 requests each, that is 1 a second.
 	near(t, "requests", m.Requests, 1)
 	near(t, "changes", m.Changes, 0.1)
 	near(t, "replicated", m.Replicated, 0.1)
 	if m.Gateways != 1 || m.Servers != 1 || m.Shards != 2 || m.Because != "disk" {
 		t.Errorf("%+v", m)
 	}
-	// One gateway with 20 connections to each of two databases, one more than there should be.
+	// One gateway has 20 connections to each of two databases, which is one more than there should be.
 	if m.Connections != 40 || !m.Proxy {
 		t.Errorf("%v connections, proxy %v", m.Connections, m.Proxy)
 	}
@@ -68,7 +68,7 @@ func TestFiguresWorkedOutByHand(t *testing.T) {
 	}
 }
 
-// The need that asks for the most servers decides.
+// The number of servers is that of the need which asks for the most.
 func TestWhatServersAreNeededFor(t *testing.T) {
 	for _, c := range []struct {
 		because string
@@ -94,9 +94,9 @@ func TestWhatServersAreNeededFor(t *testing.T) {
 	}
 }
 
-// By hand: two users, 2 and 1 requests a second, a second each. The first is found 2 times of 3, the second
-// 1 of 2; with weights 1 and 1/2 that is (2/3 + 1/4) / (3/2). With room for half an entry the first
-// user is there half of the time instead of two thirds, and found for 3/4 of what it was.
+// By hand: two users send 2 and 1 requests a second, and an entry is kept for a second. The first user is
+// found 2 times of 3, the second 1 of 2. With weights 1 and 1/2 that is (2/3 + 1/4) / (3/2). With room for
+// half an entry, the first user is there half of the time instead of two thirds, and is found for 3/4 of what it was.
 func TestHits(t *testing.T) {
 	p := Popularity{Users: 2, Shape: 1, PerSecond: 3}
 	share, entries := p.Hits(1, 10)
@@ -110,7 +110,7 @@ func TestHits(t *testing.T) {
 	}
 }
 
-// Adding up ranks in blocks makes no difference that counts.
+// Adding up ranks in blocks makes no relevant difference.
 func TestBlocksOfRanks(t *testing.T) {
 	for _, shape := range []float64{0.6, 0.8, 1, 1.3} {
 		p := Popularity{Users: 300_000, Shape: shape, PerSecond: 5000}

@@ -9,7 +9,7 @@ import (
 	"kith/bench/report"
 )
 
-// quick are flags of a run that only has to come to an end.
+// quick are flags of a run that only has to finish.
 var quick = []string{"--engines", "sqlite", "--connections", "2", "--rounds", "1", "--duration", "60ms", "--heat", "50ms"}
 
 // `kith bench` measures the program, and `kith bench report` makes a page of it.
@@ -109,7 +109,7 @@ func TestBenchAllFails(t *testing.T) {
 	}
 }
 
-// Settings that may hold a password are not kept.
+// Settings that may contain a password are not kept.
 func TestCommandIsKeptWithoutPasswords(t *testing.T) {
 	dsn := "root:secret@tcp(127.0.0.1:1)/"
 	_, err := benchCommand(t, "--engines", "mariadb", "--mariadb", dsn)

@@ -22,7 +22,7 @@ import (
 	"kith/storage/memory"
 )
 
-// benchCommand runs `kith bench …`; all and grow measure the program of this tree.
+// benchCommand runs `kith bench …`. The commands all and grow measure the program of this tree.
 func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	t.Helper()
 	var program struct {

@@ -22,7 +22,7 @@ func TestBenchSimulate(t *testing.T) {
 	if err != nil || strings.Count(out, "\n") != 2+1+growth.Example().Curve.Months {
 		t.Errorf("%v\n%s", err, out)
 	}
-	// Settings that a file leaves out are those of the example.
+	// Settings that a file leaves out have the values of the example.
 	out, err = benchCommand(t, "simulate", "--print", file(`{"curve":{"months":3}}`))
 	var plan growth.Plan
 	if err := json.Unmarshal([]byte(out), &plan); err != nil {

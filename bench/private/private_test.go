@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// needs skips a test where a program is not installed, unless that must not be.
+// needs skips a test if a program is not installed, unless skipping is not allowed.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
@@ -57,7 +57,7 @@ func TestRedis(t *testing.T) {
 	ends(t, server.Process)
 }
 
-// ends stops a process, which has to be gone then.
+// ends stops a process, and checks that it is gone.
 func ends(t *testing.T, p *private.Process) {
 	t.Helper()
 	if err := p.Stop(); err != nil {

@@ -30,8 +30,7 @@ func isMadeFrom(t *testing.T, name string, figures []string) {
 		}
 		for _, size := range r.Sizes {
 			for _, c := range size.Cells {
-				// The page reports how many were wrong. Long lists of a graph that has just been made
-				// are incomplete until they are packed.
+				// The page reports how many answers were wrong. Long lists of a new graph are incomplete until they are packed.
 				if c.Errors > 0 && (r.Kind != Growth || c.Errors*100 > c.Requests) {
 					t.Errorf("%s: %s %s, %s: %d answers were wrong", name, c.Engine, c.State, c.Question, c.Errors)
 				}

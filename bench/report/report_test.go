@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write testdata anew")
 
 func figure(n float64) *float64 { return &n }
 
-// standard is a run on two engines with two questions; of MariaDB's second one the baseline
-// failed now and then, and costs are unknown.
+// standard is a run on two engines with two questions. In the second question on MariaDB the
+// baseline failed now and then, and costs are unknown.
 func standard() *Report {
 	cell := func(engine, state, question string, rate, cpu float64) Cell {
 		return Cell{engine, state, question, Figures{
@@ -76,7 +76,7 @@ func TestRatio(t *testing.T) {
 		want                    float64
 	}{
 		{SQLite, Cold, "q1", 0.25}, {SQLite, Warm, "q1", 1.5}, {SQLite, Baseline, "q1", 1}, {MariaDB, Cold, "q1", 0.5},
-		{MariaDBRedis, Warm, "q1", 2}, // beside MariaDB's baseline
+		{MariaDBRedis, Warm, "q1", 2}, // compared with MariaDB's baseline
 		{MariaDB, Warm, "mixed", 2},
 	} {
 		cell := size.Find(c.engine, c.state, c.question)
@@ -95,7 +95,7 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// Costs are per request, wrong ones included; rates and times count good answers only.
+// Costs are per request, including wrong answers. Rates and times count only good answers.
 func TestFiguresOfAResult(t *testing.T) {
 	ms := time.Millisecond
 	f := FiguresOf(bench.Result{
@@ -144,7 +144,7 @@ func TestReportsAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// The page and its charts are those of testdata; -update writes them.
+// The page and its charts are equal to those in testdata. The flag -update writes them.
 func TestPageIsAsBefore(t *testing.T) {
 	page := []byte("# A page\n\nBefore.\n\n" + begin + "old\n" + end + "\nAfter.\n")
 	got, charts, err := Page(page, "page", standard(), growth())

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// needs skips a test where a program is not installed, unless that must not be.
+// needs skips a test if a program is not installed, unless skipping is not allowed.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, name := range programs {
@@ -31,7 +31,7 @@ func needs(t *testing.T, programs ...string) {
 	}
 }
 
-// tiny is the least that asks everything of everybody.
+// tiny is the smallest configuration that measures everything.
 func tiny(t *testing.T) suite.Config {
 	return suite.Config{
 		Program: kithtest.Binary(t), Baseline: kithtest.BenchBinary(t), Folder: t.TempDir(),
@@ -44,14 +44,14 @@ func tiny(t *testing.T) suite.Config {
 	}
 }
 
-// onShared measures on the servers of this test binary: to make data for a private one takes longer than
-// most that is measured here.
+// onShared measures on the servers of this test binary. Making data for a private server takes longer
+// than most of what is measured here.
 func onShared(t *testing.T, c suite.Config) suite.Config {
 	c.MariaDB, c.Redis = testenv.SharedMariaDB(t, 1)[0].DSN(""), testenv.Redis(t).URL()
 	return c
 }
 
-// The real program and the baseline answer everything rightly.
+// The real program and the baseline give only right answers.
 func TestRun(t *testing.T) {
 	c := tiny(t)
 	c.Engines = []string{report.SQLite}
@@ -64,7 +64,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// With private servers it is the same, and the two engines share a baseline.
+// With private servers the result is the same, and the two engines share a baseline.
 func TestRunOnPrivateServers(t *testing.T) {
 	needs(t, "mariadbd", "mariadb-install-db", "redis-server")
 	c := tiny(t)
@@ -79,8 +79,7 @@ func TestRunOnPrivateServers(t *testing.T) {
 	}
 }
 
-// runTiny measures, and sees that all answers are right and that what it costs is known
-// wherever it can be.
+// runTiny measures. It checks that all answers are right, and that their cost is known if it can be.
 func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 	t.Helper()
 	sizes, machine, err := suite.Run(t.Context(), c)
@@ -116,7 +115,7 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 	return size, machine
 }
 
-// On servers that are there already databases are made, and taken along at the end.
+// On servers that already run, databases are created, and removed at the end.
 func TestRunOnGivenServers(t *testing.T) {
 	c := onShared(t, tiny(t))
 	c.Engines, c.States, c.Questions = []string{report.MariaDBRedis}, []string{report.Cold}, bench.Questions[:1]
@@ -137,7 +136,7 @@ func TestRunOnGivenServers(t *testing.T) {
 	}
 }
 
-// Of stores of several databases the parts are measured as well: on MariaDB all of them.
+// For stores of several databases, the parts are also measured: on MariaDB all of them.
 func TestPartsOnMariaDB(t *testing.T) {
 	c := onShared(t, tinyParts(t))
 	c.Engines = []string{report.MariaDB}
@@ -146,7 +145,7 @@ func TestPartsOnMariaDB(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := checkParts(t, sizes, report.MariaDB)
-	// The pools of one gateway, of 16 and 4 connections a database.
+	// These are the connection pools of one gateway, with 16 and 4 connections for each database.
 	if s.Rest == nil || s.Rest.Gateways != 1 || s.Rest.Connections < 2 || s.Rest.Connections > 2*20+10 || s.Rest.PerSecond <= 0 {
 		t.Errorf("at rest: %+v", s.Rest)
 	}
@@ -155,7 +154,7 @@ func TestPartsOnMariaDB(t *testing.T) {
 	}
 }
 
-// On SQLite there is no server and no binlog, and the rest is the same.
+// On SQLite there is no server and no binlog. Everything else is the same.
 func TestPartsOnSQLite(t *testing.T) {
 	c := tinyParts(t)
 	c.Engines = []string{report.SQLite}
@@ -177,7 +176,7 @@ func tinyParts(t *testing.T) suite.Config {
 	return c
 }
 
-// checkParts sees that all was measured that every engine has.
+// checkParts checks that everything that every engine has was measured.
 func checkParts(t *testing.T, sizes []report.Size, engine string) *report.Store {
 	t.Helper()
 	if len(sizes) != 1 || sizes[0].Shards != 2 || len(sizes[0].Stores) != 1 {
