@@ -52,7 +52,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-// Shells read their scripts, and ask the program what words may become, with wrong settings as well.
+// Shells accept their scripts, and ask the program for completions of words, even with wrong settings.
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -35,7 +35,7 @@ func diagnosed(t *testing.T, args ...string) (found doctor.List, code int) {
 	return report.Checks, code
 }
 
-// expect looks for a finding of a check whose text and remedy contain something.
+// expect looks for a finding of a check whose text and remedy contain these texts.
 func expect(t *testing.T, found doctor.List, level doctor.Level, check, says, mend string) {
 	t.Helper()
 	for _, f := range found {
@@ -46,7 +46,7 @@ func expect(t *testing.T, found doctor.List, level doctor.Level, check, says, me
 	t.Errorf("no %s %s with %q and %q in\n%+v", level, check, says, mend, found)
 }
 
-// soundOnceMigrated makes the tables of a store, of which nothing is to be mended then.
+// soundOnceMigrated creates the tables of a store. After that there must be nothing to repair.
 func soundOnceMigrated(t *testing.T, store string, checks ...string) doctor.List {
 	t.Helper()
 	var out, complaints bytes.Buffer
@@ -63,7 +63,7 @@ func soundOnceMigrated(t *testing.T, store string, checks ...string) doctor.List
 	return found
 }
 
-// On a store that is well there is nothing to mend; every damage is found, with what mends it.
+// If a store is sound, there is nothing to repair. Every damage is found, together with what repairs it.
 func TestDoctorOnMariaDB(t *testing.T) {
 	testenv.OnlyOn(t, "its words are the ones expected", "mariadb")
 	t.Parallel()
@@ -182,7 +182,7 @@ func TestDoctorOnRedis(t *testing.T) {
 	expect(t, found, doctor.Fail, "redis", "WRONGPASS", "")
 }
 
-// It changes nothing: where there is no store, there is none afterwards.
+// The command changes nothing: if there is no store, there is none afterwards.
 func TestDoctorOnSQLite(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
@@ -207,7 +207,7 @@ func TestDoctorOnSQLite(t *testing.T) {
 	expect(t, found, doctor.Fail, "file", "not a database", "")
 }
 
-// Findings in place of a start: wrong settings, several at once, each with its flag and variable.
+// Instead of starting, it reports wrong settings, even several at once, each with its flag and variable.
 func TestDoctorChecksSettings(t *testing.T) {
 	t.Parallel()
 	found, _ := diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--redundancy=stream", "--feed=push", "--only-trusted=on", "--token-ttl=0s")

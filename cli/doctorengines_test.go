@@ -8,7 +8,7 @@ import (
 	"kith/storage/doctor"
 )
 
-// TestDoctorOnEngines: what it says of a server of each kind is so, and the statements by which it mends things do so there.
+// TestDoctorOnEngines: its findings about a server of each kind are right, and the statements with which it repairs things work there.
 func TestDoctorOnEngines(t *testing.T) {
 	testenv.NotOn(t, "TestDoctorOnMariaDB has more", "mariadb")
 	t.Parallel()
@@ -21,7 +21,7 @@ func TestDoctorOnEngines(t *testing.T) {
 	at := func(database string) string { return "kith:" + hidden + "@tcp(" + server.Addr() + ")/" + database }
 	store := "--store=mysql:" + at("kith_a") + ";" + at("kith_b")
 
-	// mended runs what is to mend findings, until there are none.
+	// mended runs what repairs the findings, until there are none.
 	mended := func(wants ...string) {
 		t.Helper()
 		found, _ := diagnosed(t, store)
@@ -46,7 +46,7 @@ func TestDoctorOnEngines(t *testing.T) {
 	}
 	common := []string{"settings", "secrets", "open files", "version", "isolation", "encryption", "clock", "clocks", "grants", "tables", "connections", "binlog", "redis"}
 	if testenv.HasBinlog() {
-		server.Exec(t, "SET GLOBAL sync_binlog = 1") // the tests' servers are quick, and not safe
+		server.Exec(t, "SET GLOBAL sync_binlog = 1") // the tests' servers are fast, and not safe
 		server.Exec(t, "SET GLOBAL binlog_expire_logs_seconds = 864000")
 		server.Exec(t, "SET GLOBAL innodb_flush_log_at_trx_commit = 1")
 		mended("grants: not granted: CREATE", "grants: not granted: CREATE", "binlog: user kith may not read the binlog")

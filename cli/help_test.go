@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExamples: every example is a command of the program as it is now, of its own path, and every command has one
-// unless it takes neither flag nor argument.
+// TestExamples: every example is a command of the present program, for its own path. Every command has an example,
+// unless it has neither flags nor arguments.
 func TestExamples(t *testing.T) {
 	quoted, comment := regexp.MustCompile(`'[^']*'`), regexp.MustCompile(` +#.*`)
 	known := map[string]bool{"": true}
@@ -24,7 +24,7 @@ func TestExamples(t *testing.T) {
 				t.Errorf("%s: %s", path, line)
 			}
 			if words[len(words)-1] == "bash" || words[1] == "schema" {
-				continue // they end the process when they are parsed
+				continue // they end the process while arguments are parsed
 			}
 			if _, err := model(t).Parse(words[1:]); err != nil {
 				t.Errorf("%s: %v", line, err)

@@ -69,7 +69,7 @@ func TestImportCommand(t *testing.T) {
 	}
 }
 
-// A flag says what the lines hold.
+// A flag says what the lines contain.
 func TestImportOfARelation(t *testing.T) {
 	store := memory.New()
 	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n")); err != nil {
@@ -97,7 +97,7 @@ func TestOnlySomeProblemsAreShown(t *testing.T) {
 	}
 }
 
-// To name a file that holds nothing is a mistake; to name one that is in already is none.
+// A file that contains nothing to import is an error. A file that is imported already is not.
 func TestImportOfNothingFails(t *testing.T) {
 	store := memory.New()
 	for _, text := range []string{"", "# nobody\n", "x\n\x00\n", "3 3\n", "id,handle\n1,u2\n", "id,handle\n"} {
@@ -135,7 +135,7 @@ func TestPlainProgress(t *testing.T) {
 	p := &plainProgress{out: &out, every: time.Hour}
 	step := importer.Progress{Report: importer.Report{Lines: 1500, Edges: 1234}, Resumed: true, Bytes: 50, TotalBytes: 200, EdgesPerSecond: 60_000, Left: 12 * time.Second}
 	p.show(step)
-	p.show(step) // too soon
+	p.show(step) // it is too early for a line
 	p.every = 0
 	p.show(step)
 	step.TotalBytes, step.Left = 0, 0

@@ -22,9 +22,9 @@ import (
 	"kith/storage/memory"
 )
 
-// TestLongResidentMemory fills caches of several sizes in a process each, beside as much garbage as requests leave, and
-// looks at what is resident at most, and at what collections cost. Beside it, a process without the limit.
-// KITH_TEST_MEMORY names other sizes, in MB.
+// TestLongResidentMemory fills caches of several sizes, each in its own process, while as much garbage is made as by
+// requests. It checks the largest resident memory, and what collections cost. For comparison it runs a process without
+// the limit. KITH_TEST_MEMORY names other sizes, in MB.
 func TestLongResidentMemory(t *testing.T) {
 	if size := os.Getenv("KITH_TEST_MEMORY_OF"); size != "" {
 		fillCaches(t, size)
@@ -64,7 +64,7 @@ func TestLongResidentMemory(t *testing.T) {
 	}
 }
 
-// fillCaches is one of these processes: half of what it asks for are users, by bytes, and half lists of 48 follows.
+// fillCaches is one of these processes. Half of the bytes that it asks for are users, and half are lists of 48 follows.
 func fillCaches(t *testing.T, size string) {
 	bytes, err := strconv.ParseUint(size, 10, 64)
 	if err != nil {
@@ -137,11 +137,11 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// spent is how many seconds of processor time collections have taken, besides idle time.
+// spent is how many seconds of processor time marking has taken, including time that would have been idle.
 func spent(t *testing.T) float64 {
 	t.Helper()
 	samples := []metrics.Sample{{Name: "/cpu/classes/gc/mark/assist:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/dedicated:cpu-seconds"}, {Name: "/cpu/classes/gc/mark/idle:cpu-seconds"}}
-	runtime.GC() // they are renewed by it
+	runtime.GC() // it updates the metrics
 	metrics.Read(samples)
 	sum := 0.0
 	for _, s := range samples {
@@ -150,7 +150,7 @@ func spent(t *testing.T) float64 {
 	return sum
 }
 
-// endless answers for everybody without keeping anything.
+// endless has an answer for every user, without storing anything.
 type endless struct {
 	storage.Store
 	follows int

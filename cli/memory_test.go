@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Caches take a share of the memory, within bounds, if nothing is set; and Go's limit leaves room for what
-// it does not count, below what is promised.
+// If nothing is set, caches take a share of the memory, within bounds. Go's limit leaves room for memory
+// that it does not count, so that the total stays below what is promised.
 func TestFootprint(t *testing.T) {
 	const gib = 1 << 30
 	zero, large, endless := uint64(0), uint64(4*gib), uint64(math.MaxUint64)
@@ -15,7 +15,7 @@ func TestFootprint(t *testing.T) {
 		caches    *uint64
 		feed      uint64
 		want      uint64
-		atMost    int64 // what Go may take
+		atMost    int64 // how much Go may use
 		atMostAll uint64
 	}{
 		"a container":           {footprint{machine: gib, container: true}, nil, feedByDefault, gib / 4, gib / 10 * 9, 13 * (gib/4 + ownBytes) / 10},

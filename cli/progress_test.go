@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Bars are for terminals that know escape sequences, unless NO_COLOR says no.
+// Progress bars are for terminals that understand escape sequences, unless NO_COLOR turns them off.
 func TestWhereBarsAreDrawn(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

@@ -38,7 +38,7 @@ func reconciling(ctx context.Context, store *sqlstore.Store, arguments ...string
 	return out.String(), err
 }
 
-// halved is a store in which an edge has lost its other half.
+// halved makes a store in which one side of an edge is lost.
 func halved(t *testing.T) *sqlstore.Store {
 	t.Helper()
 	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), StatementTimeout: 30 * time.Second})
@@ -144,8 +144,8 @@ func TestReconcileIncrementalGoesOnFromAFullScan(t *testing.T) {
 	}
 }
 
-// Without a checkpoint a run sees nothing of what was before. Its report
-// has to say so, or a reader takes the run for a clean one.
+// Without a checkpoint, a run sees nothing that was written before. Its report must say so,
+// otherwise a reader takes the run for one that found nothing.
 func TestAnIncrementalRunReportsThatItHasOnlyBegun(t *testing.T) {
 	const begun = "relation_log of shard 0"
 	out, err := reconciling(t.Context(), halved(t), "incremental", "--window=1ms")
@@ -175,7 +175,7 @@ func TestReconcileRealtimeCommand(t *testing.T) {
 		ended <- err
 	}()
 	deadline := time.Now().Add(30 * time.Second)
-	for from := storage.UserID(10); ; from++ { // what is written before it watches is not seen
+	for from := storage.UserID(10); ; from++ { // it does not see what is written before it watches
 		lose(t, store, from)
 		time.Sleep(100 * time.Millisecond)
 		if store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: 2}})[0].Found {
@@ -206,7 +206,7 @@ func TestScanProgress(t *testing.T) {
 	var out bytes.Buffer
 	plain := &scanProgress{name: "reconcile", out: &out, every: time.Hour}
 	plain.full(step)
-	plain.full(step) // too soon
+	plain.full(step) // it is too early for a line
 	plain.every = 0
 	plain.full(step)
 	plain.done()

@@ -19,7 +19,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// A log is what a program says, for tests to read while it does.
+// A log is the output of a program, which tests can read while it is written.
 type log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -37,7 +37,8 @@ func (l *log) has(part string) bool {
 	return strings.Contains(l.text.String(), part)
 }
 
-// The realtime mode reads the log of a shard that is added while it watches: what is halved there is found.
+// The realtime mode reads the log of a shard that is added while it watches, and finds edges there that
+// have lost a side.
 func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	store := halved(t)
 	var said log
@@ -59,7 +60,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 	watching.Go(func() { store.Watch(ctx) })
 	defer watching.Wait()
 	defer stop()
-	// Follows are halved again and again: where a log has no checkpoint, it is watched from some time on.
+	// Edges lose a side again and again here: a log without a checkpoint is only watched from some time on.
 	awaitFoundOf := func(s *sqlstore.Store, from storage.UserID) {
 		t.Helper()
 		for to, began := storage.UserID(100), time.Now(); ; to++ {

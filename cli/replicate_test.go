@@ -117,7 +117,7 @@ func TestReplicateIsForBinlog(t *testing.T) {
 	}
 }
 
-// soon waits until check has nothing to complain about.
+// soon waits until check returns no error.
 func soon(t *testing.T, check func() error) {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {

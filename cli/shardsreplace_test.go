@@ -10,7 +10,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// The log of a database that takes the place of a shard is another one than that which reconcile has read.
+// The log of a database that replaces a shard is not the log that reconcile has read.
 func TestReplaceForgetsHowFarTheOldLogWasRead(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: "sqlite:" + filepath.Join(dir, "a.db")})
@@ -23,7 +23,7 @@ func TestReplaceForgetsHowFarTheOldLogWasRead(t *testing.T) {
 	if err := add.Run(ctx, store, out); err != nil {
 		t.Fatal(err)
 	}
-	names := map[string]bool{ // whether they stay
+	names := map[string]bool{ // whether they are kept
 		"reconcile/incremental/relation_log/0": true,
 		"reconcile/incremental/relation_log/1": false,
 		"reconcile/realtime/relation_log/1":    false,

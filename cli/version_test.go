@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBuildOf: what the linker was given counts before what the go command has recorded.
+// TestBuildOf: values from the linker take precedence over what the go command has recorded.
 func TestBuildOf(t *testing.T) {
 	recorded := func(version string, settings ...debug.BuildSetting) *debug.BuildInfo {
 		return &debug.BuildInfo{Main: debug.Module{Version: version}, Settings: settings}
@@ -40,7 +40,7 @@ func TestBuildLine(t *testing.T) {
 	}
 }
 
-// TestRegistryReportsTheBuild: every process that serves /metrics has its registry from here.
+// TestRegistryReportsTheBuild: every process that serves /metrics uses this registry.
 func TestRegistryReportsTheBuild(t *testing.T) {
 	families, err := newRegistry().Gather()
 	if err != nil {

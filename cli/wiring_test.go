@@ -8,8 +8,8 @@ import (
 	"kith/identity"
 )
 
-// Connections count for the address that they come from and for their user. A backend
-// that acts for many has one address for all of them.
+// Connections count for the address from which they come, and for their user. A backend that acts
+// for many users has one address for all of them.
 func TestForWhomConnectionsCount(t *testing.T) {
 	here := identity.WithAddress(t.Context(), netip.MustParseAddr("2001:db8:1:2:3::4"))
 	for name, c := range map[string]struct {

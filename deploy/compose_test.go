@@ -75,7 +75,7 @@ func TestComposeStartsWhatItSays(t *testing.T) {
 	}
 }
 
-// stopsInTime sees to it that a gateway is not killed while it stops.
+// stopsInTime checks that a gateway is not killed while it stops.
 func stopsInTime(t *testing.T, where string, p *cli.Program, grace time.Duration, err error) {
 	t.Helper()
 	if needed := p.Serve.StopDelay + p.Serve.Drain; err != nil || grace <= needed || p.Serve.StopDelay == 0 {
@@ -83,7 +83,7 @@ func stopsInTime(t *testing.T, where string, p *cli.Program, grace time.Duration
 	}
 }
 
-// targets are whom Prometheus asks.
+// targets are the addresses that Prometheus scrapes.
 func targets(t *testing.T, file string) (list []string) {
 	t.Helper()
 	for _, group := range regexp.MustCompile(`"([^"]+)"`).FindAllStringSubmatch(read(t, "prometheus/targets/"+file+".yaml"), -1) {
@@ -106,7 +106,7 @@ func wantTarget(t *testing.T, list []string, name, address string) {
 	t.Errorf("%s serves metrics on %s, Prometheus asks %v", name, address, list)
 }
 
-// Every file that a service mounts is there.
+// Every file that a service mounts exists.
 func TestComposeMountsWhatIsThere(t *testing.T) {
 	mounted := 0
 	for name, value := range documents(t, "compose.yaml")[0].at("services").(map[string]any) {

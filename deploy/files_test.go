@@ -1,4 +1,4 @@
-// Package deploy_test holds the files that operators start Kith by against the program.
+// Package deploy_test compares the files with which operators start Kith with the program.
 package deploy_test
 
 import (
@@ -34,7 +34,7 @@ func read(t *testing.T, path string) string {
 // document is a YAML document, or a part of one.
 type document map[string]any
 
-// documents are those of a YAML file.
+// documents returns the documents of a YAML file.
 func documents(t *testing.T, path string) (list []document) {
 	t.Helper()
 	decoder := yaml.NewDecoder(bytes.NewReader([]byte(read(t, path))))
@@ -51,7 +51,7 @@ func documents(t *testing.T, path string) (list []document) {
 	}
 }
 
-// at follows keys into a document; what is not there is nil.
+// at follows keys into a document. It returns nil if a key is missing.
 func (d document) at(keys ...string) any {
 	var value any = map[string]any(d)
 	for _, key := range keys {
@@ -105,7 +105,7 @@ func (s started) parsed(t *testing.T) *cli.Program {
 		t.Fatalf("%s: %v", s.where, err)
 	}
 	for name := range s.env {
-		os.Unsetenv(name) // Setenv puts back what was there
+		os.Unsetenv(name) // Setenv restores the old value
 	}
 	return program
 }

@@ -14,12 +14,12 @@ import (
 	"kith/internal/testenv"
 )
 
-// largest is what the image may have. Besides the program it holds 0.2 MB of certificates.
+// largest is the size that the image may have. Besides the program it contains 0.2 MB of certificates.
 const largest = 60_000_000
 
 func lines(text string) []string { return strings.SplitAfter(text, "\n") }
 
-// The program that the tests build is stripped as that of the image is; cgo makes no megabyte of difference.
+// The program that the tests build is stripped like that of the image. cgo makes less than a megabyte of difference.
 func TestImageIsSmall(t *testing.T) {
 	info, err := os.Stat(kithtest.Binary(t))
 	if err != nil {
@@ -64,7 +64,7 @@ func TestDockerfile(t *testing.T) {
 	if !strings.Contains(text, "FROM golang:"+wanted+"-") {
 		t.Errorf("go.mod wants Go %s", wanted)
 	}
-	// As the release is built, but for names and platforms.
+	// The commands are those of the release, except for names and platforms.
 	release := strings.NewReplacer("version", "VERSION", "revision", "REVISION").Replace(read(t, "../scripts/release.sh"))
 	for _, flags := range []string{"-trimpath -buildvcs=false", "-s -w -X kith/cli.VERSION=$VERSION -X kith/cli.REVISION=$REVISION"} {
 		command := strings.NewReplacer("cli.version", "cli.VERSION", "cli.revision", "cli.REVISION").Replace(buildCommand(t))
@@ -74,7 +74,7 @@ func TestDockerfile(t *testing.T) {
 	}
 }
 
-// TestLongImageBuilds runs the command of the Dockerfile, without Docker: the program has to be static.
+// TestLongImageBuilds runs the command of the Dockerfile, without Docker. The program must be static.
 func TestLongImageBuilds(t *testing.T) {
 	testenv.Long(t)
 	out := t.TempDir()

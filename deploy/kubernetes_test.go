@@ -95,8 +95,8 @@ func TestManifestsStartWhatTheySay(t *testing.T) {
 	}
 }
 
-// portsAgree compares the ports of a pod with where the program listens, and with who asks there: Prometheus
-// asks the address for operators, probes ask either.
+// portsAgree compares the ports of a pod with the addresses on which the program listens, and with those
+// that are asked: Prometheus asks the operators' address, probes ask either.
 func portsAgree(t *testing.T, d document, admin string, others ...string) {
 	t.Helper()
 	c := container(d)
@@ -127,7 +127,7 @@ func portsAgree(t *testing.T, d document, admin string, others ...string) {
 	}
 }
 
-// The image's user is the pods'.
+// The pods' user is that of the image.
 func TestManifestsRunAsTheImagesUser(t *testing.T) {
 	user, err := os.ReadFile("Dockerfile")
 	if err != nil {

@@ -37,8 +37,8 @@ func alerts(t *testing.T) (list []rule) {
 	return list
 }
 
-// Every alert has a test that sees it fire, and a section of its name on the page that it leads to; the page
-// has no others.
+// Every alert has a test in which it fires, and a section of its name on the page to which it links. The page has no
+// other sections of alerts.
 func TestAlertsHaveTestsAndPages(t *testing.T) {
 	tests, page := read(t, "prometheus/tests.yaml"), read(t, "../docs/incidents.md")
 	var names []string
@@ -65,7 +65,7 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 	}
 }
 
-// promtool runs it in the folder of Prometheus' files.
+// promtool runs promtool in the folder of Prometheus' files.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
 	path, err := exec.LookPath("promtool")
@@ -81,7 +81,7 @@ func promtool(t *testing.T, args ...string) {
 
 func TestPrometheusTakesItsFiles(t *testing.T) {
 	t.Parallel()
-	promtool(t, "check", "config", "prometheus.yaml") // and the rules that it names
+	promtool(t, "check", "config", "prometheus.yaml") // this also checks the rules that it names
 	promtool(t, "test", "rules", "tests.yaml")
 }
 
@@ -105,7 +105,7 @@ func queries(t *testing.T) (list []string) {
 		}
 		seen[p.ID] = true
 		for _, target := range p.Targets {
-			// As Grafana replaces its variables.
+			// These are the values by which Grafana replaces its variables.
 			list = append(list, strings.NewReplacer("$__rate_interval", "1m", "$instance", ".*").Replace(target.Expr))
 		}
 	}
@@ -115,7 +115,7 @@ func queries(t *testing.T) (list []string) {
 	return list
 }
 
-// promtool parses rules, so the queries of the dashboard become some.
+// promtool parses rules, so the queries of the dashboard are written as rules.
 func TestDashboardQueriesParse(t *testing.T) {
 	t.Parallel()
 	var rules []map[string]string
@@ -133,8 +133,8 @@ func TestDashboardQueriesParse(t *testing.T) {
 	promtool(t, "check", "rules", path)
 }
 
-// exported are the metrics of docs/operations.md, which a test there compares with the program's, with their labels;
-// and those of libraries that are used here.
+// exported are the metrics of docs/operations.md, with their labels, which a test in docs compares with those of the
+// program. Metrics of libraries that are used here are added.
 func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{
@@ -157,7 +157,7 @@ func exported(t *testing.T) map[string][]string {
 	return all
 }
 
-// The dashboard, the alerts and their tests name only metrics and labels that there are.
+// The dashboard, the alerts and their tests use only metrics and labels that exist.
 func TestQueriesNameWhatIsExported(t *testing.T) {
 	all := exported(t)
 	check := func(expr string) {

@@ -44,7 +44,7 @@ func TestUnitsStartWhatTheySay(t *testing.T) {
 	}
 }
 
-// systemd knows every word of the units, and finds what they start.
+// systemd knows every word of the units, and finds the programs that they start.
 func TestUnitsAreKnownToSystemd(t *testing.T) {
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("systemd-analyze is not installed") // few containers have it, and none needs it

@@ -19,8 +19,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestMakeUp starts what `make up` starts, uses all of it, and ends it: no process stays. In the long form it starts
-// once more, on what is there.
+// TestMakeUp starts what `make up` starts, uses all of it, and ends it. No process stays. In the long form it starts
+// once more, with the existing data.
 func TestMakeUp(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"mariadbd", "mariadb-install-db", "redis-server"} {
@@ -65,13 +65,13 @@ func TestMakeUpSetsWhatComposeSets(t *testing.T) {
 		slices.Sort(list)
 		return slices.Compact(list)
 	}
-	compose := slices.DeleteFunc(variables("compose.yaml"), func(v string) bool { return v == "KITH_DRAIN" }) // a comment has it
+	compose := slices.DeleteFunc(variables("compose.yaml"), func(v string) bool { return v == "KITH_DRAIN" }) // it is in a comment
 	if up := variables("../scripts/up.sh"); !slices.Equal(up, compose) {
 		t.Errorf("make up sets %v, Compose %v", up, compose)
 	}
 }
 
-// use registers somebody at one gateway, finds that user at the other, and looks at what Prometheus sees.
+// use registers a user at one gateway, finds that user at the other, and checks what Prometheus sees.
 func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 	t.Helper()
 	ask := func(gateway int, query string) string {
@@ -124,7 +124,7 @@ func post(t *testing.T, url, query string) string {
 	return string(text)
 }
 
-// freePorts finds n ports behind one another that nobody listens on, below those of outgoing connections.
+// freePorts finds n consecutive ports on which nothing listens, below those of outgoing connections.
 func freePorts(t *testing.T, n int) (first int) {
 	t.Helper()
 	for first = 22100 + os.Getpid()%8000; ; first += n {
@@ -144,13 +144,13 @@ func freePorts(t *testing.T, n int) (first int) {
 	}
 }
 
-// processes are the command lines of those who have a folder in theirs, or in their environment.
+// processes are the command lines of the processes that have a folder in their arguments or their environment.
 func processes(t *testing.T, folder string) (list []string) {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/cmdline"); err != nil {
 		t.Skip("there is no /proc here to see who is left")
 	}
-	deadline := time.Now().Add(10 * time.Second) // one that has ended may still be in the list
+	deadline := time.Now().Add(10 * time.Second) // a process that has ended may still be in the list
 	for {
 		list = nil
 		lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")

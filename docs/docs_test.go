@@ -1,4 +1,4 @@
-// Package docs_test holds the documents against the program.
+// Package docs_test compares the documents with the program.
 package docs_test
 
 import (
@@ -79,7 +79,7 @@ func submatches(pattern, text string) []string {
 	return list
 }
 
-// Every link inside the repository leads to a file, and to a heading where it names one.
+// Every link inside the repository leads to a file, and to a heading if it names one.
 func TestLinksLeadSomewhere(t *testing.T) {
 	for _, page := range pages(t) {
 		for _, link := range submatches(`\]\(([^)\s]+)\)`, read(t, page)) {
@@ -110,8 +110,8 @@ func headings(text string) []string {
 	return list
 }
 
-// The README's queries have the README's answers on the demo graph, one after
-// another, with the demo's token.
+// The README's queries give the README's answers on the demo graph, one after another, with the
+// demo's token.
 func TestReadmeQueriesHaveTheirAnswers(t *testing.T) {
 	readme := read(t, filepath.Join(root, "README.md"))
 	queries := submatches("(?s)```graphql\n(.*?)```", readme)
@@ -164,7 +164,7 @@ func askAsDemo(t *testing.T, g *kithtest.Gateway, query string) []byte {
 	return answer
 }
 
-// opaque makes the consistency tokens of two answers equal: each write has another.
+// opaque makes the consistency tokens of two answers equal, because each write has a different one.
 func opaque(t *testing.T, want, got any) {
 	t.Helper()
 	w, _ := want.(map[string]any)
@@ -219,12 +219,12 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// without returns what of a list is not in another.
+// without returns the elements of a list that are not in another list.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }
 
-// Every constructor of metrics is in the test above.
+// Every constructor of metrics is used in the test above.
 func TestAllMetricsAreLookedAt(t *testing.T) {
 	test := read(t, "docs_test.go")
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

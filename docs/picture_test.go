@@ -14,8 +14,8 @@ import (
 
 const picture = "images/graphiql.png"
 
-// The README shows its first query in GraphiQL. With KITH_TEST_PICTURE=1 (make picture) the
-// picture is made anew before it is looked at.
+// The README shows its first query in GraphiQL. With KITH_TEST_PICTURE=1 (make picture) the picture
+// is taken again before it is checked.
 func TestPictureOfGraphiQL(t *testing.T) {
 	readme := read(t, filepath.Join(root, "README.md"))
 	if !strings.Contains(readme, "](docs/"+picture+")") {

@@ -10,7 +10,7 @@ import (
 	"kith/bench/growth"
 )
 
-// The examples of docs/sizing.md are what `kith bench simulate` computes today.
+// The examples of docs/sizing.md are the present results of `kith bench simulate`.
 func TestSizingIsComputed(t *testing.T) {
 	rows := regexp.MustCompile(`(?m)^\| ([\d.]+ [kM]) \| (\d+) \| (.*) \|$`).FindAllStringSubmatch(read(t, "sizing.md"), -1)
 	if len(rows) != 3 {

@@ -16,7 +16,7 @@ import (
 	"kith/web/webtest"
 )
 
-// TestTutorial runs the commands of docs/tutorial.md in their order, on ports of its own, and opens the page in a browser.
+// TestTutorial runs the commands of docs/tutorial.md in their order, on its own ports, and opens the page in a browser.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	chromium := webtest.Chromium(t)
@@ -32,7 +32,7 @@ func TestTutorial(t *testing.T) {
 	}
 	pages := httptest.NewServer(http.FileServer(http.Dir(filepath.Join(folder, "tutorial"))))
 	defer pages.Close()
-	free := httptest.NewServer(nil) // a port that is free once it is closed
+	free := httptest.NewServer(nil) // its port is free once it is closed
 	api := free.URL
 	free.Close()
 	text := strings.NewReplacer("http://127.0.0.1:8080", api, "127.0.0.1:8080", strings.TrimPrefix(api, "http://"), "http://127.0.0.1:8000", pages.URL).Replace(read(t, "tutorial.md"))

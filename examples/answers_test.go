@@ -12,8 +12,8 @@ import (
 	"kith/examples"
 )
 
-// Each operation has the answer beside it, one after another, as user 1 of the demo graph. That of the subscription is the
-// event that the follow causes; GraphiQL shows it in internal/program.
+// Each operation gives the answer in the file beside it, one after another, as user 1 of the demo graph. The answer of the
+// subscription is the event that the follow causes. A test in internal/program shows it in GraphiQL.
 func TestOperationsHaveTheirAnswers(t *testing.T) {
 	kith := start(t)
 	for i, operation := range examples.All() {
@@ -23,7 +23,7 @@ func TestOperationsHaveTheirAnswers(t *testing.T) {
 		}
 		got := indented(t, kith.ask(t, "1", operation, nil))
 		file := filepath.Join("answers", name+".json")
-		if os.Getenv("KITH_TEST_ANSWERS") == "1" { // as they are now
+		if os.Getenv("KITH_TEST_ANSWERS") == "1" { // writes the present answers
 			write(t, file, got)
 		}
 		want, err := os.ReadFile(file)
@@ -58,7 +58,7 @@ func TestAllOperationsAreNamed(t *testing.T) {
 	}
 }
 
-// indented is an answer as the files have it.
+// indented is an answer in the form of the files.
 func indented(t *testing.T, data json.RawMessage) []byte {
 	t.Helper()
 	text, err := json.MarshalIndent(map[string]any{"data": data}, "", "  ")

@@ -18,8 +18,8 @@ import (
 	"kith/internal/testenv"
 )
 
-// TestBFF: browsers sign in by a cookie, and see their own writes. The backend's token is renewed once, however many
-// requests find that it has expired.
+// TestBFF: browsers sign in with a cookie, and see their own writes. The backend's token is renewed once, however
+// many requests find that it has expired.
 func TestBFF(t *testing.T) {
 	testenv.Clients(t)
 	testenv.NPM(t, "bff")
@@ -79,13 +79,13 @@ func TestBFF(t *testing.T) {
 	}
 }
 
-// browser is one with a cookie, if it has signed in.
+// browser is a browser, with a cookie if it has signed in.
 type browser struct {
 	t                   *testing.T
 	url, cookie, viewer string
 }
 
-// signIn registers somebody, signs in, and returns the id.
+// signIn registers a user, signs in, and returns the id.
 func (b *browser) signIn(kith kith, handle string) string {
 	b.t.Helper()
 	p := kith.person(b.t, handle)

@@ -1,4 +1,4 @@
-// Package examples_test runs the examples against Kith, and looks from outside at what they do.
+// Package examples_test runs the examples against Kith, and checks from outside what they do.
 package examples_test
 
 import (
@@ -29,14 +29,14 @@ import (
 // patience bounds every wait.
 const patience = 30 * time.Second
 
-// Libraries with a cache of their own show the same things: see recipe.
+// Libraries with their own cache show the same things: see recipe.
 func TestExamples(t *testing.T) {
 	kith := start(t)
 	for _, name := range []string{"apollo", "urql"} {
 		t.Run(name, func(t *testing.T) {
 			testenv.NPM(t, name)
 			e := recipe(t, kith, name, filepath.Join(name, "main.mjs"))
-			if warned := e.stop(); warned != "" { // of an object without a key, for example
+			if warned := e.stop(); warned != "" { // for example about an object without a key
 				t.Errorf("%s warns: %s", name, warned)
 			}
 		})
@@ -91,7 +91,7 @@ func goClient(t *testing.T, kith kith) {
 	}
 }
 
-// graphcache needs to know which objects have no id, unless their names say so.
+// graphcache must be told which objects have no id, unless their names say so.
 func TestUrqlKnowsTypesWithoutIDs(t *testing.T) {
 	text, err := os.ReadFile("urql/client.mjs")
 	if err != nil {
@@ -119,8 +119,8 @@ func TestUrqlKnowsTypesWithoutIDs(t *testing.T) {
 	}
 }
 
-// Connections end with their tokens: the example has renewed its own, connects again with that, asks for what it has
-// missed, and is told of followers as before.
+// Connections end with their tokens. The example has renewed its token, connects again with it, asks for what it has
+// missed, and is notified of followers as before.
 func TestSubscriptions(t *testing.T) {
 	testenv.NPM(t, "subscriptions")
 	kith := start(t, "--token-ttl", "3s")
@@ -139,7 +139,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 }
 
-// Relay's compiler takes Kith's schema with @semanticNonNull, and TypeScript what comes of it.
+// Relay's compiler accepts Kith's schema with @semanticNonNull, and TypeScript accepts what it generates.
 func TestRelay(t *testing.T) {
 	testenv.Clients(t)
 	testenv.NPM(t, "relay")
@@ -183,8 +183,8 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-// recipe checks what an example prints: a list of several pages, a follow that is shown before it is answered,
-// one that is refused and taken back, followers as they come, and all that with tokens that end.
+// recipe checks what an example prints: a list of several pages, a follow that is shown before it is answered, a
+// follow that is refused and taken back, followers as they come, and all that with tokens that expire.
 func recipe(t *testing.T, kith kith, handle, program string) *example {
 	p, other := kith.person(t, handle), demo(300)
 	between := &between{held: make(chan struct{})}
@@ -229,7 +229,7 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 	between.sockets.Lock()
 	kith.as(t, p.id, `mutation { signOutEverywhere { signedOut } }`, "")
 	kith.subscriptions(t, 0)
-	kith.as(t, demo(401), follow, p.id) // which nobody is told
+	kith.as(t, demo(401), follow, p.id) // nobody is notified of this
 	between.sockets.Unlock()
 	e.sees(p, demo(402), between, 3)
 	if between.logins() != 2 {
@@ -238,7 +238,7 @@ func recipe(t *testing.T, kith kith, handle, program string) *example {
 	return e
 }
 
-// The guide shows what is tried here, word by word.
+// The guide shows the same files that are tested here, word for word.
 func TestTheGuideShowsTheExamples(t *testing.T) {
 	guide, err := os.ReadFile("../docs/clients.md")
 	if err != nil {
@@ -249,7 +249,7 @@ func TestTheGuideShowsTheExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, body, _ := strings.Cut(string(text), "\n") // without the line that says what it is
+		_, body, _ := strings.Cut(string(text), "\n") // without the line that names the file
 		body = strings.TrimLeft(body, "\n")
 		if language := filepath.Ext(file)[1:]; !strings.Contains(string(guide), "```"+strings.TrimPrefix(language, "m")+"\n"+body+"```\n") {
 			t.Errorf("docs/clients.md does not show %s as it is", file)
@@ -275,15 +275,15 @@ type happening struct {
 
 func (h happening) same(as happening) bool { return fmt.Sprint(h) == fmt.Sprint(as) }
 
-// example is one at work, in a process of its own.
+// example is an example that runs, in its own process.
 type example struct {
 	t     *testing.T
 	lines chan happening
-	// stop ends it, and returns what it has written to its standard error.
+	// stop ends the example, and returns what it has written to its standard error.
 	stop func() string
 }
 
-// run starts an example that follows somebody; token is that of an earlier visit.
+// run starts an example that follows a user. token is that of an earlier visit.
 func run(t *testing.T, program, url, handle, other, token string) *example {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "node", program, url, handle, password, other)
@@ -334,7 +334,7 @@ func started(t *testing.T, cmd *exec.Cmd) *example {
 	return e
 }
 
-// next returns the next line; there is none within the time that is given.
+// next returns the next line. It returns false if none comes in time.
 func (e *example) next(within time.Duration) (happening, bool) {
 	e.t.Helper()
 	select {
@@ -348,7 +348,7 @@ func (e *example) next(within time.Duration) (happening, bool) {
 	}
 }
 
-// first returns the next line that fits, skipping others.
+// first returns the next line that fits, and skips others.
 func (e *example) first(what any, fits func(happening) bool) happening {
 	e.t.Helper()
 	var seen []happening
@@ -373,7 +373,7 @@ func (e *example) untilSame(as happening) {
 	e.first(as, as.same)
 }
 
-// sees lets somebody follow p as soon as the example has subscribed, and has asked for the followers so often.
+// sees lets somebody follow p as soon as the example has subscribed, and has asked for the followers a number of times.
 func (e *example) sees(p user, follower string, between *between, asked int) {
 	e.t.Helper()
 	p.kith.Until(e.t, "asked for followers", func() bool { return between.askedForFollowers() == asked })
@@ -383,7 +383,7 @@ func (e *example) sees(p user, follower string, between *between, asked int) {
 	e.untilSame(happening{What: "follower", Handle: all[0], Handles: all, Followers: len(all)})
 }
 
-// untilFollower lets one user after another follow p until the example is told of one: it may be about to connect.
+// untilFollower lets one user after another follow p until the example is notified of one, because it may still be connecting.
 func (e *example) untilFollower(p user, from int) {
 	e.t.Helper()
 	for id := from; id < from+100; id++ {
@@ -397,8 +397,8 @@ func (e *example) untilFollower(p user, from int) {
 	e.t.Fatal("the example is told of no follower")
 }
 
-// between passes requests on to Kith, and notes them. Each follow waits for a value from held, if there is
-// one; WebSockets wait while sockets is locked.
+// between passes requests on to Kith, and notes them. If held is set, each follow waits for a value from it.
+// WebSockets wait while sockets is locked.
 type between struct {
 	held    chan struct{}
 	sockets sync.Mutex
@@ -422,13 +422,13 @@ var followersQuery = regexp.MustCompile(`query \w*Followers`)
 
 func (b *between) untilSocketsMayPass() { b.sockets.Lock(); defer b.sockets.Unlock() }
 
-// query is the key of a request's text.
+// query is the context key of a request's text.
 type query struct{}
 
-// forget forgets which token of consistency was brought.
+// forget forgets which consistency token was sent.
 func (b *between) forget() { b.mu.Lock(); defer b.mu.Unlock(); b.broughtIt = "" }
 
-// serve returns the address to ask.
+// serve returns the address of the proxy.
 func (b *between) serve(t *testing.T, kith kith) string {
 	t.Helper()
 	to, err := url.Parse(kith.URL)

@@ -33,7 +33,7 @@ func start(t *testing.T, more ...string) kith {
 	return kith{kithtest.Start(t, kithtest.Args(args...))}
 }
 
-// subscriptions waits until so many run.
+// subscriptions waits until n of them run.
 func (k kith) subscriptions(t *testing.T, n int) {
 	t.Helper()
 	k.Until(t, fmt.Sprint(n, " subscriptions"), func() bool {
@@ -48,7 +48,7 @@ type user struct {
 	id, handle string
 }
 
-// person registers a user who follows some of the demo graph.
+// person registers a user who follows some users of the demo graph.
 func (k kith) person(t *testing.T, handle string) user {
 	t.Helper()
 	var answer struct {
@@ -68,13 +68,13 @@ func (k kith) person(t *testing.T, handle string) user {
 // demo is the id of a user of the demo graph.
 func demo(i int) string { return strconv.Itoa(i) }
 
-// token is one of a user that is valid for so long.
+// token is a user's token that is valid for a time.
 func token(t *testing.T, id string, valid time.Duration) string {
 	t.Helper()
 	return signed(t, jwt.MapClaims{"sub": id}, valid)
 }
 
-// backendToken is one of a backend that acts for users.
+// backendToken is a token of a backend that acts for users.
 func backendToken(t *testing.T, valid time.Duration) string {
 	t.Helper()
 	return signed(t, jwt.MapClaims{"scope": "act-as"}, valid)
@@ -90,13 +90,13 @@ func signed(t *testing.T, claims jwt.MapClaims, valid time.Duration) string {
 	return text
 }
 
-// as runs a mutation of a user that must succeed; id is its variable.
+// as runs a mutation as a user. It must succeed. id is its variable.
 func (k kith) as(t *testing.T, who, mutation, id string) {
 	t.Helper()
 	k.ask(t, who, mutation, map[string]string{"id": id})
 }
 
-// ask asks as somebody, who must be answered without errors.
+// ask sends an operation as a user. The answer must have no errors.
 func (k kith) ask(t *testing.T, who, operation string, variables map[string]string) json.RawMessage {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"query": operation, "variables": variables})

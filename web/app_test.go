@@ -18,14 +18,14 @@ import (
 	"kith/web"
 )
 
-// builtApp is a built app, as far as the handler looks.
+// builtApp is a built app, with the files that the handler reads.
 func builtApp(t *testing.T) fstest.MapFS {
 	t.Helper()
 	main := built(t, script).(fstest.MapFS)["graphiql/main.js.gz"]
 	return fstest.MapFS{"app/main.js.gz": main, "app/style.css.gz": main, "app/.stamp": &fstest.MapFile{Data: []byte("1 2")}}
 }
 
-// demo signs in as anybody but user 3.
+// demo signs in as any user except 3.
 var demo = web.Demo{Users: 5, Token: func(user int64) (string, time.Time, error) {
 	if user == 3 {
 		return "", time.Time{}, errors.New("no")
@@ -50,7 +50,8 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 			t.Errorf("%s: status %d, headers %v", url, w.Code, w.Header())
 		}
 	}
-	// A file of a build before is not the page: a script that is HTML would break.
+	// The page is not served in place of a file of an earlier build, because a script that is HTML
+	// would fail.
 	for _, path := range []string{"/app/files/000000000000/main.js", "/app/files/", "/appendix"} {
 		if w := get(t, h, path); w.Code != http.StatusNotFound {
 			t.Errorf("%s: status %d", path, w.Code)
@@ -66,7 +67,7 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 	}
 }
 
-// The operations of the app are for the gateway, and not served.
+// The operations of the app are for the gateway, and are not served.
 func TestDocuments(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
@@ -95,7 +96,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// The app's policy allows nothing inline and no data: either.
+// The app's policy allows nothing inline, and no data: URLs.
 func TestAppsPolicy(t *testing.T) {
 	h := web.Handler(web.Config{Assets: builtApp(t)})
 	for _, path := range append(links(get(t, h, "/app").Body.String())[1:], "/app", "/app/u/x", "/faces/1.svg") {
@@ -125,7 +126,7 @@ func TestDemoTokens(t *testing.T) {
 			t.Errorf("Cache-Control %q", got)
 		}
 	}
-	// GraphiQL asks here, too.
+	// GraphiQL also asks here.
 	if w := ask(web.Handler(web.Config{Assets: builtApp(t), Demo: demo, WithoutApp: true}), http.MethodPost, "localhost", "?user=5"); w.Code != http.StatusOK {
 		t.Errorf("without the app: status %d", w.Code)
 	}
@@ -134,7 +135,7 @@ func TestDemoTokens(t *testing.T) {
 		method, host, query string
 		want                int
 	}{
-		{h, http.MethodPost, "evil.example", "?user=5", http.StatusForbidden}, // whose DNS leads here
+		{h, http.MethodPost, "evil.example", "?user=5", http.StatusForbidden}, // its DNS leads here
 		{h, http.MethodPost, "localhost", "?user=6", http.StatusForbidden},
 		{h, http.MethodPost, "localhost", "?user=0", http.StatusForbidden},
 		{h, http.MethodPost, "localhost", "?user=x", http.StatusForbidden},
@@ -147,7 +148,7 @@ func TestDemoTokens(t *testing.T) {
 			t.Errorf("%s %s %s: status %d, %s", c.method, c.host, c.query, w.Code, w.Body)
 		}
 	}
-	// Under another host name no demo users are told.
+	// Under another host name, demo users are not offered.
 	r := httptest.NewRequest(http.MethodGet, "/app", nil)
 	r.Host = "evil.example"
 	w := httptest.NewRecorder()

@@ -15,8 +15,8 @@ import (
 	"kith/web/webtest"
 )
 
-// gateway serves the page beside an endpoint that has two answers: the schema, to
-// introspection, and testdata/answer.json to any other query.
+// gateway serves the page beside an endpoint with two answers: the schema, for introspection, and
+// testdata/answer.json, for any other query.
 func gateway(t *testing.T, cfg web.Config) (url string, queries func() []request) {
 	t.Helper()
 	schema, answer := read(t, "testdata/introspection.json"), read(t, "testdata/answer.json")
@@ -34,7 +34,7 @@ func gateway(t *testing.T, cfg web.Config) (url string, queries func() []request
 			w.Write(schema)
 			return
 		}
-		if strings.Contains(req.Query, "query Names") { // of the menu
+		if strings.Contains(req.Query, "query Names") { // the query of the menu
 			fmt.Fprint(w, `{"data": {"users": []}}`)
 			return
 		}

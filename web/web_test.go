@@ -17,7 +17,7 @@ import (
 
 const script = "console.log('built')"
 
-// built is what a build leaves, as far as the handler looks.
+// built is a build, with the files that the handler reads.
 func built(t *testing.T, script string) fs.FS {
 	t.Helper()
 	var b bytes.Buffer
@@ -36,7 +36,7 @@ func built(t *testing.T, script string) fs.FS {
 	}
 }
 
-// get asks the handler; headers are pairs of name and value.
+// get sends a request to the handler. headers are pairs of name and value.
 func get(t *testing.T, h http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -48,7 +48,7 @@ func get(t *testing.T, h http.Handler, path string, headers ...string) *httptest
 	return w
 }
 
-// links returns the URLs the page loads by itself.
+// links returns the URLs that the page loads by itself.
 func links(html string) []string {
 	var urls []string
 	for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(html, -1) {
@@ -111,8 +111,8 @@ func TestPagesMayBeLeftOut(t *testing.T) {
 	}
 }
 
-// TestDemoUsersAreForOwnNames: a page of somebody else whose name leads here, by their DNS, offers no
-// demo users.
+// TestDemoUsersAreForOwnNames: if the DNS of another host name leads here, a page under that name
+// offers no demo users.
 func TestDemoUsersAreForOwnNames(t *testing.T) {
 	for offer, assets := range map[string]fs.FS{`max="5"`: fstest.MapFS{}, `data-demo="5"`: built(t, script)} {
 		h := web.Handler(web.Config{Assets: assets, Demo: demo, Host: "Gateway.example:8080"})

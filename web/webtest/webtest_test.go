@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// leaky is a page that runs its example, and on the way asks foreign origins for
-// something: by itself, from a worker, and over https.
+// leaky is a page that runs its example. On the way it sends requests to foreign origins: by
+// itself, from a worker, and over https.
 const leaky = `<!doctype html><body data-page="plain">
 <textarea id="query">query { a }</textarea><button id="run">Run</button><pre id="result"></pre>
 <script>
@@ -25,7 +25,7 @@ document.getElementById("run").onclick = async () => {
 
 const leakyWorker = `fetch("http://worker.example/x").catch(() => {}).finally(() => postMessage("done"));`
 
-// spy is a test that keeps the errors reported to it instead of failing.
+// spy is a test that records the errors reported to it instead of failing.
 type spy struct {
 	testing.TB
 	errors []string

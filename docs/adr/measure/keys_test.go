@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// BenchmarkKeys holds a million edges in the order in which they come to be, once
-// with the edge's two ends as clustered key, once with a running number as key and
-// two covering secondary indexes. It reports the table's size, and the time of the
-// two questions asked most: a relation to 50 others and the first page of a list.
+// BenchmarkKeys stores a million edges in the order in which they are made: once with the edge's
+// two ends as clustered key, and once with a running number as key and two covering secondary
+// indexes. It reports the table's size, and the time of the two most frequent questions: a relation
+// to 50 others, and the first page of a list.
 func BenchmarkKeys(b *testing.B) {
 	conn := begin(b)
 	for _, layout := range []struct{ name, create string }{
@@ -32,7 +32,7 @@ CREATE TABLE %s (
   KEY idx_following (from_user_id, to_user_id, type, update_time),
   KEY idx_following_list (from_user_id, type, update_time, to_user_id))`},
 	} {
-		// 5,000 users who follow 200 of 50,000 each, all of them one by one.
+		// There are 5,000 users. Each follows 200 of 50,000 users, one by one.
 		execute(b, conn, fmt.Sprintf(layout.create, layout.name), `
 INSERT INTO `+layout.name+` (from_user_id, to_user_id, type, update_time)
 SELECT 1 + seq * 7919 MOD 5000, 1 + (seq * 7919 + seq DIV 5000 * 2477 + 13) MOD 50000, 1, 1700000000000000 + seq
@@ -46,7 +46,7 @@ WHERE table_schema = 'measure' AND table_name = ?`, layout.name).Scan(&bytes)
 		if err != nil {
 			b.Fatal(err)
 		}
-		// 25 whom the user follows and 25 whom it does not.
+		// The user follows 25 of them, and does not follow the other 25.
 		var others string
 		err = conn.QueryRowContext(context.Background(), `
 SELECT GROUP_CONCAT(id)

@@ -1,10 +1,10 @@
-// Package measure_test holds the measurements that the decisions in docs/adr cite,
-// so that anyone can take them again, on a private MariaDB that each of them starts:
+// Package measure_test contains the measurements that the decisions in docs/adr cite. Anyone can
+// repeat them, on a private MariaDB that each of them starts:
 //
 //	make bench PKG=./docs/adr/measure
 //
-// Besides the time they report rows/op: how many index entries the server read for
-// one statement. Unlike the time, that number is the same on every machine.
+// Besides the time they report rows/op: the number of index entries that the server read for one
+// statement. Unlike the time, that number is the same on every machine.
 package measure_test
 
 import (
@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// begin starts a server with room for everything in memory and returns one
-// connection to an empty database on it.
+// begin starts a server with enough memory for everything, and returns one connection to an empty
+// database on it.
 func begin(b *testing.B) *sql.Conn {
 	b.Helper()
 	server := testenv.MariaDB(b, "--innodb-buffer-pool-size=768M", "--skip-log-bin")
@@ -40,7 +40,7 @@ func execute(b *testing.B, conn *sql.Conn, statements ...string) {
 	}
 }
 
-// count runs a statement and returns how many rows came.
+// count runs a statement, and returns the number of rows.
 func count(b *testing.B, conn *sql.Conn, text string) int {
 	b.Helper()
 	rows, err := conn.QueryContext(context.Background(), text)
@@ -58,7 +58,7 @@ func count(b *testing.B, conn *sql.Conn, text string) int {
 	return n
 }
 
-// compare measures one statement, and fails when it does not find want rows: a
+// compare measures one statement. It fails if the statement does not find want rows, because a
 // statement that answers another question must not win.
 func compare(b *testing.B, conn *sql.Conn, text string, want int) {
 	b.Helper()

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// followers makes a table of followers: owners 1 … n have the numbers of followers given, one
-// follower a second.
+// followers makes a table of followers. Owners 1 … n have the given numbers of followers, one per second.
 func followers(b *testing.B, conn *sql.Conn, lengths ...int) {
 	b.Helper()
 	execute(b, conn, `
@@ -28,8 +27,8 @@ FROM seq_1_to_%d`, i+1, n))
 	execute(b, conn, "ANALYZE TABLE follower")
 }
 
-// BenchmarkBounds reads 20 followers from the middle of a list of 100,000 behind a cursor,
-// with the two spellings of the same bound.
+// BenchmarkBounds reads 20 followers after a cursor in the middle of a list of 100,000, with the
+// two spellings of the same bound.
 func BenchmarkBounds(b *testing.B) {
 	conn := begin(b)
 	followers(b, conn, 100_000, 1000, 1000)
