@@ -186,7 +186,7 @@ func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token stri
 	sights := o.sights(base, o.me, viewer)
 	sights = append(sights, o.sightsOf(base, o.me, other, relationship)...)
 	for i := range sights { // a token is only for its own edge
-		sights[i].promised = promised && sights[i].register == r
+		sights[i].promised = promised && !a.Extensions.Stale && sights[i].register == r
 	}
 	o.saw(sights...)
 	return nil

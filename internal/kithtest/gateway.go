@@ -101,6 +101,11 @@ type Response struct {
 	}
 }
 
+// Busy reports whether the gateway asks to be asked again, as it does when the machine is busy.
+func (r Response) Busy() bool {
+	return len(r.Errors) > 0 && r.Errors[0].Extensions["retryable"] == true
+}
+
 // Ask sends a query and returns the response, whatever it is.
 func (g *Gateway) Ask(query string, variables map[string]any) (Response, error) {
 	var answer Response
@@ -121,10 +126,15 @@ func (g *Gateway) Ask(query string, variables map[string]any) (Response, error) 
 }
 
 // Query sends a query that must be answered without errors, and puts its data where
-// data points to.
+// data points to. While the gateway is busy it is asked again.
 func (g *Gateway) Query(t testing.TB, query string, variables map[string]any, data any) {
 	t.Helper()
-	answer, err := g.Ask(query, variables)
+	var answer Response
+	var err error
+	g.Until(t, "answer", func() bool {
+		answer, err = g.Ask(query, variables)
+		return err != nil || !answer.Busy()
+	})
 	if err != nil {
 		t.Fatalf("%s %v: %v", query, variables, err)
 	}

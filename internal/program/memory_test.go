@@ -38,7 +38,7 @@ func TestResidentMemoryIsBounded(t *testing.T) {
 				}
 				for busy := true; busy; { // the machine may be busy
 					r, err := g.Ask(query, map[string]any{"ids": ids})
-					busy = len(r.Errors) > 0 && r.Errors[0].Extensions["retryable"] == true
+					busy = r.Busy()
 					if err != nil || len(r.Errors) > 0 && !busy {
 						t.Errorf("%v %+v", err, r.Errors)
 						return
