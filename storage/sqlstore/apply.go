@@ -164,7 +164,7 @@ VALUES (?)`,
 }
 
 // lockCounts locks the counts of owners, in ascending order, and makes rows for owners who have
-// none. addCountsOf removes those of these rows that were not needed.
+// none. addCountsOf removes the new rows that were not needed, if the transaction made all that were missing.
 func (w *writer) lockCounts(owners []storage.UserID) error {
 	for chunk := range slices.Chunk(owners, w.store.sql.MaxKeys) {
 		missing := make(map[storage.UserID]bool, len(chunk))
@@ -185,10 +185,13 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		}
 		text = db.Listed(w.store.sql.Text(sqlInsertNoCounts), len(missing))
 		made := slices.Sorted(maps.Keys(missing))
-		if _, err := w.Exec(len(made), text, db.Arguments(made)...); err != nil {
+		n, err := w.Exec(len(made), text, db.Arguments(made)...)
+		if err != nil {
 			return err
 		}
-		w.made = append(w.made, made...)
+		if n == len(made) { // otherwise some are another transaction's, and nothing tells which
+			w.made = append(w.made, made...)
+		}
 		// A transaction that inserted such a row holds it until it ends: the
 		// insert above has waited for that, and this statement locks what it left.
 		text = db.Listed(sqlLockCounts, len(chunk))
