@@ -153,3 +153,14 @@ func equal(a, b Filter) bool {
 	return slices.Equal(a.On, b.On) && slices.EqualFunc(a.All, b.All, equal) && slices.EqualFunc(a.Any, b.Any, equal) &&
 		(a.Not == nil) == (b.Not == nil) && (a.Not == nil || equal(*a.Not, *b.Not))
 }
+
+// Ids are cut at a mark. The mark itself belongs to the ids before.
+func TestIDsAreCutAtAMark(t *testing.T) {
+	ids := []storage.UserID{2, 4, 6}
+	for mark, n := range []int{0, 0, 1, 1, 2, 2, 3, 3} {
+		mark := storage.UserID(mark)
+		if a, b := before(slices.Clone(ids), mark), behind(ids, mark); !slices.Equal(a, ids[:n]) || !slices.Equal(b, ids[n:]) {
+			t.Errorf("at %d: %v and %v", mark, a, b)
+		}
+	}
+}

@@ -1,7 +1,6 @@
 package social
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -39,27 +38,5 @@ func TestAStepOfADeletionIsBounded(t *testing.T) {
 	}
 	if want := []int{eraseStep, 2*each - eraseStep}; !slices.Equal(steps, want) || len(seen) != 2*each {
 		t.Errorf("steps of %v rows, want %v; %d different ones", steps, want, len(seen))
-	}
-}
-
-// Ids are cut at a mark. The mark itself belongs to the ids before.
-func TestIDsAreCutAtAMark(t *testing.T) {
-	ids := []storage.UserID{2, 4, 6}
-	for mark, n := range []int{0, 0, 1, 1, 2, 2, 3, 3} {
-		mark := storage.UserID(mark)
-		if a, b := before(slices.Clone(ids), mark), behind(ids, mark); !slices.Equal(a, ids[:n]) || !slices.Equal(b, ids[n:]) {
-			t.Errorf("at %d: %v and %v", mark, a, b)
-		}
-	}
-}
-
-// A page of favorites fails if the posts of its first rows cannot be read.
-func TestFavoritesFailWithTheirPosts(t *testing.T) {
-	rows := []storage.Edge{{From: 1, To: 2, Post: 3, Type: storage.Favorited, UpdateTime: 4}}
-	page, err := NewAudience(0, nil, nil).ShowFavorites(rows, 2, 1, func([]storage.PostID) []storage.Result[storage.Post] {
-		return []storage.Result[storage.Post]{{Err: errRead}}
-	}, func(storage.Place, int) ([]storage.Edge, error) { return nil, nil })
-	if !errors.Is(err, errRead) {
-		t.Errorf("%+v, %v", page, err)
 	}
 }
