@@ -218,7 +218,7 @@ const (
 )
 
 // holds checks that no answer was older than is promised.
-func (j *journal) holds(t *testing.T, lateAtMost time.Duration, lags *windows, calmUntil time.Time, outages []redisOutage) {
+func (j *journal) holds(t *testing.T, most time.Duration, lags *windows, calmUntil time.Time, outages []redisOutage) {
 	t.Helper()
 	var calm, among, within []late
 	var numbers [3]int
@@ -230,9 +230,9 @@ func (j *journal) holds(t *testing.T, lateAtMost time.Duration, lags *windows, c
 			}
 		}
 		if s.began.Before(calmUntil) {
-			return &calm, &numbers[0], lateAtMost
+			return &calm, &numbers[0], most
 		}
-		return &among, &numbers[1], lateAtMost
+		return &among, &numbers[1], most
 	}
 	for _, s := range j.sights {
 		_, number, _ := sort(s, s.began)

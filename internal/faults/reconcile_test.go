@@ -37,7 +37,7 @@ func damageIsFoundAndRepaired(t *testing.T, data testgraph.Graph, damages, perSe
 	g := loadGraph(t, testenv.SharedMariaDB(t, 2), data)
 	answers := expected.Of(t, data)
 	// A gateway that replicates would propagate the damage.
-	gateway := kithtest.Start(t, kithtest.Args("--store", g.location(), "--no-replicate"))
+	gateway := kithtest.Start(t, kithtest.Args("--store", g.location(), "--no-replicate", "--statement-timeout=30s", "--request-timeout=60s"))
 	before := g.rows(t, storage.Forward)
 	damaged := g.vandal(t, 20, storage.Inverse).damageInverse(damages)
 	kinds := map[reconcile.Kind]int{}

@@ -101,9 +101,9 @@ type Response struct {
 	}
 }
 
-// Busy reports whether the gateway asks to be asked again, as it does when the machine is busy.
+// Busy reports whether the gateway refused the request, before it executed anything, because the machine is busy.
 func (r Response) Busy() bool {
-	return len(r.Errors) > 0 && r.Errors[0].Extensions["retryable"] == true
+	return r.Status == http.StatusServiceUnavailable && len(r.Errors) > 0 && r.Errors[0].Extensions["retryable"] == true
 }
 
 // Ask sends a query and returns the response, whatever it is.
