@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -267,9 +268,10 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 func (g *boxed) dies(random *rand.Rand) {
 	ctx, cancel := context.WithCancel(g.t.Context())
 	defer cancel()
-	left := random.IntN(12)
+	var left atomic.Int64 // the cache learns its epoch beside this goroutine
+	left.Store(random.Int64N(12))
 	g.redis.AddHook(ending{func() {
-		if left--; left == 0 {
+		if left.Add(-1) == 0 {
 			cancel()
 		}
 	}})
