@@ -117,7 +117,7 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 			return nil, nil, fmt.Errorf("decode a table map: %w", err)
 		}
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
-		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT,
+		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT, replication.MARIADB_GTID_LIST_EVENT,
 		replication.XID_EVENT, replication.XA_PREPARE_LOG_EVENT, replication.TRANSACTION_PAYLOAD_EVENT,
 		replication.EXECUTE_LOAD_QUERY_EVENT, replication.INCIDENT_EVENT:
 	default:

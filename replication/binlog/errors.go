@@ -46,6 +46,9 @@ func (s *server) streamError(err error) error {
 	err = e
 	switch e.Code {
 	case mysql.ER_MASTER_FATAL_ERROR_READING_BINLOG:
+		if torn := s.torn(e); torn != nil {
+			return torn
+		}
 		// The server also reports this to the older of two replicas with one id, and for a packet
 		// too large.
 		if !strings.Contains(e.Message, "same server") && !strings.Contains(e.Message, "max_allowed_packet") {

@@ -60,11 +60,16 @@ func (t *tail) connection(ctx context.Context, to sink) error {
 	if err := t.server.continues(ctx, t.at); err != nil {
 		return err
 	}
+	return t.pastTorn(ctx, t.goOn(ctx, to), to)
+}
+
+// goOn reads from the tail's position on.
+func (t *tail) goOn(ctx context.Context, to sink) error {
 	// Reading the last transaction again proves that the binlog is still the same. That transaction may
 	// have been purged although nothing is missing: then only the server can tell whether the binlog
 	// continues.
 	if t.at.last != (gtid{}) {
-		err := t.stream(ctx, t.at.before, true, to)
+		err := t.stream(ctx, start{set: t.at.before, again: true}, to)
 		if !errors.Is(err, errHistory) || t.arrived || errors.Is(err, errOther) {
 			return err
 		}
@@ -72,14 +77,30 @@ func (t *tail) connection(ctx context.Context, to sink) error {
 	if to.complete() {
 		return nil
 	}
-	return t.stream(ctx, t.at.set(), false, to)
+	return t.stream(ctx, start{set: t.at.set()}, to)
+}
+
+// start is where a stream begins: after a GTID set, or with a file. With again, the first transaction is the
+// last one that was read.
+type start struct {
+	set   mysql.GTIDSet
+	again bool
+	file  string
+}
+
+// on begins the stream.
+func (b start) on(syncer *binlog.BinlogSyncer) (*binlog.BinlogStreamer, error) {
+	if b.file != "" {
+		return syncer.StartSync(mysql.Position{Name: b.file, Pos: 4})
+	}
+	return syncer.StartSyncGTID(b.set.Clone())
 }
 
 // errOther means that the transaction with this GTID is not the one that was read before.
 var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
 
-// stream reads from a GTID set on. With again, the first transaction is the last one that was read.
-func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to sink) error {
+// stream reads on one connection.
+func (t *tail) stream(ctx context.Context, from start, to sink) error {
 	s := t.server
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -94,7 +115,7 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 	syncer := binlog.NewBinlogSyncer(cfg)
 	defer syncer.Close()
 	defer cancel(nil) // first of all: closing asks the server to end the old connection, which may hang
-	streamer, err := syncer.StartSyncGTID(from.Clone())
+	streamer, err := from.on(syncer)
 	if err != nil {
 		return s.streamError(err)
 	}
@@ -109,8 +130,9 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 	a := s.assembler()
 	d := newDecoder(s.flavor, a.tableOf)
 	a.both, d.both = t.feed == nil, t.feed == nil
+	next := eventsOf(ctx, streamer)
 	for {
-		e, err := streamer.GetEvent(ctx)
+		e, err := next()
 		if err != nil {
 			if cause := context.Cause(ctx); cause != nil {
 				err = cause
@@ -128,6 +150,11 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 		if err != nil {
 			return err
 		}
+		if list, ok := event.(*binlog.MariadbGTIDListEvent); ok && from.file != "" {
+			if err := t.begins(list); err != nil {
+				return err
+			}
+		}
 		done, err := a.add(e.Header, event, touched, e.RawData)
 		if err != nil {
 			return err
@@ -135,8 +162,8 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 		if done == nil {
 			continue
 		}
-		if again {
-			again = false
+		if from.again {
+			from.again = false
 			if done.gtid != t.at.last || done.print != t.at.print {
 				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
 			}
@@ -149,6 +176,26 @@ func (t *tail) stream(ctx context.Context, from mysql.GTIDSet, again bool, to si
 		if to.complete() {
 			return nil
 		}
+	}
+}
+
+// eventsOf returns the events of a stream and then its error, which the library may return before the events
+// that came ahead of it.
+func eventsOf(ctx context.Context, streamer *binlog.BinlogStreamer) (next func() (*binlog.BinlogEvent, error)) {
+	var left []*binlog.BinlogEvent
+	var end error
+	return func() (e *binlog.BinlogEvent, err error) {
+		if end == nil {
+			if e, end = streamer.GetEvent(ctx); end == nil {
+				return e, nil
+			}
+			left = streamer.DumpEvents()
+		}
+		if len(left) == 0 || ctx.Err() != nil {
+			return nil, end
+		}
+		e, left = left[0], left[1:]
+		return e, nil
 	}
 }
 

@@ -1,0 +1,80 @@
+package binlog_test
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/testenv"
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+// crash kills a server while it writes an event of a transaction that is not committed: the newest binlog then
+// ends within the event. MariaDB leaves it so (MySQL cuts it off when it starts again).
+func crash(t *testing.T, server *testenv.MariaDBServer, written int) {
+	t.Helper()
+	var base string
+	if err := server.Open(t, "").QueryRow("SELECT @@log_bin_basename").Scan(&base); err != nil {
+		t.Fatal(err)
+	}
+	all := binlogs(t, server)
+	server.Kill(t)
+	file, err := os.OpenFile(filepath.Join(filepath.Dir(base), all[len(all)-1]), os.O_RDWR|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	event := make([]byte, 100)
+	if _, err := file.ReadAt(event[:19], 4); err != nil { // the header of the first event
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint32(event[9:], uint32(len(event))) // its length
+	if _, err := file.Write(event[:written]); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTheServerWasKilledWithinAnEvent: the binlog is read on in the next file, whatever had been read of the first.
+func TestTheServerWasKilledWithinAnEvent(t *testing.T) {
+	t.Parallel()
+	for _, written := range []int{1, 19, 50} {
+		t.Run(fmt.Sprintf("%d bytes", written), func(t *testing.T) {
+			t.Parallel()
+			w, server := newPrivateWorld(t)
+			log := w.openReader(t)[0]
+			r := w.replicate(t)
+			r.await(t, binlog.Tailing)
+			positions := []string{end(t, log)}
+			for i := range storage.UserID(3) {
+				w.write(t, w.follow(1, 10+i))
+				positions = append(positions, end(t, log))
+			}
+			crash(t, server, written)
+			server.Restart(t)
+			within(t, func() error { return w.tryWrite(w.follow(1, 20)) })
+			w.settle(t)
+			if n := strings.Count(w.log.String(), "copying following"); n != 1 {
+				t.Errorf("following was copied %d times:\n%s", n, w.log)
+			}
+			for i, after := range positions {
+				changes, _, err := readTo(t, log, after)
+				if err != nil {
+					t.Errorf("after %d follows: %v", i, err)
+				}
+				follows := 0
+				for _, c := range changes {
+					if c.Side == storage.Forward {
+						follows++
+					}
+				}
+				if follows != 4-i {
+					t.Errorf("after %d follows: %d follows were read, want %d", i, follows, 4-i)
+				}
+			}
+		})
+	}
+}
