@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"time"
 
@@ -91,40 +90,30 @@ func (t *Tx) holdBuckets() error {
 // Touch says that the transaction writes rows, or would write them if they were not already as they
 // should be.
 func (t *Tx) Touch(row MovedRow) {
-	if t.touched == nil {
-		t.touched = make(map[MovedRow]bool)
+	switch owner, state := t.assigned.Owner(row.Bucket()); {
+	case owner != t.Shard || state == shard.Closed:
+		t.strayed = true
+	case state == shard.Leaving:
+		t.leaving = append(t.leaving, row)
 	}
-	t.touched[row] = true
 }
 
 // noteMoved checks that the rows written are the shard's, and notes those that are being copied.
 func (t *Tx) noteMoved() error {
-	var args []any
-	n := 0
-	flush := func() error {
-		if n == 0 {
-			return nil
-		}
-		_, err := t.Exec(n, Listed(sqlNoteMoved, n), args...)
-		args, n = args[:0], 0
-		return err
+	if t.strayed {
+		return ErrMoved
 	}
-	for _, row := range slices.SortedFunc(maps.Keys(t.touched), compareMoved) {
-		owner, state := t.assigned.Owner(row.Bucket())
-		if owner != t.Shard || state == shard.Closed {
-			return ErrMoved
+	slices.SortFunc(t.leaving, compareMoved)
+	for some := range slices.Chunk(slices.Compact(t.leaving), t.DB.Dialect.MaxRows) {
+		args := make([]any, 0, 4*len(some))
+		for _, row := range some {
+			args = append(args, int64(row.Kind), int64(row.Owner), int64(row.Peer), row.Handle)
 		}
-		if state != shard.Leaving {
-			continue
-		}
-		args = append(args, int64(row.Kind), int64(row.Owner), int64(row.Peer), row.Handle)
-		if n++; n == t.DB.Dialect.MaxRows {
-			if err := flush(); err != nil {
-				return err
-			}
+		if _, err := t.Exec(len(some), Listed(sqlNoteMoved, len(some)), args...); err != nil {
+			return err
 		}
 	}
-	return flush()
+	return nil
 }
 
 const (

@@ -23,7 +23,8 @@ type Tx struct {
 	ctx      context.Context // of this try
 	what     string
 	assigned *shard.Assignment // as long as the transaction lasts, as far as this shard is concerned
-	touched  map[MovedRow]bool
+	leaving  []MovedRow        // those written whose buckets are being copied to another shard
+	strayed  bool              // a row was written that is not the shard's
 }
 
 // ErrAgain asks [DB.Transact] to run the transaction again from its beginning.
