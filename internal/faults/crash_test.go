@@ -276,7 +276,7 @@ func (r *running) inject(t *testing.T, faults []fault) {
 	r.progress(t, int64(r.operations))
 }
 
-// progress waits until a number of operations is done.
+// progress waits until a number of operations is done. Meanwhile it supervises the processes.
 func (r *running) progress(t *testing.T, operations int64) {
 	t.Helper()
 	last, since := r.done.Load(), time.Now()
@@ -286,6 +286,9 @@ func (r *running) progress(t *testing.T, operations int64) {
 		}
 		if time.Since(since) > patience {
 			t.Fatalf("nothing was written for %s, after %d operations", patience, last)
+		}
+		for _, n := range r.nodes() {
+			n.supervise(t)
 		}
 		time.Sleep(time.Millisecond)
 	}

@@ -224,11 +224,23 @@ func (l *life) wasWell(t testing.TB) {
 }
 
 // metNoServer reports whether the program was started at the very moment at which a server was
-// killed, and could not open the store. A supervisor starts it again, and the schedule does so
-// after the outage. If it did not, no process would propagate rows, and the test would notice.
+// killed, and could not open the store or reach Redis. Then a supervisor starts it again.
 func (l *life) metNoServer() bool {
 	text := l.Stderr()
-	return strings.HasPrefix(text, "kith: --store (KITH_STORE): ") && strings.Contains(text, "connection")
+	for _, setting := range []string{"--store (KITH_STORE)", "--redis (KITH_REDIS)"} {
+		if strings.HasPrefix(text, "kith: "+setting+": ") {
+			return strings.Contains(text, "connection") || strings.Contains(text, "EOF")
+		}
+	}
+	return false
+}
+
+// supervise begins a new life if the last one met no server.
+func (n *node) supervise(t testing.TB) {
+	t.Helper()
+	if l := n.now.Load(); l != nil && l.Ended() && l.metNoServer() {
+		n.start(t)
+	}
 }
 
 func (d *deployment) allWell(t testing.TB) {
