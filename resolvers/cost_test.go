@@ -10,7 +10,7 @@ import (
 // TestCostOnRequest: the answer to a query says what it may cost by the limit, and what was read for it. The answer to a
 // mutation says what was read and written. TestStatementsOfEachQueryOnFourShards compares the statements of every kind of query.
 func TestCostOnRequest(t *testing.T) {
-	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
 	cost := func(a apitest.Answer) string {
 		text, err := json.Marshal(a.Extensions["cost"])
 		if err != nil {
@@ -38,7 +38,7 @@ func TestCostOnRequest(t *testing.T) {
 	if err := json.Unmarshal([]byte(cost(follow)), &said); err != nil || said.Estimated != 23 || said.Actual.Statements != len(run) || said.Actual.Rows == 0 {
 		t.Errorf("a follow costs %+v, %v; there were %d statements: %s", said, err, len(run), run)
 	}
-	hidden, _ := countedAPI(t, apitest.Location(t, 1), apitest.Options{HideSchema: true})
+	hidden, _ := countedAPI(t, ringOn(t, 1), apitest.Options{HideSchema: true})
 	if got := cost(hidden.With("Kith-Cost", "1").Ask(users, nil)); got != `{"estimated":7}` {
 		t.Errorf("with a hidden schema the answer says %s", got)
 	}

@@ -56,7 +56,7 @@ func TestMutationsAreNotDeferred(t *testing.T) {
 
 // The parts of an answer do not read again what their request has read.
 func TestPartsReadNothingTwice(t *testing.T) {
-	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
 	const fields = `handle followings(first: 3) { nodes { id } }`
 	api.Ask(`{ user(id: 1) { `+fields+` } }`, nil).Whole()
 	alone := recorder.Take()

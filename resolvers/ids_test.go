@@ -43,7 +43,7 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 // An error about one id of a list is reported at its path. The other ids are answered, in as many
 // statements as without the wrong one.
 func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
-	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
 	asks := []struct {
 		query, alone string
 		paths        []string

@@ -18,7 +18,7 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 		"nested":      `friends(first: 2) { nodes { friends(first: 2) { nodes { handle } } } }`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{Limits: apitest.NoLimits})
+			api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Limits: apitest.NoLimits})
 			query := `query($ids: [ID!]!) { users(ids: $ids) { id ` + field + ` } }`
 			var one map[string]int
 			for _, users := range []int{1, 2, 7, 30} {

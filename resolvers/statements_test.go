@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,12 +54,57 @@ func ring(t testing.TB, store storage.Store) {
 	apitest.Apply(t, store, edges...)
 }
 
-// countedAPI serves a ring over a store whose statements are counted.
+// rings are the files of rings on SQLite, by their number of shards. Making a ring takes longer than most
+// tests that ask it something.
+var rings = struct {
+	sync.Mutex
+	files map[int][][]byte
+}{files: map[int][][]byte{}}
+
+// ringOn is where a ring on so many shards of SQLite is, for one test.
+func ringOn(t testing.TB, shards int) string {
+	t.Helper()
+	rings.Lock()
+	defer rings.Unlock()
+	location := apitest.Location(t, shards)
+	paths := strings.Split(strings.TrimPrefix(location, "sqlite:"), ";")
+	if files := rings.files[shards]; files != nil {
+		for i, path := range paths {
+			if err := os.WriteFile(path, files[i], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return location
+	}
+	makeRing(t, location)
+	for _, path := range paths {
+		file, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rings.files[shards] = append(rings.files[shards], file)
+	}
+	return location
+}
+
+// makeRing makes a ring in a store that is closed at the end, so that its files hold everything.
+func makeRing(t testing.TB, location string) {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring(t, store)
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// countedAPI serves a ring whose statements are counted.
 func countedAPI(t testing.TB, location string, o apitest.Options) (*apitest.API, *apitest.Recorder) {
 	t.Helper()
 	var recorder apitest.Recorder
 	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous, OnStatement: recorder.Observe})
-	ring(t, store)
 	api := apitest.New(t, store, o)
 	apitest.Publish(t, store, 40)
 	recorder.Take()
@@ -217,7 +264,7 @@ var viewersQueries = []struct {
 }
 
 func TestStatementsOfEachQueryOnOneShard(t *testing.T) {
-	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
 	var table strings.Builder
 	for _, q := range countedQueries {
 		api.Ask(q.query, q.vars).Whole()
@@ -232,7 +279,7 @@ func TestStatementsOfEachQueryOnOneShard(t *testing.T) {
 
 func TestStatementsOfTheViewersQueries(t *testing.T) {
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{})
+		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
 		for _, q := range viewersQueries {
 			api.As(2).Ask(q.query, nil).Whole()
 			got := recorder.Take().MostOnOneShard()
@@ -263,7 +310,7 @@ func whereSplit(query string, want costs) costs {
 }
 
 func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
-	api, recorder := countedAPI(t, apitest.Location(t, 4), apitest.Options{})
+	api, recorder := countedAPI(t, ringOn(t, 4), apitest.Options{})
 	for _, q := range countedQueries {
 		answer := api.With("Kith-Cost", "1").Ask(q.query, q.vars).Whole()
 		all := recorder.Take()
@@ -288,7 +335,7 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{Limits: lax})
+		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{Limits: lax})
 		shards := shard.NewMap(shards)
 		for _, user := range []storage.UserID{1, 2, 77} {
 			home := []int{shards.Of(user)}
@@ -334,7 +381,7 @@ func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	const query = `query($ids: [ID!]!, $first: Int) { users(ids: $ids) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
 	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1} // for few users, some of these are one statement
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{})
+		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
 		for _, users := range []int{2, 10, 100, 500} {
 			for _, first := range []int{1, 20, 40} {
 				api.Ask(query, apitest.Vars{"ids": idsUpTo(1, users), "first": first}).Whole()
@@ -356,7 +403,7 @@ func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
 	const query = `query($of: [_Any!]!) { _entities(representations: $of) { __typename ... on User { name followerCount viewerRelationship { status } } } }`
 	want := costs{"users": 1, "counts": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1}
 	for _, shards := range []int{1, 4} {
-		api, recorder := countedAPI(t, apitest.Location(t, shards), apitest.Options{})
+		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
 		for _, key := range []string{"id", "handle"} {
 			for _, n := range []int{20, 100, 400} {
 				representations := make([]map[string]string, n)
@@ -401,7 +448,7 @@ func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
 		pairsOfMany = 450    // how many one statement may name if the pairs have many owners
 		pairsOfFew  = 20_000 // and if each owner has many of them
 	)
-	api, recorder := countedAPI(t, apitest.Location(t, 1), apitest.Options{})
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{})
 	for _, size := range []struct{ from, to, perStatement int }{
 		{1, 500, pairsOfFew}, {1, 2000, pairsOfFew}, {40, 50, pairsOfFew}, {450, 1, pairsOfMany}, {500, 1, pairsOfMany}, {500, 4, pairsOfMany},
 	} {
@@ -419,7 +466,9 @@ func TestStatementsGrowWithKeysBeyondTheBatchBound(t *testing.T) {
 func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 	testenv.NotOn(t, "it counts no statements by their kind", "tidb")
 	servers := testenv.SharedMariaDB(t, 2)
-	api, recorder := countedAPI(t, "mysql:"+strings.Join(servers.FreshDatabases(t, 2), ";"), apitest.Options{})
+	location := "mysql:" + strings.Join(servers.FreshDatabases(t, 2), ";")
+	makeRing(t, location)
+	api, recorder := countedAPI(t, location, apitest.Options{})
 	selects := func() (total int) {
 		t.Helper()
 		for _, server := range servers {

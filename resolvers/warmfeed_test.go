@@ -41,8 +41,7 @@ func (w *warmStore) Posts(ctx context.Context, ids []storage.PostID) []storage.R
 func TestAWarmFeedTakesNoStatement(t *testing.T) {
 	for _, shards := range []int{1, 4} {
 		var recorder apitest.Recorder
-		store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
-		ring(t, store)
+		store := apitest.Open(t, sqlstore.Config{Location: ringOn(t, shards), StatementTimeout: generous, OnStatement: recorder.Observe})
 		posts := recent.NewSince(1<<20, time.Now, 0)
 		api := apitest.New(t, newWarmStore(t, store), apitest.Options{Feeds: &social.Feeds{Recent: posts}}).As(2)
 		id := ""
