@@ -80,7 +80,7 @@ install_data() {
 	[ ! -d "$1" ] || return 0
 	rm -rf "$1.new"
 	mariadb-install-db --no-defaults --datadir="$1.new" --auth-root-authentication-method=normal --skip-test-db \
-		"${as_root[@]}" >"$1.log" 2>&1 || fail "mariadb-install-db: see $1.log"
+		"${as_root[@]}" >"$1.log" 2>&1 || fail "mariadb-install-db: $(grep -im 3 error "$1.log" || tail -n 5 "$1.log")"
 	mv "$1.new" "$1"
 }
 
