@@ -40,8 +40,19 @@ func TestMakeUp(t *testing.T) {
 	if os.Getenv("KITH_TEST_LONG") == "1" {
 		times = 2
 	}
+	launch := func() *kithtest.Command {
+		return kithtest.Launch(t, kithtest.Program(script), kithtest.Env("FOLDER="+folder, fmt.Sprint("PORT=", port), "PROGRAM="+kithtest.Binary(t)))
+	}
+	taken, err := net.Listen("tcp4", fmt.Sprint("127.0.0.1:", port+2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end := launch().Wait(t); end.Code != 1 || !strings.Contains(end.Stderr, "replicator has ended; its log ends: ") || !strings.Contains(end.Stderr, " is taken by another program") {
+		t.Errorf("a port is taken: %+v", end)
+	}
+	taken.Close()
 	for again := range times {
-		up := kithtest.Launch(t, kithtest.Program(script), kithtest.Env("FOLDER="+folder, fmt.Sprint("PORT=", port), "PROGRAM="+kithtest.Binary(t)))
+		up := launch()
 		up.Until(t, "all is up", func() bool {
 			if up.Ended() {
 				t.Fatalf("%+v", up.Wait(t))
@@ -127,7 +138,7 @@ func post(t *testing.T, url, query string) string {
 // freePorts finds n consecutive ports on which nothing listens, below those of outgoing connections.
 func freePorts(t *testing.T, n int) (first int) {
 	t.Helper()
-	for first = 22100 + os.Getpid()%8000; ; first += n {
+	for first = 22100 + os.Getpid()*n%8000; ; first += n { // another process that does the same begins elsewhere
 		free := true
 		for i := range n {
 			listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", first+i))

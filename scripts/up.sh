@@ -52,12 +52,21 @@ stop() {
 trap stop EXIT
 trap 'echo; echo "up: ending"; exit 0' INT TERM
 
+# all_run fails if a process has ended by itself.
+all_run() {
+	local i
+	for i in "${!pids[@]}"; do
+		kill -0 "${pids[i]}" 2>/dev/null || fail "${names[i]} has ended; its log ends: $(tail -n 3 "$folder/${names[i]}.log")"
+	done
+}
+
 # until_true WHAT COMMAND…: repeats the command for up to a minute, until it succeeds.
 until_true() {
 	local what=$1 i
 	shift
 	for ((i = 0; i < 600; i++)); do
 		if "$@" >/dev/null 2>&1; then return; fi
+		all_run
 		sleep 0.1
 	done
 	fail "$what does not answer; see the logs in $folder"
@@ -75,11 +84,13 @@ secrets=$folder/secrets
 as_root=()
 if [ "$(id -u)" -eq 0 ]; then as_root=(--user=root); fi
 
-# install_data FOLDER: MariaDB's initial data, moved to their place once they are complete.
+# install_data FOLDER: MariaDB's initial data, moved to their place once they are complete. Each server has a folder for
+# temporary files, because a server that starts removes those of others.
 install_data() {
+	mkdir -p "$1.tmp"
 	[ ! -d "$1" ] || return 0
 	rm -rf "$1.new"
-	mariadb-install-db --no-defaults --datadir="$1.new" --auth-root-authentication-method=normal --skip-test-db \
+	mariadb-install-db --no-defaults --datadir="$1.new" --tmpdir="$1.tmp" --auth-root-authentication-method=normal --skip-test-db \
 		"${as_root[@]}" >"$1.log" 2>&1 || fail "mariadb-install-db: $(grep -im 3 error "$1.log" || tail -n 5 "$1.log")"
 	mv "$1.new" "$1"
 }
@@ -89,7 +100,7 @@ mariadb_server() {
 	local name=mariadb-$1 socket=$folder/mariadb-$1.sock
 	install_data "$folder/$name"
 	start "$name" mariadbd --defaults-file="$PWD/deploy/mariadb/kith.cnf" "${as_root[@]}" --server-id="$1" \
-		--datadir="$folder/$name" --socket="$socket" --pid-file="$folder/$name.pid" --bind-address=127.0.0.1 --port=$((port + 3 + $1))
+		--datadir="$folder/$name" --tmpdir="$folder/$name.tmp" --socket="$socket" --pid-file="$folder/$name.pid" --bind-address=127.0.0.1 --port=$((port + 3 + $1))
 }
 prepare_mariadb() {
 	local socket=$folder/mariadb-$1.sock
@@ -131,7 +142,7 @@ ready() {
 	local status
 	exec 8<>"/dev/tcp/127.0.0.1/$1" || return 1
 	printf 'GET /readyz HTTP/1.0\r\n\r\n' >&8
-	read -r status <&8
+	read -r -t 1 status <&8 || return 1
 	exec 8>&-
 	[[ $status == *" 200 "* ]]
 }
@@ -151,6 +162,4 @@ EOF
 
 # If a process ends by itself, name it, and stop the others.
 wait -n "${pids[@]}" || true
-for i in "${!pids[@]}"; do
-	kill -0 "${pids[i]}" 2>/dev/null || fail "${names[i]} has ended; its log ends: $(tail -n 3 "$folder/${names[i]}.log")"
-done
+all_run
