@@ -158,6 +158,19 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	}
 }
 
+// What the memory has answered is counted for the request that has asked.
+func TestKeysInMemoryAreCounted(t *testing.T) {
+	inner := memory.New()
+	people(t, inner, 3)
+	cache := newCache(t, inner, 1<<20)
+	cache.Users(t.Context(), []storage.UserID{1, 2})
+	ctx, reads := storage.CountReads(t.Context())
+	cache.Users(ctx, []storage.UserID{1, 2, 3})
+	if n := reads.Totals().Memory; n != 2 {
+		t.Errorf("%d of 3 users were in memory, want 2", n)
+	}
+}
+
 // A long post with files takes the space that it needs.
 func TestLongPostsTakeRoom(t *testing.T) {
 	inner := memory.New()
