@@ -2,7 +2,9 @@ package sqlstore_test
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -62,6 +64,46 @@ func eraseWithCrashes(t *testing.T, location string) {
 			}
 			return
 		}
+	}
+}
+
+// More identities, or more posts commented on, than one step removes are removed in several.
+func TestEraseTakesSeveralSteps(t *testing.T) {
+	const users, more = 2, 501 // a step removes 500
+	location := sqlite(t, 1)
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location, StatementTimeout: generous})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	db, err := sql.Open("sqlite", strings.TrimPrefix(location, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for id := range storage.UserID(users) {
+		surrounded(t, store, storage.User{ID: id + 1, Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
+	}
+	for n := range more {
+		_, err := db.ExecContext(t.Context(), `INSERT INTO identities (digest, user_id, issuer, subject, linked_at) VALUES (?, 1, 'i', 's', 1)`, fmt.Sprint("digest ", n))
+		if err == nil {
+			_, err = db.ExecContext(t.Context(), `INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at) VALUES (7, ?, ?, 2, 'k', 'x', 1)`, n+1, n+1)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id := range storage.UserID(users) {
+		if err := store.Erase(t.Context(), id+1, 30); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var identities, comments int
+	if err := db.QueryRowContext(t.Context(), `SELECT (SELECT COUNT(*) FROM identities), (SELECT COUNT(*) FROM comment)`).Scan(&identities, &comments); err != nil {
+		t.Fatal(err)
+	}
+	if identities+comments > 0 {
+		t.Errorf("%d identities and %d comments are left", identities, comments)
 	}
 }
 

@@ -438,6 +438,11 @@ func faultyWrites() map[string]operation {
 		return func(ctx context.Context, s *Store) error {
 			owner := storage.UserID(1000 + 2*n)
 			edges := slices.Concat(edgesFrom(side, owner, n, storage.Following), edgesFrom(side, owner+1, n-1, storage.None))
+			if side.OfPosts() {
+				for i := range edges {
+					edges[i].Post = int64(i + 1)
+				}
+			}
 			return errorOf(s.Apply(ctx, side, edges, storage.IfNewer))
 		}
 	}
@@ -585,7 +590,7 @@ func faultyWrites() map[string]operation {
 			return request(storage.Ask, 23, to)(ctx, s)
 		},
 	}
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		for _, n := range []int{1, 3, 70} {
 			all[fmt.Sprintf("Apply %d to %s", n, side)] = apply(side, n)
 		}
