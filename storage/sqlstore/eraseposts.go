@@ -20,7 +20,7 @@ ORDER BY digest LIMIT ?`
 
 	// In the order of the index. Served by idx_comment_key.
 	sqlCommentedPosts = `
-SELECT 1 AS part, '' AS digest, author_id, post_id
+SELECT 1 AS part, NULL AS digest, author_id, post_id
 FROM comment
 WHERE user_id = ? AND author_id >= ? AND (author_id > ? OR post_id > ?)
 GROUP BY author_id, post_id
@@ -67,11 +67,11 @@ func (s *Store) elsewhere(ctx context.Context, shard int, user storage.UserID, d
 	args := []any{int64(user), digest, erasedAtOnce, int64(user), int64(post.Author), int64(post.Author), post.Number, erasedAtOnce}
 	err = s.db.Query(ctx, "erase.elsewhere", shard, erasedAtOnce, text, args, func(rows *sql.Rows) error {
 		var part int
-		var digest string
+		var digest sql.NullString // TiDB refuses a text beside one of another collation
 		var id storage.PostID
 		err := rows.Scan(&part, &digest, &id.Author, &id.Number)
 		if part == 0 {
-			digests = append(digests, digest)
+			digests = append(digests, digest.String)
 		} else {
 			posts = append(posts, id)
 		}
