@@ -195,12 +195,15 @@ func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.
 const mostInText = 5000
 
 // listTexts reads lists of one shard as texts. It leaves out lists that are packed, and lists that have to be read row by
-// row: those of owners without counts, who may have rows all the same, and those that are too long for a text.
+// row: those of owners without counts, who may have rows all the same, those that are too long for a text, and all on TiDB.
 func (s *Store) listTexts(
 	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
 ) (byRow, packed []storage.ListQuery, err error) {
 	if side > storage.Inverse {
 		return nil, nil, errNotCounted(side)
+	}
+	if s.db.Dialect.ScansSubqueries {
+		return queries, nil, nil
 	}
 	first := queries[0]
 	asked := make(map[storage.UserID]storage.ListQuery, len(queries))

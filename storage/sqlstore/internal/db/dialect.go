@@ -42,6 +42,9 @@ type Dialect struct {
 	// A join is made as a whole before its ORDER BY and LIMIT, even if one side is a constant row.
 	LimitsBehindJoins bool
 
+	// A subquery whose range depends on the row of its statement reads the whole table.
+	ScansSubqueries bool
+
 	// A statement that waits for a row runs again whenever the row has been released, see
 	// [Tx.ReadLocked].
 	WaitsByTrying bool

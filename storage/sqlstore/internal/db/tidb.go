@@ -15,6 +15,7 @@ func tiDBOf(d Dialect) *Dialect {
 	d.HasBinlog = false
 	d.Moves = false
 	d.LimitsBehindJoins = true
+	d.ScansSubqueries = true
 	d.WaitsByTrying = true
 	d.retryable = func(err error) bool {
 		return lostRace(err) ||
