@@ -38,7 +38,7 @@ func crash(t *testing.T, server *testenv.MariaDBServer, written int) {
 	}
 }
 
-// TestTheServerWasKilledWithinAnEvent: the binlog is read on in the next file, whatever had been read of the first.
+// TestTheServerWasKilledWithinAnEvent: reading goes on in the next file, however much of the first had been read.
 func TestTheServerWasKilledWithinAnEvent(t *testing.T) {
 	t.Parallel()
 	for _, written := range []int{1, 19, 50} {
