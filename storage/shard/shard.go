@@ -42,6 +42,7 @@ const (
 	Owned   State = iota // reads and writes it
 	Leaving              // the same, and notes what it writes: the bucket is being copied to another shard
 	Closed               // only reads it: the bucket is about to be another shard's
+	Copied               // only reads it: the whole store has been copied to another one, which is written to instead
 )
 
 // An Assignment says which shard owns each bucket. It does not change.

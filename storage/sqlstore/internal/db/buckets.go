@@ -320,7 +320,7 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
 				switch {
 				case c.State != states[0] && c.State != states[len(states)-1]:
 				case c.State == Left && c.Other == OtherStore:
-					give(c, i, shard.Closed) // it is read until all programs use the other store
+					give(c, i, shard.Copied) // it is read until all programs use the other store
 				case c.State == Left && c.Other < len(claims):
 					give(c, c.Other, shard.Closed) // nobody writes before the other has opened it
 				case c.State == Leaving:

@@ -92,7 +92,9 @@ func (t *Tx) holdBuckets() error {
 func (t *Tx) Touch(row MovedRow) {
 	switch owner, state := t.assigned.Owner(row.Bucket()); {
 	case owner != t.Shard || state == shard.Closed:
-		t.strayed = true
+		t.strayed = ErrMoved
+	case state == shard.Copied:
+		t.strayed = ErrCopied
 	case state == shard.Leaving:
 		t.leaving = append(t.leaving, row)
 	}
@@ -100,8 +102,8 @@ func (t *Tx) Touch(row MovedRow) {
 
 // noteMoved checks that the rows written are the shard's, and notes those that are being copied.
 func (t *Tx) noteMoved() error {
-	if t.strayed {
-		return ErrMoved
+	if t.strayed != nil {
+		return t.strayed
 	}
 	slices.SortFunc(t.leaving, compareMoved)
 	for some := range slices.Chunk(slices.Compact(t.leaving), t.DB.Dialect.MaxRows) {

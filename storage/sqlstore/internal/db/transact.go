@@ -24,7 +24,7 @@ type Tx struct {
 	what     string
 	assigned *shard.Assignment // as long as the transaction lasts, as far as this shard is concerned
 	leaving  []MovedRow        // those written whose buckets are being copied to another shard
-	strayed  bool              // a row was written that is not the shard's
+	strayed  error             // why a row may not be written: [ErrMoved] or [ErrCopied]
 }
 
 // ErrAgain asks [DB.Transact] to run the transaction again from its beginning.
@@ -37,8 +37,11 @@ var errEpoch = fmt.Errorf("%w: its buckets have changed", storage.ErrUnavailable
 // a [DB.Refresh] it may find another shard. [storage.ErrUnavailable].
 var ErrMoved = fmt.Errorf("%w: its bucket is being moved to another shard", storage.ErrUnavailable)
 
+// ErrCopied is the error of a write to a store that has been copied. [storage.ErrUnavailable].
+var ErrCopied = fmt.Errorf("%w: the store has been copied to another one, which is to be used", storage.ErrUnavailable)
+
 // Transact runs a write on one shard as one transaction, at READ COMMITTED. When
-// it loses a race for locks it runs again, a few times. [ErrMoved].
+// it loses a race for locks it runs again, a few times. [ErrMoved], [ErrCopied].
 func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*Tx) error) error {
 	const tries = 8
 	var err error

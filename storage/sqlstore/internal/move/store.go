@@ -16,9 +16,6 @@ import (
 // meanwhile is noted, copied again and compared. At the end the old store no longer takes writes, and
 // is read until all programs use the new one.
 
-// ErrCopied means that the store has been copied, and is not to be written to.
-var ErrCopied = fmt.Errorf("%w: the store has been copied to another one, which is to be used", storage.ErrLayout)
-
 // A copier is the movers of the shards that are still to be copied, each with its ordinal.
 type copier struct {
 	from, to *db.DB
@@ -27,7 +24,7 @@ type copier struct {
 }
 
 // CopyStore copies a store to an empty one, or continues to do so. A shard whose copy has been decided
-// stays as it is; [ErrCopied] if that is true of all shards. The report's Waited is how long the old
+// stays as it is; [db.ErrCopied] if that is true of all shards. The report's Waited is how long the old
 // store took no writes before the copy was whole.
 func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report, err error) {
 	began, closed := time.Now(), time.Now()
@@ -83,7 +80,7 @@ func (c *copier) leave(ctx context.Context) (movers []*Mover, err error) {
 		movers = append(movers, m)
 	}
 	if c.movers = movers; len(movers) == 0 {
-		return nil, ErrCopied
+		return nil, db.ErrCopied
 	}
 	return movers, nil
 }
