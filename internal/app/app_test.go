@@ -28,7 +28,7 @@ type site struct {
 func open(t *testing.T, most time.Duration, args ...string) site {
 	t.Helper()
 	needsApp(t)
-	g := kithtest.Start(t, kithtest.Args("--demo"), trusting(t, "log"), kithtest.Args(args...))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)), trusting(t, "log"), kithtest.Args(args...))
 	knowsTheApp(t, g)
 	return site{g, webtest.Open(t, g.URL, most)}
 }

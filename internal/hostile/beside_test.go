@@ -33,7 +33,7 @@ func TestBesideHostileRequests(t *testing.T) {
 		"all":     {10, true}, // two such requests at once use both processors of a small machine for 20 ms
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, spared := kithtest.Start(t, kithtest.Args("--demo")), kithtest.Start(t, kithtest.Args("--demo"))
+			g, spared := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1))), kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 			well := &wellBehaved{client: client(t), documents: ordinary}
 			well.ask(t, time.Second, g.URL, spared.URL) // until the caches are warm
 			// The machine may be busy with something else, so one success in three tries is enough.

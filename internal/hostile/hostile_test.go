@@ -76,7 +76,7 @@ func send(ctx context.Context, c *http.Client, base string, d hostile.Document) 
 // Every document is refused with a code within 5 ms, or answered in less than a second. No answer
 // reports a fault of the server, and refusals are short.
 func TestEachDocument(t *testing.T) {
-	g := kithtest.Start(t, kithtest.Args("--demo", "--login-limit", "0", "--address-limit", "0"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--login-limit", "0", "--address-limit", "0"))
 	c := client(t)
 	all := hostile.Documents()
 	if len(all) < 60 {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +65,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 	}
 	redis := testenv.Redis(t)
 	store := location(shards...)
-	kithtest.Start(t, kithtest.Args("--demo", "--store", store)).Interrupt(t) // loads the graph, which might take more than 500 ms a statement
+	importFew(t, store)
 	g := kithtest.Start(t, kithtest.Args("--statement-timeout=500ms", "--cache-bytes=0", "--no-redis-cache",
 		"--store", store, "--redis", redis.URL()))
 
@@ -130,12 +132,28 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 	}
 }
 
+// importFew imports users 1 to 16, each of whom follows the next.
+func importFew(t *testing.T, store string) {
+	t.Helper()
+	var edges strings.Builder
+	for from := 1; from < 16; from++ {
+		fmt.Fprintf(&edges, "%d\t%d\n", from, from+1)
+	}
+	file := filepath.Join(t.TempDir(), "few.tsv")
+	if err := os.WriteFile(file, []byte(edges.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if end := kithtest.Run(t, kithtest.Args("import", "--store", store, file)); end.Code != 0 {
+		t.Fatalf("%+v", end)
+	}
+}
+
 // ownedBy is the id of a user on a shard.
 func ownedBy(t *testing.T, d database) string { return d.text(t, "SELECT MIN(user_id) FROM users") }
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	g := kithtest.Start(t, kithtest.Args("--demo", "--cache-bytes", "0", "--store", location(newSQLite(t, 2)...)))
+	g := kithtest.Start(t, kithtest.Args("--cache-bytes", "0", "--store", kithtest.DemoStore(t, 2)))
 	const queries = 3
 	for range queries {
 		g.Query(t, `{ users(ids: ["1", "2", "3"]) { handle followings(first: 5) { totalCount nodes { name } } } }`, nil, new(any))

@@ -26,7 +26,7 @@ func TestGraphiQLRunsItsTabs(t *testing.T) {
 		webtest.Missing(t, "GraphiQL has not been built: make web")
 	}
 	webtest.Chromium(t)
-	g := kithtest.Start(t, kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	browser := webtest.Open(t, g.URL, 2*time.Minute)
 	other := browser.Tab("/")
 	other.Becomes(5)
@@ -67,7 +67,7 @@ func answer(t *testing.T, name string) json.RawMessage {
 func TestPlainPageRunsItsExample(t *testing.T) {
 	t.Parallel()
 	webtest.Chromium(t)
-	g := kithtest.Start(t, kithtest.Without(t, graphiQLFiles(t)...), kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Without(t, graphiQLFiles(t)...), kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	result := webtest.Drive(t, g.URL)
 	var shown, want struct{ Data any }
 	if err := json.Unmarshal(result.Answer, &shown); err != nil {
@@ -103,7 +103,7 @@ func TestPagesWithoutDemo(t *testing.T) {
 // TestTokenIsForOwnNames asks the program for a token, as a browser does that was led here by somebody else's DNS.
 func TestTokenIsForOwnNames(t *testing.T) {
 	t.Parallel()
-	g := kithtest.Start(t, kithtest.Args("--demo"))
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
 	port := g.URL[strings.LastIndex(g.URL, ":"):]
 	for host, want := range map[string]int{
 		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,

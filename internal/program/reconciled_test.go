@@ -12,8 +12,8 @@ import (
 // The metrics of a gateway show a full scan that ran in another process.
 func TestAGatewayServesWhatAFullScanHasLeft(t *testing.T) {
 	t.Parallel()
-	store := location(newSQLite(t, 2)...)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", store))
+	store := kithtest.DemoStore(t, 2)
+	g := kithtest.Start(t, kithtest.Args("--store", store))
 	began := time.Now().Add(-time.Second)
 	if end := kithtest.Run(t, kithtest.Args("reconcile", "full", "--window=1ms", "--store", store)); end.Code != 0 {
 		t.Fatal(end.Stderr)

@@ -59,13 +59,14 @@ func refusesConnections(t *testing.T, g *kithtest.Gateway) {
 	})
 }
 
-// frozen is a gateway with a demo graph on its own database server, which is frozen, and a request
+// frozen is a gateway with a small graph on its own database server, which is frozen, and a request
 // that waits for that server.
 func frozen(t *testing.T, options ...string) (*testenv.MariaDBServer, *kithtest.Gateway, asked) {
 	t.Helper()
 	server := testenv.MariaDB(t)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--statement-timeout=60s", "--request-timeout=60s",
-		"--store", "mysql:"+server.CreateDatabase(t, "kith")), kithtest.Args(options...))
+	store := "mysql:" + server.CreateDatabase(t, "kith")
+	importFew(t, store)
+	g := kithtest.Start(t, kithtest.Args("--statement-timeout=60s", "--request-timeout=60s", "--store", store), kithtest.Args(options...))
 	server.Freeze(t)
 	return server, g, ask(t, g, `{ user(id: "1") { handle } }`)
 }
@@ -115,15 +116,16 @@ func TestSecondInterruptEndsAtOnce(t *testing.T) {
 // hundreds of statements.
 func TestInterruptLeavesSQLiteSound(t *testing.T) {
 	t.Parallel()
-	file := newSQLite(t, 1)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--max-cost=100000000", "--store", location(file...)))
+	store := kithtest.DemoStore(t, 1)
+	file := database{"sqlite", strings.TrimPrefix(store, "sqlite:")}
+	g := kithtest.Start(t, kithtest.Args("--max-cost=100000000", "--store", store))
 	question := ask(t, g, heavy())
 	g.Signal(os.Interrupt)
 	refusesConnections(t, g)
 	question.isComplete(t)
 	endedWell(t, g.Wait(t))
-	sound(t, file...)
-	if _, err := os.Stat(file[0].address + "-wal"); err == nil {
+	sound(t, file)
+	if _, err := os.Stat(file.address + "-wal"); err == nil {
 		t.Error("the write-ahead log has not been folded into the file")
 	}
 }

@@ -56,7 +56,7 @@ func dataAs(t *testing.T, g *kithtest.Gateway, token, query string, data any) {
 // the users whom they follow.
 func TestANewcomerFindsUsers(t *testing.T) {
 	t.Parallel()
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(newSQLite(t, 2)...), "--suggest", "1999,77"))
+	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--suggest", "1999,77"))
 	token := tokenOf(t, g, "", `register(handle: "newcomer", name: "New", password: "correct horse")`)
 
 	first := page(t, g, token)
@@ -127,10 +127,11 @@ func mostFollowed(t *testing.T, g *kithtest.Gateway, token string) []string {
 // Reading counts as being active. That is written in the background, at the latest when the gateway stops.
 func TestReadersAreActive(t *testing.T) {
 	t.Parallel()
-	shards := newSQLite(t, 1)
-	g := kithtest.Start(t, kithtest.Args("--demo", "--store", location(shards...)))
+	store := kithtest.DemoStore(t, 1)
+	g := kithtest.Start(t, kithtest.Args("--demo", "--store", store))
+	shard := database{"sqlite", strings.TrimPrefix(store, "sqlite:")}
 	activeOn := func(id int) string {
-		return shards[0].text(t, fmt.Sprintf("SELECT active_day FROM user_counts WHERE user_id = %d", id))
+		return shard.text(t, fmt.Sprintf("SELECT active_day FROM user_counts WHERE user_id = %d", id))
 	}
 	before := [2]string{activeOn(1), activeOn(2)}
 	_, token, found := strings.Cut(g.Stdout(), "Authorization: Bearer ")

@@ -1,0 +1,53 @@
+package kithtest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// demos are the files of stores with the demo graph, by their number.
+var demos struct {
+	sync.Mutex
+	files map[int][][]byte
+}
+
+// DemoStore is a store of SQLite files that has the demo graph, as --store takes it. A test binary
+// loads the graph once, which takes a second of processor time, and copies it for each test.
+func DemoStore(t testing.TB, shards int) string {
+	t.Helper()
+	folder := t.TempDir()
+	var paths []string
+	for i := range shards {
+		paths = append(paths, filepath.Join(folder, fmt.Sprintf("kith%d.db", i)))
+	}
+	store := "sqlite:" + strings.Join(paths, ";")
+	demos.Lock()
+	defer demos.Unlock()
+	if made := demos.files[shards]; made != nil {
+		for i, path := range paths {
+			if err := os.WriteFile(path, made[i], 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return store
+	}
+	if end := Start(t, Args("--demo", "--store", store)).Interrupt(t); end.Code != 0 {
+		t.Fatalf("load the demo graph: %+v", end)
+	}
+	files := make([][]byte, shards)
+	for i, path := range paths {
+		var err error
+		if files[i], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if demos.files == nil {
+		demos.files = map[int][][]byte{}
+	}
+	demos.files[shards] = files
+	return store
+}
