@@ -247,13 +247,8 @@ func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Gr
 		}
 	}
 	for _, q := range r.Questions {
-		for _, s := range subjects {
-			if s.state != report.Warm || r.Heat == 0 {
-				continue
-			}
-			if err := r.heat(ctx, s, graph, q); err != nil {
-				return err
-			}
+		if err := r.heatAll(ctx, subjects, graph, q); err != nil {
+			return err
 		}
 		if err := r.inRounds(ctx, subjects, graph, func(*subject) bench.Workload { return q }, into); err != nil {
 			return err
@@ -274,7 +269,20 @@ func (s *subject) wantsToBeAlone() bool {
 	return s.state == report.Warm && s.engine != report.MariaDBRedis
 }
 
-// heat lets a gateway read what it keeps in memory, and returns how long that took.
+// heatAll heats the gateways that keep something in memory, one after another.
+func (r *run) heatAll(ctx context.Context, subjects []*subject, graph *bench.Graph, q *bench.Question) error {
+	for _, s := range subjects {
+		if s.state != report.Warm || r.Heat == 0 {
+			continue
+		}
+		if err := r.heat(ctx, s, graph, q); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heat lets a gateway read what it keeps in memory.
 func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
 	load := r.load(s, graph)
 	load.EachOnce, load.Duration = true, r.Heat
@@ -306,6 +314,9 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 		if s.program, err = r.start(ctx, s, made.location); err != nil {
 			return err
 		}
+	}
+	if err := r.heatAll(ctx, subjects, graph, bench.QuestionByName("q2")); err != nil {
+		return err
 	}
 	return r.inRounds(ctx, subjects, graph, func(s *subject) bench.Workload { return s.mix }, into)
 }
