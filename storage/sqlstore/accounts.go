@@ -230,7 +230,7 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 // UpdateProfile implements [storage.AccountStore].
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	var user storage.User
-	err := s.transact(ctx, "profile", s.ownerOf(id), func(w *writer) (err error) {
+	err := s.transactJoined(ctx, "profile", id, func(w *writer) (err error) {
 		if user, err = w.lockProfile(id); err != nil {
 			return err
 		}

@@ -1,8 +1,11 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -56,10 +59,14 @@ type edgeTowards struct {
 	result  storage.Result[storage.Changed]
 }
 
-// changeKey is where changes may share a transaction.
-type changeKey struct {
-	shard   int
-	inverse bool // they also write the rows of other users on the shard
+// small is a write of one user that may share a transaction with others of its shard: a change of an
+// edge, or what run does.
+type small struct {
+	edge *edgeTowards
+	what string
+	user storage.UserID
+	run  func(*writer) error // it may only fail before it writes anything, except by a statement that fails
+	err  error
 }
 
 // joins reports whether a change may share a transaction with others'.
@@ -67,35 +74,93 @@ func joins(from storage.UserID, changes []storage.EdgeChange) bool {
 	return len(changes) == 1 && changes[0].To != from
 }
 
-// changesAtOnce is how many transactions write single changes on a shard at a time. With as many as there
-// are connections (4), groups are smaller and the mixed load slower; with one, all wait for any change
+// groupsAtOnce is how many transactions make small writes on a shard at a time. With as many as there
+// are connections (4), groups are smaller and the mixed load slower; with one, all wait for any write
 // that waits for a lock that another program holds.
-const changesAtOnce = 2
+const groupsAtOnce = 2
 
-// changeOne changes an edge, together with the changes of others on the shard that come while
-// changesAtOnce transactions are under way, or while one of the two users is being written to.
+// changeOne changes an edge, as one of the small writes of the shard.
 func (s *Store) changeOne(ctx context.Context, from storage.UserID, change storage.EdgeChange, o storage.ChangeOptions) storage.Result[storage.Changed] {
 	job := &edgeTowards{from: from, change: change, options: o}
 	shard := s.shards.Of(from)
-	at := db.Slots[changeKey]{
-		Key: changeKey{shard, o.Inverse}, AtOnce: changesAtOnce, Accounts: []storage.UserID{from},
-	}
+	accounts := []storage.UserID{from}
 	if o.Inverse && s.shards.Of(change.To) == shard {
-		at.Accounts = append(at.Accounts, change.To)
+		accounts = append(accounts, change.To)
 	}
-	err := s.changes.Do(ctx, at, job, func(ctx context.Context, jobs []*edgeTowards) {
-		err := s.transactOn(ctx, "change", shard, func(w *writer) error { return w.changeTogether(jobs) })
+	if err := s.join(ctx, shard, accounts, &small{edge: job, what: "change"}); err != nil {
+		job.result = storage.Result[storage.Changed]{Err: err}
+	}
+	return job.result
+}
+
+// transactJoined is [Store.transact] for what one user writes of itself, as one of the small writes of the shard.
+func (s *Store) transactJoined(ctx context.Context, what string, user storage.UserID, run func(*writer) error) error {
+	return s.db.Rerouted(ctx, func() error {
+		return s.join(ctx, s.shards.Of(user), []storage.UserID{user}, &small{what: what, user: user, run: run})
+	})
+}
+
+// join makes a small write, together with the others on the shard that come while groupsAtOnce
+// transactions are under way, or while one of the accounts is being written to.
+func (s *Store) join(ctx context.Context, shard int, accounts []storage.UserID, job *small) error {
+	err := s.smalls.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: accounts}, job, func(ctx context.Context, jobs []*small) {
+		err := s.transactOn(ctx, jobs[0].what, shard, func(w *writer) error { return w.writeTogether(jobs) })
 		if err == nil {
 			return
 		}
 		for _, j := range jobs {
-			j.result = storage.Result[storage.Changed]{Err: err}
+			j.err = err
 		}
 	})
 	if err != nil {
-		job.result.Err = fmt.Errorf("write change on shard %d (%s): %w", shard, s.db.Shard(shard).Name, s.sql.StorageError(ctx, err))
+		return fmt.Errorf("write %s on shard %d (%s): %w", job.what, shard, s.db.Shard(shard).Name, s.sql.StorageError(ctx, err))
 	}
-	return job.result
+	return job.err
+}
+
+// writeTogether is the transaction of several small writes. The changes of edges come first, and then the
+// others in the order of their users. A write that is refused leaves the others alone.
+func (w *writer) writeTogether(jobs []*small) error {
+	var edges [2][]*edgeTowards // without and with their other sides
+	var others []*small
+	for _, j := range jobs {
+		switch j.err = nil; {
+		case j.edge == nil:
+			others = append(others, j)
+		case j.edge.options.Inverse:
+			edges[1] = append(edges[1], j.edge)
+		default:
+			edges[0] = append(edges[0], j.edge)
+		}
+	}
+	for _, some := range edges {
+		if len(some) == 0 {
+			continue
+		}
+		w.Label("change")
+		if err := w.changeTogether(some); err != nil {
+			if w.endsWith(err, jobs) {
+				return err
+			}
+			some[0].result = storage.Result[storage.Changed]{Err: err} // of several, each would have its own
+		}
+	}
+	slices.SortStableFunc(others, func(a, b *small) int { return cmp.Compare(a.user, b.user) })
+	for _, j := range others {
+		w.Label(j.what)
+		if err := j.run(w); err != nil {
+			if w.endsWith(err, jobs) {
+				return err
+			}
+			j.err = err
+		}
+	}
+	return nil
+}
+
+// endsWith reports whether an error of one of the writes ends the transaction of all: it does unless the write has been refused.
+func (w *writer) endsWith(err error, jobs []*small) bool {
+	return len(jobs) == 1 || w.Failed() || errors.Is(err, db.ErrAgain)
 }
 
 // changeTogether is the transaction of several users' changes, in the lock order of

@@ -5,7 +5,9 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +27,13 @@ func storesWithUsers(t *testing.T, n int, test func(*testing.T, *sqlstore.Store)
 func peopled(t *testing.T, location string, n int) *sqlstore.Store {
 	t.Helper()
 	store := open(t, location)
+	people(t, store, n)
+	return store
+}
+
+// people makes users 1 … n.
+func people(t *testing.T, store *sqlstore.Store, n int) {
+	t.Helper()
 	users := make([]storage.User, n)
 	for i := range users {
 		id := storage.UserID(i + 1)
@@ -35,7 +44,6 @@ func peopled(t *testing.T, location string, n int) *sqlstore.Store {
 			t.Fatal(r.Err)
 		}
 	}
-	return store
 }
 
 func changeEdge(ctx context.Context, store *sqlstore.Store, from, to storage.UserID, kind storage.EdgeType, most int64) storage.Result[storage.Changed] {
@@ -173,6 +181,97 @@ func TestFollowersOfOneUserAreAppliedTogether(t *testing.T) {
 			t.Errorf("%d followers in %d transactions, want %d in 2", after.Follower, after.Version-before.Version, followers)
 		}
 	})
+}
+
+// Follows, marks and profiles that come while transactions are under way share one, and those that are refused leave the
+// others alone.
+func TestSmallWritesShareATransaction(t *testing.T) {
+	for name, location := range map[string]string{"SQLite": sqlite(t, 1), "MariaDB": mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1))} {
+		t.Run(name, func(t *testing.T) {
+			var transactions atomic.Int64
+			store, err := sqlstore.Open(t.Context(), sqlstore.Config{
+				Location: location, StatementTimeout: generous, OnStatement: func(_ context.Context, st sqlstore.Statement) {
+					if st.Lookup != "buckets" && strings.Contains(st.Text, "FROM kith_epoch") {
+						transactions.Add(1)
+					}
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = store.Close() })
+			people(t, store, 40)
+			const star, stranger, nobody = 30, 39, 999
+			for from := storage.UserID(2); from < 12; from++ {
+				if r := changeEdge(t.Context(), store, from, star, storage.Following, 0); r.Err != nil {
+					t.Fatal(r.Err)
+				}
+			}
+			release, err := store.HoldWrites(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var writing sync.WaitGroup
+			begin := func(what string, want error, write func() error) {
+				writing.Go(func() {
+					if err := write(); !errors.Is(err, want) {
+						t.Errorf("%s: %v, want %v", what, err, want)
+					}
+				})
+			}
+			follow := func(from storage.UserID, want error) {
+				begin("a follow", want, func() error { return changeEdge(t.Context(), store, from, from+1, storage.Following, 0).Err })
+			}
+			mark := func(from storage.UserID, want error) {
+				begin("a mark", want, func() error {
+					got, changed, err := store.SetMark(t.Context(), storage.Pair{From: from, To: star}, storage.MarkChange{Remark: new("m" + from.String())})
+					if err == nil && (!changed || got.Remark != "m"+from.String()) {
+						err = fmt.Errorf("%+v, %t", got, changed)
+					}
+					return err
+				})
+			}
+			rename := func(id storage.UserID, want error) {
+				begin("a name", want, func() error {
+					got, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: new("n" + id.String())}, 5)
+					if err == nil && (got.ID != id || got.Name != "n"+id.String() || got.UpdatedAt != 5) {
+						err = fmt.Errorf("%+v", got)
+					}
+					return err
+				})
+			}
+			follow(20, nil)
+			soon(t, "one is served", func() bool { return store.Serving() == 1 })
+			rename(22, nil)
+			soon(t, "two are served", func() bool { return store.Serving() == 2 })
+			before := transactions.Load()
+			for from := storage.UserID(2); from < 12; from++ {
+				mark(from, nil)
+				rename(from, nil)
+			}
+			mark(stranger, storage.ErrNotFollowing)
+			rename(nobody, storage.ErrUserUnknown)
+			follow(nobody, storage.ErrUserUnknown)
+			soon(t, "all others wait", func() bool { waiting, _ := store.Waiting(0); return waiting == 23 })
+			release()
+			writing.Wait()
+
+			// The two that were served, and groups of the others as each of them ends.
+			if n := transactions.Load() - before; n > 4 {
+				t.Errorf("%d transactions for 23 writes", n)
+			}
+			for from := storage.UserID(2); from < 12; from++ {
+				marks := store.Marks(t.Context(), []storage.Pair{{From: from, To: star}})[0]
+				users := store.Users(t.Context(), []storage.UserID{from})[0]
+				if marks.Value.Remark != "m"+from.String() || users.Value.Name != "n"+from.String() {
+					t.Errorf("user %d has %+v and %+v", from, marks, users)
+				}
+			}
+			if r := store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: 20, To: 21}})[0]; r.Value.Type != storage.Following {
+				t.Errorf("the first follow: %+v", r)
+			}
+		})
+	}
 }
 
 // However many writes wait for the row of one account, other writes continue: the account uses

@@ -164,7 +164,7 @@ func (s *Store) Specials(ctx context.Context, users []storage.UserID) []storage.
 func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	var mark storage.EdgeMark
 	var changed bool
-	err := s.transact(ctx, "mark", s.ownerOf(pair.From), func(w *writer) error {
+	err := s.transactJoined(ctx, "mark", pair.From, func(w *writer) error {
 		old, err := w.lockMark(pair)
 		if err != nil {
 			return err

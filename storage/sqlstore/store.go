@@ -60,7 +60,7 @@ type Store struct {
 	requestTTL time.Duration
 
 	applies db.GroupCommit[groupKey, *oneEdge]
-	changes db.GroupCommit[changeKey, *edgeTowards]
+	smalls  db.GroupCommit[int, *small] // by shard
 
 	packed *packed.Lists
 }

@@ -24,6 +24,7 @@ type Tx struct {
 	what     string
 	assigned *shard.Assignment // as long as the transaction lasts, as far as this shard is concerned
 	leaving  []MovedRow        // those written whose buckets are being copied to another shard
+	failed   bool              // a statement has failed
 	strayed  error             // why a row may not be written: [ErrMoved] or [ErrCopied]
 }
 
@@ -189,6 +190,13 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	return int(n), err
 }
 
+// Label says what the statements that follow are for, where several writes share the transaction.
+func (t *Tx) Label(what string) { t.what = what }
+
+// Failed reports whether a statement of the transaction has failed.
+func (t *Tx) Failed() bool { return t.failed }
+
 func (t *Tx) observe(keys, rows int, began time.Time, err error, text string, args []any) {
+	t.failed = t.failed || err != nil
 	t.DB.observe(t.ctx, Statement{t.what, t.Shard, keys, rows, time.Since(began), err, text, args})
 }
