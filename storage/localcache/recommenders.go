@@ -15,12 +15,10 @@ import (
 // anything about their owner changes, and read again when they are needed.
 
 const (
-	// mostRecommends is how long a list may be to be kept in this form, if it fits. Longer ones are lists
-	// like others.
-	mostRecommends = 50_000
 	// recommendsAtOnce bounds the follows that are read together, for whichever requests.
 	recommendsAtOnce = 500_000
-	// bytesAFollow is more than a follow takes in a compact list, on average.
+	// bytesAFollow is more than a follow takes in a compact list, on average: users whose lists would not fit are not
+	// read for it.
 	bytesAFollow = 5
 )
 
@@ -72,7 +70,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	results := make([]storage.Result[storage.Recommender], len(ids))
 	owners := make([]storage.UserID, 0, len(ids))
 	of := make([]int, 0, len(ids))
-	rows, longest := int64(0), min(mostRecommends, int64(c.kept.flat.Longest()/bytesAFollow))
+	rows, longest := int64(0), int64(c.kept.flat.Longest()/bytesAFollow)
 	for i, r := range c.source.Profiles(ctx, ids) {
 		n := r.Value.Counts.Following
 		switch {
