@@ -69,6 +69,7 @@ func TestSessionsAreRenewed(t *testing.T) {
 	// A session of 20 s ends. It ends without a click, because the gateway closes the socket.
 	a.Sees("Your session has ended. Sign in again, and you are back where you were.")
 	b.Sees("Your session has ended.")
+	a.Until("the users of the demo graph", `document.querySelector("button[data-user=maya_okafor]")`)
 	a.Run("be Maya again", `document.querySelector("button[data-user=maya_okafor]").click()`)
 	a.Until("back where one was", `location.pathname === "/app/settings" && document.querySelector("form[aria-label=Privacy]")`)
 	b.Until("so is the other tab", `document.querySelector(".me b") && location.pathname === "/app/u/mateo_silva" && document.querySelector(".head-actions .follow")`)
