@@ -23,6 +23,7 @@ internal/faults 180
 resolvers 150
 internal/app 60
 gateway 50
+reconcile 70
 storage/sqlstore 180'
 
 what=${1:-all}
