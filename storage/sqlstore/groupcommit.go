@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -59,13 +58,13 @@ type edgeTowards struct {
 	result  storage.Result[storage.Changed]
 }
 
-// small is a write of one user that may share a transaction with others of its shard: a change of an
+// smallWrite is a write of one user that may share a transaction with others of its shard: a change of an
 // edge, or what run does.
-type small struct {
+type smallWrite struct {
 	edge *edgeTowards
 	what string
 	user storage.UserID
-	run  func(*writer) error // it may only fail before it writes anything, except by a statement that fails
+	run  func(*writer) error // if it fails before it writes anything, it has been refused
 	err  error
 }
 
@@ -87,7 +86,7 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 	if o.Inverse && s.shards.Of(change.To) == shard {
 		accounts = append(accounts, change.To)
 	}
-	if err := s.join(ctx, shard, accounts, &small{edge: job, what: "change"}); err != nil {
+	if err := s.join(ctx, shard, accounts, &smallWrite{edge: job, what: "change"}); err != nil {
 		job.result = storage.Result[storage.Changed]{Err: err}
 	}
 	return job.result
@@ -96,14 +95,14 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 // transactJoined is [Store.transact] for what one user writes of itself, as one of the small writes of the shard.
 func (s *Store) transactJoined(ctx context.Context, what string, user storage.UserID, run func(*writer) error) error {
 	return s.db.Rerouted(ctx, func() error {
-		return s.join(ctx, s.shards.Of(user), []storage.UserID{user}, &small{what: what, user: user, run: run})
+		return s.join(ctx, s.shards.Of(user), []storage.UserID{user}, &smallWrite{what: what, user: user, run: run})
 	})
 }
 
 // join makes a small write, together with the others on the shard that come while groupsAtOnce
 // transactions are under way, or while one of the accounts is being written to.
-func (s *Store) join(ctx context.Context, shard int, accounts []storage.UserID, job *small) error {
-	err := s.smalls.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: accounts}, job, func(ctx context.Context, jobs []*small) {
+func (s *Store) join(ctx context.Context, shard int, accounts []storage.UserID, job *smallWrite) error {
+	err := s.smalls.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: accounts}, job, func(ctx context.Context, jobs []*smallWrite) {
 		err := s.transactOn(ctx, jobs[0].what, shard, func(w *writer) error { return w.writeTogether(jobs) })
 		if err == nil {
 			return
@@ -120,9 +119,9 @@ func (s *Store) join(ctx context.Context, shard int, accounts []storage.UserID, 
 
 // writeTogether is the transaction of several small writes. The changes of edges come first, and then the
 // others in the order of their users. A write that is refused leaves the others alone.
-func (w *writer) writeTogether(jobs []*small) error {
+func (w *writer) writeTogether(jobs []*smallWrite) error {
 	var edges [2][]*edgeTowards // without and with their other sides
-	var others []*small
+	var others []*smallWrite
 	for _, j := range jobs {
 		switch j.err = nil; {
 		case j.edge == nil:
@@ -138,18 +137,20 @@ func (w *writer) writeTogether(jobs []*small) error {
 			continue
 		}
 		w.Label("change")
+		before := w.Effects()
 		if err := w.changeTogether(some); err != nil {
-			if w.endsWith(err, jobs) {
+			if len(some) > 1 || w.endsAll(jobs, before) { // of several, those that are refused have results
 				return err
 			}
-			some[0].result = storage.Result[storage.Changed]{Err: err} // of several, each would have its own
+			some[0].result = storage.Result[storage.Changed]{Err: err}
 		}
 	}
-	slices.SortStableFunc(others, func(a, b *small) int { return cmp.Compare(a.user, b.user) })
+	slices.SortStableFunc(others, func(a, b *smallWrite) int { return cmp.Compare(a.user, b.user) })
 	for _, j := range others {
 		w.Label(j.what)
+		before := w.Effects()
 		if err := j.run(w); err != nil {
-			if w.endsWith(err, jobs) {
+			if w.endsAll(jobs, before) {
 				return err
 			}
 			j.err = err
@@ -158,9 +159,10 @@ func (w *writer) writeTogether(jobs []*small) error {
 	return nil
 }
 
-// endsWith reports whether an error of one of the writes ends the transaction of all: it does unless the write has been refused.
-func (w *writer) endsWith(err error, jobs []*small) bool {
-	return len(jobs) == 1 || w.Failed() || errors.Is(err, db.ErrAgain)
+// endsAll reports whether an error of one of the writes ends the transaction of all: it does unless the write has been refused,
+// so that the effects are as they were before it.
+func (w *writer) endsAll(jobs []*smallWrite, before int) bool {
+	return len(jobs) == 1 || w.Effects() != before
 }
 
 // changeTogether is the transaction of several users' changes, in the lock order of

@@ -60,7 +60,7 @@ type Store struct {
 	requestTTL time.Duration
 
 	applies db.GroupCommit[groupKey, *oneEdge]
-	smalls  db.GroupCommit[int, *small] // by shard
+	smalls  db.GroupCommit[int, *smallWrite] // by shard
 
 	packed *packed.Lists
 }

@@ -24,7 +24,7 @@ type Tx struct {
 	what     string
 	assigned *shard.Assignment // as long as the transaction lasts, as far as this shard is concerned
 	leaving  []MovedRow        // those written whose buckets are being copied to another shard
-	failed   bool              // a statement has failed
+	effects  int               // statements that have written, or have failed
 	strayed  error             // why a row may not be written: [ErrMoved] or [ErrCopied]
 }
 
@@ -186,6 +186,7 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	t.effects++
 	n, err := result.RowsAffected()
 	return int(n), err
 }
@@ -193,10 +194,13 @@ func (t *Tx) Exec(keys int, text string, args ...any) (int, error) {
 // Label says what the statements that follow are for, where several writes share the transaction.
 func (t *Tx) Label(what string) { t.what = what }
 
-// Failed reports whether a statement of the transaction has failed.
-func (t *Tx) Failed() bool { return t.failed }
+// Effects is how many statements of the transaction have written, or have failed: as long as it stays the same, the
+// transaction can be committed as if nothing had happened meanwhile.
+func (t *Tx) Effects() int { return t.effects }
 
 func (t *Tx) observe(keys, rows int, began time.Time, err error, text string, args []any) {
-	t.failed = t.failed || err != nil
+	if err != nil {
+		t.effects++
+	}
 	t.DB.observe(t.ctx, Statement{t.what, t.Shard, keys, rows, time.Since(began), err, text, args})
 }
