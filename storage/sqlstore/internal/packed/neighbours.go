@@ -51,7 +51,7 @@ WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c
 const atOnce = 4
 
 // Neighbours answers a [storage.PackedReader]'s question. A list that is worth packing and is not
-// packed is packed soon, see [queue].
+// packed is packed soon, see [Queue].
 func (l *Lists) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	if side > storage.Inverse {
 		return make([]storage.Result[[]storage.UserID], len(owners))
@@ -78,7 +78,7 @@ func (l *Lists) neighbours(ctx context.Context, side storage.Side, owners []stor
 // peersOf reads one list; ok is false if it cannot be read packed.
 func (l *Lists) peersOf(ctx context.Context, shard int, name Name) (list []storage.UserID, ok bool, err error) {
 	if _, doubted := l.Doubted.Load(name); doubted {
-		l.packSoon(name)
+		l.queue.Soon(name)
 		return nil, false, nil
 	}
 	p, err := l.readPeers(ctx, shard, name)
@@ -86,14 +86,14 @@ func (l *Lists) peersOf(ctx context.Context, shard int, name Name) (list []stora
 		return nil, false, err
 	}
 	if p.count >= int64(l.Sizes.From) && (!p.whole || len(p.changed) > l.Sizes.Changes) {
-		l.packSoon(name)
+		l.queue.Soon(name)
 	}
 	if !p.whole {
 		return nil, false, nil
 	}
 	if list, err = p.list(); err != nil {
 		l.Doubted.Store(name, err)
-		l.packSoon(name)
+		l.queue.Soon(name)
 		return nil, false, nil
 	}
 	return list, true, nil

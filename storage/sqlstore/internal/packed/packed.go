@@ -18,6 +18,8 @@
 // It raises user_counts.version but not packed_version, which otherwise rise together. If these two
 // differ, a packed list is not read, and is made again.
 //
+// Lists that are shorter are kept packed in another way, see [AppendShort].
+//
 // See [Lists.Pack] for how it is made, [Lists.List] and [Lists.Neighbours] for how it is
 // read, and [Flags] for how it is kept.
 package packed
@@ -129,6 +131,12 @@ type Sizes struct {
 	Step    int            // changes that go into these, at most
 	Stale   storage.Micros // after which a list that somebody began to pack may be begun again
 	Again   time.Duration  // after which a list that was packed in the background may be asked for again
+
+	ShortFrom  int            // the length from which a list is worth packing as one value
+	ShortTo    int            // and up to which
+	ShortQuiet storage.Micros // how long it must not have changed, because a change undoes the work
+	ShortEnded storage.Micros // how far back it has tombstones
+	ShortIdle  int            // the pauses between packing some lists and the next, as a multiple of the time it takes
 }
 
 var Defaults = Sizes{
@@ -140,6 +148,12 @@ var Defaults = Sizes{
 	Step:    1000,
 	Stale:   600_000_000,
 	Again:   time.Minute,
+
+	ShortFrom:  32,
+	ShortTo:    5000,
+	ShortQuiet: 600_000_000,
+	ShortEnded: 3_600_000_000,
+	ShortIdle:  3,
 }
 
 // Name names a list.
@@ -157,11 +171,18 @@ type Lists struct {
 	Doubted sync.Map
 
 	db    *db.DB
-	queue queue
+	queue Queue
 }
 
+// packsWaiting is how many long lists may wait.
+const packsWaiting = 64
+
 // New is for the lists in some databases.
-func New(d *db.DB) *Lists { return &Lists{Sizes: Defaults, db: d} }
+func New(d *db.DB) *Lists {
+	l := &Lists{Sizes: Defaults, db: d}
+	l.queue = Queue{Work: l.packWaiting, Most: packsWaiting, Size: 1, Rest: func() time.Duration { return l.Sizes.Again }, Idle: func() int { return 0 }}
+	return l
+}
 
 // Close cancels what is being packed in the background.
-func (l *Lists) Close() { l.queue.close() }
+func (l *Lists) Close() { l.queue.Close() }
