@@ -190,6 +190,13 @@ FROM packed_change
 WHERE owner = ? AND side = 1 LIMIT ?`, `
 DELETE FROM packed_change
 WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
+	// Served by the primary key.
+	{`
+SELECT 11, side
+FROM packed_short
+WHERE owner = ? LIMIT ?`, `
+DELETE FROM packed_short
+WHERE owner = ? AND side IN (?)`, db.UserRows},
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.

@@ -48,6 +48,7 @@ var packedTables = []table{
 	{name: "packed_list", keys: []string{"owner", "side"}},
 	{name: "packed_change", keys: []string{"owner", "side", "peer"}},
 	{name: "packed_chunk", keys: []string{"owner", "side", "first_peer"}},
+	{name: "packed_short", keys: []string{"owner", "side"}},
 }
 
 // A row is the values of a table's keys and columns, in that order: int64, string or nil.
