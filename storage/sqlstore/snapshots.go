@@ -7,6 +7,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // Answers that caches keep have to be as of one moment, and on every engine one statement is. An
@@ -34,42 +35,46 @@ LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id`,
 }
 
-// Lists of owners with counts, each as one text of its edges' types, peers and times: a row for each
-// edge takes the driver, and the server, twice as long. Lists that are packed, and lists that are
-// longer than asked for, have no text. Served by the primary keys. The bound is in the key that is
+// Lists of owners with counts, each as it is packed (shortlists.go), or else as one text of its edges' types, peers and times: a
+// row for each edge takes the driver, and the server, twice as long. Long lists that are packed, and lists that are
+// longer than asked for, have neither. Served by the primary keys. The bound is in the key that is
 // looked up: if it were a condition beside the key, MariaDB would check it for every row of a list,
 // which takes 80 ms for a million rows.
 var sqlListTexts = db.OfFollows[db.Text]{
 	storage.Forward: {
 		MySQL: `
-SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version),
+SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type, e.to_user_id, ' ', e.update_time) FROM following e FORCE INDEX (PRIMARY)
-   WHERE e.from_user_id = CASE WHEN c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
+   WHERE e.from_user_id = CASE WHEN s.owner IS NULL AND c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
      AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version AND c.following_count <= ?
 WHERE c.user_id IN (?)`,
 		SQLite: `
-SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version),
+SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type || e.to_user_id || ' ' || e.update_time) FROM following e
-   WHERE e.from_user_id = CASE WHEN c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
+   WHERE e.from_user_id = CASE WHEN s.owner IS NULL AND c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
      AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version AND c.following_count <= ?
 WHERE c.user_id IN (?)`,
 	},
 	storage.Inverse: {
 		MySQL: `
-SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version),
+SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type, e.from_user_id, ' ', e.update_time) FROM follower e FORCE INDEX (PRIMARY)
-   WHERE e.to_user_id = CASE WHEN c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
+   WHERE e.to_user_id = CASE WHEN s.owner IS NULL AND c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
      AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version AND c.follower_count <= ?
 WHERE c.user_id IN (?)`,
 		SQLite: `
-SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version),
+SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version), s.data,
   (SELECT GROUP_CONCAT(e.type || e.from_user_id || ' ' || e.update_time) FROM follower e
-   WHERE e.to_user_id = CASE WHEN c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
+   WHERE e.to_user_id = CASE WHEN s.owner IS NULL AND c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
      AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version AND c.follower_count <= ?
 WHERE c.user_id IN (?)`,
 	},
 }
@@ -175,13 +180,13 @@ func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []s
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	shardOf := func(q storage.ListQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
-		byRow, packed, err := s.listTexts(ctx, side, shard, queries, found)
+		byRow, whole, err := s.listTexts(ctx, side, shard, queries, found, s.packShortSoon)
 		if err == nil && len(byRow) > 0 {
 			var more []storage.ListQuery
 			more, err = s.listRows(ctx, side, shard, byRow, found)
-			packed = append(packed, more...)
+			whole = append(whole, more...)
 		}
-		for _, q := range packed {
+		for _, q := range whole {
 			if err == nil {
 				err = s.packedList(ctx, side, shard, q, found)
 			}
@@ -194,11 +199,13 @@ func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.
 // too long is not trusted.
 const mostInText = 5000
 
-// listTexts reads lists of one shard as texts. It leaves out lists that are packed, and lists that have to be read row by
-// row: those of owners without counts, who may have rows all the same, those that are too long for a text, and all on TiDB.
+// listTexts reads lists of one shard as they are packed, or as texts. It leaves out long lists that are packed, and lists that have
+// to be read row by row: those of owners without counts, who may have rows all the same, those that are too long for a text, and all on
+// TiDB. It also passes lists that were read as texts to asText.
 func (s *Store) listTexts(
 	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
-) (byRow, packed []storage.ListQuery, err error) {
+	asText func(storage.Side, storage.UserID, int64, storage.List),
+) (byRow, whole []storage.ListQuery, err error) {
 	if side > storage.Inverse {
 		return nil, nil, errNotCounted(side)
 	}
@@ -209,31 +216,37 @@ func (s *Store) listTexts(
 	asked := make(map[storage.UserID]storage.ListQuery, len(queries))
 	owners := make([]storage.UserID, 0, len(queries))
 	for _, q := range queries {
-		if _, twice := asked[q.Owner]; twice || q.Longest > mostInText || q.Longest != first.Longest || q.EndedSince != first.EndedSince {
+		if _, twice := asked[q.Owner]; twice || q.Longest != first.Longest || q.EndedSince != first.EndedSince {
 			byRow = append(byRow, q)
 			continue
 		}
 		asked[q.Owner] = q
 		owners = append(owners, q.Owner)
 	}
-	if len(owners) == 0 {
-		return byRow, nil, nil
-	}
-	text, args := db.In(s.sql.Text(sqlListTexts[side]), owners, int64(first.Longest), int64(first.EndedSince))
+	longest := int64(min(first.Longest, mostInText))
+	text, args := db.In(s.sql.Text(sqlListTexts[side]), owners, longest, int64(first.EndedSince), longest)
 	err = s.db.Query(ctx, "lists."+side.String(), shard, len(owners), text, args, func(rows *sql.Rows) error {
 		var owner storage.UserID
 		var version, count int64
 		var isPacked bool
-		var edges sql.RawBytes
-		if err := rows.Scan(&owner, &version, &count, &isPacked, &edges); err != nil {
+		var short, edges sql.RawBytes
+		if err := rows.Scan(&owner, &version, &count, &isPacked, &short, &edges); err != nil {
 			return err
 		}
 		q := asked[owner]
 		list := storage.List{Version: version, Long: count > int64(q.Longest)}
 		switch {
-		case isPacked && !list.Long:
-			packed = append(packed, q)
-		case len(edges) >= db.MaxText:
+		case list.Long:
+			found(q, list)
+		case len(short) > 0:
+			var err error
+			if list.Edges, err = packed.ParseShort(side, q, count, short); err != nil {
+				return nil // its rows are read
+			}
+			found(q, list)
+		case isPacked:
+			whole = append(whole, q)
+		case count > longest, len(edges) >= db.MaxText, len(edges) == 0 && count > 0:
 			return nil // stays among those that are asked for row by row
 		default:
 			var ok bool
@@ -242,6 +255,7 @@ func (s *Store) listTexts(
 			}
 			db.SortByPeer(side, list.Edges)
 			found(q, list)
+			asText(side, owner, count, list)
 		}
 		delete(asked, owner)
 		return nil
@@ -249,7 +263,7 @@ func (s *Store) listTexts(
 	for _, q := range asked {
 		byRow = append(byRow, q)
 	}
-	return byRow, packed, err
+	return byRow, whole, err
 }
 
 // parseEdges reads edges of an owner that are separated by commas: the type, which is a digit, the peer, a space and the

@@ -32,7 +32,7 @@ func TestSnapshotsAreOneStatementAShard(t *testing.T) {
 		ids[i] = storage.UserID(i + 1)
 		users[i] = storage.User{ID: ids[i], Handle: fmt.Sprint("user_", i)}
 		queries[i] = storage.ListQuery{Owner: ids[i], Longest: 7, EndedSince: 1}
-		edges = append(edges, storage.Edge{From: ids[i], To: ids[(i+1)%len(ids)], Type: storage.Following, UpdateTime: 1})
+		edges = append(edges, storage.Edge{From: ids[i], To: storage.UserID((i+1)%len(ids) + 1), Type: storage.Following, UpdateTime: 1})
 	}
 	s.CreateUsers(t.Context(), users)
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // every user with an edge has counts

@@ -63,6 +63,7 @@ type Store struct {
 	smalls  db.GroupCommit[int, *smallWrite] // by shard
 
 	packed *packed.Lists
+	shorts packed.Queue // of short lists that are to be packed
 }
 
 var (
@@ -94,6 +95,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
+	s.shorts = packed.Queue{
+		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,
+		Rest: func() time.Duration { return s.packed.Sizes.Again }, Idle: func() int { return s.packed.Sizes.ShortIdle },
+	}
 	d.Rescue = s.rescue
 	if s.requestTTL <= 0 {
 		s.requestTTL = storage.DefaultRequestTTL
@@ -118,6 +123,7 @@ func (s *Store) Ping(ctx context.Context) []storage.ShardHealth { return s.db.Pi
 
 // Close ends what runs in the background and releases every connection.
 func (s *Store) Close() error {
+	s.shorts.Close()
 	s.packed.Close()
 	return s.db.Close()
 }
