@@ -52,6 +52,7 @@ func fillSideTables(t *testing.T, s *Store) {
 			return fmt.Sprintf("(%d, %d, %d, 7%s)", 1_000_000+user, i%2, 10_000+i, strings.Repeat(", 1", strings.Count(table, "type")))
 		})
 	}
+	insert("packed_short (owner, side, version, data)", func(user, i int) string { return fmt.Sprintf("(%d, %d, 1, 'x')", 1_000_000+10_000*user+i/2, i%2) })
 	insert("post (author_id, post_id, client_key, text, media, created_at, state)", func(user, i int) string {
 		return fmt.Sprintf("(%d, %d, 'k%d', 't', '[]', %d, %d)", user, 10_000*user+i, i, i, i%10/9)
 	})
@@ -71,7 +72,7 @@ func fillSideTables(t *testing.T, s *Store) {
 		run("ANALYZE")
 		return
 	}
-	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, post, post_counts, comment, favorite, favorite_inbox")
+	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
@@ -115,7 +116,15 @@ func runSideLookUps(t *testing.T, s *Store) {
 // them again.
 func runPacked(t *testing.T, s *Store) {
 	t.Helper()
-	s.packed.Sizes = packed.Sizes{From: 1, Chunk: 100, Slice: 500, Changes: 5, Window: 4, Step: 7}
+	s.packed.Sizes = packed.Sizes{From: 1, Chunk: 100, Slice: 500, Changes: 5, Window: 4, Step: 7, ShortTo: 100, ShortQuiet: -1 << 60}
+	for _, side := range packedSides {
+		var lists []packed.Name
+		for owner := range storage.UserID(shortsAtOnce) {
+			lists = append(lists, packed.Name{Side: side, Owner: 900 + owner})
+		}
+		s.packShorts(t.Context(), lists)
+		s.packShorts(t.Context(), lists[:1])
+	}
 	for _, side := range packedSides {
 		for _, owner := range []storage.UserID{1, 4, 900} {
 			for range 2 {

@@ -219,6 +219,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			s.Edges(ctx, side, ofMany)
 			s.Edges(ctx, side, slices.Concat(ofOne, ofSecond))
 			s.Neighbours(ctx, side, ids)
+			_, _ = s.neighboursOfAnybody(ctx, 0, side, ids, make(map[storage.UserID][]storage.UserID))
 			_, _ = s.neighboursByRow(ctx, 0, side, ids[n-1])
 			var pages []storage.PageQuery
 			middle := storage.Position{UpdateTime: 5e8, Peer: 2500}

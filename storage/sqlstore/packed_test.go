@@ -24,6 +24,7 @@ func openSmall(t testing.TB, location string, onStatement func(context.Context, 
 	t.Helper()
 	s := openPacking(t, location, onStatement)
 	s.packed.Close()
+	s.shorts.Close()
 	return s
 }
 
@@ -122,6 +123,9 @@ func samePeers(t fataler, s *Store, owners []storage.UserID) {
 			if got.Found && !slices.Equal(got.Value, want) {
 				t.Fatalf("%s of %s:\ngot  %v\nwant %v", side, owners[i], got.Value, want)
 			}
+			if got := s.Neighbours(t.Context(), side, owners[i:i+1])[0]; got.Err != nil || !slices.Equal(got.Value, want) {
+				t.Fatalf("neighbours %s of %s:\ngot  %+v\nwant %v", side, owners[i], got, want)
+			}
 		}
 	}
 }
@@ -152,6 +156,7 @@ func TestPackedListsAreTheirRows(t *testing.T) {
 				packed++
 			}
 		})
+		s.packed.Sizes.ShortTo, s.packed.Sizes.ShortQuiet, s.packed.Sizes.ShortEnded = 1000, -1<<60, 1<<60
 		round := storage.UserID(0)
 		properties.Check(t, 30, func(t *rapid.T) {
 			round++
@@ -166,6 +171,7 @@ func TestPackedListsAreTheirRows(t *testing.T) {
 				"profile":     w.profile,
 				"pack":        w.pack,
 				"pack again":  w.pack,
+				"pack short":  w.packShort,
 				"older write": w.olderWrite,
 				"erase":       w.erase,
 				"": func(t *rapid.T) {
@@ -349,6 +355,19 @@ func (w *packedWorld) pack(t *rapid.T) {
 
 // olderWrite changes a follow like a gateway of a version that does not know packed lists, so that the
 // counts stay the same.
+// packShort packs lists as one value each, also those that are packed already.
+func (w *packedWorld) packShort(t *rapid.T) {
+	side := w.side(t)
+	if side > storage.Inverse {
+		return
+	}
+	var lists []packed.Name
+	for _, id := range w.ids {
+		lists = append(lists, packed.Name{Side: side, Owner: id})
+	}
+	w.store.packShorts(t.Context(), lists)
+}
+
 func (w *packedWorld) olderWrite(t *rapid.T) {
 	side, id := w.side(t), w.id(t)
 	owner := [...]string{storage.Forward: "from_user_id", storage.Inverse: "to_user_id"}[side]
@@ -375,7 +394,7 @@ func (w *packedWorld) erase(t *rapid.T) {
 	if err := w.store.Erase(t.Context(), id, 31); err != nil {
 		t.Fatalf("erase: %v", err)
 	}
-	for _, table := range []string{"packed_list", "packed_chunk", "packed_change"} {
+	for _, table := range []string{"packed_list", "packed_chunk", "packed_change", "packed_short"} {
 		var n int
 		if err := w.store.db.Shard(0).Read.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM "+table+" WHERE owner = ?", int64(id)).Scan(&n); err != nil || n != 0 {
 			t.Fatalf("%d rows of user %s are left in %s, %v", n, id, table, err)

@@ -9,6 +9,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
+	"kith/storage/sqlstore/internal/packed"
 	"kith/storage/storagetest"
 )
 
@@ -26,6 +27,35 @@ func TestConformancePacked(t *testing.T) {
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		return packer{openSmall(t, twoFiles(t), nil), t}
 	}, ofLists...)
+}
+
+// So is one that packs every list as one value before it is read.
+func TestConformanceShortLists(t *testing.T) {
+	t.Parallel()
+	storagetest.Run(t, func(t *testing.T) storage.Store {
+		s := openSmall(t, twoFiles(t), nil)
+		s.packed.Sizes.ShortTo, s.packed.Sizes.ShortQuiet, s.packed.Sizes.ShortEnded = 1000, -1<<60, 1<<60
+		return shortPacker{s}
+	}, ofLists...)
+}
+
+// A shortPacker packs lists that are about to be read, each as one value.
+type shortPacker struct{ *Store }
+
+func (p shortPacker) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	for _, q := range queries[:min(len(queries), 100)] {
+		p.packShorts(ctx, []packed.Name{{Side: side, Owner: q.Owner}})
+	}
+	return p.Store.Lists(ctx, side, queries)
+}
+
+func (p shortPacker) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	if side <= storage.Inverse {
+		for _, owner := range owners[:min(len(owners), 100)] {
+			p.packShorts(ctx, []packed.Name{{Side: side, Owner: owner}})
+		}
+	}
+	return p.Store.Neighbours(ctx, side, owners)
 }
 
 // A store that packs in the background, while others write, is as good, too. TestPackingWhileOthersWrite
