@@ -14,6 +14,7 @@ import (
 
 	"kith/deployment"
 	"kith/storage"
+	"kith/storage/sqlstore"
 )
 
 // Program is the command line: settings for all commands, then the commands.
@@ -104,7 +105,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		}
 	}
 	if name != "serve" && name != "doctor" && !strings.HasPrefix(name, "bench ") {
-		store, err := settings.OpenStore(ctx, nil, nil)
+		store, err := settings.OpenStore(ctx, sqlstore.Config{})
 		if err != nil {
 			return err
 		}

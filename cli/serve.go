@@ -105,7 +105,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 
 	registry := newRegistry()
 	statements := sqlstore.NewMetrics(registry)
-	store, err := settings.OpenStore(ctx, statements.Observe, c.requestID())
+	store, err := settings.OpenStore(ctx, sqlstore.Config{OnStatement: statements.Observe, RequestID: c.requestID(), PackShort: true})
 	if err != nil {
 		return err
 	}

@@ -78,19 +78,11 @@ func (s *Settings) Check() error {
 	return nil
 }
 
-// OpenStore opens the store, which the caller closes. observe and requestID may be nil. If the
+// OpenStore opens the store, which the caller closes. cfg is what the settings do not say. If the
 // servers have no binlog, a mode that was not set becomes sync.
-func (s *Settings) OpenStore(
-	ctx context.Context, observe func(context.Context, sqlstore.Statement), requestID func(context.Context) string,
-) (*sqlstore.Store, error) {
-	store, err := sqlstore.Open(ctx, sqlstore.Config{
-		Location:         s.Store,
-		StatementTimeout: s.StatementTimeout,
-		MaxConns:         s.ShardConns,
-		OnStatement:      observe,
-		RequestID:        requestID,
-		RequestTTL:       s.FriendRequestTTL,
-	})
+func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstore.Store, error) {
+	cfg.Location, cfg.StatementTimeout, cfg.MaxConns, cfg.RequestTTL = s.Store, s.StatementTimeout, s.ShardConns, s.FriendRequestTTL
+	store, err := sqlstore.Open(ctx, cfg)
 	if err != nil {
 		return nil, Misset("store", err)
 	}

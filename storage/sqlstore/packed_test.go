@@ -24,7 +24,6 @@ func openSmall(t testing.TB, location string, onStatement func(context.Context, 
 	t.Helper()
 	s := openPacking(t, location, onStatement)
 	s.packed.Close()
-	s.shorts.Close()
 	return s
 }
 

@@ -24,6 +24,9 @@ const (
 	shortsAtOnce = 64
 )
 
+// packShort is what statements that pack are for.
+const packShort = "pack.short"
+
 // An equal version is written again: the value may have been broken.
 var sqlKeepShort = db.Text{
 	MySQL: `
@@ -87,7 +90,7 @@ func (s *Store) packShortsOf(ctx context.Context, side storage.Side, shard int, 
 	done := make(map[storage.UserID]bool, len(lists))
 	read := make(map[storage.UserID]storage.List, len(lists))
 	alreadyPacked := func(q storage.ListQuery, _ storage.List) { done[q.Owner] = true } // by another gateway
-	_, _, err := s.listTexts(ctx, side, shard, queries, alreadyPacked, func(side storage.Side, owner storage.UserID, count int64, list storage.List) {
+	_, _, err := s.listTexts(ctx, packShort, side, shard, queries, alreadyPacked, func(side storage.Side, owner storage.UserID, count int64, list storage.List) {
 		follows := int64(0)
 		for _, e := range list.Edges {
 			follows += judge.Counted(e.Type)
@@ -117,7 +120,7 @@ ORDER BY user_id /*! FOR UPDATE */`
 // keepShorts stores lists whose owners' counts still have their versions. The lock keeps a user from being erased meanwhile.
 func (s *Store) keepShorts(ctx context.Context, side storage.Side, shard int, lists map[storage.UserID]storage.List, endedSince storage.Micros) error {
 	owners := slices.Sorted(maps.Keys(lists))
-	return s.db.Transact(ctx, "pack.short", shard, func(tx *db.Tx) error {
+	return s.db.Transact(ctx, packShort, shard, func(tx *db.Tx) error {
 		for _, owner := range owners {
 			tx.Touch(db.MovedRow{Kind: db.UserRows, Owner: owner})
 		}

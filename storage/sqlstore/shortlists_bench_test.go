@@ -24,7 +24,6 @@ func BenchmarkShortLists(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer s.Close()
-		s.shorts.Close()
 		const owners, length = 2000, 64
 		var edges []storage.Edge
 		for owner := range storage.UserID(owners) {

@@ -15,7 +15,7 @@ import (
 // openShorts opens a store that packs short lists from 5 to 50 as they are read.
 func openShorts(t *testing.T, location string, onStatement func(context.Context, Statement)) *Store {
 	t.Helper()
-	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement})
+	s, err := Open(t.Context(), Config{Location: location, StatementTimeout: time.Minute, OnStatement: onStatement, PackShort: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestNothingOfAnErasedUserIsPacked(t *testing.T) {
 		var s *Store
 		var erase atomic.Bool
 		s = openShorts(t, location, func(ctx context.Context, st Statement) {
-			if strings.HasPrefix(st.Lookup, "lists.") && erase.CompareAndSwap(true, false) { // the list has been read and is about to be stored
+			if st.Lookup == packShort && erase.CompareAndSwap(true, false) { // the list has been read and is about to be stored
 				ctx := context.WithoutCancel(ctx)
 				s.SetState(ctx, 1, storage.Deleting, 30)
 				edges := listsOfRows(t, s, storage.Inverse, []storage.ListQuery{{Owner: 1, Longest: 100}})[0].Edges
@@ -165,7 +165,6 @@ func TestNothingOfAnErasedUserIsPacked(t *testing.T) {
 				}
 			}
 		})
-		s.shorts.Close()
 		if err := s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "ada", Name: "Ada", CreatedAt: 1, UpdatedAt: 1}})[0].Err; err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +185,7 @@ func TestShortListsThatCannotBeStoredRest(t *testing.T) {
 	onBothEngines(t, func(t *testing.T, location string) {
 		var failed atomic.Int64
 		s := openShorts(t, location, func(_ context.Context, st Statement) {
-			if st.Err != nil && st.Lookup == "pack.short" {
+			if st.Err != nil && st.Lookup == packShort {
 				failed.Add(1)
 			}
 		})

@@ -180,7 +180,7 @@ func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []s
 func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	shardOf := func(q storage.ListQuery) int { return s.shards.Of(q.Owner) }
 	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
-		byRow, whole, err := s.listTexts(ctx, side, shard, queries, found, s.packShortSoon)
+		byRow, whole, err := s.listTexts(ctx, "lists."+side.String(), side, shard, queries, found, s.packShortSoon)
 		if err == nil && len(byRow) > 0 {
 			var more []storage.ListQuery
 			more, err = s.listRows(ctx, side, shard, byRow, found)
@@ -203,7 +203,7 @@ const mostInText = 5000
 // to be read row by row: those of owners without counts, who may have rows all the same, those that are too long for a text, and all on
 // TiDB. It also passes lists that were read as texts to asText.
 func (s *Store) listTexts(
-	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
+	ctx context.Context, what string, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
 	asText func(storage.Side, storage.UserID, int64, storage.List),
 ) (byRow, whole []storage.ListQuery, err error) {
 	if side > storage.Inverse {
@@ -225,7 +225,7 @@ func (s *Store) listTexts(
 	}
 	longest := int64(min(first.Longest, mostInText))
 	text, args := db.In(s.sql.Text(sqlListTexts[side]), owners, longest, int64(first.EndedSince), longest)
-	err = s.db.Query(ctx, "lists."+side.String(), shard, len(owners), text, args, func(rows *sql.Rows) error {
+	err = s.db.Query(ctx, what, shard, len(owners), text, args, func(rows *sql.Rows) error {
 		var owner storage.UserID
 		var version, count int64
 		var isPacked bool

@@ -44,6 +44,9 @@ type Config struct {
 	// a comment that has the id, and is not prepared. Ids other than 1 to 64 letters, digits, dots, hyphens and underscores
 	// are left out.
 	RequestID func(context.Context) string
+
+	// PackShort packs short lists in the background once they have been read: for programs that read the same lists again.
+	PackShort bool
 }
 
 // A Statement is one SQL statement that a store has run.
@@ -98,6 +101,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.shorts = packed.Queue{
 		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,
 		Rest: func() time.Duration { return s.packed.Sizes.Again }, Idle: func() int { return s.packed.Sizes.ShortIdle },
+	}
+	if !cfg.PackShort {
+		s.shorts.Close()
 	}
 	d.Rescue = s.rescue
 	if s.requestTTL <= 0 {
