@@ -63,6 +63,20 @@ type PackedReader interface {
 	PackedNeighbours(ctx context.Context, side Side, owners []UserID) []Result[[]UserID]
 }
 
+// Rank is the place of a user among those of a shard: by the number of followers, roughly, then by the last day on which the user was
+// active, then by the id, each descending.
+type Rank struct {
+	Class     int // of the number of followers: its digits times 100, plus its first two digits
+	ActiveDay Day
+	User      UserID
+}
+
+// Ranker lists users by their ranks.
+type Ranker interface {
+	// Ranked lists users of one shard who come behind a rank, at most limit. The zero rank comes before all.
+	Ranked(ctx context.Context, shard int, after Rank, limit int) ([]Rank, error)
+}
+
 // UserLister lists all users.
 type UserLister interface {
 	// UserIDsAfter lists users of one shard whose ids are greater than after, ascending, at most

@@ -108,6 +108,11 @@ func runSideLookUps(t *testing.T, s *Store) {
 	}
 	for _, limit := range []int{1, 100, 1000} {
 		runLimited(t, s, limit)
+		for _, after := range []storage.Rank{{}, {Class: 250, ActiveDay: 19_950, User: 77}, {Class: 101, ActiveDay: 19_990, User: 5000}} {
+			if _, err := s.Ranked(ctx, 0, after, limit); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	runPacked(t, s)
 }
