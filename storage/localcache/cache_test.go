@@ -362,7 +362,7 @@ func TestUsersAreNumbered(t *testing.T) {
 	before := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	var numbering sync.WaitGroup
-	numbering.Go(func() { cache.Number(ctx, store, 1000, nil) })
+	numbering.Go(func() { cache.Number(ctx, store, 1000, nil, nil) })
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		after := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
 		if !after.Found {

@@ -27,8 +27,8 @@ const (
 )
 
 // Number keeps the directory in order until the context is done. atMost is how many users the
-// directory may hold, 8 bytes each.
-func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger *slog.Logger) {
+// directory may hold, 8 bytes each. It calls begun once there is a directory: what is read before is numbered by another one.
+func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger *slog.Logger, begun func()) {
 	ticks := time.NewTicker(checkEvery)
 	defer ticks.Stop()
 	renew := true
@@ -37,6 +37,10 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 			if err := c.number(ctx, users, atMost); err != nil && ctx.Err() == nil {
 				logger.WarnContext(ctx, "users are not numbered in order: sets take more room and time", "error", err)
 			}
+		}
+		if begun != nil {
+			begun()
+			begun = nil
 		}
 		select {
 		case <-ctx.Done():

@@ -34,6 +34,9 @@ func newKept(bytes uint64, now func() time.Time) *kept {
 	})}
 }
 
+// taken is how many bytes are kept.
+func (k *kept) taken() uint64 { return k.flat.Bytes() + k.large.WeightedSize() }
+
 // share gives the flat part what the other parts leave.
 func (k *kept) share(directory int) {
 	others := k.large.WeightedSize() + uint64(directory)

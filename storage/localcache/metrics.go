@@ -9,6 +9,8 @@ type Metrics struct {
 	renewed      prometheus.Counter
 	built        prometheus.Histogram
 	unpacked     prometheus.Counter
+	warming      prometheus.Gauge
+	warmed       prometheus.Counter
 	cache        *Cache // nil until there is one
 
 	all []prometheus.Collector
@@ -39,9 +41,13 @@ func newMetrics() *Metrics {
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
 	m.unpacked = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_pack_failures_total", Help: "Long lists that could not be packed in the store."})
+	m.warming = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "kith_cache_warming", Help: "1 while the gateway reads the users who are followed most into its memory, after its start."})
+	m.warmed = prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "kith_cache_warmed_total", Help: "Users who were read into the gateway's memory, with their lists, before anybody asked for them."})
 	m.all = []prometheus.Collector{
-		hits, misses, m.forgotten, m.renewed, m.built, m.unpacked,
-		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Bytes() + c.kept.large.WeightedSize()) }),
+		hits, misses, m.forgotten, m.renewed, m.built, m.unpacked, m.warming, m.warmed,
+		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) }),
 		m.gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) }),
 		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),
 		m.gauge("kith_cache_enabled", "1 while the gateway keeps anything in memory.", func(c *Cache) float64 {

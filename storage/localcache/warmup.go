@@ -1,0 +1,172 @@
+package localcache
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+
+	"kith/internal/sleep"
+	"kith/storage"
+)
+
+// A gateway that has just started would read everything for the first time, when it is asked. So it reads the users who are
+// followed most, with their lists, in the background: straight from the store, which does not fill Redis with
+// what nobody may ask for. It takes one connection at a time, for half of the time at most, and stops when the memory is nearly full.
+
+const (
+	// warmAtOnce is how many users are read at once: a request that misses one of them waits for all.
+	warmAtOnce = 64
+	// ranksAtOnce is how many ranks are read ahead of each shard.
+	ranksAtOnce = 2048
+	// warmPercent is how much of the memory warming up fills. What requests ask for needs room, too.
+	warmPercent = 75
+)
+
+// Ranker lists the users of a store by the number of their followers.
+type Ranker interface {
+	storage.Ranker
+	Shards() int
+}
+
+// WarmUp plans to read users with their lists into memory, which the returned function does: the most followed first, until the memory is
+// three quarters full, all are read, or the context is done. While the cache is not on, it waits. Whoever has no followers is left to
+// requests. An error of the store ends it.
+func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Context)) {
+	c.metrics.warming.Set(1) // so that nobody takes the time before it for the time after it
+	return func(ctx context.Context) { c.warmUp(ctx, users, logger) }
+}
+
+func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
+	began, read := time.Now(), 0
+	defer c.metrics.warming.Set(0)
+	ranks := make([]rankScan, users.Shards())
+	for shard := range ranks {
+		ranks[shard] = rankScan{users: users, shard: shard}
+	}
+	for !c.isWarm() {
+		if c.Mode() != On {
+			if sleep.For(ctx, 100*time.Millisecond) != nil {
+				return
+			}
+			continue
+		}
+		beganBatch := time.Now()
+		ids, err := nextRanked(ctx, ranks, warmAtOnce)
+		if err == nil {
+			err = c.warm(ctx, ids)
+		}
+		if err != nil || len(ids) == 0 || sleep.For(ctx, time.Since(beganBatch)) != nil {
+			if err != nil && ctx.Err() == nil {
+				logger.WarnContext(ctx, "warming up has ended early: what is asked for is read from the store", "users", read, "error", err)
+				return
+			}
+			break
+		}
+		read += len(ids)
+		c.metrics.warmed.Add(float64(len(ids)))
+	}
+	if ctx.Err() == nil {
+		logger.InfoContext(ctx, "warmed up", "users", read, "bytes", c.kept.taken(), "took", time.Since(began).Round(time.Millisecond).String())
+	}
+}
+
+// isWarm reports that there is no more room for what nobody has asked for.
+func (c *Cache) isWarm() bool {
+	return c.kept.taken()+uint64(c.directory.Load().Bytes()) >= c.kept.bytes/100*warmPercent
+}
+
+// warm reads some users with their lists, unless they are kept already.
+func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
+	profiles := source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.below.Profiles, c.keepProfile}
+	for _, r := range fetch(ctx, c, &c.profiles, profiles, ids) {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	for _, side := range listSides {
+		if err := c.warmLists(ctx, side, ids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.UserID) error {
+	floor := c.endedSince()
+	of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
+	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
+	read := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
+		return c.readLists(ctx, c.below, side, owners, c.longest, floor)
+	}
+	for i, r := range fetch(ctx, c, &c.lists[side], source[storage.UserID, *list]{listKind(side), of, known, read, c.keepList}, ids) {
+		if r.Err != nil {
+			return r.Err
+		}
+		if r.Found || c.kept.large.WeightedSize() > c.kept.bytes/(2*largeShare) {
+			continue
+		}
+		if e, there := c.find(of(ids[i])); there {
+			if l, isLong := e.(*long); isLong {
+				c.build(ctx, side, of(ids[i]), l.asked)
+				c.building.Lock()   // it has been built
+				c.building.Unlock() //nolint:staticcheck // nothing else is to be done
+			}
+		}
+	}
+	return nil
+}
+
+// rankScan yields the users of one shard by their ranks.
+type rankScan struct {
+	users Ranker
+	shard int
+	ahead []storage.Rank
+	last  storage.Rank
+	end   bool
+}
+
+func (s *rankScan) fill(ctx context.Context) error {
+	if len(s.ahead) > 0 || s.end {
+		return nil
+	}
+	var err error
+	if s.ahead, err = s.users.Ranked(ctx, s.shard, s.last, ranksAtOnce); err != nil {
+		return err
+	}
+	if s.end = len(s.ahead) < ranksAtOnce; len(s.ahead) > 0 {
+		s.last = s.ahead[len(s.ahead)-1]
+	}
+	return nil
+}
+
+// noFollowers is the class of users without followers.
+const noFollowers = 100
+
+// nextRanked takes the next users of all shards, fewer than n only at the end.
+func nextRanked(ctx context.Context, scans []rankScan, n int) ([]storage.UserID, error) {
+	ids := make([]storage.UserID, 0, n)
+	for len(ids) < n {
+		var first *rankScan
+		for i := range scans {
+			s := &scans[i]
+			if err := s.fill(ctx); err != nil {
+				return nil, err
+			}
+			if len(s.ahead) > 0 && (first == nil || compareRanks(s.ahead[0], first.ahead[0]) < 0) {
+				first = s
+			}
+		}
+		if first == nil || first.ahead[0].Class <= noFollowers {
+			break
+		}
+		ids, first.ahead = append(ids, first.ahead[0].User), first.ahead[1:]
+	}
+	slices.Sort(ids) // users of near ids are near in the tables
+	return ids, nil
+}
+
+func compareRanks(a, b storage.Rank) int {
+	return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.ActiveDay, a.ActiveDay), cmp.Compare(b.User, a.User))
+}
