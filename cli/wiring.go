@@ -114,7 +114,7 @@ func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 	started := make(chan struct{})
 	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) {
 		p.caches.Run(ctx, deployment.Hearing{
-			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == deployment.Sync,
+			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == deployment.Sync, WarmUp: c.WarmUp,
 			Logger: p.logger, Started: func() { close(started) },
 		})
 	}))

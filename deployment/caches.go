@@ -232,6 +232,9 @@ type Hearing struct {
 	// store.
 	SelfSufficient bool
 
+	// WarmUp reads the users who are followed most into memory, before anybody asks for them.
+	WarmUp bool
+
 	// Started is called once other gateways know of this one.
 	Started func()
 	Logger  *slog.Logger
@@ -246,7 +249,14 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	alone := own.enter(ctx)
 	if c.local != nil {
 		defer c.local.Close()
-		running.Go(func() { c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger) })
+		var numbered func()
+		if h.WarmUp && c.local.MaxBytes() > 1 {
+			warmUp := c.local.WarmUp(c.store, h.Logger)
+			numbered = func() { running.Go(func() { warmUp(ctx) }) }
+		}
+		running.Go(func() {
+			c.local.Number(ctx, c.store, int(c.local.MaxBytes()/directoryShare/8), h.Logger, numbered)
+		})
 		running.Go(c.local.Follow(ctx, h.Hub))
 	}
 	if c.feed != nil {

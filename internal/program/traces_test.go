@@ -144,7 +144,7 @@ const tenUsers = `{"query":"query Ten { a: user(id: 1) { name } b: user(id: 2) {
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
+	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--no-warm-up", "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
 		kithtest.Env("OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 

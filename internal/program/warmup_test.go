@@ -1,0 +1,56 @@
+package program_test
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+var warmed = regexp.MustCompile(`\nkith_cache_warmed_total (\d+)\n`)
+
+// warmedUp is how many users a gateway has read before anybody asked for them, and whether it is still reading.
+func warmedUp(t *testing.T, g *kithtest.Gateway) (users int, reading bool) {
+	t.Helper()
+	_, metrics := g.Get(t, "/metrics")
+	found := warmed.FindStringSubmatch(metrics)
+	if found == nil {
+		return 0, false // there is no cache
+	}
+	users, _ = strconv.Atoi(found[1])
+	return users, strings.Contains(metrics, "\nkith_cache_warming 1\n")
+}
+
+// A gateway that has just started reads users with their lists by itself, and then answers the first question about them from
+// memory. It does not do so if it is told not to, or keeps nothing.
+func TestAGatewayWarmsUp(t *testing.T) {
+	t.Parallel()
+	store := kithtest.DemoStore(t, 2)
+	g := kithtest.Start(t, kithtest.Args("--store", store))
+	g.Until(t, "warm up", func() bool {
+		users, reading := warmedUp(t, g)
+		return users > 0 && !reading
+	})
+	if users, _ := warmedUp(t, g); users < 1000 {
+		t.Errorf("%d users were read", users)
+	}
+	const question = `{"query":"{ user(id: 11) { name followings(first: 20) { nodes { name } } followers(first: 20) { totalCount } } user2: user(id: 1500) { name } }"}`
+	if answer := wholeAnswer(t, g, question, "Kith-Cost", "1"); !strings.Contains(answer, `"statements":0`) {
+		t.Errorf("the first question: %s", answer)
+	}
+	if end := g.Interrupt(t); end.Code != 0 || !strings.Contains(end.Stderr, "warmed up") {
+		t.Errorf("%+v", end)
+	}
+	for _, args := range [][]string{{"--no-warm-up"}, {"--cache-bytes", "0"}} {
+		other := kithtest.Start(t, kithtest.Args(append(args, "--store", store)...))
+		other.Query(t, "{ user(id: 1) { name } }", nil, new(any))
+		if users, reading := warmedUp(t, other); users > 0 || reading {
+			t.Errorf("%v: %d users were read, it goes on: %v", args, users, reading)
+		}
+		if end := other.Interrupt(t); end.Code != 0 {
+			t.Errorf("%+v", end)
+		}
+	}
+}
