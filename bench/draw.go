@@ -18,15 +18,18 @@ const (
 	// DrawFollowings draws users in proportion to their followings: the busiest users have the
 	// answers that take longest.
 	DrawFollowings Draw = "followings"
+	// DrawZipf draws users by Zipf's law, the k-th in proportion to 1 / k. Who is the k-th is drawn at random, so that popular
+	// users have no more followers than others.
+	DrawZipf Draw = "zipf"
 )
 
 // Validate returns an error for any other name.
 func (d Draw) Validate() error {
 	switch d {
-	case "", DrawUsers, DrawFollowers, DrawFollowings:
+	case "", DrawUsers, DrawFollowers, DrawFollowings, DrawZipf:
 		return nil
 	}
-	return fmt.Errorf("%q is none of users, followers, followings", string(d))
+	return fmt.Errorf("%q is none of users, followers, followings, zipf", string(d))
 }
 
 // someone draws a user to ask about.
@@ -38,6 +41,9 @@ func (g *Graph) someone(r *rand.Rand) int {
 		g.onceDegrees.Do(g.addDegrees)
 		at, _ := slices.BinarySearch(g.degrees, r.Float64()*g.degrees[len(g.degrees)-1])
 		return 1 + at
+	case DrawZipf:
+		g.onceZipf.Do(func() { g.byZipf = newRanking(g, 1) })
+		return g.byZipf.draw(r)
 	}
 	return g.anyone(r)
 }

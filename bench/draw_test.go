@@ -1,7 +1,9 @@
 package bench
 
 import (
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -34,6 +36,20 @@ func TestUsersAreDrawnByTheirLists(t *testing.T) {
 		if err := draw.Validate(); err != nil {
 			t.Error(err)
 		}
+	}
+	g.Draw = DrawZipf
+	const draws = 100_000
+	times, r := make(map[int]int), rand.New(rand.NewPCG(1, 2))
+	for range draws {
+		times[g.someone(r)]++
+	}
+	sum := 0.0 // of 1 / k
+	for k := range g.Users {
+		sum += 1 / float64(k+1)
+	}
+	most := slices.Max(slices.Collect(maps.Values(times)))
+	if want := draws / sum; float64(most) < 0.95*want || float64(most) > 1.05*want || DrawZipf.Validate() != nil {
+		t.Errorf("by Zipf's law the most popular user is drawn %d times, want %.0f", most, want)
 	}
 	if Draw("friends").Validate() == nil {
 		t.Error("friends are drawn")

@@ -35,6 +35,8 @@ type Graph struct {
 	popular []float64 // the cumulated weights of all users except the celebrities
 	ranked  []int     // the most popular of these, as indexes of popular
 
+	onceZipf    sync.Once // for byZipf
+	byZipf      *ranking
 	onceDegrees sync.Once // for degrees
 	degrees     []float64 // the cumulated followings of all users
 }

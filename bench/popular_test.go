@@ -16,13 +16,13 @@ func TestPopularUsersAreAskedForMoreOften(t *testing.T) {
 	times := map[int]int{}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range draws {
-		n := p.draw(r)
+		n := p.ranking.draw(r)
 		if n < 1 || n > g.Users {
 			t.Fatalf("user %d of %d", n, g.Users)
 		}
 		times[n]++
 	}
-	if first := times[p.ranked[0]]; first < draws*12/100 || first > draws*15/100 {
+	if first := times[p.ranking.ranked[0]]; first < draws*12/100 || first > draws*15/100 {
 		t.Errorf("the first was asked for %d times of %d", first, draws)
 	}
 	if len(times) < 800 {
@@ -32,7 +32,7 @@ func TestPopularUsersAreAskedForMoreOften(t *testing.T) {
 	same := 0
 	for range 1000 {
 		s.next(nil)
-		if s.asked.ID == g.ID(p.ranked[0]) {
+		if s.asked.ID == g.ID(p.ranking.ranked[0]) {
 			same++
 		}
 	}

@@ -138,7 +138,7 @@ type questions struct {
 func (s *questions) next(body []byte) ([]byte, string, bool) {
 	s.asked = s.Draw(s.graph, s.random)
 	if s.popular != nil {
-		s.asked.ID = s.graph.ID(s.popular.draw(s.random))
+		s.asked.ID = s.graph.ID(s.popular.ranking.draw(s.random))
 	}
 	if s.turns > 0 {
 		s.turn += s.turns

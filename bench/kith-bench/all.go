@@ -32,6 +32,7 @@ type benchFlags struct {
 	Rounds      int           `default:"2" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
 	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
 	Heat        time.Duration `default:"30s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law (zipf). Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
 	program string // the program that is measured; empty: kith, beside this one
@@ -163,6 +164,9 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
 	}
+	if err := f.Draw.Validate(); err != nil {
+		return fmt.Errorf("--draw: %w", err)
+	}
 	if config.Program, config.Baseline, err = f.programs(); err != nil {
 		return err
 	}
@@ -171,7 +175,7 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(config.Folder)) }()
 	config.Engines, config.States, config.MariaDB, config.Redis = f.Engines, f.States, f.MariaDB, f.Redis
-	config.Seed, config.Sonyflake = f.Seed, f.Sonyflake
+	config.Seed, config.Sonyflake, config.Draw = f.Seed, f.Sonyflake, f.Draw
 	config.Connections, config.Rounds, config.Duration, config.Heat = f.Connections, f.Rounds, f.Duration, f.Heat
 	config.FirstWarmup, config.Warmup = f.Duration/4, f.Duration/10
 	began := time.Now()

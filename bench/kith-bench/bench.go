@@ -96,7 +96,7 @@ type BenchRunCmd struct {
 	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
 	Duration    time.Duration `default:"10s" help:"How long each question is asked. Default: ${default}."`
 	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
-	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, or in proportion to their followers or followings. Default: ${default}."`
+	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law. Default: ${default}."`
 	Questions   []string      `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
 	cli.Output
 }

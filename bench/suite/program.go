@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"kith/bench/private"
 	"kith/bench/report"
+	"kith/internal/sleep"
 )
 
 // program is a gateway, or the baseline, that answers.
@@ -58,11 +60,39 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 		return nil, err
 	}
 	err = process.Answers(ctx, func(ctx context.Context) error { return get(ctx, "http://"+admin+"/metrics") })
+	p := &program{process, "http://" + address + "/graphql", "http://" + admin}
+	if err == nil && s.state == report.Warm {
+		err = r.warmedUp(ctx, s, p)
+	}
 	if err != nil {
 		_ = process.Stop()
 		return nil, err
 	}
-	return &program{process, "http://" + address + "/graphql", "http://" + admin}, nil
+	return p, nil
+}
+
+// mostWarming is how long warming up may take: some 100 million follows.
+const mostWarming = 20 * time.Minute
+
+// warmedUp waits until a gateway that has started does not warm up any more.
+func (r *run) warmedUp(ctx context.Context, s *subject, p *program) error {
+	for began := time.Now(); ; {
+		warming, err := metric(ctx, p.admin, "kith_cache_warming")
+		if err != nil {
+			return err
+		}
+		if warming == 0 {
+			users, err := metric(ctx, p.admin, "kith_cache_warmed_total")
+			r.Log("%s: warmed up by %.0f users in %s", s.name(), users, time.Since(began).Round(100*time.Millisecond))
+			return err
+		}
+		if time.Since(began) > mostWarming {
+			return fmt.Errorf("%s: still warming up after %s", s.name(), mostWarming)
+		}
+		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
 }
 
 func get(ctx context.Context, url string) error {

@@ -50,8 +50,10 @@ type Config struct {
 	Warmup, FirstWarmup time.Duration
 
 	// Heat is how long all users may be asked about, to fill caches, before a question is asked of a
-	// warm gateway for the first time.
+	// warm gateway for the first time: each once, or as Draw has it if that is not all alike.
 	Heat time.Duration
+
+	Draw bench.Draw // whom questions are about
 
 	// Parts are what is measured beside the questions, see [Parts].
 	Parts []string
@@ -157,7 +159,7 @@ func (r *run) subjectsOf(family []string) []*subject {
 func (r *run) measure(ctx context.Context, size Graph) (report.Size, error) {
 	graph := bench.NewGraph(size.Users, r.Seed)
 	graph.Degree = max(1, size.Edges/size.Users)
-	graph.Spread = r.Sonyflake
+	graph.Spread, graph.Draw = r.Sonyflake, r.Draw
 	measured := report.Size{Users: graph.Users, Sonyflake: r.Sonyflake}
 	if r.shards > 1 {
 		measured.Shards = r.shards
@@ -285,7 +287,7 @@ func (r *run) heatAll(ctx context.Context, subjects []*subject, graph *bench.Gra
 // heat lets a gateway read what it keeps in memory.
 func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
 	load := r.load(s, graph)
-	load.EachOnce, load.Duration = true, r.Heat
+	load.EachOnce, load.Duration = graph.Draw == "" || graph.Draw == bench.DrawUsers, r.Heat
 	if q.OfFamous() {
 		load.EachOnce, load.Duration = false, min(r.Heat, time.Second)
 	}
