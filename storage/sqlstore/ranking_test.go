@@ -16,7 +16,7 @@ func TestUsersByRank(t *testing.T) {
 		var users []storage.User
 		var edges []storage.Edge
 		for i := range storage.UserID(60) {
-			users = append(users, storage.User{ID: 1000 + i, Handle: "user_" + storage.UserID(i).String(), Name: "A", CreatedAt: 1, UpdatedAt: 1})
+			users = append(users, storage.User{ID: 1000 + i, Handle: "user_" + i.String(), Name: "A", CreatedAt: 1, UpdatedAt: 1})
 			for k := range i % 4 {
 				edges = append(edges, storage.Edge{From: 1 + k, To: 1000 + i, Type: storage.Following, UpdateTime: 1})
 			}

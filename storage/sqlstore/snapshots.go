@@ -239,11 +239,12 @@ func (s *Store) listTexts(
 		case list.Long:
 			found(q, list)
 		case len(short) > 0:
-			var err error
-			if list.Edges, err = packed.ParseShort(side, q, count, short); err != nil {
-				return nil // its rows are read
+			var wrong error
+			if list.Edges, wrong = packed.ParseShort(side, q, count, short); wrong == nil {
+				found(q, list)
+				delete(asked, owner)
 			}
-			found(q, list)
+			return nil // if it is wrong, its rows are read
 		case isPacked:
 			whole = append(whole, q)
 		case count > longest, len(edges) >= db.MaxText, len(edges) == 0 && count > 0:
