@@ -53,6 +53,8 @@ type Cache struct {
 
 	reported reported
 	building sync.Mutex // of one long list at a time
+
+	renewAfter atomic.Int64 // µs: when long lists may be renewed
 }
 
 // Config says what a cache reads from and how much it may keep.

@@ -94,7 +94,11 @@ func (c *Cache) find(k key) (entry, bool) {
 	if data, there := c.renew(k, now); there {
 		return c.fromFlat(k, data, 0)
 	}
-	return c.kept.large.GetIfPresent(k)
+	e, there := c.kept.large.GetIfPresent(k)
+	if l, isList := e.(*list); isList {
+		c.renewLong(k, l, now)
+	}
+	return e, there
 }
 
 // look is find, but does not count as asking.

@@ -162,12 +162,21 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
 			})
 			if !r.Found {
 				a.times.Store(-rebuildAfter)
+				c.renewAfter.Store(c.now().Add(renewPause).UnixMicro())
 			}
 			a.building.Store(false)
 		}()
 		r = c.readLists(reading, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
 		c.metrics.built.Observe(time.Since(began).Seconds())
 	}()
+}
+
+// renewLong reads a long list again, in the background, if it is asked for in the last tenth of its life. Otherwise lists
+// that are asked for all the time would be read row by row, and built one after another, whenever their ten minutes are over.
+func (c *Cache) renewLong(k key, l *list, now int64) {
+	if l.until.UnixMicro()-now < keepLong.Microseconds()/10 && l.follows.Len() > shortList && now >= c.renewAfter.Load() {
+		c.build(context.Background(), l.side, k, new(asked))
+	}
 }
 
 // packInStore packs a long list in the store after it has been read, so that the next reader, here
@@ -189,6 +198,8 @@ const (
 	// rebuildAfter is how many times a list that is too long, or could not be read, is asked for
 	// before it is tried again.
 	rebuildAfter = 10_000
+	// renewPause is how long no list is renewed after one could not be.
+	renewPause = time.Second
 )
 
 // sets answers with those lists that the cache keeps.

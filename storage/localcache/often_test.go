@@ -1,7 +1,10 @@
 package localcache
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"kith/storage"
 	"kith/storage/memory"
@@ -35,5 +38,76 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 	defer c.building.Unlock()
 	if _, isRead := get[*list](c, k); !isRead {
 		t.Error("asked for often, the list is not read")
+	}
+}
+
+// readsOf counts how often a long list is read whole, and can fail.
+type readsOf struct {
+	*memory.Store
+	whole   int
+	failing bool
+}
+
+func (r *readsOf) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	if queries[0].Longest > shortList {
+		if r.whole++; r.failing {
+			return []storage.Result[storage.List]{{Err: errors.New("no connection")}}
+		}
+	}
+	return r.Store.Lists(ctx, side, queries)
+}
+
+// A long list that is asked for near the end of its life is read again before it is over, once, and meanwhile answered as it is. If
+// that fails, it is tried again, but not at once.
+func TestALongListIsRenewedInTime(t *testing.T) {
+	store := &readsOf{Store: memory.New()}
+	edges := make([]storage.Edge, shortList+1)
+	for i := range edges {
+		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
+	}
+	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+	now := time.Unix(1000, 0)
+	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	defer c.Close()
+	k := key{kind: inverseKind, id: 1}
+	ask := func() (until time.Time) {
+		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
+		c.building.Lock() // waits for a read
+		defer c.building.Unlock()
+		if l, isRead := get[*list](c, k); isRead {
+			return l.until
+		}
+		return time.Time{}
+	}
+	for range often + 1 {
+		ask()
+	}
+	until := ask()
+	if until.IsZero() || store.whole != 1 {
+		t.Fatalf("it lives until %v and was read %d times", until, store.whole)
+	}
+	now = until.Add(-keepLong / 5)
+	if ask() != until || store.whole != 1 {
+		t.Error("it is renewed long before its end")
+	}
+	now, store.failing = until.Add(-keepLong/10+time.Second), true
+	for range 5 {
+		if ask() != until {
+			t.Error("a list that could not be read again is not there any more")
+		}
+	}
+	if store.whole != 2 {
+		t.Errorf("it was tried %d times, want once", store.whole-1)
+	}
+	now, store.failing = now.Add(2*renewPause), false
+	ask()
+	if later := ask(); !later.After(until) || store.whole != 3 {
+		t.Errorf("it lives until %v, before %v, and was read %d times", later, until, store.whole)
+	}
+	for range 5 {
+		ask()
+	}
+	if store.whole != 3 {
+		t.Errorf("it was read %d times", store.whole)
 	}
 }
