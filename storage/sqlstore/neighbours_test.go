@@ -49,7 +49,11 @@ func checkLongNeighbours(t *testing.T, location string) {
 			t.Errorf("list of %d: %d users, %v; want %d", owners[i], len(r.Value), r.Err, len(want[owners[i]]))
 		}
 	}
-	if n := len(seen.statements); n != 3 {
-		t.Errorf("%d statements, want 3: those with counts, the one without, and the long list row by row", n)
+	statements := 3 // those with counts, the one without, and the long list row by row
+	if s.db.Dialect.ScansSubqueries {
+		statements--
+	}
+	if n := len(seen.statements); n != statements {
+		t.Errorf("%d statements, want %d", n, statements)
 	}
 }

@@ -20,6 +20,9 @@ func openShorts(t *testing.T, location string, onStatement func(context.Context,
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
+	if s.db.Dialect.ScansSubqueries {
+		t.Skip("lists are read row by row")
+	}
 	s.packed.Sizes.ShortFrom, s.packed.Sizes.ShortTo, s.packed.Sizes.ShortIdle = 5, 50, 0
 	return s
 }
