@@ -298,10 +298,10 @@ func (w *packedWorld) repair(t *rapid.T) {
 	}
 }
 
-// recount removes a row by hand. A recount finds that.
+// recount removes a follow by hand. A recount finds that.
 func (w *packedWorld) recount(t *rapid.T) {
 	side, e := w.side(t), w.edge(t)
-	w.exec(t, "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", int64(e.From), int64(e.To))
+	w.exec(t, "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ? AND type = 1", int64(e.From), int64(e.To))
 	for _, side := range packedSides {
 		for _, r := range w.store.Recount(t.Context(), side, w.ids) {
 			if r.Err != nil {
