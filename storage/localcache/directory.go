@@ -1,6 +1,7 @@
 package localcache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -59,29 +60,22 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 // number makes a directory of all users.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
 	dir := idset.NewDirectory()
-	scans := make([]*idScan, users.Shards())
-	for shard := range scans {
-		scans[shard] = &idScan{users: users, shard: shard}
+	all := merged[storage.UserID]{
+		compare: cmp.Compare[storage.UserID], read: users.UserIDsAfter, limit: usersAtOnce, shards: make([]readAhead[storage.UserID], users.Shards()),
 	}
 	batch := make([]storage.UserID, 0, usersAtOnce)
 	for n := 0; ; n++ {
-		var least *idScan
-		for _, r := range scans {
-			if err := r.fill(ctx); err != nil {
-				return err
-			}
-			if len(r.ids) > 0 && (least == nil || r.ids[0] < least.ids[0]) {
-				least = r
-			}
+		id, ok, err := all.next(ctx)
+		if err != nil {
+			return err
 		}
-		if least == nil {
+		if !ok {
 			break
 		}
 		if n == atMost {
 			return fmt.Errorf("more than %d users", atMost)
 		}
-		batch = append(batch, least.ids[0])
-		least.ids = least.ids[1:]
+		batch = append(batch, id)
 		if len(batch) == cap(batch) {
 			dir.Learn(batch)
 			batch = batch[:0]
@@ -108,27 +102,4 @@ func (c *Cache) begin(dir *idset.Directory) {
 			c.kept.large.Invalidate(k)
 		}
 	}
-}
-
-// idScan yields the ids of one shard, ascending.
-type idScan struct {
-	users UserLister
-	shard int
-	ids   []storage.UserID // read ahead
-	last  storage.UserID
-	end   bool
-}
-
-func (r *idScan) fill(ctx context.Context) error {
-	if len(r.ids) > 0 || r.end {
-		return nil
-	}
-	ids, err := r.users.UserIDsAfter(ctx, r.shard, r.last, usersAtOnce)
-	if err != nil {
-		return fmt.Errorf("list users of shard %d: %w", r.shard, err)
-	}
-	if r.ids, r.end = ids, len(ids) < usersAtOnce; len(ids) > 0 {
-		r.last = ids[len(ids)-1]
-	}
-	return nil
 }

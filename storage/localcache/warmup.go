@@ -41,10 +41,7 @@ func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Cont
 func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	began, read := time.Now(), 0
 	defer c.metrics.warming.Set(0)
-	ranks := make([]rankScan, users.Shards())
-	for shard := range ranks {
-		ranks[shard] = rankScan{users: users, shard: shard}
-	}
+	ranks := &merged[storage.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[storage.Rank], users.Shards())}
 	for !c.isWarm() {
 		if c.Mode() != On {
 			if sleep.For(ctx, 100*time.Millisecond) != nil {
@@ -118,50 +115,21 @@ func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.
 	return nil
 }
 
-// rankScan yields the users of one shard by their ranks.
-type rankScan struct {
-	users Ranker
-	shard int
-	ahead []storage.Rank
-	last  storage.Rank
-	end   bool
-}
-
-func (s *rankScan) fill(ctx context.Context) error {
-	if len(s.ahead) > 0 || s.end {
-		return nil
-	}
-	var err error
-	if s.ahead, err = s.users.Ranked(ctx, s.shard, s.last, ranksAtOnce); err != nil {
-		return err
-	}
-	if s.end = len(s.ahead) < ranksAtOnce; len(s.ahead) > 0 {
-		s.last = s.ahead[len(s.ahead)-1]
-	}
-	return nil
-}
-
 // noFollowers is the class of users without followers.
 const noFollowers = 100
 
-// nextRanked takes the next users of all shards, fewer than n only at the end.
-func nextRanked(ctx context.Context, scans []rankScan, n int) ([]storage.UserID, error) {
+// nextRanked takes the next users, fewer than n only at the end.
+func nextRanked(ctx context.Context, ranks *merged[storage.Rank], n int) ([]storage.UserID, error) {
 	ids := make([]storage.UserID, 0, n)
 	for len(ids) < n {
-		var first *rankScan
-		for i := range scans {
-			s := &scans[i]
-			if err := s.fill(ctx); err != nil {
-				return nil, err
-			}
-			if len(s.ahead) > 0 && (first == nil || compareRanks(s.ahead[0], first.ahead[0]) < 0) {
-				first = s
-			}
+		rank, ok, err := ranks.next(ctx)
+		if err != nil {
+			return nil, err
 		}
-		if first == nil || first.ahead[0].Class <= noFollowers {
+		if !ok || rank.Class <= noFollowers {
 			break
 		}
-		ids, first.ahead = append(ids, first.ahead[0].User), first.ahead[1:]
+		ids = append(ids, rank.User)
 	}
 	slices.Sort(ids) // users of near ids are near in the tables
 	return ids, nil
