@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"math"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -34,18 +33,23 @@ WHERE follower_class < ?
 ORDER BY follower_class DESC, active_day DESC, user_id DESC LIMIT ?`
 )
 
+// aboveAllClasses: counts have 19 digits at most.
+const aboveAllClasses = 2000
+
 // Ranked implements [storage.Ranker].
 func (s *Store) Ranked(ctx context.Context, shard int, after storage.Rank, limit int) ([]storage.Rank, error) {
-	if after == (storage.Rank{}) {
-		after.Class = math.MaxInt32
-	}
-	class, day, user := int64(after.Class), int64(after.ActiveDay), int64(after.User)
-	var ranks []storage.Rank
-	row := db.NewNumbers(3)
-	for _, q := range []struct {
+	type rangeOf struct {
 		text string
 		args []any
-	}{{sqlRankedOfDay, []any{class, day, user}}, {sqlRankedOfClass, []any{class, day}}, {sqlRanked, []any{class}}} {
+	}
+	class, day, user := int64(after.Class), int64(after.ActiveDay), int64(after.User)
+	ranges := []rangeOf{{sqlRankedOfDay, []any{class, day, user}}, {sqlRankedOfClass, []any{class, day}}, {sqlRanked, []any{class}}}
+	if after == (storage.Rank{}) {
+		ranges = []rangeOf{{sqlRanked, []any{aboveAllClasses}}}
+	}
+	var ranks []storage.Rank
+	row := db.NewNumbers(3)
+	for _, q := range ranges {
 		left := limit - len(ranks)
 		if left <= 0 {
 			break
