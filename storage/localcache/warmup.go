@@ -13,7 +13,7 @@ import (
 
 // A gateway that has just started would read everything for the first time, when it is asked. So it reads the users who are
 // followed most, with their lists, in the background: straight from the store, which does not fill Redis with
-// what nobody may ask for. It takes one connection at a time, for half of the time at most, and stops when the memory is nearly full.
+// what nobody may ask for. It takes one connection to each shard, for half of the time at most, and stops when the memory is nearly full.
 
 const (
 	// warmAtOnce is how many users are read at once: a request that misses one of them waits for all.
@@ -91,22 +91,20 @@ func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
 }
 
 func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.UserID) error {
-	floor := c.endedSince()
-	of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
-	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
-	read := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
+	fromStore := func(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
 		return c.readLists(ctx, c.below, side, owners, c.longest, floor)
 	}
-	for i, r := range fetch(ctx, c, &c.lists[side], source[storage.UserID, *list]{listKind(side), of, known, read, c.keepList}, ids) {
+	for i, r := range c.fetchListsBy(ctx, side, ids, fromStore) {
 		if r.Err != nil {
 			return r.Err
 		}
 		if r.Found || c.kept.large.WeightedSize() > c.kept.bytes/(2*largeShare) {
 			continue
 		}
-		if e, there := c.find(of(ids[i])); there {
+		k := key{kind: listKind(side), id: ids[i]}
+		if e, there := c.find(k); there {
 			if l, isLong := e.(*long); isLong {
-				c.build(ctx, side, of(ids[i]), l.asked)
+				c.build(ctx, side, k, l.asked)
 				c.building.Lock()   // it has been built
 				c.building.Unlock() //nolint:staticcheck // nothing else is to be done
 			}
