@@ -3,6 +3,7 @@ package localcache
 import (
 	"cmp"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"kith/storage"
@@ -48,7 +49,7 @@ func (l *list) bytes() int {
 // it has been asked for since. The count is shared, because it changes and an entry does not.
 type long struct {
 	lifetime
-	asked *asked
+	asked *atomic.Int32
 }
 
 func (l *long) bytes() int { return 64 }

@@ -9,12 +9,6 @@ import (
 	"kith/storage/idset"
 )
 
-// asked counts how often a long list has been asked for.
-type asked struct {
-	times    atomic.Int32
-	building atomic.Bool
-}
-
 // often is how often a long list has to be asked for, while the cache remembers that, before it is
 // read whole.
 const often = 3
@@ -95,7 +89,7 @@ func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r stor
 	case *list:
 		r.Value, r.Found = e, true
 	case *long:
-		if e.asked.times.Add(1) >= often && !e.asked.building.Load() {
+		if e.asked.Add(1) >= often {
 			c.build(ctx, side, k, e.asked)
 		}
 	}
@@ -126,7 +120,7 @@ func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side stor
 // keepList puts a list into the cache, with the rows that came while it was read.
 func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 	if !r.Found {
-		c.set(k, &long{c.lives(keepLong), &asked{}})
+		c.set(k, &long{c.lives(keepLong), new(atomic.Int32)})
 		return r
 	}
 	now := storage.MicrosOf(c.now())
@@ -143,47 +137,47 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 }
 
 // build reads a long list in the background, one at a time; callers do not wait for it.
-func (c *Cache) build(ctx context.Context, side storage.Side, k key, a *asked) {
-	if !c.building.TryLock() {
-		return
+func (c *Cache) build(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
+	if c.building.TryLock() {
+		go func() {
+			defer c.building.Unlock()
+			c.readLong(context.WithoutCancel(ctx), side, k, asked)
+		}()
 	}
-	a.building.Store(true)
+}
+
+// readLong reads a long list and keeps it. Its caller holds c.building.
+func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
 	one, mine := c.lists[side].begin(c, k)
 	if !mine {
-		c.building.Unlock()
-		a.building.Store(false)
 		return
 	}
-	reading, cancel := context.WithTimeout(context.WithoutCancel(ctx), buildTime)
-	go func() {
-		defer c.building.Unlock()
-		defer cancel()
-		r := storage.Result[*list]{Err: errFill}
-		defer func() { c.packInStore(reading, side, k.id, r) }() // once the list is there
-		began := time.Now()
-		defer func() {
-			c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
-				if !r.Found {
-					return r // too long to be kept: what is known of it stays
-				}
-				return c.keepList(k, r, late)
-			})
+	ctx, cancel := context.WithTimeout(ctx, buildTime)
+	defer cancel()
+	r := storage.Result[*list]{Err: errFill}
+	defer func() { c.packInStore(ctx, side, k.id, r) }() // once the list is there
+	began := time.Now()
+	defer func() {
+		c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 			if !r.Found {
-				a.times.Store(-rebuildAfter)
-				c.renewAfter.Store(c.now().Add(renewPause).UnixMicro())
+				return r // too long to be kept: what is known of it stays
 			}
-			a.building.Store(false)
-		}()
-		r = c.readLists(reading, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
-		c.metrics.built.Observe(time.Since(began).Seconds())
+			return c.keepList(k, r, late)
+		})
+		if !r.Found {
+			asked.Store(-rebuildAfter)
+			c.renewAfter.Store(c.now().Add(renewPause).UnixMicro())
+		}
 	}()
+	r = c.readLists(ctx, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+	c.metrics.built.Observe(time.Since(began).Seconds())
 }
 
 // renewLong reads a long list again, in the background, if it is asked for in the last tenth of its life. Otherwise lists
 // that are asked for all the time would be read row by row, and built one after another, whenever their ten minutes are over.
 func (c *Cache) renewLong(k key, l *list, now int64) {
 	if l.until.UnixMicro()-now < keepLong.Microseconds()/10 && l.follows.Len() > shortList && now >= c.renewAfter.Load() {
-		c.build(context.Background(), l.side, k, new(asked))
+		c.build(context.Background(), l.side, k, new(atomic.Int32))
 	}
 }
 

@@ -104,9 +104,9 @@ func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.
 		k := key{kind: listKind(side), id: ids[i]}
 		if e, there := c.find(k); there {
 			if l, isLong := e.(*long); isLong {
-				c.build(ctx, side, k, l.asked)
-				c.building.Lock()   // it has been built
-				c.building.Unlock() //nolint:staticcheck // nothing else is to be done
+				c.building.Lock()
+				c.readLong(ctx, side, k, l.asked)
+				c.building.Unlock()
 			}
 		}
 	}
