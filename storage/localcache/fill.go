@@ -140,6 +140,11 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 		}
 		one, mine := f.begin(c, k)
 		if mine {
+			if r, ok := from.known(k); ok { // another's read has ended in between
+				results[i] = r
+				f.end(c, k, one, r, func(r storage.Result[V], _ []storage.Edge) storage.Result[V] { return r })
+				continue
+			}
 			missing = append(missing, missed[Q, V]{id, k, one})
 		}
 		waiting = append(waiting, awaited[V]{i, one})
