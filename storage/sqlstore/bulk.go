@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"database/sql"
+	"iter"
 	"slices"
 
 	"kith/storage"
@@ -139,61 +140,162 @@ func (w *writer) insertBulk(side storage.Side, edges []storage.Edge, diffs judge
 // owners. The new edges come in key order. It notes the differences of counts, or reports that one
 // of the edges must not be written: a follow of a user who blocks its owner.
 func (w *writer) meetOtherSide(side storage.Side, edges []storage.Edge, diffs judge.Diffs) (allowed bool, err error) {
-	var others map[storage.Pair]storage.EdgeType
+	var others otherSide
 	if side.Truth() == storage.Forward {
-		if others, err = w.otherSide(side, edges); err != nil {
+		if others, err = w.otherSide(side, edges); err != nil || others.blocked {
 			return false, err
 		}
-		for _, kind := range others {
-			if side == storage.Forward && kind == storage.Blocking {
-				return false, nil
-			}
-		}
 	}
-	for len(edges) > 0 {
-		owner, n := side.Owner(edges[0].Pair()), 0
+	for owner, edges := range byOwner(side, edges) {
 		d := diffs[owner] // also without a difference: its version rises
-		for ; n < len(edges) && side.Owner(edges[n].Pair()) == owner; n++ {
-			e := edges[n]
+		for _, e := range edges {
 			switch side {
 			case storage.Forward:
 				d.Following += judge.Counted(e.Type)
 			case storage.Inverse:
 				d.Followed(judge.Counted(e.Type), e)
 			}
-			if len(others) > 0 {
-				d.Friend += judge.Counted(e.Type) * judge.Counted(others[storage.Pair{From: e.To, To: e.From}])
-			}
 		}
+		d.Friend += followsAmong(side, edges, others.follows[owner])
 		diffs[owner] = d
-		edges = edges[n:]
 	}
 	return true, nil
 }
 
-// otherSide reads the types of the edges in the opposite direction of those edges that are follows, on the
-// shard of their owners. Edges that do not exist are left out.
-func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (map[storage.Pair]storage.EdgeType, error) {
-	other := side ^ storage.Inverse
-	keys := make([]storage.Pair, 0, len(edges)) // from the owner to the peer
-	for _, e := range edges {
-		if e.Type == storage.Following {
-			keys = append(keys, storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())})
+// byOwner divides edges, which are in key order, by their owners.
+func byOwner(side storage.Side, edges []storage.Edge) iter.Seq2[storage.UserID, []storage.Edge] {
+	return func(yield func(storage.UserID, []storage.Edge) bool) {
+		for len(edges) > 0 {
+			owner, n := side.Owner(edges[0].Pair()), 1
+			for n < len(edges) && side.Owner(edges[n].Pair()) == owner {
+				n++
+			}
+			if !yield(owner, edges[:n]) {
+				return
+			}
+			edges = edges[n:]
 		}
 	}
-	types := make(map[storage.Pair]storage.EdgeType)
+}
+
+// followsAmong counts the follows whose peers are in an ascending list.
+func followsAmong(side storage.Side, edges []storage.Edge, list []storage.UserID) (n int64) {
+	if len(list) == 0 {
+		return 0
+	}
+	for _, e := range edges {
+		if _, is := slices.BinarySearch(list, side.Peer(e.Pair())); is {
+			n += judge.Counted(e.Type)
+		}
+	}
+	return n
+}
+
+// otherSide is what the peers of new follows are to their owners, as the owners' shard knows.
+type otherSide struct {
+	follows map[storage.UserID][]storage.UserID // by owner, ascending: peers in the opposite direction of follows; perhaps others, too
+	blocked bool                                // one of the follows is of a user who blocks its owner
+}
+
+// wholeList is how many times as long as what is asked of it a list may be to be read whole: an entry of a list takes an
+// engine a tenth of what it takes to look one up.
+const wholeList = 4
+
+// Whole lists of follows and blocks. Served by idx_following_list and idx_follower_list.
+var sqlWholeLists = db.OfFollows[string]{
+	storage.Forward: `
+SELECT from_user_id, type, GROUP_CONCAT(to_user_id)
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id IN (?) AND type IN (1, 2)
+GROUP BY from_user_id, type`,
+	storage.Inverse: `
+SELECT to_user_id, type, GROUP_CONCAT(from_user_id)
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id IN (?) AND type IN (1, 2)
+GROUP BY to_user_id, type`,
+}
+
+// otherSide reads the other side of edges, which are in key order and whose owners are locked: whole lists of owners of whose lists much is
+// asked, and single edges of the others.
+func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (others otherSide, err error) {
+	other := side ^ storage.Inverse
+	others.follows = make(map[storage.UserID][]storage.UserID)
+	asked := make(map[storage.UserID][]storage.Edge)
+	var whole []storage.UserID
+	var keys []storage.Pair // from the owner to the peer
+	for owner, edges := range byOwner(side, edges) {
+		if w.lengthOf(other, owner) <= wholeList*int64(len(edges)) {
+			whole, asked[owner] = append(whole, owner), edges
+		} else {
+			keys = appendFollows(keys, side, edges)
+		}
+	}
+	for chunk := range slices.Chunk(whole, w.store.sql.MaxKeys) {
+		text, args := db.In(sqlWholeLists[other], chunk)
+		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
+			var owner storage.UserID
+			var kind storage.EdgeType
+			var peers sql.RawBytes
+			if err := rows.Scan(&owner, &kind, &peers); err != nil {
+				return err
+			}
+			list, complete := parseIDs(peers, int(min(w.lengthOf(other, owner), db.MaxForeseen)))
+			slices.Sort(list)
+			switch {
+			case !complete:
+				keys = appendFollows(keys, side, asked[owner])
+			case kind == storage.Following:
+				others.follows[owner] = list
+			case side == storage.Forward:
+				others.blocked = others.blocked || followsAmong(side, asked[owner], list) > 0
+			}
+			return nil
+		})
+		if err != nil {
+			return others, err
+		}
+	}
 	for chunk := range slices.Chunk(keys, w.store.maxPairs(storage.Forward, keys)) {
 		text, args := w.store.lookStatement([]storage.Side{other}, chunk)
 		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
 			var owner, peer storage.UserID
 			var e storage.Edge
 			err := rows.Scan(&other, &owner, &peer, &e.Type, &e.UpdateTime)
-			types[other.Pair(owner, peer)] = e.Type
+			switch {
+			case e.Type == storage.Following:
+				others.follows[owner] = append(others.follows[owner], peer)
+			case side == storage.Forward && e.Type == storage.Blocking:
+				others.blocked = true
+			}
 			return err
 		})
 		if err != nil {
-			return nil, err
+			return others, err
 		}
 	}
-	return types, nil
+	for owner, list := range others.follows {
+		if !slices.IsSorted(list) {
+			slices.Sort(list)
+		}
+		others.follows[owner] = slices.Compact(list)
+	}
+	return others, nil
+}
+
+// lengthOf is how long a list of a locked owner is, by its counts.
+func (w *writer) lengthOf(side storage.Side, owner storage.UserID) int64 {
+	if side == storage.Forward {
+		return w.locked[owner].Following
+	}
+	return w.locked[owner].Follower
+}
+
+// appendFollows adds the pairs of follows, from the owner to the peer.
+func appendFollows(keys []storage.Pair, side storage.Side, edges []storage.Edge) []storage.Pair {
+	for _, e := range edges {
+		if e.Type == storage.Following {
+			keys = append(keys, storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())})
+		}
+	}
+	return keys
 }

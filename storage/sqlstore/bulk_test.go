@@ -40,6 +40,33 @@ func TestBulkWritesCountFriends(t *testing.T) {
 	}
 }
 
+// Whether much or little of the other side is asked, it counts the same friends.
+func TestBulkWritesCountFriendsOfLongAndShortLists(t *testing.T) {
+	const user = 7
+	eachEngine(t, func(t *testing.T, s storage.Store) {
+		var followers []storage.Edge
+		for i := range storage.UserID(bulk) {
+			followers = append(followers, edge(1000+i, user, storage.Following, 5))
+		}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			write(t, s, side, followers...)
+		}
+		follow := func(from, to storage.UserID) {
+			var follows []storage.Edge
+			for id := from; id < to; id++ {
+				follows = append(follows, edge(user, id, storage.Following, 6))
+			}
+			write(t, s, storage.Forward, follows...)
+		}
+		follow(1500, 1700) // of 600 followers, a third is asked about: half of them follow back
+		wantFriends(t, s, user, 100)
+		follow(990, 1080) // less than a seventh: all but ten follow back
+		wantFriends(t, s, user, 180)
+		follow(1080, 1500)
+		wantFriends(t, s, user, bulk)
+	})
+}
+
 func wantFriends(t *testing.T, s storage.Store, id storage.UserID, want int64) {
 	t.Helper()
 	if r := s.Counts(t.Context(), []storage.UserID{id})[0]; r.Err != nil || r.Value.Friend != want {

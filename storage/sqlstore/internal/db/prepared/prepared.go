@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// Longest is how many arguments a statement may have to be kept: larger statements mostly have many
-// sizes, and are rarely repeated.
+// Longest is how many arguments a statement may have to be kept when it comes the second time: larger statements mostly have
+// many sizes, and are rarely repeated. They are kept when they have come often: those of an import.
 const Longest = 256
 
 // Once begins statements that come only once, because of what their comment says.
@@ -25,8 +25,10 @@ const (
 	// most is how many statements a connection keeps. MySQL allows 16,382 in all, for
 	// all connections to a server, by default.
 	most = 64
-	// seen is how many texts a connection remembers to have been asked for once.
+	// seen is how many texts a connection counts that it does not keep.
 	seen = 256
+	// often is how often a large statement has to come.
+	often = 8
 	// refusals is how often a server may refuse before it is no longer asked.
 	refusals = 8
 )
@@ -60,7 +62,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return inner, nil
 	}
 	return &conn{
-		connection: whole, kept: map[string]*list.Element{}, order: list.New(), once: map[string]bool{},
+		connection: whole, kept: map[string]*list.Element{}, order: list.New(), came: map[string]int{},
 		of: c.of,
 	}, nil
 }
@@ -90,7 +92,7 @@ type conn struct {
 
 	kept  map[string]*list.Element // of kept
 	order *list.List               // the one used last in front
-	once  map[string]bool          // texts that came once
+	came  map[string]int           // how often other texts came
 	no    int                      // how often the server has refused to prepare
 
 	of Database
@@ -138,14 +140,18 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.order.MoveToFront(at)
 		return at.Value.(*kept).statement
 	}
-	if args == 0 || args > Longest || c.no >= refusals || strings.HasPrefix(text, Once) {
+	if args == 0 || c.no >= refusals || strings.HasPrefix(text, Once) {
 		return nil
 	}
-	if !c.once[text] {
-		if len(c.once) == seen {
-			clear(c.once)
+	wanted := 2
+	if args > Longest {
+		wanted = often
+	}
+	if c.came[text]+1 < wanted {
+		if len(c.came) == seen {
+			clear(c.came)
 		}
-		c.once[text] = true
+		c.came[text]++
 		return nil
 	}
 	made, err := c.PrepareContext(ctx, text)
@@ -159,7 +165,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.no++
 		return nil
 	}
-	delete(c.once, text)
+	delete(c.came, text)
 	if c.order.Len() == most {
 		c.drop(c.order.Back())
 	}
