@@ -49,8 +49,8 @@ const shownProblems = 20
 
 // Validate is called by kong.
 func (c *ImportCmd) Validate() error {
-	if c.Chunk < 1 {
-		return errors.New("--chunk: it must be at least 1")
+	if c.Chunk < 1 || c.Chunk > importer.MaxChunk {
+		return fmt.Errorf("--chunk: it must be 1 to %d, not %d", importer.MaxChunk, c.Chunk)
 	}
 	return nil
 }
@@ -72,8 +72,7 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 }
 
 // Run imports the files into the store. Progress and problems go to the standard
-// error, the summary to the standard output. When the context ends, the chunk
-// under way is finished first; the error then says how to continue.
+// error, the summary to the standard output. When the context ends, the error says how to continue.
 func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.Store, k *kong.Context) error {
 	defer c.files.Close()
 	served, ok := store.(*sqlstore.Store)
@@ -102,7 +101,7 @@ func (c *ImportCmd) run(ctx context.Context, store importer.Store, out io.Writer
 // advise adds to an import's error how to continue.
 func advise(err error, report importer.Report) error {
 	switch {
-	case err == nil || report.Lines == 0 || errors.Is(err, importer.ErrNothing):
+	case err == nil || errors.Is(err, importer.ErrNothing), report.Lines == 0 && !(report.Resumable && errors.Is(err, importer.ErrInterrupted)):
 		return err
 	case report.Resumable:
 		return fmt.Errorf("%w; run the same command again to go on from there", err)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 
+	"kith/graphfile"
 	"kith/storage"
 )
 
@@ -34,18 +35,30 @@ type chunk struct {
 	problems   []Problem
 }
 
-// edgeRow is a line of an edge list that is to be written to the store.
+// edgeRow is a line of an edge list that is to be written to the store. A chunk has millions of them.
 type edgeRow struct {
 	from, to storage.UserID
 	time     storage.Micros
-	ordinal  int64 // of the line, from 0, over all files
-	timed    bool
+	line     int64 // its ordinal; the complement of that if the line has no time
 }
+
+func newEdgeRow(p graphfile.Line, ordinal int64, untimed storage.Micros) edgeRow {
+	if p.Timed {
+		return edgeRow{p.From, p.To, p.Time, ordinal}
+	}
+	return edgeRow{p.From, p.To, untimed, ^ordinal}
+}
+
+// isTimed reports whether the line has a time. Otherwise the row's time is the line's own.
+func (e edgeRow) isTimed() bool { return e.line >= 0 }
+
+// ordinal is how many lines come before it, in all files.
+func (e edgeRow) ordinal() int64 { return max(e.line, ^e.line) }
 
 // pack orders the edges as the tables do and keeps the first line of each pair.
 func (c *chunk) pack() {
 	slices.SortFunc(c.edges, func(a, b edgeRow) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.ordinal, b.ordinal))
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.ordinal(), b.ordinal()))
 	})
 	before := len(c.edges)
 	c.edges = slices.CompactFunc(c.edges, func(a, b edgeRow) bool { return a.from == b.from && a.to == b.to })

@@ -11,10 +11,13 @@ import (
 	"kith/storage"
 )
 
+// shortLine is how many bytes of a file a line takes, at least about: of two ids of three digits, or compressed.
+const shortLine = 8
+
 // readEdges reads the lines of one chunk from an edge list. It returns io.EOF
 // when the file ends with it.
 func (r *splitter) readEdges(c *chunk) error {
-	c.edges = make([]edgeRow, 0, min(r.lines, 1<<20))
+	c.edges = make([]edgeRow, 0, min(int64(r.lines), r.inputs[r.pos.File].size/shortLine+1))
 	for range r.lines {
 		line, err := r.stream.ReadSlice('\n')
 		if len(line) == 0 && errors.Is(err, io.EOF) {
@@ -71,10 +74,6 @@ func (r *splitter) addEdge(c *chunk, line []byte, long bool) error {
 		c.totals.SelfFollows++
 		return nil
 	}
-	row := edgeRow{from: p.From, to: p.To, time: p.Time, ordinal: r.pos.Ordinal, timed: p.Timed}
-	if !p.Timed {
-		row.time = r.base + storage.Micros(r.pos.Ordinal)
-	}
-	c.edges = append(c.edges, row)
+	c.edges = append(c.edges, newEdgeRow(p, r.pos.Ordinal, r.base+storage.Micros(r.pos.Ordinal)))
 	return nil
 }

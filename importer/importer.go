@@ -46,7 +46,7 @@ type Config struct {
 	// An import that is continued keeps its first Start. Defaults to now.
 	Start time.Time
 
-	// Chunk is how many lines are written together; of long records, fewer. Defaults to DefaultChunk.
+	// Chunk is how many lines are written together, at most MaxChunk; of long records, fewer. Defaults to DefaultChunk.
 	Chunk int
 
 	// Relation is what the lines of edge lists mean if the lists do not name a relation. Defaults
@@ -67,11 +67,16 @@ type Config struct {
 	OnProgress func(Progress)
 }
 
-// DefaultChunk is how many lines are written together, see [Config.Chunk].
-const DefaultChunk = 100_000
+const (
+	// DefaultChunk is how many lines are written together, see [Config.Chunk]. They are written in the order of the tables, so
+	// the more they are, the more of them are neighbours there.
+	DefaultChunk = 2_000_000
+	// MaxChunk is how many lines a chunk may have: with the next one they take some 2.5 GB.
+	MaxChunk = 10_000_000
+)
 
-// ErrInterrupted: the context ended before the import did. Every chunk that was begun is in the
-// store.
+// ErrInterrupted: the context ended before the import did. If the import can be continued, the last chunk may be half written, and
+// continuing completes it. Otherwise every chunk that was begun is in the store.
 var ErrInterrupted = errors.New("interrupted")
 
 // ErrNothing: the files hold nothing that could be imported.
@@ -89,6 +94,7 @@ type run struct {
 	resumed     bool                    // whether an earlier run left a checkpoint
 	users       map[storage.UserID]bool // true: exists; false: could not be made
 	began       time.Time               // of this run
+	ending      <-chan struct{}         // closed when the import is interrupted
 	refusals    int                     // how many users could not be made
 	reported    int                     // problems so far
 }
@@ -105,8 +111,8 @@ func Open(config Config) (*Import, error) {
 	if config.Chunk == 0 {
 		config.Chunk = DefaultChunk
 	}
-	if config.Chunk < 1 {
-		return nil, fmt.Errorf("a chunk has at least one line, not %d", config.Chunk)
+	if config.Chunk < 1 || config.Chunk > MaxChunk {
+		return nil, fmt.Errorf("a chunk has 1 to %d lines, not %d", MaxChunk, config.Chunk)
 	}
 	config.Relation = cmp.Or(config.Relation, graphfile.Follows)
 	if _, _, err := config.Relation.Row(); err != nil {
@@ -133,11 +139,11 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 }
 
 // Run imports the files, once. It returns the outcome of their lines so far even if there is an
-// error. When the context ends, it finishes the chunk that is being written and returns
+// error. When the context ends, it finishes the chunk that is being written, unless it can be continued, and returns
 // [ErrInterrupted]. If the store afterwards holds nothing of what the files say, the error is
 // [ErrNothing].
 func (i *Import) Run(ctx context.Context, store Store) (report Report, err error) {
-	im := &run{Config: i.config, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now()}
+	im := &run{Config: i.config, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Done()}
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}
@@ -180,7 +186,9 @@ func (im *run) all(ctx context.Context) error {
 			if ctx.Err() != nil { // select chooses at random when both are ready
 				return im.interrupted(ctx)
 			}
-			if err := im.commit(ctx, c); err != nil {
+			if err := im.commit(ctx, c); errors.Is(err, errStopped) {
+				return im.stopped()
+			} else if err != nil {
 				return err
 			}
 		}
@@ -211,8 +219,21 @@ func (im *run) finish(ctx context.Context, err error) error {
 }
 
 func (im *run) interrupted(ctx context.Context) error {
-	err := fmt.Errorf("%w after %d lines", ErrInterrupted, im.at.Report.Lines)
-	return errors.Join(err, im.pause(ctx))
+	return errors.Join(im.stopped(), im.pause(ctx))
+}
+
+func (im *run) stopped() error {
+	return fmt.Errorf("%w after %d lines", ErrInterrupted, im.at.Report.Lines)
+}
+
+// canStop reports that the import has been interrupted and that its checkpoint says which chunk is to be completed.
+func (im *run) canStop() bool {
+	select {
+	case <-im.ending:
+		return im.key != ""
+	default:
+		return false
+	}
 }
 
 // pause records what is done while no chunk is being written, so that no chunk is written again.
@@ -220,7 +241,7 @@ func (im *run) pause(ctx context.Context) error {
 	return im.save(context.WithoutCancel(ctx), im.at.Next.Ordinal)
 }
 
-// commit writes one chunk, to its end even if the context ends meanwhile.
+// commit writes one chunk, and only stops before its end if the import can be continued.
 func (im *run) commit(ctx context.Context, c *chunk) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := im.save(ctx, c.end.Ordinal); err != nil {

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"kith/replication"
 	"kith/storage"
@@ -235,31 +238,29 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err err
 	if err != nil {
 		return totals, err
 	}
-	edges := make([]storage.Edge, len(c.edges))
-	for i, row := range c.edges {
-		edges[i] = storage.Edge{From: row.from, To: row.to, Type: kind, UpdateTime: row.time}
+	var also []storage.Written
+	rows := make([]storage.Edge, 0, len(c.edges))
+	edge := func(i int) storage.Edge {
+		row := c.edges[i]
+		return storage.Edge{From: row.from, To: row.to, Type: kind, UpdateTime: row.time}
 	}
-	results, err := im.apply(ctx, side, edges, storage.IfAbsent)
-	if err != nil {
+	if err := im.apply(ctx, side, len(c.edges), edge, storage.IfAbsent, func(i int, applied storage.Applied) {
+		im.count(&totals, c.edges[i], kind, applied)
+		also = append(also, applied.Also...)
+		if row := applied.Row; row.UpdateTime > 0 || row.Type != storage.None { // otherwise it was refused: one blocks the other
+			rows = append(rows, row)
+		}
+	}); err != nil {
 		return totals, err
 	}
-	var also []storage.Written
-	edges = edges[:0]
-	for i, result := range results {
-		im.count(&totals, c.edges[i], kind, result.Value)
-		also = append(also, result.Value.Also...)
-		if row := result.Value.Row; row.UpdateTime > 0 || row.Type != storage.None { // otherwise it was refused: one blocks the other
-			edges = append(edges, row)
-		}
-	}
-	slices.SortFunc(edges, func(a, b storage.Edge) int {
+	c.edges = nil
+	slices.SortFunc(rows, func(a, b storage.Edge) int {
 		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
 	})
-	if results, err = im.apply(ctx, side.Replica(), edges, storage.IfNewer); err != nil {
+	if err := im.apply(ctx, side.Replica(), len(rows), func(i int) storage.Edge { return rows[i] }, storage.IfNewer, func(_ int, applied storage.Applied) {
+		also = append(also, applied.Also...)
+	}); err != nil {
 		return totals, err
-	}
-	for _, result := range results {
-		also = append(also, result.Value.Also...)
 	}
 	return totals, im.propagate(ctx, also)
 }
@@ -279,14 +280,55 @@ func (im *run) propagate(ctx context.Context, also []storage.Written) error {
 // rowsAtOnce is how many rows are propagated by one call: their chains are kept.
 const rowsAtOnce = 5000
 
-func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) ([]storage.Result[storage.Applied], error) {
-	results := im.store.Apply(ctx, side, edges, rule)
-	for i, result := range results {
-		if result.Err != nil {
-			return nil, fmt.Errorf("write %s from %d to %d: %w", side, edges[i].From, edges[i].To, result.Err)
+const (
+	// edgesAtOnce is how many edges a call writes, about: on each shard they are one transaction, for which writers of the
+	// same owners wait.
+	edgesAtOnce = 50_000
+	// callsAtOnce is how many calls write beside each other. More make SQLite wait for itself, and a server no faster.
+	callsAtOnce = 2
+)
+
+// errStopped ends a chunk half-way: the import was interrupted, and can be continued.
+var errStopped = errors.New("stopped")
+
+// apply writes n edges, which are in the order of the tables, and passes on what became of each, one at a time.
+func (im *run) apply(
+	ctx context.Context, side storage.Side, n int, edge func(int) storage.Edge, rule storage.Rule, each func(int, storage.Applied),
+) error {
+	var writing errgroup.Group
+	writing.SetLimit(callsAtOnce)
+	var mu sync.Mutex
+	for from, to := 0, 0; from < n; from = to {
+		edges := make([]storage.Edge, 0, edgesAtOnce)
+		for to = from; to < n && !isEnd(side, edges, edge(to)); to++ {
+			edges = append(edges, edge(to))
 		}
+		writing.Go(func() error {
+			if im.canStop() {
+				return errStopped
+			}
+			results := im.store.Apply(ctx, side, edges, rule)
+			mu.Lock()
+			defer mu.Unlock()
+			for i, result := range results {
+				if result.Err != nil {
+					return fmt.Errorf("write %s from %d to %d: %w", side, edges[i].From, edges[i].To, result.Err)
+				}
+				each(from+i, result.Value)
+			}
+			return nil
+		})
 	}
-	return results, nil
+	return writing.Wait()
+}
+
+// isEnd reports whether a call ends before an edge: after the last edge of an owner, unless that one has too many.
+func isEnd(side storage.Side, edges []storage.Edge, next storage.Edge) bool {
+	if len(edges) < edgesAtOnce {
+		return false
+	}
+	last := edges[len(edges)-1]
+	return side.Owner(last.Pair()) != side.Owner(next.Pair()) || len(edges) == 2*edgesAtOnce
 }
 
 // count counts a line by the row that is stored now.
@@ -299,11 +341,11 @@ func (im *run) apply(ctx context.Context, side storage.Side, edges []storage.Edg
 func (im *run) count(totals *Report, row edgeRow, kind storage.EdgeType, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row
-	mine := was.Type == kind && was.UpdateTime == row.time && (!row.timed || row.ordinal < im.found.Pending)
+	mine := was.Type == kind && was.UpdateTime == row.time && (!row.isTimed() || row.ordinal() < im.found.Pending)
 	switch {
 	case applied.Changed || mine:
 		totals.Edges++
-	case base <= was.UpdateTime && was.UpdateTime < base+storage.Micros(row.ordinal):
+	case base <= was.UpdateTime && was.UpdateTime < base+storage.Micros(row.ordinal()):
 		totals.Duplicates++
 	default:
 		totals.Existed++

@@ -180,10 +180,7 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 		if end.Code != 1 || !regexp.MustCompile(`(?m)^import: going on after [\d,]+ lines\n(.*\n)*kith: interrupted after \d+ lines; run the same command again to go on from there\n$`).MatchString(end.Stderr) {
 			t.Errorf("interrupted: %+v", end)
 		}
-		countsAgree(t, shards...)
-		if n := total(t, "SELECT COUNT(*) FROM following", shards...) - total(t, "SELECT COUNT(*) FROM follower", shards...); n != 0 {
-			t.Errorf("after Ctrl-C %d rows of following are not in follower", n)
-		}
+		countsAgree(t, shards...) // the other side of what is half written comes when the import is continued
 
 		end = start().Wait(t)
 		want := regexp.MustCompile(fmt.Sprintf(`^imported %s edges and %s users in .*\n  duplicates +0\n  existed +0\n  self-follows +0\n  malformed +0\n$`,
