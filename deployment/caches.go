@@ -27,6 +27,8 @@ type Caches struct {
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 	feed  *recent.Follower  // nil: nothing is kept for home feeds
 
+	hasRedis bool // through which the changes of other processes arrive
+
 	arrived reportedRows // the last rows that were reported to the caches
 	intents *intents.Log // nil: there are no other processes, or the binlog reports
 
@@ -50,7 +52,7 @@ type CacheConfig struct {
 // OpenCaches makes the caches of a process. The cache in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
-	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows()}
+	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows(), hasRedis: cfg.Redis != nil && cfg.Redis.Client() != nil}
 	var source storage.Snapshots = cfg.Store
 	var err error
 	report := func(users []storage.UserID) { corrected(cfg.Bus, users) }
@@ -264,13 +266,18 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	}
 
 	var mu sync.Mutex
-	hearing := false
+	hearing, told := false, true
 	change := func(what *bool, is bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		*what = is
 		if c.local != nil {
-			c.local.Switch(c.mode(hearing, alone && h.SelfSufficient))
+			mode := c.mode(hearing, alone && h.SelfSufficient)
+			c.local.Switch(mode)
+			if isOn := mode == localcache.On; what == &alone && isOn != told && c.local.MaxBytes() > 1 { // once a second, when it has settled
+				told = isOn
+				c.tell(ctx, h.Logger, isOn, alone)
+			}
 		}
 		if c.feed != nil {
 			c.feed.Hearing(hearing || alone)
@@ -279,6 +286,21 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
 	h.Started()
 	own.watch(ctx, func(is bool) { change(&alone, is) })
+}
+
+// tell logs that nothing is kept in the memory of this process, and why, or that it is again.
+func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn, alone bool) {
+	reason := "the events of other processes do not arrive from Redis"
+	switch {
+	case isOn:
+		logger.InfoContext(ctx, "users and lists are kept in memory again")
+		return
+	case !c.hasRedis && alone:
+		reason = "another process writes the followers, and without --redis its changes are not heard of"
+	case !c.hasRedis:
+		reason = "other processes use the store, and without --redis their changes are not heard of"
+	}
+	logger.WarnContext(ctx, "nothing is kept in memory: every request reads the store", "reason", reason)
 }
 
 // mode is what the cache of this process may do. hearing means that the others' events arrive, and

@@ -54,3 +54,30 @@ func TestAGatewayWarmsUp(t *testing.T) {
 		}
 	}
 }
+
+// Two gateways without a Redis do not hear of each other's changes, so they keep nothing in memory. Their logs say so, and when it
+// is over.
+func TestTheLogSaysWhyNothingIsKept(t *testing.T) {
+	t.Parallel()
+	store := kithtest.DemoStore(t, 1)
+	g := kithtest.Start(t, kithtest.Args("--store", store))
+	keeps := func(value string) func() bool {
+		return func() bool {
+			_, metrics := g.Get(t, "/metrics")
+			return strings.Contains(metrics, "\nkith_cache_enabled "+value+"\n")
+		}
+	}
+	g.Until(t, "keep users in memory", keeps("1"))
+	other := kithtest.Start(t, kithtest.Args("--store", store))
+	g.Until(t, "keep nothing", keeps("0"))
+	if end := other.Interrupt(t); end.Code != 0 {
+		t.Errorf("%+v", end)
+	}
+	g.Until(t, "keep users again", keeps("1"))
+	end := g.Interrupt(t)
+	off := strings.Index(end.Stderr, "nothing is kept in memory: every request reads the store\" reason=\"other processes use the store")
+	on := strings.Index(end.Stderr, "users and lists are kept in memory again")
+	if off < 0 || on < off {
+		t.Errorf("%+v", end)
+	}
+}
