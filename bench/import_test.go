@@ -24,7 +24,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// BenchmarkImport measures `kith import` of a graph of a million follows, and of a real graph,
+// BenchmarkImport measures `kith import` of graphs of a million and of five million follows, and of a real graph,
 // including users and counts, into a new store. On MariaDB it first loads the same rows into tables
 // of the same definition with LOAD DATA LOCAL INFILE. ×LOAD-DATA is how many times as long the
 // import takes.
@@ -33,7 +33,8 @@ func BenchmarkImport(b *testing.B) {
 		name string
 		file func(testing.TB) string
 	}{
-		{"million", millionFollows},
+		{"million", func(t testing.TB) string { return follows(t, 20_000) }},
+		{"five-million", func(t testing.TB) string { return follows(t, 100_000) }},
 		{"ego-twitter", func(t testing.TB) string { return testenv.Data(t, "ego-twitter.txt.gz") }},
 	} {
 		b.Run(set.name, func(b *testing.B) {
@@ -62,9 +63,10 @@ func largeMariaDB(b *testing.B) *testenv.MariaDBServer {
 	return testenv.MariaDB(b, "--innodb-buffer-pool-size=1G", "--innodb-log-file-size=512M")
 }
 
-func millionFollows(t testing.TB) string {
-	path := filepath.Join(t.TempDir(), "million.tsv")
-	writeGraph(t, bench.NewGraph(20_000, 42), path)
+// follows writes a graph with 50 follows a user.
+func follows(t testing.TB, users int) string {
+	path := filepath.Join(t.TempDir(), "follows.tsv")
+	writeGraph(t, bench.NewGraph(users, 42), path)
 	return path
 }
 
