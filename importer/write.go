@@ -295,11 +295,11 @@ var errStopped = errors.New("stopped")
 func (im *run) apply(
 	ctx context.Context, side storage.Side, n int, edge func(int) storage.Edge, rule storage.Rule, each func(int, storage.Applied),
 ) error {
-	var writing errgroup.Group
+	writing, failed := errgroup.WithContext(ctx)
 	writing.SetLimit(callsAtOnce)
 	var mu sync.Mutex
-	for from, to := 0, 0; from < n; from = to {
-		edges := make([]storage.Edge, 0, edgesAtOnce)
+	for from, to := 0, 0; from < n && failed.Err() == nil; from = to {
+		edges := make([]storage.Edge, 0, min(n-from, edgesAtOnce))
 		for to = from; to < n && !isEnd(side, edges, edge(to)); to++ {
 			edges = append(edges, edge(to))
 		}
@@ -319,7 +319,7 @@ func (im *run) apply(
 			return nil
 		})
 	}
-	return writing.Wait()
+	return cmp.Or(writing.Wait(), ctx.Err())
 }
 
 // isEnd reports whether a call ends before an edge: after the last edge of an owner, unless that one has too many.
