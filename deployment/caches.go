@@ -274,9 +274,11 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 		if c.local != nil {
 			mode := c.mode(hearing, alone && h.SelfSufficient)
 			c.local.Switch(mode)
-			if isOn := mode == localcache.On; what == &alone && isOn != told && c.local.MaxBytes() > 1 { // once a second, when it has settled
+			isOn := mode == localcache.On
+			settled := what == &alone && own.others >= 0 // once a second
+			if settled && isOn != told && c.local.MaxBytes() > 1 {
 				told = isOn
-				c.tell(ctx, h.Logger, isOn, alone)
+				c.tell(ctx, h.Logger, isOn, own.others)
 			}
 		}
 		if c.feed != nil {
@@ -288,19 +290,20 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	own.watch(ctx, func(is bool) { change(&alone, is) })
 }
 
-// tell logs that nothing is kept in the memory of this process, and why, or that it is again.
-func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn, alone bool) {
+// tell logs that nothing is kept in the memory of this process, and why, or that it is again. others is how many other processes
+// use the store.
+func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool, others int) {
 	reason := "the events of other processes do not arrive from Redis"
 	switch {
 	case isOn:
 		logger.InfoContext(ctx, "users and lists are kept in memory again")
 		return
-	case !c.hasRedis && alone:
-		reason = "another process writes the followers, and without --redis its changes are not heard of"
-	case !c.hasRedis:
+	case !c.hasRedis && others > 0:
 		reason = "other processes use the store, and without --redis their changes are not heard of"
+	case !c.hasRedis:
+		reason = "another process writes the followers, and without --redis its changes are not heard of"
 	}
-	logger.WarnContext(ctx, "nothing is kept in memory: every request reads the store", "reason", reason)
+	logger.InfoContext(ctx, "nothing is kept in memory: every request reads the store", "reason", reason)
 }
 
 // mode is what the cache of this process may do. hearing means that the others' events arrive, and

@@ -17,6 +17,7 @@ type presence struct {
 	now    func() time.Time
 
 	renewed time.Time // when the lease was last renewed
+	others  int       // how many there are, as counted last; -1: the store did not answer
 }
 
 const (
@@ -77,6 +78,7 @@ func (r *presence) watch(ctx context.Context, report func(alone bool)) {
 func (r *presence) alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceEvery)
 	defer cancel()
+	r.others = -1
 	now := r.now()
 	if now.Sub(r.renewed) >= presenceRenew {
 		if _, err := r.leaser.Lease(ctx, presenceKind, r.owner, presenceSlots, storage.MicrosOf(now), storage.MicrosOf(now.Add(presenceLease))); err != nil {
@@ -85,5 +87,8 @@ func (r *presence) alone(ctx context.Context) bool {
 		r.renewed = now
 	}
 	n, err := r.leaser.Holders(ctx, presenceKind, storage.MicrosOf(now))
-	return err == nil && n == 1
+	if err == nil {
+		r.others = n - 1
+	}
+	return r.others == 0
 }
