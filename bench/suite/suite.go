@@ -287,10 +287,8 @@ func (r *run) heatAll(ctx context.Context, subjects []*subject, graph *bench.Gra
 // heat lets a gateway read what it keeps in memory.
 func (r *run) heat(ctx context.Context, s *subject, graph *bench.Graph, q *bench.Question) error {
 	load := r.load(s, graph)
-	load.EachOnce, load.Duration = graph.Draw == "" || graph.Draw == bench.DrawUsers, r.Heat
-	if q.OfFamous() {
-		load.EachOnce, load.Duration = false, min(r.Heat, time.Second)
-	}
+	load.Duration = r.Heat
+	load.EachOnce = !q.OfFamous() && (graph.Draw == "" || graph.Draw == bench.DrawUsers)
 	result, err := load.Run(ctx, q)
 	if err == nil {
 		r.Log("%s %s: %d asked in %s to heat it", s.name(), q.Name, result.Requests, result.Elapsed.Round(100*time.Millisecond))
