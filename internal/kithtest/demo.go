@@ -1,7 +1,9 @@
 package kithtest
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +14,7 @@ import (
 // demos are the files of stores with the demo graph, by their number.
 var demos struct {
 	sync.Mutex
-	files map[int][][]byte
+	files map[int][]database
 }
 
 // DemoStore is a store of SQLite files that has the demo graph, as --store takes it. A test binary
@@ -29,25 +31,48 @@ func DemoStore(t testing.TB, shards int) string {
 	defer demos.Unlock()
 	if made := demos.files[shards]; made != nil {
 		for i, path := range paths {
-			if err := os.WriteFile(path, made[i], 0o600); err != nil {
-				t.Fatal(err)
-			}
+			made[i].write(t, path)
 		}
 		return store
 	}
 	if end := Start(t, Args("--demo", "--store", store)).Interrupt(t); end.Code != 0 {
 		t.Fatalf("load the demo graph: %+v", end)
 	}
-	files := make([][]byte, shards)
+	files := make([]database, shards)
 	for i, path := range paths {
-		var err error
-		if files[i], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		files[i] = readDatabase(t, path)
 	}
 	if demos.files == nil {
-		demos.files = map[int][][]byte{}
+		demos.files = map[int][]database{}
 	}
 	demos.files[shards] = files
 	return store
+}
+
+// database is a SQLite database that no process has open: its file and its write-ahead log, which stays if a process ends while
+// something still reads.
+type database struct{ file, log []byte }
+
+func readDatabase(t testing.TB, path string) (d database) {
+	t.Helper()
+	var err error
+	if d.file, err = os.ReadFile(path); err != nil {
+		t.Fatal(err)
+	}
+	if d.log, err = os.ReadFile(path + "-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func (d database) write(t testing.TB, path string) {
+	t.Helper()
+	for name, bytes := range map[string][]byte{path: d.file, path + "-wal": d.log} {
+		if len(bytes) == 0 {
+			continue
+		}
+		if err := os.WriteFile(name, bytes, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
