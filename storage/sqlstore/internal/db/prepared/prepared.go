@@ -11,6 +11,7 @@ import (
 	"container/list"
 	"context"
 	"database/sql/driver"
+	"hash/maphash"
 	"strings"
 )
 
@@ -32,6 +33,8 @@ const (
 	// refusals is how often a server may refuse before it is no longer asked.
 	refusals = 8
 )
+
+var seed = maphash.MakeSeed()
 
 // Database describes the database that connections lead to.
 type Database struct {
@@ -62,7 +65,7 @@ func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
 		return inner, nil
 	}
 	return &conn{
-		connection: whole, kept: map[string]*list.Element{}, order: list.New(), came: map[string]int{},
+		connection: whole, kept: map[string]*list.Element{}, order: list.New(), came: map[uint64]int{},
 		of: c.of,
 	}, nil
 }
@@ -92,7 +95,7 @@ type conn struct {
 
 	kept  map[string]*list.Element // of kept
 	order *list.List               // the one used last in front
-	came  map[string]int           // how often other texts came
+	came  map[uint64]int           // how often other texts came, by their hashes: large texts would take megabytes
 	no    int                      // how often the server has refused to prepare
 
 	of Database
@@ -147,11 +150,12 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	if args > Longest {
 		wanted = often
 	}
-	if c.came[text]+1 < wanted {
+	hash := maphash.String(seed, text)
+	if c.came[hash]+1 < wanted {
 		if len(c.came) == seen {
 			clear(c.came)
 		}
-		c.came[text]++
+		c.came[hash]++
 		return nil
 	}
 	made, err := c.PrepareContext(ctx, text)
@@ -165,7 +169,7 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.no++
 		return nil
 	}
-	delete(c.came, text)
+	delete(c.came, hash)
 	if c.order.Len() == most {
 		c.drop(c.order.Back())
 	}
