@@ -55,6 +55,8 @@ type Cache struct {
 	building sync.Mutex // of one long list at a time
 
 	renewAfter atomic.Int64 // µs: when long lists may be renewed
+
+	background background
 }
 
 // Config says what a cache reads from and how much it may keep.
@@ -92,6 +94,7 @@ func New(cfg Config) *Cache {
 		longest: shortList,
 		packed:  max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
+	c.background.ctx, c.background.end = context.WithCancel(context.Background())
 	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c
@@ -113,6 +116,9 @@ const (
 	// An entry that events do not update for some reason is wrong for this long at most.
 	keep     = time.Minute
 	keepLong = 10 * time.Minute // reading a long list again is expensive
+	// keepUnchanged is how long a list is kept while the version of its owner's counts says that it has not changed. Rows
+	// that were changed by hand raise no version.
+	keepUnchanged = time.Hour
 )
 
 // key names an entry.
@@ -227,15 +233,11 @@ func (c *Cache) unlockAll() {
 	}
 }
 
-// Close stops what runs in the background.
-func (c *Cache) Close() { c.kept.large.StopAllGoroutines() }
-
-var _ storage.Reader = (*Cache)(nil)
-
-// detached returns a context for a read on behalf of several requests: none of them ends it.
-func detached(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), fillTime)
+// Close ends what runs in the background, and waits for it: whoever closes the store afterwards interrupts nothing. What is not
+// kept fails from then on.
+func (c *Cache) Close() {
+	c.background.close()
+	c.kept.large.StopAllGoroutines()
 }
 
-// fillTime bounds a read that several requests may wait for.
-const fillTime = 10 * time.Second
+var _ storage.Reader = (*Cache)(nil)

@@ -184,18 +184,18 @@ func (f *fills[Q, V]) read(ctx context.Context, c *Cache, from source[Q, V], mis
 	if !first {
 		return
 	}
-	go func() {
+	c.background.start(func() {
 		runtime.Gosched() // lets others that ask at the same time join
 		f.mu.Lock()
 		all := f.gathered
 		f.gathered = nil
 		f.mu.Unlock()
 		f.readAll(ctx, c, from, all)
-	}()
+	})
 }
 
 func (f *fills[Q, V]) readAll(ctx context.Context, c *Cache, from source[Q, V], all []missed[Q, V]) {
-	reading, cancel := detached(ctx)
+	reading, cancel := c.background.onBehalfOf(ctx, fillTime)
 	defer cancel()
 	answered := 0
 	defer func() { // also if the store panics: no caller may wait forever

@@ -30,8 +30,16 @@ func newKept(bytes uint64, now func() time.Time) *kept {
 	return &kept{bytes: bytes, now: now, flat: flat.New[key](bytes), large: otter.Must(&otter.Options[key, entry]{
 		MaximumWeight:    max(1, bytes/largeShare),
 		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(now()) }),
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return leaves(e.Value).Sub(now()) }),
 	})}
+}
+
+// leaves is when an entry leaves the cache of large ones: a list stays beyond its lifetime while it may be renewed.
+func leaves(e entry) time.Time {
+	if l, isList := e.(*list); isList && l.version != 0 {
+		return l.ends
+	}
+	return e.expiry()
 }
 
 // taken is how many bytes are kept.
@@ -96,7 +104,7 @@ func (c *Cache) find(k key) (entry, bool) {
 	}
 	e, there := c.kept.large.GetIfPresent(k)
 	if l, isList := e.(*list); isList {
-		c.renewLong(k, l, now)
+		return c.renewLarge(k, l, now)
 	}
 	return e, there
 }
@@ -106,10 +114,22 @@ func (c *Cache) look(k key) (entry, bool) {
 	if data, until, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
 		return c.fromFlat(k, data, until)
 	}
-	if e, there := c.kept.large.GetEntryQuietly(k); there {
-		return e.Value, true
+	e, there := c.kept.large.GetEntryQuietly(k)
+	if l, isList := e.Value.(*list); isList && l.hasEnded(c.now().UnixMicro()) {
+		return nil, false
 	}
-	return nil, false
+	return e.Value, there
+}
+
+// isDoubtful reports that there is a list that has ended and that the counts of its owner may renew.
+func (c *Cache) isDoubtful(k key) bool {
+	now := c.now().UnixMicro()
+	if _, _, ok := c.ended(k, now); ok {
+		return true
+	}
+	e, _ := c.kept.large.GetEntryQuietly(k)
+	l, isList := e.Value.(*list)
+	return isList && l.mayBeRenewed(now)
 }
 
 // ended returns a list that has ended and that the counts of its owner may renew.
@@ -132,15 +152,18 @@ func (c *Cache) renew(k key, now int64) (data []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	e, ok := c.look(profileKey(k.id))
-	if !ok {
-		return nil, false
+	until, ok := c.hasNotChanged(k.id, version)
+	return data, ok && c.kept.flat.Extend(k, data, until.UnixMicro())
+}
+
+// hasNotChanged reports that the kept counts of a user have a version, and until when they are kept.
+func (c *Cache) hasNotChanged(id storage.UserID, version int64) (until time.Time, ok bool) {
+	e, _ := c.look(profileKey(id))
+	p, isProfile := e.(*profile)
+	if !isProfile || !p.Counted || p.Counts.Version != version {
+		return until, false
 	}
-	p, ok := e.(*profile)
-	if !ok || !p.Counted || p.Counts.Version != version {
-		return nil, false
-	}
-	return data, c.kept.flat.Extend(k, data, p.expiry().UnixMicro())
+	return p.expiry(), true
 }
 
 // The flat forms begin with a flag or lengths, in 8 bytes.

@@ -23,9 +23,8 @@ type list struct {
 	ended []endedEdge
 	floor storage.Micros
 
-	// version is that of the owner's counts at the moment of the list; 0 if it is not known, as for long lists and for lists
-	// that were changed since. While the counts have this version, the list is right, also beyond its lifetime, but not
-	// beyond ends.
+	// version is that of the owner's counts at the moment of the list; 0 if it is not known, as for lists that were changed
+	// since. While the counts have this version, the list is right, also beyond its lifetime, but not beyond ends.
 	version int64
 	ends    time.Time
 	renewed bool // whether the cache has it under its key
@@ -40,6 +39,12 @@ type endedEdge struct {
 // endedKept is how far back tombstones are kept. Rows that come later than that are compared with
 // the table.
 const endedKept storage.Micros = 600_000_000
+
+// hasEnded reports that the lifetime of a list is over at a time, in microseconds.
+func (l *list) hasEnded(now int64) bool { return l.until.UnixMicro() <= now }
+
+// mayBeRenewed reports that the counts of the owner can tell whether the list has changed.
+func (l *list) mayBeRenewed(now int64) bool { return l.version != 0 && now < l.ends.UnixMicro() }
 
 func (l *list) bytes() int {
 	return l.follows.Bytes() + 32*len(l.blocks) + 16*len(l.ended)
@@ -70,9 +75,8 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 	}
 	if len(positions) > shortList {
 		l.lifetime = c.lives(keepLong)
-	} else {
-		l.version, l.ends = r.Version, c.lives(keepLong).until
 	}
+	l.version, l.ends = r.Version, c.lives(keepUnchanged).until
 	l.follows = idset.New(c.directory.Load(), positions)
 	return l
 }

@@ -38,7 +38,7 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 	results := make([]storage.Result[*list], len(owners))
 	var doubted []storage.UserID
 	for _, owner := range owners {
-		if _, _, ok := c.ended(key{kind: listKind(side), id: owner}, c.now().UnixMicro()); ok {
+		if c.isDoubtful(key{kind: listKind(side), id: owner}) {
 			doubted = append(doubted, owner)
 		}
 	}
@@ -65,17 +65,14 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 
 // renewed returns a list that had ended and could be renewed; nil if there is none.
 func (c *Cache) renewed(k key) *list {
-	if _, ok := c.renew(k, c.now().UnixMicro()); !ok {
-		return nil
-	}
-	e, there := c.look(k)
-	l, isList := e.(*list)
-	if !there || !isList {
+	l, ok := get[*list](c, k)
+	if !ok {
 		return nil
 	}
 	c.metrics.renewed.Inc()
-	l.renewed = true
-	return l
+	again := *l
+	again.renewed = true
+	return &again
 }
 
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache
@@ -139,20 +136,20 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 // build reads a long list in the background, one at a time; callers do not wait for it.
 func (c *Cache) build(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
 	if c.building.TryLock() {
-		go func() {
+		c.background.start(func() {
 			defer c.building.Unlock()
-			c.readLong(context.WithoutCancel(ctx), side, k, asked)
-		}()
+			c.readLong(ctx, side, k, asked)
+		})
 	}
 }
 
-// readLong reads a long list and keeps it. Its caller holds c.building.
+// readLong reads a long list and keeps it, in buildTime at most. Its caller holds c.building.
 func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
 	one, mine := c.lists[side].begin(c, k)
 	if !mine {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, buildTime)
+	ctx, cancel := c.background.onBehalfOf(ctx, buildTime)
 	defer cancel()
 	r := storage.Result[*list]{Err: errFill}
 	defer func() { c.packInStore(ctx, side, k.id, r) }() // once the list is there
@@ -173,12 +170,41 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 	c.metrics.built.Observe(time.Since(began).Seconds())
 }
 
-// renewLong reads a long list again, in the background, if it is asked for in the last tenth of its life. Otherwise lists
-// that are asked for all the time would be read row by row, and built one after another, whenever their ten minutes are over.
-func (c *Cache) renewLong(k key, l *list, now int64) {
-	if l.until.UnixMicro()-now < keepLong.Microseconds()/10 && l.follows.Len() > shortList && now >= c.renewAfter.Load() {
+// renewLarge returns a list unless it has ended. In the last tenth of its life, or afterwards, its life is extended if the
+// counts of its owner say that it has not changed. If they do not, a list that is still alive is read again, in the background:
+// otherwise lists that are asked for all the time would be read row by row, and built one after another, whenever their ten
+// minutes are over.
+func (c *Cache) renewLarge(k key, l *list, now int64) (entry, bool) {
+	left := l.until.UnixMicro() - now
+	isLong := l.follows.Len() > shortList
+	if left > keepLong.Microseconds()/10 || left > 0 && !isLong {
+		return l, true
+	}
+	if l.mayBeRenewed(now) {
+		if until, ok := c.hasNotChanged(k.id, l.version); ok {
+			renewed := *l
+			if renewed.until = until; isLong {
+				renewed.until = until.Add(keepLong - keep)
+			}
+			return c.replace(k, l, &renewed)
+		}
+	}
+	if left > 0 && now >= c.renewAfter.Load() {
 		c.build(context.Background(), l.side, k, new(atomic.Int32))
 	}
+	return l, left > 0
+}
+
+// replace puts a large list in the place of another, unless that has been replaced already. It returns what is there.
+func (c *Cache) replace(k key, old, by *list) (entry, bool) {
+	lock := c.stripe(k)
+	lock.Lock()
+	defer lock.Unlock()
+	if e, there := c.kept.large.GetEntryQuietly(k); e.Value != entry(old) {
+		return e.Value, there
+	}
+	c.kept.large.Set(k, by)
+	return by, true
 }
 
 // packInStore packs a long list in the store after it has been read, so that the next reader, here

@@ -10,14 +10,20 @@ import (
 	"kith/storage/memory"
 )
 
-// A long list is not read before it has been asked for often.
-func TestALongListIsNotReadTooSoon(t *testing.T) {
-	store := memory.New()
+// followedByMany makes a long list of user 1's followers.
+func followedByMany(t *testing.T, store storage.Store) {
+	t.Helper()
 	edges := make([]storage.Edge, shortList+1)
 	for i := range edges {
 		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
 	}
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
+}
+
+// A long list is not read before it has been asked for often.
+func TestALongListIsNotReadTooSoon(t *testing.T) {
+	store := memory.New()
+	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer c.Close()
 	ask := func() {
@@ -60,13 +66,8 @@ func (r *readsOf) Lists(ctx context.Context, side storage.Side, queries []storag
 // A long list that is asked for near the end of its life is read again before it is over, once, and meanwhile answered as it is. If
 // that fails, it is tried again, but not at once.
 func TestALongListIsRenewedInTime(t *testing.T) {
-	store := &readsOf{Store: memory.New()}
-	edges := make([]storage.Edge, shortList+1)
-	for i := range edges {
-		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
-	}
-	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
-	now := time.Unix(1000, 0)
+	store, now := &readsOf{Store: memory.New()}, time.Unix(1000, 0)
+	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	k := key{kind: inverseKind, id: 1}
@@ -109,5 +110,53 @@ func TestALongListIsRenewedInTime(t *testing.T) {
 	}
 	if store.whole != 3 {
 		t.Errorf("it was read %d times", store.whole)
+	}
+}
+
+// A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
+// the version of its owner's counts says so. A list that has changed, of which no event has told, is not there any more.
+func TestALongListThatHasNotChangedIsKept(t *testing.T) {
+	store, now := &readsOf{Store: memory.New()}, time.Unix(1000, 0)
+	followedByMany(t, store)
+	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	defer c.Close()
+	k := key{kind: inverseKind, id: 1}
+	ask := func() bool {
+		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
+		c.building.Lock() // waits for a read
+		defer c.building.Unlock()
+		_, isRead := get[*list](c, k)
+		return isRead
+	}
+	for range often + 1 {
+		ask()
+	}
+	for range 20 { // often in its last minute, and beyond its end
+		now = now.Add(time.Minute)
+		c.Users(t.Context(), []storage.UserID{1})
+		if !ask() {
+			t.Fatalf("after %s the list is not there", now.Sub(time.Unix(1000, 0)))
+		}
+	}
+	now = now.Add(20 * time.Minute)
+	if _, known := get[*list](c, k); known {
+		t.Error("a list that has ended is used without a look at the counts")
+	}
+	if !ask() || !ask() || store.whole != 1 {
+		t.Errorf("a list that has not changed is read %d times", store.whole)
+	}
+	one := []storage.Edge{{From: 9000, To: 1, Type: storage.Following, UpdateTime: 9000}}
+	store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
+	now = now.Add(keepLong)
+	if ask() {
+		t.Error("a list that has changed is there after its ten minutes")
+	}
+	now = now.Add(keepLong)
+	for range often + 1 {
+		ask()
+	}
+	now = now.Add(keepUnchanged)
+	if ask() || store.whole != 2 {
+		t.Errorf("a list that has not changed is there after an hour, and was read %d times", store.whole)
 	}
 }

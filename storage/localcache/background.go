@@ -1,0 +1,60 @@
+package localcache
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// fillTime bounds a read that several requests may wait for.
+const fillTime = 10 * time.Second
+
+// background is the reads that a cache makes on behalf of several requests: none of them ends such a read, but closing the cache does.
+type background struct {
+	ctx     context.Context // ends when the cache is closed
+	end     context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.RWMutex // so that nothing begins while close waits
+	closed bool
+}
+
+// start runs a read in a goroutine. Once the cache is closed, it runs it at once: what the read does then fails.
+func (b *background) start(read func()) {
+	b.mu.RLock()
+	closed := b.closed
+	if !closed {
+		b.running.Go(read)
+	}
+	b.mu.RUnlock()
+	if closed {
+		read()
+	}
+}
+
+// onBehalfOf returns a context with the values of a request, that ends after a time or when the cache is closed.
+func (b *background) onBehalfOf(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(withValues{b.ctx, ctx}, limit)
+}
+
+// close ends all reads and waits for them.
+func (b *background) close() {
+	b.end()
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.running.Wait()
+}
+
+// withValues is a context with the values of another.
+type withValues struct {
+	context.Context
+	of context.Context
+}
+
+func (w withValues) Value(key any) any {
+	if value := w.Context.Value(key); value != nil { // what package context itself asks for
+		return value
+	}
+	return w.of.Value(key)
+}
