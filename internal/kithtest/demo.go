@@ -1,9 +1,7 @@
 package kithtest
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +12,7 @@ import (
 // demos are the files of stores with the demo graph, by their number.
 var demos struct {
 	sync.Mutex
-	files map[int][]database
+	files map[int][][]byte
 }
 
 // DemoStore is a store of SQLite files that has the demo graph, as --store takes it. A test binary
@@ -31,48 +29,28 @@ func DemoStore(t testing.TB, shards int) string {
 	defer demos.Unlock()
 	if made := demos.files[shards]; made != nil {
 		for i, path := range paths {
-			made[i].write(t, path)
+			if err := os.WriteFile(path, made[i], 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		return store
 	}
 	if end := Start(t, Args("--demo", "--store", store)).Interrupt(t); end.Code != 0 {
 		t.Fatalf("load the demo graph: %+v", end)
 	}
-	files := make([]database, shards)
+	files := make([][]byte, shards)
 	for i, path := range paths {
-		files[i] = readDatabase(t, path)
+		var err error
+		if files[i], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(path + "-wal"); err == nil {
+			t.Fatal("the program has not folded its write-ahead log into the file: something still read when it ended")
+		}
 	}
 	if demos.files == nil {
-		demos.files = map[int][]database{}
+		demos.files = map[int][][]byte{}
 	}
 	demos.files[shards] = files
 	return store
-}
-
-// database is a SQLite database that no process has open: its file and its write-ahead log, which stays if a process ends while
-// something still reads.
-type database struct{ file, log []byte }
-
-func readDatabase(t testing.TB, path string) (d database) {
-	t.Helper()
-	var err error
-	if d.file, err = os.ReadFile(path); err != nil {
-		t.Fatal(err)
-	}
-	if d.log, err = os.ReadFile(path + "-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func (d database) write(t testing.TB, path string) {
-	t.Helper()
-	for name, bytes := range map[string][]byte{path: d.file, path + "-wal": d.log} {
-		if len(bytes) == 0 {
-			continue
-		}
-		if err := os.WriteFile(name, bytes, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
