@@ -19,6 +19,12 @@ type background struct {
 	closed bool
 }
 
+func newBackground() *background {
+	b := &background{}
+	b.ctx, b.end = context.WithCancel(context.Background())
+	return b
+}
+
 // start runs a read in a goroutine. Once the cache is closed, it runs it at once: what the read does then fails.
 func (b *background) start(read func()) {
 	b.mu.RLock()

@@ -14,7 +14,6 @@
 package localcache
 
 import (
-	"context"
 	"hash/maphash"
 	"math/rand/v2"
 	"sync"
@@ -56,7 +55,7 @@ type Cache struct {
 
 	renewAfter atomic.Int64 // µs: when long lists may be renewed
 
-	background background
+	background *background
 }
 
 // Config says what a cache reads from and how much it may keep.
@@ -91,10 +90,9 @@ func New(cfg Config) *Cache {
 	}
 	c := &Cache{
 		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
-		longest: shortList,
-		packed:  max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
+		background: newBackground(), longest: shortList,
+		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
-	c.background.ctx, c.background.end = context.WithCancel(context.Background())
 	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c

@@ -142,7 +142,8 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	if _, known := get[*list](c, k); known {
 		t.Error("a list that has ended is used without a look at the counts")
 	}
-	if !ask() || !ask() || store.whole != 1 {
+	ask()
+	if !ask() || store.whole != 1 {
 		t.Errorf("a list that has not changed is read %d times", store.whole)
 	}
 	one := []storage.Edge{{From: 9000, To: 1, Type: storage.Following, UpdateTime: 9000}}
