@@ -109,15 +109,12 @@ func (c *Cache) find(k key) (entry, bool) {
 	return e, there
 }
 
-// look is find, but does not count as asking.
+// look is find, but does not count as asking, and also returns a large list that has ended: a change takes it out of the cache.
 func (c *Cache) look(k key) (entry, bool) {
 	if data, until, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
 		return c.fromFlat(k, data, until)
 	}
 	e, there := c.kept.large.GetEntryQuietly(k)
-	if l, isList := e.Value.(*list); isList && l.hasEnded(c.now().UnixMicro()) {
-		return nil, false
-	}
 	return e.Value, there
 }
 

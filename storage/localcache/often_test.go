@@ -146,6 +146,9 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	if !ask() || store.whole != 1 {
 		t.Errorf("a list that has not changed is read %d times", store.whole)
 	}
+	if l, _ := get[*list](c, k); l.until.Before(now.Add(keepLong / 2)) {
+		t.Errorf("it lives until %v, at %v", l.until, now)
+	}
 	one := []storage.Edge{{From: 9000, To: 1, Type: storage.Following, UpdateTime: 9000}}
 	store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
 	now = now.Add(keepLong)

@@ -153,7 +153,7 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 	c.lists[side].change(k, func(f *fill[*list]) { f.late = append(f.late, e) })
 	known, there := c.look(k)
 	if !there {
-		c.drop(k) // a list that has ended and would have to be renewed
+		c.kept.flat.Delete(k) // a list that has ended and would have to be renewed
 		return true
 	}
 	l, isList := known.(*list)
