@@ -20,6 +20,16 @@ func followedByMany(t *testing.T, store storage.Store) {
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 }
 
+// asked asks for user 1's followers, waits for a read that begins then, and returns the list if it is kept.
+func asked(t *testing.T, c *Cache) *list {
+	t.Helper()
+	c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
+	c.building.Lock()
+	defer c.building.Unlock()
+	l, _ := get[*list](c, key{kind: inverseKind, id: 1})
+	return l
+}
+
 // A long list is not read before it has been asked for often.
 func TestALongListIsNotReadTooSoon(t *testing.T) {
 	store := memory.New()
@@ -70,12 +80,8 @@ func TestALongListIsRenewedInTime(t *testing.T) {
 	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
-	k := key{kind: inverseKind, id: 1}
 	ask := func() (until time.Time) {
-		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
-		c.building.Lock() // waits for a read
-		defer c.building.Unlock()
-		if l, isRead := get[*list](c, k); isRead {
+		if l := asked(t, c); l != nil {
 			return l.until
 		}
 		return time.Time{}
@@ -121,13 +127,7 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
 	k := key{kind: inverseKind, id: 1}
-	ask := func() bool {
-		c.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})
-		c.building.Lock() // waits for a read
-		defer c.building.Unlock()
-		_, isRead := get[*list](c, k)
-		return isRead
-	}
+	ask := func() bool { return asked(t, c) != nil }
 	for range often + 1 {
 		ask()
 	}
