@@ -3,6 +3,7 @@ package bench_test
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -131,6 +132,36 @@ func (f fame) store(t testing.TB, location string) {
 			t.Fatalf("the counts of user %d are %+v, not %+v", id, got, want)
 		}
 	}
+}
+
+// more gives the star further followers, up to a number, who follow nobody else. The rows are those of an import, without claims of handles.
+func (f fame) more(t testing.TB, db *sql.DB, followers int) fame {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	exec := func(text string, args ...any) {
+		if _, err := conn.ExecContext(t.Context(), text, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exec("SET sql_log_bin = 0")
+	const step = 1_000_000
+	for f.followers < followers {
+		first := int64(f.last()) + 1
+		n := int64(min(step, followers-f.followers))
+		ids := fmt.Sprintf("FROM seq_%d_to_%d", first, first+n-1)
+		at := fmt.Sprintf("%d + CRC32(seq) * 7000", fameEpoch)
+		exec("INSERT INTO users (user_id, handle, name, created_at, updated_at) SELECT seq, CONCAT('u', seq), CONCAT('u', seq), 1, 1 " + ids)
+		exec("INSERT INTO user_counts (user_id, following_count, version) SELECT seq, 1, 1 " + ids)
+		exec("INSERT INTO following SELECT seq, ?, 1, "+at+" "+ids, star)
+		exec("INSERT INTO follower SELECT ?, seq, 1, "+at+" "+ids, star)
+		exec("UPDATE user_counts SET follower_count = follower_count + ?, version = version + 1 WHERE user_id = ?", n, star)
+		f.followers += int(n)
+	}
+	return f
 }
 
 // A fameQuestion asks about one user, and about others in relation to it.
