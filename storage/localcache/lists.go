@@ -152,11 +152,7 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 	ctx, cancel := c.background.onBehalfOf(ctx, buildTime)
 	defer cancel()
 	r := storage.Result[*list]{Err: errFill}
-	defer func() { // once the list is there
-		if c.packInStore(ctx, side, k.id, r) && r.Err != nil {
-			asked.Store(-rereadAfter)
-		}
-	}()
+	defer func() { c.packInStore(ctx, side, k.id, r) }() // once the list is there
 	began := time.Now()
 	defer func() {
 		c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
@@ -214,16 +210,14 @@ func (c *Cache) replace(k key, old, by *list) (entry, bool) {
 // packInStore packs a long list in the store after it has been read, so that the next reader, here
 // or elsewhere, gets it sooner. It also packs a list that could not be read in time. If packing
 // fails, the next reader reads rows again.
-func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID, r storage.Result[*list]) (packed bool) {
+func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID, r storage.Result[*list]) {
 	tooLong := !r.Found && r.Err == nil
 	if c.packer == nil || tooLong {
-		return false
+		return
 	}
-	err := c.packer.Pack(ctx, side, owner)
-	if err != nil {
+	if err := c.packer.Pack(ctx, side, owner); err != nil {
 		c.metrics.unpacked.Inc()
 	}
-	return err == nil
 }
 
 const (
@@ -232,8 +226,6 @@ const (
 	// rebuildAfter is how many times a list that is too long, or could not be read, is asked for
 	// before it is tried again.
 	rebuildAfter = 10_000
-	// rereadAfter is the same for a list that could not be read, but has been packed since.
-	rereadAfter = 100
 	// renewPause is how long no list is renewed after one could not be.
 	renewPause = time.Second
 )

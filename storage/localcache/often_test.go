@@ -164,34 +164,3 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 		t.Errorf("a list that has not changed is there after an hour, and was read %d times", store.whole)
 	}
 }
-
-// packs packs nothing, and says that it has.
-type packs struct{}
-
-func (packs) Pack(context.Context, storage.Side, storage.UserID) error { return nil }
-
-// A list that could not be read is read again soon if it has been packed since, and late otherwise.
-func TestAListThatHasBeenPackedIsReadAgain(t *testing.T) {
-	for _, packer := range []storage.Packer{packs{}, nil} {
-		store := &readsOf{Store: memory.New(), failing: true}
-		followedByMany(t, store)
-		c := New(Config{Source: store, Rows: store, Packer: packer, Bytes: 64 << 20})
-		defer c.Close()
-		for range often + 1 {
-			asked(t, c)
-		}
-		store.failing = false
-		for range rereadAfter - 1 {
-			asked(t, c)
-		}
-		if store.whole != 1 {
-			t.Errorf("with packer %v the list is read %d times at once", packer, store.whole)
-		}
-		for range 2 * often {
-			asked(t, c)
-		}
-		if there := asked(t, c) != nil; there != (packer != nil) {
-			t.Errorf("with packer %v the list is there: %v", packer, there)
-		}
-	}
-}
