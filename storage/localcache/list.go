@@ -40,6 +40,9 @@ type endedEdge struct {
 // the table.
 const endedKept storage.Micros = 600_000_000
 
+// hasEnded reports that the lifetime of a list is over at a time, in microseconds.
+func (l *list) hasEnded(now int64) bool { return l.until.UnixMicro() <= now }
+
 // mayBeRenewed reports that the counts of the owner can tell whether the list has changed.
 func (l *list) mayBeRenewed(now int64) bool { return l.version != 0 && now < l.ends.UnixMicro() }
 

@@ -164,3 +164,25 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 		t.Errorf("a list that has not changed is there after an hour, and was read %d times", store.whole)
 	}
 }
+
+// A list that has ended does not answer for the read that replaces it: who expects a row makes that read begin again.
+func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
+	store, now := &readsOf{Store: memory.New()}, time.Unix(1000, 0)
+	followedByMany(t, store)
+	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
+	defer c.Close()
+	for range often + 1 {
+		asked(t, c)
+	}
+	known := storage.Row{Side: storage.Inverse, Edge: storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 1}}
+	for _, ended := range []bool{false, true} {
+		k := key{kind: inverseKind, id: 1}
+		one, _ := c.lists[storage.Inverse].begin(c, k)
+		c.Expect([]storage.Row{known})
+		if one.missed != ended {
+			t.Errorf("ended %v: the read is given up: %v", ended, one.missed)
+		}
+		c.lists[storage.Inverse].leave(k, one)
+		now = now.Add(keepLong)
+	}
+}

@@ -265,14 +265,14 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 	}
 }
 
-// lookOrAbandon returns what is kept of a list. If nothing is kept, it abandons the read that is under way, in one step:
+// lookOrAbandon returns what is kept of a list. If nothing is kept, or the list has ended, it abandons the read that is under way, in one step:
 // that read may end at any moment, with a list from before the change.
 func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
 	known, there := c.look(k)
-	if !there {
+	if l, isList := known.(*list); !there || isList && l.hasEnded(c.now().UnixMicro()) {
 		c.lists[side].abandon(k)
 		return nil
 	}
