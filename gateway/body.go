@@ -14,6 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kith/graph/apierr"
+	"kith/graph/limits"
 )
 
 // extensionPersisted is the extension that names a query by its hash.
@@ -29,6 +30,7 @@ var errExtension = apierr.BadInput("the extension %s has at most %d bytes", exte
 // The other errors of a text of JSON. A text that is no JSON has one of jsontext.
 var (
 	errNoObject = errors.New("it is no object")
+	errEnough   = errors.New("it has more values than are read")
 	errFollows  = errors.New("something follows the JSON value")
 )
 
@@ -38,11 +40,12 @@ type wrongType string
 func (w wrongType) Error() string { return "the parameter " + string(w) + " is of the wrong type" }
 
 // decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
-// encoding/json, which reads every text twice; and it skips values that are not used. Numbers stay
-// text, so that long ids keep their digits.
+// encoding/json; and it skips values that are not used. Numbers stay text, so that long ids keep
+// their digits.
 type decoder struct {
 	*jsontext.Decoder
 	text string // the whole text; strings without escapes are parts of it
+	left *int   // how many values are still to be read; nil for all
 }
 
 // As in encoding/json, the last of several values of a name counts, and bytes that are not UTF-8
@@ -53,7 +56,7 @@ var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
 // readJSON reads the one JSON value that a text is, and uses the text up.
 func readJSON(text *bytes.Buffer, read func(decoder) error) error {
-	r := decoder{decoders.Get().(*jsontext.Decoder), text.String()}
+	r := decoder{decoders.Get().(*jsontext.Decoder), text.String(), nil}
 	defer func() {
 		if len(r.text) <= maxPooledBody { // it holds the text until it is used again
 			decoders.Put(r.Decoder)
@@ -85,7 +88,7 @@ func (r decoder) params(p *graphql.RawParams) error {
 		case strings.EqualFold(name, "operationName"):
 			p.OperationName, err = r.parameter("operationName")
 		case strings.EqualFold(name, "variables"):
-			if p.Variables, err = r.mapping(); errors.Is(err, errNoObject) {
+			if p.Variables, err = r.variables(); errors.Is(err, errNoObject) {
 				err = wrongType("variables")
 			}
 		case strings.EqualFold(name, "extensions"):
@@ -164,6 +167,26 @@ func (r decoder) extensions() (map[string]any, error) {
 	return e, err
 }
 
+// variables reads an object, nil for null. As values, they take some fifty times the memory of their text. Therefore the text
+// is only checked to its end, and values are read up to the first one that the limits do not allow. They refuse it later, when it
+// is known whose operation it is.
+func (r decoder) variables() (all map[string]any, err error) {
+	text, err := r.raw()
+	if err != nil {
+		return nil, err
+	}
+	left := limits.Values + 1
+	err = readJSON(bytes.NewBufferString(text), func(r decoder) (err error) {
+		r.left = &left
+		all, err = r.mapping()
+		return err
+	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
+	return all, err
+}
+
 // mapping reads an object, nil for null.
 func (r decoder) mapping() (map[string]any, error) {
 	m := map[string]any{}
@@ -209,10 +232,10 @@ func (r decoder) list() ([]any, error) {
 	all := []any{}
 	for r.PeekKind() != ']' {
 		one, err := r.value()
-		if err != nil {
-			return nil, err
-		}
 		all = append(all, one)
+		if err != nil {
+			return all, err
+		}
 	}
 	_, err := r.ReadToken()
 	return all, err
@@ -220,6 +243,11 @@ func (r decoder) list() ([]any, error) {
 
 // value reads any value.
 func (r decoder) value() (any, error) {
+	if r.left != nil {
+		if *r.left--; *r.left <= 0 || r.StackDepth() > limits.ValueDepth {
+			return nil, errEnough
+		}
+	}
 	switch r.PeekKind() {
 	case '{':
 		return r.mapping()

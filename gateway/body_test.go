@@ -14,6 +14,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"kith/graph/limits"
 )
 
 // bodyTexts are bodies, with whether each can be read as parameters.
@@ -76,6 +78,12 @@ func compareWithJSON(t *testing.T, text string) {
 	if (err == nil) != (wrong == nil) {
 		t.Fatalf("%.100q: %v, encoding/json says %v", text, err, wrong)
 	}
+	if err == nil && limits.CheckVariables(want.Variables) != nil {
+		if limits.CheckVariables(got.Variables) == nil {
+			t.Fatalf("%.100q is read so that the limits do not refuse it", text)
+		}
+		return
+	}
 	if err != nil || !jsontext.Value(text).IsValid() { // some have duplicate names, which encoding/json merges
 		return
 	}
@@ -105,12 +113,42 @@ func compareWithJSON(t *testing.T, text string) {
 // it in memory.
 func TestQueriesAreNoPartsOfTheirBodies(t *testing.T) {
 	body := bytes.NewBufferString(`{"query":"{ a }","variables":{"a":"` + strings.Repeat("x", 1000) + `"}}`)
-	r := decoder{jsontext.NewDecoder(body), body.String()}
+	r := decoder{jsontext.NewDecoder(body), body.String(), nil}
 	var params graphql.RawParams
 	_ = r.params(&params)
 	start, query := uintptr(unsafe.Pointer(unsafe.StringData(r.text))), uintptr(unsafe.Pointer(unsafe.StringData(params.Query)))
 	if params.Query != "{ a }" || start <= query && query < start+uintptr(len(r.text)) {
 		t.Error("the query is a part of the body")
+	}
+}
+
+// Variables that the limits refuse are not read whole, and those that they allow are.
+func TestOnlyAllowedVariablesAreDecoded(t *testing.T) {
+	repeat := strings.Repeat
+	list := func(n int, of string) string { return "[" + repeat(of+",", n-1) + of + "]" }
+	for a, allowed := range map[string]bool{
+		list(limits.Values-1, "1"):                                          true, // the list is a value, too
+		list(limits.Values, "1"):                                            false,
+		list(200_000, `{"b":1}`):                                            false,
+		list(100_000, `"x"`) + `,"b":` + list(100_000, "1"):                 false,
+		repeat("[", limits.ValueDepth+1) + repeat("]", limits.ValueDepth+1): false,
+		repeat("[", limits.ValueDepth) + repeat("]", limits.ValueDepth):     true,
+		repeat(`{"b":`, 5000) + list(100_000, "1") + repeat("}", 5000):      false,
+	} {
+		text := `{"variables":{"a":` + a + `},"query":"{ a }"}`
+		var params *graphql.RawParams
+		allocations := testing.AllocsPerRun(1, func() {
+			var bad *refusal
+			if params, bad = decodeParams(bytes.NewBufferString(text)); bad != nil {
+				t.Fatalf("%.50s is no JSON: %v", a, bad.err)
+			}
+		})
+		if params.Query != "{ a }" || allocations > 4*limits.Values {
+			t.Errorf("%.50s takes %.0f allocations; the query is %q", a, allocations, params.Query)
+		}
+		if err := limits.CheckVariables(params.Variables); (err == nil) != allowed {
+			t.Errorf("%.50s: %v", a, err)
+		}
 	}
 }
 

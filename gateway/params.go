@@ -176,7 +176,7 @@ func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
 		}
 		return value
 	}
-	params.Variables, params.Extensions = object("variables", decoder.mapping), object("extensions", decoder.extensions)
+	params.Variables, params.Extensions = object("variables", decoder.variables), object("extensions", decoder.extensions)
 	nameDocument(params, values.Get(parameterDocument))
 	return params, bad
 }

@@ -225,16 +225,17 @@ func (w *costWalk) text(in *input, text string) uint64 {
 // of the fields that its type has.
 const objectValues = 10
 
-// checkVariables bounds the variables of a request before they are used.
-func (l Limits) checkVariables(vars map[string]any) error {
+// CheckVariables bounds the variables of a request before they are used, by [Values], [ValueDepth] and the longest text that an
+// argument takes.
+func CheckVariables(vars map[string]any) error {
 	values, longest := 0, slices.Max([]int{maxID, maxCursor, 4 * storage.MaxPostLength})
 	var walk func(v any, depth int) error
 	walk = func(v any, depth int) error {
-		if values++; values > l.Values {
-			return apierr.TooCostly(uint64(values), uint64(l.Values), "the variables hold more than %d values", l.Values)
+		if values++; values > Values {
+			return apierr.TooCostly(uint64(values), uint64(Values), "the variables hold more than %d values", Values)
 		}
-		if depth > l.ValueDepth {
-			return apierr.TooCostly(uint64(depth), uint64(l.ValueDepth), "the variables nest more than %d deep", l.ValueDepth)
+		if depth > ValueDepth {
+			return apierr.TooCostly(uint64(depth), uint64(ValueDepth), "the variables nest more than %d deep", ValueDepth)
 		}
 		switch v := v.(type) {
 		case string:

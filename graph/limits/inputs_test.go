@@ -117,17 +117,36 @@ func TestRepresentationsAreBounded(t *testing.T) {
 
 // Variables are accepted at the bound.
 func TestVariablesAreBounded(t *testing.T) {
-	prepare := newPrepare(t, limits.Limits{Values: 61, ValueDepth: 4, Cost: 1 << 30})
-	const query = "query ($x: PeopleFilter!) { people(where: $x) { totalCount } }"
-	filter := func(n int) map[string]any {
+	objects := func(n int) map[string]any {
 		list := make([]any, n)
 		for i := range list {
-			list[i] = map[string]any{"followersOf": "1"}
+			list[i] = map[string]any{"followersOf": "1"} // counts for eleven
 		}
 		return map[string]any{"x": map[string]any{"or": list}}
 	}
-	wantCode(t, prepare(query, filter(4)), "") // an object, a list, and 4 objects with a value each; 4 levels deep
-	wantCode(t, prepare(query, filter(5)), apierr.CodeTooCostly)
-	inner := map[string]any{"x": map[string]any{"or": []any{map[string]any{"not": map[string]any{"followersOf": "1"}}}}}
-	wantCode(t, prepare(query, inner), apierr.CodeTooCostly)
+	nested := func(depth int) map[string]any {
+		var v any = "1"
+		for range depth - 1 {
+			v = map[string]any{"not": v}
+		}
+		return map[string]any{"x": v}
+	}
+	for name, test := range map[string]struct {
+		vars map[string]any
+		want bool
+	}{
+		"many":     {objects((limits.Values - 11) / 11), true}, // without the object and the list around them
+		"too many": {objects((limits.Values-11)/11 + 1), false},
+		"deep":     {nested(limits.ValueDepth), true},
+		"too deep": {nested(limits.ValueDepth + 1), false},
+	} {
+		err := limits.CheckVariables(test.vars)
+		if (err == nil) != test.want {
+			t.Errorf("%s: %v", name, err)
+		}
+		if known, ok := apierr.Of(err); err != nil && (!ok || known.Code != apierr.CodeTooCostly) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	wantCode(t, newPrepare(t, limits.Limits{})("query ($x: PeopleFilter!) { people(where: $x) { totalCount } }", nested(limits.ValueDepth+1)), apierr.CodeTooCostly)
 }

@@ -56,15 +56,6 @@ type Limits struct {
 	// Directives is how many directives a query text may have. Defaults to 200.
 	Directives int
 
-	// Values is how many values the variables may hold, those in lists and objects
-	// included; an object counts for ten. Defaults to 7,000: room for the 500 representations of an
-	// `_entities`.
-	Values int
-
-	// ValueDepth is how deep the variables may nest lists and objects. Defaults to 32: a
-	// filter of 8 levels has 16.
-	ValueDepth int
-
 	// Cost is how much an operation may cost (see cost.go), roughly how many
 	// values its answer may hold. Defaults to 100,000.
 	Cost int
@@ -73,6 +64,15 @@ type Limits struct {
 	// of its subscribers at once. Defaults to 1,000.
 	SubscriptionCost int
 }
+
+const (
+	// Values is how many values the variables of a request may hold, those in lists and objects
+	// included; an object counts for ten. That is room for the 500 representations of an `_entities`.
+	Values = 7_000
+
+	// ValueDepth is how deep the variables may nest lists and objects: a filter of 8 levels has 16.
+	ValueDepth = 32
+)
 
 // textPerCost is how many bytes of its text add 1 to the cost of a subscription: the text,
 // and a document of up to 77 times its size, are held while it runs.
@@ -88,8 +88,6 @@ func (l Limits) withDefaults() Limits {
 		&l.Visits:             20_000,
 		&l.Overlaps:           100_000,
 		&l.Directives:         200,
-		&l.Values:             7_000,
-		&l.ValueDepth:         32,
 		&l.Cost:               100_000,
 		&l.SubscriptionCost:   1_000,
 	} {
@@ -162,7 +160,7 @@ func (e *Extension) Validate(schema graphql.ExecutableSchema) error {
 // MutateOperationParameters checks the variables, and the shape of a query text not seen
 // before.
 func (e *Extension) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
-	if err := e.limits.checkVariables(params.Variables); err != nil {
+	if err := CheckVariables(params.Variables); err != nil {
 		return gqlerror.Wrap(err)
 	}
 	if _, ok := e.known.Get(ctx, params.Query); ok {

@@ -11,7 +11,7 @@ import (
 
 // NoLimits lets every query of [Query] pass.
 var NoLimits = limits.Limits{
-	TextBytes: 1 << 20, Tokens: 1 << 17, Depth: 50, Fields: 1 << 20, Visits: 1 << 20, Overlaps: 1 << 24, Directives: 1 << 16, Values: 1 << 20, Cost: 1 << 40,
+	TextBytes: 1 << 20, Tokens: 1 << 17, Depth: 50, Fields: 1 << 20, Visits: 1 << 20, Overlaps: 1 << 24, Directives: 1 << 16, Cost: 1 << 40,
 }
 
 // Query draws a valid query about the users 1 … users and some who do not exist,
