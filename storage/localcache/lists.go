@@ -143,7 +143,8 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, asked *atom
 	}
 }
 
-// readLong reads a long list and keeps it, in buildTime at most. Its caller holds c.building.
+// readLong reads a long list and keeps it, in buildTime at most. Then the store packs the list, so that the next reader, here or
+// elsewhere, gets it sooner. A list whose rows cannot be read in time is packed first. Its caller holds c.building.
 func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
 	one, mine := c.lists[side].begin(c, k)
 	if !mine {
@@ -152,7 +153,11 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 	ctx, cancel := c.background.onBehalfOf(ctx, buildTime)
 	defer cancel()
 	r := storage.Result[*list]{Err: errFill}
-	defer func() { c.packInStore(ctx, side, k.id, r) }() // once the list is there
+	defer func() {
+		if r.Found {
+			c.packInStore(ctx, side, k.id)
+		}
+	}()
 	began := time.Now()
 	defer func() {
 		c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
@@ -166,7 +171,12 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 			c.renewAfter.Store(c.now().Add(renewPause).UnixMicro())
 		}
 	}()
-	r = c.readLists(ctx, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+	read := func() storage.Result[*list] {
+		return c.readLists(ctx, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+	}
+	if r = read(); r.Err != nil && c.packInStore(ctx, side, k.id) {
+		r = read()
+	}
 	c.metrics.built.Observe(time.Since(began).Seconds())
 }
 
@@ -207,17 +217,17 @@ func (c *Cache) replace(k key, old, by *list) (entry, bool) {
 	return by, true
 }
 
-// packInStore packs a long list in the store after it has been read, so that the next reader, here
-// or elsewhere, gets it sooner. It also packs a list that could not be read in time. If packing
-// fails, the next reader reads rows again.
-func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID, r storage.Result[*list]) {
-	tooLong := !r.Found && r.Err == nil
-	if c.packer == nil || tooLong {
-		return
+// packInStore packs a long list in the store, unless it is packed, and reports whether that has worked. If it fails, the next
+// reader reads rows again.
+func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID) bool {
+	if c.packer == nil {
+		return false
 	}
-	if err := c.packer.Pack(ctx, side, owner); err != nil {
+	err := c.packer.Pack(ctx, side, owner)
+	if err != nil {
 		c.metrics.unpacked.Inc()
 	}
+	return err == nil
 }
 
 const (

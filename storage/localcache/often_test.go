@@ -119,6 +119,39 @@ func TestALongListIsRenewedInTime(t *testing.T) {
 	}
 }
 
+// packsFirst is a store whose long lists can only be read once they are packed.
+type packsFirst struct {
+	*readsOf
+	err error
+}
+
+func (p *packsFirst) Pack(context.Context, storage.Side, storage.UserID) error {
+	p.failing = p.err != nil
+	return p.err
+}
+
+// A long list whose rows cannot be read in time is read as soon as it is packed. If it cannot be packed either, it is not tried again soon.
+func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
+	for name, err := range map[string]error{"can be packed": nil, "cannot be packed": errors.New("the store is read-only")} {
+		store := &packsFirst{&readsOf{Store: memory.New(), failing: true}, err}
+		followedByMany(t, store.readsOf)
+		c := New(Config{Source: store, Rows: store, Packer: store, Bytes: 64 << 20})
+		defer c.Close()
+		for range often + 1 {
+			asked(t, c)
+		}
+		want := 2
+		if err != nil {
+			want = 1
+		}
+		for range 10 {
+			if there := asked(t, c) != nil; there != (err == nil) || store.whole != want {
+				t.Fatalf("a list that %s is there: %v, and was read %d times", name, there, store.whole)
+			}
+		}
+	}
+}
+
 // A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
 // the version of its owner's counts says so. A list that has changed, of which no event has told, is not there any more.
 func TestALongListThatHasNotChangedIsKept(t *testing.T) {

@@ -100,7 +100,7 @@ func (p *parts) edges(chunks []chunk) ([]storage.Edge, error) {
 	db.SortByPeer(p.Side, instead)
 	peerOf := func(e storage.Edge) storage.UserID { return p.Side.Peer(e.Pair()) }
 
-	all := make([]storage.Edge, 0, min(p.count, db.MaxForeseen)+int64(len(instead)))
+	all := make([]storage.Edge, 0, max(0, min(p.count, int64(maxChunk*len(chunks))))+int64(len(instead)))
 	changed := p.changed
 	var follows []storage.Position
 	var err error
