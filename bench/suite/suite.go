@@ -221,10 +221,16 @@ func (r *run) askQuestions(ctx context.Context, family []string, graph *bench.Gr
 	return err
 }
 
-// groupsOf lists the groups of subjects that are asked in turn: all subjects or, on one store,
-// those that may use it at once.
+// groupsOf lists the groups of subjects that are asked in turn: all subjects or, if there are several gateways on one
+// store, those that may use it at once. The baseline is no gateway.
 func (r *run) groupsOf(subjects []*subject) (groups [][]*subject) {
-	if !r.OneStore {
+	gateways := 0
+	for _, s := range subjects {
+		if s.state != report.Baseline {
+			gateways++
+		}
+	}
+	if !r.OneStore || gateways <= 1 {
 		return [][]*subject{subjects}
 	}
 	var together []*subject

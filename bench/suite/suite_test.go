@@ -115,6 +115,32 @@ func runTiny(t *testing.T, c suite.Config) (*report.Size, report.Machine) {
 	return size, machine
 }
 
+// On one store, one gateway and the baseline are asked in turn, but no two gateways: a warm one that is not alone keeps nothing in memory.
+func TestOnOneStore(t *testing.T) {
+	c := tiny(t)
+	c.OneStore, c.Engines, c.Questions, c.MixedUsers = true, []string{report.SQLite}, bench.Questions[:2], 0
+	for _, test := range []struct {
+		states []string
+		want   string
+	}{
+		{[]string{report.Baseline, report.Warm}, "[q1 baseline q1 warm q2 baseline q2 warm]"},
+		{[]string{report.Baseline, report.Cold, report.Warm}, "[q1 baseline q1 cold q2 baseline q2 cold q1 warm q2 warm]"},
+	} {
+		c.States = test.states
+		sizes, _, err := suite.Run(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var asked []string
+		for _, cell := range sizes[0].Cells {
+			asked = append(asked, cell.Question, cell.State)
+		}
+		if got := fmt.Sprint(asked); got != test.want {
+			t.Errorf("asked %s, want %s", got, test.want)
+		}
+	}
+}
+
 // On servers that already run, databases are created, and removed at the end.
 func TestRunOnGivenServers(t *testing.T) {
 	c := onShared(t, tiny(t))
