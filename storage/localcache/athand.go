@@ -74,7 +74,7 @@ func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, 
 		}
 		results[i] = of(e)
 	}
-	c.metrics.hit(kind, len(results))
+	c.asked(kind, len(results), 0)
 	l.Results = results
 }
 
@@ -100,7 +100,7 @@ func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, s
 			}
 		}
 	}
-	c.metrics.hit(listKind(side), 1)
+	c.asked(listKind(side), 1, 0)
 	l.Results = results
 }
 
@@ -116,6 +116,6 @@ func (c *Cache) pagesAtHand(side storage.Side, l *storage.Lookup[storage.PageQue
 		}
 		results[i] = of.page(q)
 	}
-	c.metrics.hit(listKind(side), len(results))
+	c.asked(listKind(side), len(results), 0)
 	l.Results = results
 }

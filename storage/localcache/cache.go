@@ -53,6 +53,8 @@ type Cache struct {
 	reported reported
 	building sync.Mutex // of one long list at a time
 
+	requested atomic.Bool // whether a request has asked for anything since warming up began with the users that it reads
+
 	renewAfter atomic.Int64 // µs: when long lists may be renewed
 
 	background *background

@@ -124,6 +124,8 @@ type source[Q comparable, V any] struct {
 	read func(context.Context, []Q) []storage.Result[V]
 	// keep puts a result into the cache, with the rows that came since it was read.
 	keep func(key, storage.Result[V], []storage.Edge) storage.Result[V]
+	// warming means that no request has asked for the keys.
+	warming bool
 }
 
 // fetch answers what is known at once, and the rest by reads of those keys that are not being read
@@ -149,10 +151,11 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 		}
 		waiting = append(waiting, awaited[V]{i, one})
 	}
-	c.metrics.hit(from.kind, len(ids)-len(waiting))
+	if !from.warming {
+		c.asked(from.kind, len(ids)-len(waiting), len(missing))
+	}
 	storage.ReadsOf(ctx).InMemory(len(ids) - len(waiting))
 	if len(missing) > 0 {
-		c.metrics.miss(from.kind, len(missing))
 		f.read(ctx, c, from, missing)
 	}
 	for _, w := range waiting {

@@ -15,21 +15,23 @@ const often = 3
 
 // fetchLists returns the lists of owners. Lists that are too long are not Found.
 func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*list] {
-	return c.fetchListsBy(ctx, side, owners, c.renewOrRead)
+	return fetch(ctx, c, &c.lists[side], c.listsBy(ctx, side, c.renewOrRead), owners)
 }
 
-// fetchListsBy returns the lists of owners. read reads those that are not known, with tombstones since a time.
-func (c *Cache) fetchListsBy(
-	ctx context.Context, side storage.Side, owners []storage.UserID,
-	read func(context.Context, storage.Side, []storage.UserID, storage.Micros) []storage.Result[*list],
-) []storage.Result[*list] {
+// listsBy is the lists of one side. read reads those that are not known, with tombstones since a time.
+func (c *Cache) listsBy(
+	ctx context.Context, side storage.Side, read func(context.Context, storage.Side, []storage.UserID, storage.Micros) []storage.Result[*list],
+) source[storage.UserID, *list] {
 	floor := c.endedSince()
-	of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
-	known := func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) }
-	missing := func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
-		return read(ctx, side, owners, floor)
+	return source[storage.UserID, *list]{
+		kind:  listKind(side),
+		key:   func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} },
+		known: func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) },
+		read: func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
+			return read(ctx, side, owners, floor)
+		},
+		keep: c.keepList,
 	}
-	return fetch(ctx, c, &c.lists[side], source[storage.UserID, *list]{listKind(side), of, known, missing, c.keepList}, owners)
 }
 
 // renewOrRead reads lists, except those that have ended and are still as they are in the store: of these, only the owners'

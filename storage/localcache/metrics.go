@@ -69,6 +69,3 @@ func (m *Metrics) gauge(name, help string, of func(*Cache) float64) prometheus.G
 		return of(m.cache)
 	})
 }
-
-func (m *Metrics) hit(k kind, n int)  { m.hits[k].Add(float64(n)) }
-func (m *Metrics) miss(k kind, n int) { m.misses[k].Add(float64(n)) }

@@ -43,7 +43,7 @@ func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Resul
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Posts(ctx, ids)
 	}
-	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, c.knownPost, c.source.Posts, c.keepPost}, ids)
+	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, c.knownPost, c.source.Posts, c.keepPost, false}, ids)
 }
 
 func (c *Cache) knownPost(k key) (r storage.Result[storage.Post], ok bool) {

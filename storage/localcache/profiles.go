@@ -59,7 +59,7 @@ func profileKey(id storage.UserID) key { return key{kind: profileKind, id: id} }
 func blocksKey(id storage.UserID) key  { return key{kind: blocksKind, id: id} }
 
 func (c *Cache) fetchProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return fetch(ctx, c, &c.profiles, source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.source.Profiles, c.keepProfile}, ids)
+	return fetch(ctx, c, &c.profiles, source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.source.Profiles, c.keepProfile, false}, ids)
 }
 
 func (c *Cache) knownProfile(k key) (r storage.Result[storage.Profile], ok bool) {
@@ -99,5 +99,5 @@ func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 		c.set(k, &blockList{c.lives(keep), r.Value})
 		return r
 	}
-	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known, c.Reader.Blocks, keepBlocks}, users)
+	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known, c.Reader.Blocks, keepBlocks, false}, users)
 }

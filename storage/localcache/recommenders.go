@@ -44,7 +44,7 @@ func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Rec
 			return
 		}
 	}
-	c.metrics.hit(recommenderKind, len(results))
+	c.asked(recommenderKind, len(results), 0)
 	l.Results = results
 }
 
@@ -62,7 +62,7 @@ func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []s
 		}
 		return r
 	}
-	return fetch(ctx, c, &c.recommenders, source[storage.UserID, storage.Recommender]{recommenderKind, recommenderKey, known, read, keep}, ids)
+	return fetch(ctx, c, &c.recommenders, source[storage.UserID, storage.Recommender]{recommenderKind, recommenderKey, known, read, keep, false}, ids)
 }
 
 // readRecommenders reads profiles, and then the lists of the first of them.

@@ -13,7 +13,7 @@ import (
 
 // A gateway that has just started would read everything for the first time, when it is asked. So it reads the users who are
 // followed most, with their lists, in the background: straight from the store, which does not fill Redis with
-// what nobody may ask for. It takes one connection to each shard, for half of the time at most, and stops when the memory is nearly full.
+// what nobody may ask for. It takes one connection to each shard, for half of the time at most while requests come, and stops when the memory is nearly full.
 
 const (
 	// warmAtOnce is how many users are read at once: a request that misses one of them waits for all.
@@ -50,11 +50,16 @@ func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 			continue
 		}
 		beganBatch := time.Now()
+		c.requested.Store(false)
 		ids, err := nextRanked(ctx, ranks, warmAtOnce)
 		if err == nil {
 			err = c.warm(ctx, ids)
 		}
-		if err != nil || len(ids) == 0 || sleep.For(ctx, time.Since(beganBatch)) != nil {
+		pause := time.Duration(0)
+		if c.requested.Load() {
+			pause = time.Since(beganBatch)
+		}
+		if err != nil || len(ids) == 0 || sleep.For(ctx, pause) != nil {
 			if err != nil && ctx.Err() == nil {
 				logger.WarnContext(ctx, "warming up has ended early: what is asked for is read from the store", "users", read, "error", err)
 				return
@@ -69,6 +74,15 @@ func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	}
 }
 
+// asked counts keys that a request has asked for: how many were known and how many are read for it.
+func (c *Cache) asked(k kind, hits, misses int) {
+	c.metrics.hits[k].Add(float64(hits))
+	c.metrics.misses[k].Add(float64(misses))
+	if !c.requested.Load() { // a write takes the memory from the other processors, and it is mostly set
+		c.requested.Store(true)
+	}
+}
+
 // isWarm reports that there is no more room for what nobody has asked for.
 func (c *Cache) isWarm() bool {
 	return c.kept.taken()+uint64(c.directory.Load().Bytes()) >= c.kept.bytes/100*warmPercent
@@ -76,7 +90,7 @@ func (c *Cache) isWarm() bool {
 
 // warm reads some users with their lists, unless they are kept already.
 func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
-	profiles := source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.below.Profiles, c.keepProfile}
+	profiles := source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.below.Profiles, c.keepProfile, true}
 	for _, r := range fetch(ctx, c, &c.profiles, profiles, ids) {
 		if r.Err != nil {
 			return r.Err
@@ -94,7 +108,9 @@ func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.
 	fromStore := func(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
 		return c.readLists(ctx, c.below, side, owners, c.longest, floor)
 	}
-	for i, r := range c.fetchListsBy(ctx, side, ids, fromStore) {
+	lists := c.listsBy(ctx, side, fromStore)
+	lists.warming = true
+	for i, r := range fetch(ctx, c, &c.lists[side], lists, ids) {
 		if r.Err != nil {
 			return r.Err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -179,5 +180,56 @@ func TestWarmUpBuildsLongLists(t *testing.T) {
 	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
 	if r := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]; !r.Found || r.Value.Peers.Len() < 1500 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// slowlyRanked is a store whose users take a second to read. Meanwhile a request may come.
+type slowlyRanked struct {
+	*ranked
+	meanwhile func()
+}
+
+func (s *slowlyRanked) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	s.meanwhile()
+	time.Sleep(time.Second)
+	return s.ranked.Profiles(ctx, ids)
+}
+
+// Warming up pauses for as long as it reads, but only after it has read while a request came. What it reads itself is neither
+// hits nor misses.
+func TestWarmUpPausesWhileRequestsCome(t *testing.T) {
+	const batches = 5
+	for name, test := range map[string]struct {
+		requests bool
+		want     time.Duration
+	}{
+		"none":                      {false, batches * time.Second},
+		"one in each but the first": {true, (batches + batches - 1) * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0.0
+				store := &slowlyRanked{newRanked(t, 64*batches), func() {}}
+				m := gauges{prometheus.NewRegistry()}
+				cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Rows: store, Bytes: 8 << 20, Metrics: localcache.NewMetrics(m)})
+				defer cache.Close()
+				store.meanwhile = func() {
+					if test.requests && len(store.read) > 0 {
+						requests++
+						if r := cache.Users(t.Context(), []storage.UserID{1})[0]; !r.Found { // it is one of the first 64
+							t.Error(r)
+						}
+					}
+				}
+				began := time.Now()
+				cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
+				if took := time.Since(began); took != test.want {
+					t.Errorf("it took %s instead of %s", took, test.want)
+				}
+				if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != requests || misses != 0 {
+					t.Errorf("%v hits, %v misses, %v requests", hits, misses, requests)
+				}
+			})
+		})
 	}
 }
