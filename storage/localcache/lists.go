@@ -152,6 +152,9 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 	if !mine {
 		return
 	}
+	if _, isLong := get[*long](c, k); isLong {
+		c.set(k, &long{c.lives(keepLong), asked}) // who asks for it meanwhile should not wait for this read
+	}
 	ctx, cancel := c.background.onBehalfOf(ctx, buildTime)
 	defer cancel()
 	r := storage.Result[*list]{Err: errFill}

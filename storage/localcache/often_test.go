@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"kith/storage"
@@ -150,6 +151,52 @@ func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
 			}
 		}
 	}
+}
+
+// askedWhilePacking is a store whose long list is asked for while it is packed, at a time when what was known of it has ended.
+type askedWhilePacking struct {
+	*packsFirst
+	ask func()
+}
+
+func (p *askedWhilePacking) Pack(ctx context.Context, side storage.Side, owner storage.UserID) error {
+	p.ask()
+	return p.packsFirst.Pack(ctx, side, owner)
+}
+
+// Nobody waits for a long list that is being read, also if that began just before what is known of the list ended.
+func TestALongListIsKnownWhileItIsRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &askedWhilePacking{packsFirst: &packsFirst{&readsOf{Store: memory.New(), failing: true}, nil}}
+		followedByMany(t, store.readsOf)
+		c := New(Config{Source: store, Rows: store, Packer: store, Bytes: 64 << 20})
+		defer c.Close()
+		ask := func() error {
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			return c.Pages(ctx, storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 3}})[0].Err
+		}
+		for range often {
+			if err := ask(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		known, _ := get[*long](c, key{kind: inverseKind, id: 1})
+		time.Sleep(time.Until(known.until) - time.Second)
+		store.ask = func() {
+			time.Sleep(2 * time.Second)
+			if err := ask(); err != nil {
+				t.Errorf("whoever asks meanwhile waits: %v", err)
+			}
+		}
+		if err := ask(); err != nil { // the list is read now
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		if _, kept := get[*list](c, key{kind: inverseKind, id: 1}); !kept {
+			t.Error("the list is not kept")
+		}
+	})
 }
 
 // A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
