@@ -38,7 +38,7 @@ const (
 	shareOfContainer = 4
 	shareOfMachine   = 8
 	leastCaches      = 32 << 20
-	mostCaches       = 2 << 30 // what is asked for within a minute rarely needs more
+	mostCaches       = 2 << 30 // five million users or lists: what is asked for within ten minutes rarely needs more
 )
 
 // footprint is how much a gateway takes on this machine.

@@ -78,7 +78,7 @@ type BenchGrowCmd struct {
 	Parts     []string      `default:"bytes,follows,hits,drain,move" enum:"bytes,follows,hits,drain,move,none" placeholder:"P,…" help:"What is measured of a store besides: the bytes of its tables after the import and after inserts; follows a second; keys in memory when users are asked for by Zipf's law; how fast a backlog is replicated (not on SQLite); how fast rows move to another database; none: nothing. Default: ${default}."`
 	Inserts   float64       `default:"0.1" placeholder:"SHARE" help:"How many follows are inserted in random order after the import, as a share of those imported, at most 1. Default: ${default}."`
 	CacheSize []int64       `name:"cache-bytes" default:"16777216,268435456" placeholder:"N,…" help:"For hits: with how much memory of the gateway. Default: ${default}."`
-	HitsHeat  time.Duration `default:"60s" help:"For hits: how long users are asked for before it counts. Gateways keep them for a minute. Default: ${default}."`
+	HitsHeat  time.Duration `default:"60s" help:"For hits: how long users are asked for before it counts. Gateways keep them for ten minutes, unless they need the room for others. Default: ${default}."`
 	Zipf      float64       `default:"0.8" placeholder:"SHAPE" help:"For hits: users are asked for by their rank to the power of −SHAPE, above 0 and at most 2. LinkBench has 0.8 for lists. Default: ${default}."`
 	benchFlags
 }

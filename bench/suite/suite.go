@@ -60,7 +60,7 @@ type Config struct {
 	// Inserts is the share of follows that [PartBytes] inserts after the import.
 	Inserts float64
 	// CacheBytes and Zipf are for [PartHits]: the sizes of memory, and the shape by which users are
-	// drawn. HitsWarmup is how long it asks before it counts: gateways keep users for a minute.
+	// drawn. HitsWarmup is how long it asks before it counts.
 	CacheBytes []int64
 	Zipf       float64
 	HitsWarmup time.Duration
@@ -351,6 +351,9 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 		cell := report.Cell{Engine: s.engine, State: s.state, Question: all.Question, Figures: report.FiguresOf(all)}
 		into.Cells = append(into.Cells, cell)
 		r.Log("%s %s: %.0f/s, p99 %.1f ms, %d wrong", s.name(), cell.Question, cell.PerSecond, cell.P99, cell.Errors)
+		if all.Error != nil {
+			r.Log("%s %s: the first wrong answer: %v", s.name(), cell.Question, all.Error)
+		}
 	}
 	return nil
 }

@@ -113,9 +113,10 @@ const (
 	// overhead is what an entry takes besides its value.
 	overhead = 176
 
-	// An entry that events do not update for some reason is wrong for this long at most.
-	keep     = time.Minute
-	keepLong = 10 * time.Minute // reading a long list again is expensive
+	// keep is how long an entry is wrong at most that events do not update for some reason.
+	keep = 10 * time.Minute
+	// keepAbsence is the same for what is not there: whoever has just made it looks for it.
+	keepAbsence = time.Minute
 	// keepUnchanged is how long a list is kept while the version of its owner's counts says that it has not changed. Rows
 	// that were changed by hand raise no version.
 	keepUnchanged = time.Hour
@@ -167,6 +168,14 @@ func (l lifetime) expiry() time.Time { return l.until }
 
 func (c *Cache) lives(d time.Duration) lifetime {
 	return lifetime{c.now().Add(d - rand.N(d/5))}
+}
+
+// livesIf is how long a user or a post is kept, if it is there or if it is not.
+func (c *Cache) livesIf(found bool) lifetime {
+	if found {
+		return c.lives(keep)
+	}
+	return c.lives(keepAbsence)
 }
 
 // stripe is a lock on some of the keys: under it, one step both replaces an entry and notifies a read

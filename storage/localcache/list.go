@@ -73,9 +73,6 @@ func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros
 			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime})
 		}
 	}
-	if len(positions) > shortList {
-		l.lifetime = c.lives(keepLong)
-	}
 	l.version, l.ends = r.Version, c.lives(keepUnchanged).until
 	l.follows = idset.New(c.directory.Load(), positions)
 	return l

@@ -119,7 +119,7 @@ func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side stor
 // keepList puts a list into the cache, with the rows that came while it was read.
 func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
 	if !r.Found {
-		c.set(k, &long{c.lives(keepLong), new(atomic.Int32)})
+		c.set(k, &long{c.lives(keep), new(atomic.Int32)})
 		return r
 	}
 	now := storage.MicrosOf(c.now())
@@ -153,7 +153,7 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 		return
 	}
 	if _, isLong := get[*long](c, k); isLong {
-		c.set(k, &long{c.lives(keepLong), asked}) // who asks for it meanwhile should not wait for this read
+		c.set(k, &long{c.lives(keep), asked}) // who asks for it meanwhile should not wait for this read
 	}
 	ctx, cancel := c.background.onBehalfOf(ctx, buildTime)
 	defer cancel()
@@ -192,15 +192,16 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 func (c *Cache) renewLarge(k key, l *list, now int64) (entry, bool) {
 	left := l.until.UnixMicro() - now
 	isLong := l.follows.Len() > shortList
-	if left > keepLong.Microseconds()/10 || left > 0 && !isLong {
+	if left > keep.Microseconds()/10 || left > 0 && !isLong {
 		return l, true
 	}
 	if l.mayBeRenewed(now) {
 		if until, ok := c.hasNotChanged(k.id, l.version); ok {
-			renewed := *l
-			if renewed.until = until; isLong {
-				renewed.until = until.Add(keepLong - keep)
+			if !until.After(l.until) {
+				return l, left > 0
 			}
+			renewed := *l
+			renewed.until = until
 			return c.replace(k, l, &renewed)
 		}
 	}

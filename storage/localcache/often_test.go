@@ -14,6 +14,9 @@ import (
 // followedByMany makes a long list of user 1's followers.
 func followedByMany(t *testing.T, store storage.Store) {
 	t.Helper()
+	if r := store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "u1", Name: "somebody"}})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
 	edges := make([]storage.Edge, shortList+1)
 	for i := range edges {
 		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
@@ -94,11 +97,11 @@ func TestALongListIsRenewedInTime(t *testing.T) {
 	if until.IsZero() || store.whole != 1 {
 		t.Fatalf("it lives until %v and was read %d times", until, store.whole)
 	}
-	now = until.Add(-keepLong / 5)
+	now = until.Add(-keep / 5)
 	if ask() != until || store.whole != 1 {
 		t.Error("it is renewed long before its end")
 	}
-	now, store.failing = until.Add(-keepLong/10+time.Second), true
+	now, store.failing = until.Add(-keep/10+time.Second), true
 	for range 5 {
 		if ask() != until {
 			t.Error("a list that could not be read again is not there any more")
@@ -226,16 +229,16 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 	if !ask() || store.whole != 1 {
 		t.Errorf("a list that has not changed is read %d times", store.whole)
 	}
-	if l, _ := get[*list](c, k); l.until.Before(now.Add(keepLong / 2)) {
+	if l, _ := get[*list](c, k); l.until.Before(now.Add(keep / 2)) {
 		t.Errorf("it lives until %v, at %v", l.until, now)
 	}
 	one := []storage.Edge{{From: 9000, To: 1, Type: storage.Following, UpdateTime: 9000}}
 	store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
-	now = now.Add(keepLong)
+	now = now.Add(keep)
 	if ask() {
 		t.Error("a list that has changed is there after its ten minutes")
 	}
-	now = now.Add(keepLong)
+	now = now.Add(keep)
 	for range often + 1 {
 		ask()
 	}
@@ -263,6 +266,6 @@ func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
 			t.Errorf("ended %v: the read is given up: %v", ended, one.missed)
 		}
 		c.lists[storage.Inverse].leave(k, one)
-		now = now.Add(keepLong)
+		now = now.Add(keep)
 	}
 }

@@ -55,7 +55,7 @@ func (c *Cache) knownPost(k key) (r storage.Result[storage.Post], ok bool) {
 }
 
 func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge) storage.Result[storage.Post] {
-	c.set(k, &post{c.lives(keep), r.Value, r.Found})
+	c.set(k, &post{c.livesIf(r.Found), r.Value, r.Found})
 	return r
 }
 

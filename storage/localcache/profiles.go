@@ -71,7 +71,7 @@ func (c *Cache) knownProfile(k key) (r storage.Result[storage.Profile], ok bool)
 }
 
 func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
-	c.set(k, &profile{c.lives(keep), r.Value, r.Found})
+	c.set(k, &profile{c.livesIf(r.Value.Exists), r.Value, r.Found})
 	return r
 }
 

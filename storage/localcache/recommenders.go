@@ -58,7 +58,7 @@ func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []s
 	}
 	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
 		if r.Found && c.directory.Load() == dir {
-			c.kept.flat.Set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keepLong).until.UnixMicro())
+			c.kept.flat.Set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
 		}
 		return r
 	}

@@ -38,15 +38,15 @@ func (r *renewing) page(t *testing.T, want int) (lists, others int64) {
 	return lists, r.store.calls.Load() - all - lists
 }
 
-// A list that has not changed is not read again after its minute. Instead the counts of its owner are read, which
+// A list that has not changed is not read again after its ten minutes. Instead the counts of its owner are read, which
 // say that it has not changed. After an hour the list is read again.
 func TestAListThatHasNotChangedIsRenewed(t *testing.T) {
 	c := newRenewing(t)
 	if lists, _ := c.page(t, 2); lists != 1 {
 		t.Fatalf("%d lists are read at first", lists)
 	}
-	for range 45 {
-		c.now = c.now.Add(61 * time.Second)
+	for range 4 {
+		c.now = c.now.Add(10*time.Minute + time.Second)
 		if lists, others := c.page(t, 2); lists != 0 || others != 1 {
 			t.Errorf("after %s %d lists are read and %d counts", c.now, lists, others)
 		}
@@ -54,28 +54,28 @@ func TestAListThatHasNotChangedIsRenewed(t *testing.T) {
 			t.Errorf("right after that %d lists are read and %d counts", lists, others)
 		}
 	}
-	c.now = c.now.Add(15 * time.Minute)
+	c.now = c.now.Add(20 * time.Minute)
 	if lists, _ := c.page(t, 2); lists != 1 {
 		t.Errorf("after an hour %d lists are read", lists)
 	}
 }
 
-// If no event has told the cache of a change, the change is still seen after a minute.
+// If no event has told the cache of a change, the change is still seen after ten minutes.
 func TestAListThatHasChangedIsNotRenewed(t *testing.T) {
 	for _, keptUser := range []bool{false, true} {
 		c := newRenewing(t)
 		c.page(t, 2)
-		c.now = c.now.Add(30 * time.Second)
+		c.now = c.now.Add(5 * time.Minute)
 		if keptUser { // with counts from before the change
 			c.Users(t.Context(), []storage.UserID{1})
 		}
 		one := []storage.Edge{{From: 9, To: 1, Type: storage.Following, UpdateTime: 99}}
 		c.store.Apply(t.Context(), storage.Inverse, one, storage.IfNewer)
-		c.now = c.now.Add(31 * time.Second)
+		c.now = c.now.Add(5*time.Minute + time.Second)
 		if !keptUser {
 			c.page(t, 3)
 		}
-		c.now = c.now.Add(30 * time.Second)
+		c.now = c.now.Add(5 * time.Minute)
 		c.page(t, 3)
 	}
 }
@@ -90,8 +90,41 @@ func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
 	if lists, _ := c.page(t, 3); lists != 0 {
 		t.Errorf("%d lists are read after the change", lists)
 	}
-	c.now = c.now.Add(61 * time.Second)
+	c.now = c.now.Add(10*time.Minute + time.Second)
 	if lists, _ := c.page(t, 3); lists != 1 {
-		t.Errorf("%d lists are read after a minute", lists)
+		t.Errorf("%d lists are read after ten minutes", lists)
+	}
+}
+
+// A user who is not there is looked for again after a minute, one who is there after ten.
+func TestAnAbsentUserIsSoonLookedForAgain(t *testing.T) {
+	c := newRenewing(t)
+	reads := func() int64 {
+		before := c.store.calls.Load()
+		c.Users(t.Context(), []storage.UserID{1, 99})
+		return c.store.calls.Load() - before
+	}
+	reads()
+	for _, test := range []struct {
+		after time.Duration
+		want  int64
+	}{{30 * time.Second, 0}, {31 * time.Second, 1}, {30 * time.Second, 0}} {
+		c.now = c.now.Add(test.after)
+		if got := reads(); got != test.want {
+			t.Errorf("%s later users are read %d times", test.after, got)
+		}
+	}
+	present := func() int64 {
+		before := c.store.calls.Load()
+		c.Users(t.Context(), []storage.UserID{1})
+		return c.store.calls.Load() - before
+	}
+	c.now = time.UnixMicro(0).Add(7 * time.Minute)
+	if n := present(); n != 0 {
+		t.Errorf("a user is read again after %s", c.now.Sub(time.UnixMicro(0)))
+	}
+	c.now = c.now.Add(4 * time.Minute)
+	if n := present(); n != 1 {
+		t.Errorf("after more than ten minutes a user is read %d times", n)
 	}
 }
