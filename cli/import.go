@@ -84,7 +84,7 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 		return err // no other process can have it open
 	}
 	if failed := settings.forgetAll(context.WithoutCancel(ctx), served); failed != nil {
-		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for some minutes: %w", failed))
+		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for ten minutes: %w", failed))
 	}
 	return err
 }

@@ -113,10 +113,14 @@ func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repair
 }
 
 // ForgetAll makes the gateways, and the cache that they share, forget what they know, because more
-// has changed than can be reported.
+// has changed than can be reported. Without a Redis, a gateway forgets everything when it is not alone any more: then this takes
+// two seconds, if there is a gateway.
 func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
 	b, err := d.connectPeers(ctx, store)
 	if b == nil {
+		if err == nil {
+			appear(ctx, store)
+		}
 		return err
 	}
 	defer b.close()

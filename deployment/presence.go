@@ -57,6 +57,13 @@ func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func())
 	return func() { own.watch(ctx, func(bool) {}) }
 }
 
+// appear lets the gateways know of this process for a moment. It returns once they do.
+func appear(ctx context.Context, leaser storage.Leaser) {
+	own := newPresence(leaser)
+	own.enter(ctx)
+	own.leave(ctx)
+}
+
 // watch reports repeatedly whether there are other gateways, until the context is done. If the
 // store does not answer, it reports that there may be.
 func (r *presence) watch(ctx context.Context, report func(alone bool)) {
@@ -67,12 +74,16 @@ func (r *presence) watch(ctx context.Context, report func(alone bool)) {
 		case <-ticks.C:
 			report(r.alone(ctx))
 		case <-ctx.Done():
-			left, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceEvery)
-			defer cancel()
-			_ = r.leaser.Release(left, presenceKind, r.owner) // otherwise it expires
+			r.leave(ctx)
 			return
 		}
 	}
+}
+
+func (r *presence) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceEvery)
+	defer cancel()
+	_ = r.leaser.Release(ctx, presenceKind, r.owner) // otherwise it expires
 }
 
 func (r *presence) alone(ctx context.Context) bool {

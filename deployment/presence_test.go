@@ -2,11 +2,15 @@ package deployment
 
 import (
 	"context"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
+	"kith/storage"
+	"kith/storage/localcache"
 	"kith/storage/memory"
+	"kith/storage/sqlstore"
 )
 
 func TestGatewaysCountEachOther(t *testing.T) {
@@ -49,6 +53,43 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	leave()
 	watching.Wait()
 	if n, err := store.Holders(t.Context(), presenceKind, 0); n != 0 || err != nil {
+		t.Errorf("%d leases are left, %v", n, err)
+	}
+}
+
+// A command that has changed the store beside a gateway, of which nothing tells the gateway without a Redis, makes it forget
+// what it keeps.
+func TestGatewaysForgetWithoutRedis(t *testing.T) {
+	d, of := Config{Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	g := openFeedGatewayOf(t, d, of, 0)
+	beside, err := sqlstore.Open(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	if r := beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	name := func() string { return g.caches.Reader().Users(t.Context(), []storage.UserID{1})[0].Value.Name }
+	for end := time.Now().Add(30 * time.Second); g.caches.local.Mode() != localcache.On || name() == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the gateway keeps nothing")
+		}
+	}
+	berta := "Berta"
+	if _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if name() != "Anna" {
+		t.Error("the gateway does not keep users, or hears of changes")
+	}
+	if err := d.ForgetAll(t.Context(), beside); err != nil {
+		t.Fatal(err)
+	}
+	if got := name(); got != "Berta" {
+		t.Errorf("the gateway still answers %s", got)
+	}
+	if n, err := beside.Holders(t.Context(), presenceKind, storage.MicrosOf(time.Now())); n != 1 || err != nil {
 		t.Errorf("%d leases are left, %v", n, err)
 	}
 }
