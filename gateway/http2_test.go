@@ -212,7 +212,10 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	eventually(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=slow") })
+	eventually(t, "it is dropped", func() bool { return strings.Contains(s.log.String(), "ended=") })
+	if log := s.log.String(); !strings.Contains(log, "ended=slow") {
+		t.Error(log)
+	}
 	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != http.StatusOK {
 		t.Errorf("another request: %d", got.StatusCode)
 	}

@@ -124,20 +124,39 @@ func (e *events) fail(response *graphql.Response) error { return e.next(response
 func (e *events) write(text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	deadline := time.Now().Add(e.timeout)
-	_ = e.control.SetWriteDeadline(deadline)
+	took := e.limit()
 	_, err := e.w.Write([]byte(text))
 	if err == nil {
 		err = e.control.Flush()
 	}
-	if e.http2 { // net/http resets a stream whose deadline is over, even if nothing is being written
-		_ = e.control.SetWriteDeadline(time.Time{})
-	}
-	if !time.Now().Before(deadline) { // the error of a flush does not get through gzhttp
+	if tooLong := took(); tooLong { // the error of a flush does not get through gzhttp
 		e.slow, err = true, os.ErrDeadlineExceeded
 	}
 	if err != nil {
 		e.cancel(errLeft)
 	}
 	return err
+}
+
+// limit bounds the time that a write takes, from now until took is called, which reports whether it was too long.
+func (e *events) limit() (took func() (tooLong bool)) {
+	if !e.http2 {
+		deadline := time.Now().Add(e.timeout)
+		_ = e.control.SetWriteDeadline(deadline)
+		return func() bool { return !time.Now().Before(deadline) }
+	}
+	// Over HTTP/2, net/http resets a stream whose deadline is over, even if nothing is being written, and takes a deadline back
+	// some time after it was told to. So the stream gets a deadline when it is over.
+	reset := make(chan struct{})
+	timer := time.AfterFunc(e.timeout, func() {
+		defer close(reset)
+		_ = e.control.SetWriteDeadline(time.Unix(0, 0))
+	})
+	return func() bool {
+		if timer.Stop() {
+			return false
+		}
+		<-reset
+		return true
+	}
 }
