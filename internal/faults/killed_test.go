@@ -164,22 +164,25 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 	case v.mode == "stream":
 		sprung = way.set("xadd") // before another process can notify them
 	}
-	var asked sync.WaitGroup
-	asked.Go(func() { // there will be no answer
+	answered := make(chan struct{}) // usually because the victim is killed
+	go func() {
+		defer close(answered)
 		query, variables := v.write(i)
 		answer, err := v.client(t).ask(t.Context(), victim.now.Load().gateway.URL, from, "", query, variables)
 		if err == nil && answer.code() != "" {
 			t.Errorf("write %d: %+v", i, answer.Errors)
 		}
-	})
+	}()
 	select {
 	case <-sprung:
+	case <-answered: // on a very busy machine: what the stream does not take within a second is left to reconcile
+		t.Logf("write %d was answered before it could be killed", i)
 	case <-time.After(patience):
 		t.Errorf("write %d: it notified nobody", i)
 	}
 	victim.kill(t)
 	killed := time.Now()
-	asked.Wait()
+	<-answered
 	way.become(cut)
 	for first := true; ; first = false {
 		asked := time.Since(killed)
