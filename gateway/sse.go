@@ -124,12 +124,12 @@ func (e *events) fail(response *graphql.Response) error { return e.next(response
 func (e *events) write(text string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	took := e.limit()
+	tookTooLong := e.limit()
 	_, err := e.w.Write([]byte(text))
 	if err == nil {
 		err = e.control.Flush()
 	}
-	if tooLong := took(); tooLong { // the error of a flush does not get through gzhttp
+	if tookTooLong() { // the error of a flush does not get through gzhttp
 		e.slow, err = true, os.ErrDeadlineExceeded
 	}
 	if err != nil {
@@ -138,8 +138,8 @@ func (e *events) write(text string) error {
 	return err
 }
 
-// limit bounds the time that a write takes, from now until took is called, which reports whether it was too long.
-func (e *events) limit() (took func() (tooLong bool)) {
+// limit bounds the time that a write takes, from now until tookTooLong is called.
+func (e *events) limit() (tookTooLong func() bool) {
 	if !e.http2 {
 		deadline := time.Now().Add(e.timeout)
 		_ = e.control.SetWriteDeadline(deadline)

@@ -164,6 +164,15 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 	return results
 }
 
+// asked counts keys that a request has asked for: how many were known and how many are read for it.
+func (c *Cache) asked(k kind, hits, misses int) {
+	c.metrics.hits[k].Add(float64(hits))
+	c.metrics.misses[k].Add(float64(misses))
+	if !c.requested.Load() { // a write takes the memory from the other processors, and it is mostly set
+		c.requested.Store(true)
+	}
+}
+
 // awaited is a key of a request that is being read.
 type awaited[V any] struct {
 	index int

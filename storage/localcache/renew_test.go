@@ -99,32 +99,27 @@ func TestAListThatWasChangedInPlaceIsNotRenewed(t *testing.T) {
 // A user who is not there is looked for again after a minute, one who is there after ten.
 func TestAnAbsentUserIsSoonLookedForAgain(t *testing.T) {
 	c := newRenewing(t)
-	reads := func() int64 {
+	reads := func(ids ...storage.UserID) int64 {
 		before := c.store.calls.Load()
-		c.Users(t.Context(), []storage.UserID{1, 99})
+		c.Users(t.Context(), ids)
 		return c.store.calls.Load() - before
 	}
-	reads()
+	reads(1, 99)
 	for _, test := range []struct {
 		after time.Duration
 		want  int64
 	}{{30 * time.Second, 0}, {31 * time.Second, 1}, {30 * time.Second, 0}} {
 		c.now = c.now.Add(test.after)
-		if got := reads(); got != test.want {
+		if got := reads(1, 99); got != test.want {
 			t.Errorf("%s later users are read %d times", test.after, got)
 		}
 	}
-	present := func() int64 {
-		before := c.store.calls.Load()
-		c.Users(t.Context(), []storage.UserID{1})
-		return c.store.calls.Load() - before
-	}
 	c.now = time.UnixMicro(0).Add(7 * time.Minute)
-	if n := present(); n != 0 {
+	if n := reads(1); n != 0 {
 		t.Errorf("a user is read again after %s", c.now.Sub(time.UnixMicro(0)))
 	}
 	c.now = c.now.Add(4 * time.Minute)
-	if n := present(); n != 1 {
+	if n := reads(1); n != 1 {
 		t.Errorf("after more than ten minutes a user is read %d times", n)
 	}
 }

@@ -74,15 +74,6 @@ func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	}
 }
 
-// asked counts keys that a request has asked for: how many were known and how many are read for it.
-func (c *Cache) asked(k kind, hits, misses int) {
-	c.metrics.hits[k].Add(float64(hits))
-	c.metrics.misses[k].Add(float64(misses))
-	if !c.requested.Load() { // a write takes the memory from the other processors, and it is mostly set
-		c.requested.Store(true)
-	}
-}
-
 // isWarm reports that there is no more room for what nobody has asked for.
 func (c *Cache) isWarm() bool {
 	return c.kept.taken()+uint64(c.directory.Load().Bytes()) >= c.kept.bytes/100*warmPercent
