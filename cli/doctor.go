@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,6 +117,12 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 		all.OK("secrets", "", "the secret of tokens has %d bytes", len(c.JWTSecret))
 	default:
 		all.OK("secrets", "", "keys of tokens are read")
+	}
+	if who.Issuer != nil {
+		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret acts as anybody")
+	}
+	for _, p := range who.Providers {
+		all.OK("scopes", "tokens of "+cmp.Or(p.Issuer, "--jwks"), "may have %s", cmp.Or(strings.Join(p.Scopes, " and "), "none"))
 	}
 }
 

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -216,6 +219,20 @@ func TestDoctorChecksSettings(t *testing.T) {
 	}
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--max-connections=2000000000")
 	expect(t, found, doctor.Warn, "open files", "", "--max-connections")
+
+	keys, issuers := filepath.Join(t.TempDir(), "jwks.json"), filepath.Join(t.TempDir(), "issuers.json")
+	public := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))[ed25519.SeedSize:]
+	key := `{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "` + base64.RawURLEncoding.EncodeToString(public) + `"}]}`
+	if err := os.WriteFile(keys, []byte(key), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := fmt.Sprintf(`[{"issuer": "a", "jwks": %[1]q, "audience": ["kith"], "scopes": ["act-as", "admin"]}, {"issuer": "b", "jwks": %[1]q, "audience": ["kith"]}]`, keys)
+	if err := os.WriteFile(issuers, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-issuers="+issuers)
+	expect(t, found, doctor.OK, "scopes", "may have act-as and admin", "")
+	expect(t, found, doctor.OK, "scopes", "may have none", "")
 
 	var out, complaints bytes.Buffer
 	if code := Run(t.Context(), []string{"doctor", "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, &out, &complaints); code != 0 {

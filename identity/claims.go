@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,9 @@ func (v *Verifier) viewer(ctx context.Context, from *source, claims jwt.MapClaim
 	scopes, ok := scopesOf(claims)
 	if !ok {
 		return Viewer{}, errScopes
+	}
+	if from.secrets == nil {
+		scopes = slices.DeleteFunc(scopes, func(scope string) bool { return !slices.Contains(from.scopes, scope) })
 	}
 	viewer := Viewer{Scopes: scopes, Expires: exp.UTC().Truncate(time.Microsecond)}
 	// A service may have any name: tokens of client credentials name the client.

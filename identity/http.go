@@ -73,7 +73,7 @@ func entries(payload map[string]any, name string) (values []string, ok bool) {
 var (
 	errHeader    = apierr.Unauthenticated("the Authorization is not of the form Bearer TOKEN")
 	errAnonymous = apierr.Unauthenticated("%s needs a token", headerViewer)
-	errActAs     = apierr.Forbidden("the token may not act for others: it lacks the scope %s", ScopeActAs)
+	errActAs     = apierr.Forbidden("the token may not act for others: it lacks the scope %s, or its issuer is not granted it", ScopeActAs)
 	errViewer    = apierr.BadInput("%s is not one user's id", headerViewer)
 )
 

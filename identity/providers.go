@@ -38,6 +38,10 @@ type Provider struct {
 	// Mapped: the claim is a subject of the provider, and [Identities] know for which user it
 	// stands. Otherwise the claim is the user's id. Mapped needs an Issuer.
 	Mapped bool
+
+	// Scopes are those that its tokens may have; others in a token count for nothing. Defaults to none:
+	// whoever runs a provider decides what it writes into tokens.
+	Scopes []string
 }
 
 // Identities know for which users the subjects of providers stand.
@@ -73,6 +77,11 @@ func (p Provider) check() error {
 	case len(p.Issuer) > storage.MaxIdentityText:
 		return fmt.Errorf("the issuer is longer than %d bytes", storage.MaxIdentityText)
 	}
+	for _, scope := range p.Scopes {
+		if scope != ScopeActAs && scope != ScopeAdmin {
+			return fmt.Errorf("scopes are %q and %q, not %q", ScopeActAs, ScopeAdmin, scope)
+		}
+	}
 	return checkJWKS(p.JWKS)
 }
 
@@ -98,6 +107,7 @@ func readProviders(name string) ([]Provider, error) {
 		Audience  []string `json:"audience"`
 		UserClaim string   `json:"userClaim"`
 		Subjects  string   `json:"subjects"`
+		Scopes    []string `json:"scopes"`
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -118,7 +128,7 @@ func readProviders(name string) ([]Provider, error) {
 		if p.Issuer == "" || p.JWKS == "" {
 			return nil, fmt.Errorf("issuer %d lacks issuer or jwks", i+1)
 		}
-		providers[i] = Provider{p.Issuer, p.JWKS, p.Audience, p.UserClaim, p.Subjects == SubjectsAreMapped}
+		providers[i] = Provider{p.Issuer, p.JWKS, p.Audience, p.UserClaim, p.Subjects == SubjectsAreMapped, p.Scopes}
 		if err := providers[i].check(); err != nil {
 			return nil, fmt.Errorf("issuer %d: %w", i+1, err)
 		}
@@ -146,6 +156,7 @@ type source struct {
 	issuer    string
 	userClaim string
 	mapped    bool
+	scopes    []string // that a provider's tokens may have
 	secrets   *Secrets // for tokens of HS256; otherwise
 	keys      *jwks
 	parser    *jwt.Parser
@@ -160,7 +171,7 @@ func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
 		all.Go(func() {
 			keys, err := openJWKS(ctx, cfg, p.JWKS)
 			sources[i] = &source{
-				issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, keys: keys,
+				issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, scopes: p.Scopes, keys: keys,
 				parser: newParser(cfg, keyMethods, p.Issuer, p.Audience),
 			}
 			errs[i] = err

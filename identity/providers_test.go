@@ -31,7 +31,7 @@ func (s subjects) UserOf(_ context.Context, id storage.Identity) (storage.UserID
 func several(t *testing.T) *Verifier {
 	k := providerKeys()
 	v := verifier(t, Config{Secrets: secrets, Providers: []Provider{
-		{Issuer: "https://a.example", Audience: []string{"kith"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.ec))), Mapped: true},
+		{Issuer: "https://a.example", Audience: []string{"kith"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.ec))), Mapped: true, Scopes: []string{ScopeActAs}},
 		{Issuer: "https://b.example", Audience: []string{"other"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.other))), UserClaim: "uid"},
 	}})
 	v.Heed(changed{42: storage.MicrosOf(time.Now().Add(-time.Minute))}, subjects{"auth0|5f": 42, "112233445566778899001": 43})
@@ -105,14 +105,43 @@ func TestUnknownSubjects(t *testing.T) {
 	}
 }
 
+// A token has those of its scopes that are granted to its issuer, whatever the provider writes.
+func TestScopesAreGrantedToIssuers(t *testing.T) {
+	t.Parallel()
+	v, k := several(t), providerKeys()
+	for name, c := range map[string]struct {
+		key    any
+		claims []any
+		want   string // scopes, or the code
+	}{
+		"granted one":       {k.ec, []any{"iss", "https://a.example", "sub", "auth0|5f", "scope", "openid act-as admin"}, "[act-as]"},
+		"a service of it":   {k.ec, []any{"iss", "https://a.example", "sub", "bff", "scp", []string{"act-as"}}, "[act-as]"},
+		"granted none":      {k.other, []any{"iss", "https://b.example", "aud", "other", "uid", "7", "scope", "act-as admin"}, "[]"},
+		"by a list":         {k.other, []any{"iss", "https://b.example", "aud", "other", "uid", "7", "scp", []string{"act-as", "admin"}}, "[]"},
+		"a service of none": {k.other, []any{"iss", "https://b.example", "aud", "other", "sub", "bff", "scope", "act-as"}, "UNAUTHENTICATED"},
+	} {
+		viewer, err := v.Verify(t.Context(), sign(t, jwt.SigningMethodES256, c.key, "1", claims(c.claims...)))
+		got := fmt.Sprint(viewer.Scopes)
+		if err != nil {
+			got = string(codeOf(err))
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
+	if viewer, err := v.Verify(t.Context(), hs256(t, "scope", "act-as admin")); err != nil || !viewer.Has(ScopeAdmin) || !viewer.Has(ScopeActAs) {
+		t.Errorf("our own token has lost its scopes: %+v, %v", viewer, err)
+	}
+}
+
 func TestProviderFile(t *testing.T) {
 	t.Parallel()
 	jwks := fileOf(t, providerJWKS(t))
 	one := func(more string) string {
 		return fmt.Sprintf(`{"issuer": "https://a.example", "jwks": %q, "audience": ["kith"]%s}`, jwks, more)
 	}
-	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid"`)+"]\n")))
-	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" {
+	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid", "scopes": ["admin", "act-as"]`)+"]\n")))
+	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || len(list[0].Scopes) != 2 || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	many := "[" + one("") + strings.Repeat(","+one(""), MaxProviders-1)
@@ -121,7 +150,7 @@ func TestProviderFile(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + one("") + "]", "more behind": "[" + one("") + "] x",
-		"unknown key": "[" + one(`, "secret": "x"`) + "]", "odd subjects": "[" + one(`, "subjects": "some"`) + "]", "odd claim": "[" + one(`, "userClaim": "exp"`) + "]",
+		"unknown key": "[" + one(`, "secret": "x"`) + "]", "odd scope": "[" + one(`, "scopes": ["openid"]`) + "]", "odd subjects": "[" + one(`, "subjects": "some"`) + "]", "odd claim": "[" + one(`, "userClaim": "exp"`) + "]",
 		"no issuer":   `[{"jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
 		"no audience": `[{"issuer": "a", "jwks": "https://a.example/jwks"}]`, "no keys": `[{"issuer": "a", "audience": ["kith"]}]`,
 		"long issuer": `[{"issuer": "` + strings.Repeat("a", 256) + `", "jwks": "https://a.example/jwks", "audience": ["kith"]}]`,

@@ -13,6 +13,7 @@ type Service struct {
 	Passwords *Passwords
 	Limits    *Limits
 	Proxies   Proxies
+	Providers []Provider // whose tokens are accepted
 
 	// MadeSecret reports that no secret was configured and one was made for this run:
 	// its tokens end with it, and other gateways do not know it.
@@ -43,6 +44,7 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 		Passwords:  NewPasswords(PasswordConfig{}),
 		Limits:     NewLimits(LimitsConfig{PerHandle: s.LoginLimit, PerAddress: s.AddressLimit, PerUser: s.WriteLimit}),
 		MadeSecret: made,
+		Providers:  providers,
 	}
 	if service.Proxies, err = ParseProxies(s.TrustedProxy); err != nil {
 		return nil, misset("trusted-proxy", err)

@@ -20,7 +20,7 @@ type Settings struct {
 	JWTAudience   []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
 	JWTUserClaim  string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
 	JWTSubjects   string        `name:"jwt-subjects" default:"ids" enum:"ids,mapped" env:"KITH_JWT_SUBJECTS" placeholder:"WAY" help:"What that claim is in tokens of --jwks: ids of users, or subjects of the provider that are mapped to users. Default: ${default}."`
-	JWTIssuers    string        `name:"jwt-issuers" env:"KITH_JWT_ISSUERS" placeholder:"FILE" help:"More identity providers, as a JSON list of issuer, jwks, audience, userClaim and subjects. Default: none."`
+	JWTIssuers    string        `name:"jwt-issuers" env:"KITH_JWT_ISSUERS" placeholder:"FILE" help:"More identity providers, as a JSON list of issuer, jwks, audience, userClaim, subjects and scopes. Default: none."`
 	TokenTTL      time.Duration `name:"token-ttl" default:"24h" env:"KITH_TOKEN_TTL" help:"How long tokens are valid that login gives. Default: ${default}."`
 	SessionTTL    time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"For how long after a sign-in its tokens can be renewed; 0: not at all. Default: ${default}."`
 	MachineID     *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
@@ -101,7 +101,7 @@ func (s *Settings) providers() (list []Provider, err error) {
 		}
 	}
 	if s.JWKS != "" {
-		list = append(list, Provider{s.JWTIssuer, s.JWKS, s.JWTAudience, s.JWTUserClaim, s.JWTSubjects == SubjectsAreMapped})
+		list = append(list, Provider{s.JWTIssuer, s.JWKS, s.JWTAudience, s.JWTUserClaim, s.JWTSubjects == SubjectsAreMapped, nil})
 	}
 	if err := checkApart(list); err != nil {
 		return nil, misset("jwt-issuers", err)

@@ -280,7 +280,7 @@ var (
 	errIncomplete   = apierr.Unauthenticated("the token lacks a claim, or has one that cannot be read")
 	errReplaced     = apierr.Unauthenticated("the user has changed the password or signed out everywhere since the token was made")
 	errUnmapped     = apierr.Unavailable("the user of the token cannot be looked up for now")
-	errUserless     = apierr.Unauthenticated("the token does not name a user")
+	errUserless     = apierr.Unauthenticated("the token names no user, and has no scope that is granted to its issuer")
 	errScopes       = apierr.Unauthenticated("the token's scopes cannot be read")
 	explainedErrors = []struct{ of, as error }{
 		{jwt.ErrTokenMalformed, errMalformed},

@@ -3,10 +3,12 @@ package program_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -160,7 +162,13 @@ func (p *openIDProvider) signIn(subject string) tokens {
 func TestOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	p := newOpenIDProvider(t)
-	g := kithtest.Start(t, kithtest.Args(
+	issuers := filepath.Join(t.TempDir(), "issuers.json")
+	entry := fmt.Sprintf(`[{"issuer": %q, "jwks": %q, "audience": ["kith"], "subjects": "mapped", "scopes": ["act-as"]}]`, p.issuer, p.issuer+"/jwks")
+	if err := os.WriteFile(issuers, []byte(entry), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := kithtest.Start(t, kithtest.Args("--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-issuers="+issuers))
+	strict := kithtest.Start(t, kithtest.Args(
 		"--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwks="+p.issuer+"/jwks",
 		"--jwt-issuer="+p.issuer, "--jwt-audience=kith", "--jwt-subjects=mapped",
 	))
@@ -216,6 +224,10 @@ func TestOpenIDProvider(t *testing.T) {
 	// A backend uses client credentials. The sub of its token is the client's name.
 	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
 	asks(backend.Access, `{ userByHandle(handle: "maya") { handle } }`, http.StatusOK, `"maya"`)
+
+	if status, text := askAs(t, strict, backend.Access, me); status != http.StatusOK || !strings.Contains(text, "register first") {
+		t.Errorf("a scope that is granted to nobody: %d %s", status, text)
+	}
 
 	asks(rotated.Access, `mutation { renewToken { token } }`, http.StatusOK, "FORBIDDEN") // the provider renews tokens, not Kith
 
