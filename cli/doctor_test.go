@@ -18,7 +18,7 @@ import (
 )
 
 // hidden is a password that no line may show.
-const hidden = "geheim-geheim-geheim-geheim-geheim"
+const hidden = "geheim-zum-Beispiel-ist-dies-4711"
 
 // diagnosed runs `kith doctor --output json`.
 func diagnosed(t *testing.T, args ...string) (found doctor.List, code int) {
@@ -221,6 +221,8 @@ func TestDoctorChecksSettings(t *testing.T) {
 	expect(t, found, doctor.Warn, "open files", "", "--max-connections")
 
 	keys, issuers := filepath.Join(t.TempDir(), "jwks.json"), filepath.Join(t.TempDir(), "issuers.json")
+	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-secret="+strings.Repeat("0", 64))
+	expect(t, found, doctor.Fail, "settings", "openssl rand -hex 32", "correct the setting")
 	public := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))[ed25519.SeedSize:]
 	key := `{"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "` + base64.RawURLEncoding.EncodeToString(public) + `"}]}`
 	if err := os.WriteFile(keys, []byte(key), 0o600); err != nil {

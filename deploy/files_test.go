@@ -12,11 +12,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 
 	"kith/cli"
+	"kith/identity"
 	"kith/internal/testenv"
 )
 
@@ -108,6 +110,27 @@ func (s started) parsed(t *testing.T) *cli.Program {
 		os.Unsetenv(name) // Setenv restores the old value
 	}
 	return program
+}
+
+// No secret that stands in these files or in the pages starts a gateway.
+func TestExampleSecretsAreRefused(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range append(pages, "kubernetes/settings.yaml", "systemd/kith.env", "compose.yaml", "env.example") {
+		for _, found := range regexp.MustCompile(`KITH_JWT_SECRET[=:] *"?([^\s"$][^"#\n]*)`).FindAllStringSubmatch(read(t, file), -1) {
+			seen++
+			s := identity.Settings{JWTSecret: identity.Secret(strings.TrimSpace(found[1])), JWTUserClaim: "sub", TokenTTL: time.Hour}
+			if err := s.Check(); err == nil || !strings.Contains(err.Error(), "`openssl rand -hex 32`") {
+				t.Errorf("%s: %q: %v", file, found[1], err)
+			}
+		}
+	}
+	if seen < 2 {
+		t.Errorf("only %d secrets were found", seen)
+	}
 }
 
 // All variables KITH_… in these files, and in what `make up` runs, are settings of the program.

@@ -29,8 +29,8 @@ const (
 	secretEvery = 5 * time.Second
 )
 
-// NewSecrets keeps secrets that do not change. [NewVerifier] and [NewIssuer] refuse short ones, and
-// too many.
+// NewSecrets keeps secrets that do not change. [NewVerifier] and [NewIssuer] refuse ones that are short or
+// can be guessed, and too many.
 func NewSecrets(secrets ...[]byte) *Secrets {
 	s := &Secrets{}
 	s.current.Store(&secrets)
@@ -45,14 +45,41 @@ func checkSecrets(secrets [][]byte) error {
 		return fmt.Errorf("there are %d secrets, and may be %d: one that signs, and one that verifies besides", len(secrets), MaxSecrets)
 	case slices.ContainsFunc(secrets, func(secret []byte) bool { return len(secret) < MinSecret }):
 		return errShortSecret
+	case slices.ContainsFunc(secrets, isGuessable):
+		return errGuessable
 	}
 	return nil
 }
 
 var (
-	errNoSecret    = errors.New("there is no secret")
-	errShortSecret = fmt.Errorf("the secret must have at least %d bytes", MinSecret)
+	errNoSecret    = errors.New("there is no secret: `openssl rand -hex 32` makes a good one")
+	errShortSecret = fmt.Errorf("the secret must have at least %d bytes: `openssl rand -hex 32` makes a good one", MinSecret)
+	errGuessable   = errors.New("the secret can be guessed, it is an example or repeats itself: `openssl rand -hex 32` makes a good one")
 )
+
+// minDifferent is how many different bytes a secret must have: random ones have more, even if they are
+// digits (all but 1 of 60,000 of the shortest).
+const minDifferent = 7
+
+// exampleSecret is that of https://jwt.io.
+const exampleSecret = "a-string-secret-at-least-256-bits-long"
+
+// isGuessable reports whether a secret is a known example, or made of few bytes or of a shorter text.
+func isGuessable(secret []byte) bool {
+	different := make(map[byte]bool)
+	for _, b := range secret {
+		different[b] = true
+	}
+	if len(different) < minDifferent || string(secret) == exampleSecret {
+		return true
+	}
+	for n := 1; n <= len(secret)/2; n++ {
+		if bytes.HasPrefix(secret, secret[n:]) { // it begins again every n bytes
+			return true
+		}
+	}
+	return false
+}
 
 // signing is the secret that signs.
 func (s *Secrets) signing() []byte { return (*s.current.Load())[0] }

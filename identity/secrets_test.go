@@ -2,6 +2,8 @@ package identity
 
 import (
 	"bytes"
+	"crypto/rand"
+	"encoding/hex"
 	"log/slog"
 	"os"
 	"strings"
@@ -37,6 +39,30 @@ func TestTwoSecrets(t *testing.T) {
 	}
 	if _, err := verifier(t, Config{Secrets: NewSecrets(next)}).Verify(t.Context(), token); err != nil {
 		t.Errorf("the first does not sign: %v", err)
+	}
+}
+
+// TestSecretsThatCanBeGuessed are refused, with the line that makes a good one; random ones are not.
+func TestSecretsThatCanBeGuessed(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		strings.Repeat("0", 64), strings.Repeat("changeme", 4), strings.Repeat("geheim-", 5), "12345678901234567890123456789012",
+		strings.Repeat("0", 63) + "1", "a-string-secret-at-least-256-bits-long", "<openssl rand -hex 32>",
+	} {
+		s := Settings{JWTSecret: Secret(text), JWTUserClaim: "sub", TokenTTL: time.Hour}
+		if err := s.Check(); err == nil || !strings.Contains(err.Error(), "`openssl rand -hex 32`") || strings.Contains(err.Error(), text) && !strings.HasPrefix(text, "<") {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, err := readSecrets(fileOf(t, []byte(text+"\n"))); err == nil {
+			t.Errorf("%s is taken from a file", text)
+		}
+	}
+	for range 2_000 {
+		random := make([]byte, MinSecret/2)
+		rand.Read(random)
+		if err := checkSecrets([][]byte{[]byte(hex.EncodeToString(random))}); err != nil {
+			t.Errorf("%x: %v", random, err)
+		}
 	}
 }
 

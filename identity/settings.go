@@ -13,7 +13,7 @@ import (
 // Settings are the flags about who may ask, each with its variable of the
 // environment.
 type Settings struct {
-	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file, --jwks or --jwt-issuers."`
+	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes that cannot be guessed; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file, --jwks or --jwt-issuers."`
 	JWTSecretFile string        `name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"A file with one or two such secrets, each on a line: the first signs, both verify. It is read again every five seconds, so that the secret can be changed without a restart. Default: none."`
 	JWKS          string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
 	JWTIssuer     string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any that is signed rightly."`

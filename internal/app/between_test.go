@@ -158,7 +158,7 @@ func openTwo(t *testing.T, most time.Duration) (site, *between) {
 	servers := testenv.SharedMariaDB(t, 2)
 	args := []string{
 		"--demo", "--store", "mysql:" + servers[0].CreateDatabase(t, "app") + ";" + servers[1].CreateDatabase(t, "app"),
-		"--redundancy", "stream", "--redis", testenv.Redis(t).URL(), "--jwt-secret", strings.Repeat("app", 20),
+		"--redundancy", "stream", "--redis", testenv.Redis(t).URL(), "--jwt-secret", "the secret of the tests of the app",
 	}
 	writes := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"))
 	reads := kithtest.Start(t, kithtest.Args(args...), trusting(t, "log"))

@@ -15,7 +15,7 @@ func TestAStoreIsCopied(t *testing.T) {
 	t.Parallel()
 	from, to := newSQLite(t, 2), newMariaDB(t, 2)
 	serve := func(shards []database, more ...string) *kithtest.Gateway {
-		return kithtest.Start(t, kithtest.Args(append(more, "--store", location(shards...), "--redundancy", "sync", "--jwt-secret", strings.Repeat("secret ", 6))...))
+		return kithtest.Start(t, kithtest.Args(append(more, "--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret)...))
 	}
 	old := serve(from, "--demo")
 	token := tokenOf(t, old, "", `register(handle: "early", name: "E", password: "correct horse")`)

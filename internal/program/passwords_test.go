@@ -96,7 +96,7 @@ func listen(t *testing.T, g *kithtest.Gateway, token string) chan websocket.Clos
 func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	t.Parallel()
 	options := []kithtest.Option{
-		kithtest.Args("--store", location(newSQLite(t, 2)...)), kithtest.Env("KITH_JWT_SECRET=" + strings.Repeat("s", 32)),
+		kithtest.Args("--store", location(newSQLite(t, 2)...)), kithtest.Env("KITH_JWT_SECRET=" + secret),
 	}
 	here, there := kithtest.Start(t, options...), kithtest.Start(t, options...)
 	const me = "{ viewer { handle } }"

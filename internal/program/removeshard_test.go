@@ -17,7 +17,7 @@ func TestAStoreGrowsAndShrinks(t *testing.T) {
 		testenv.NotOn(t, "a store there is one shard", "tidb")
 		shards := make(t, 2)
 		settings := kithtest.Args("--store", location(shards[0]), "--redundancy", "sync")
-		g := kithtest.Start(t, settings, kithtest.Args("--jwt-secret", strings.Repeat("secret ", 6)))
+		g := kithtest.Start(t, settings, kithtest.Args("--jwt-secret", secret))
 		run := func(code int, say string, args ...string) {
 			t.Helper()
 			end := kithtest.Run(t, kithtest.Args(args...), settings)

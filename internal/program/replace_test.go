@@ -25,7 +25,7 @@ func TestTheFirstServerIsTakenOutOfUse(t *testing.T) {
 			mode = "binlog"
 		}
 		settings := func(d ...database) kithtest.Option {
-			return kithtest.Args("--store", location(d...), "--redundancy", mode, "--jwt-secret", strings.Repeat("secret ", 6))
+			return kithtest.Args("--store", location(d...), "--redundancy", mode, "--jwt-secret", secret)
 		}
 		g := kithtest.Start(t, settings(old))
 		run := func(code int, args ...string) kithtest.End {

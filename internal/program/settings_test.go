@@ -40,6 +40,9 @@ func refused(t *testing.T, end kithtest.End, setting string, texts ...string) {
 // password is a password that no message may show.
 const password = "hush-5791"
 
+// secret signs tokens.
+const secret = "the secret of the tests of the program"
+
 func TestBadCommands(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

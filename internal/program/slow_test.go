@@ -44,7 +44,6 @@ func slowLineOf(t *testing.T, g *kithtest.Gateway, id string) (line slowLine) {
 func TestASlowOperationIsFound(t *testing.T) {
 	testenv.NotOn(t, "reads wait for no lock of another session", "tidb")
 	t.Parallel()
-	secret := strings.Repeat("secret ", 6)
 	shards := newMariaDB(t, 2)
 	g := kithtest.Start(t, kithtest.Args("--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret, "--cache-bytes", "0",
 		"--statement-timeout", "60s", "--request-timeout", "60s", "--sql-comments", "--slow-operation", "1ms", "--log-format", "json"))

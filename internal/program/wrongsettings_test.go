@@ -240,10 +240,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"log-level":   {{value: "loud", says: []string{`"loud"`, `"debug"`}}},
 		"token-ttl":   {{value: "0s", says: []string{"at least 1s"}}, {value: "999ms"}},
 		"session-ttl": {{value: "-1s", says: notNegative}},
-		"jwt-secret":  {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}},
+		"jwt-secret":  {{value: "short", says: []string{"32 bytes"}}, {value: password + strings.Repeat("-", 31-len(password))}, {value: strings.Repeat("0", 64), says: []string{"can be guessed", "openssl rand -hex 32"}}},
 		"jwt-secret-file": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: folder, says: []string{folder}}, {value: pipe, says: []string{pipe}},
-			{value: file("short", password+"\n"), says: []string{"32 bytes"}}, {value: file("none", "\n\n"), says: []string{"no secret"}}, {value: noDatabase, says: []string{"4096 bytes"}},
+			{value: file("short", password+"\n"), says: []string{"32 bytes"}}, {value: file("guessable", strings.Repeat(password, 4)), says: []string{"can be guessed"}}, {value: file("none", "\n\n"), says: []string{"no secret"}}, {value: noDatabase, says: []string{"4096 bytes"}},
 			{value: file("three", strings.Repeat(strings.Repeat(password, 4)+"\n", 3)), says: []string{"3 secrets"}},
 			{value: file("good", strings.Repeat(password, 4)), with: []string{"--jwt-secret=" + strings.Repeat(password, 4)}, says: []string{"choose one"}},
 		},
