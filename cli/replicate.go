@@ -49,7 +49,7 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
-	redis, err := settings.OpenRedis(ctx)
+	redis, heard, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(deployment.Attend(ctx, store, settings.Redis != ""))
+	running.Go(deployment.Attend(ctx, store, heard))
 	admin, err := listenAdmin(ctx, c.AdminAddr)
 	if err != nil {
 		return err

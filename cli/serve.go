@@ -119,7 +119,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		}
 	}
 
-	redis, err := settings.OpenRedis(ctx)
+	redis, _, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err
 	}

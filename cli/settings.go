@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -103,13 +104,17 @@ func (s *Settings) deployment() deployment.Config {
 	return deployment.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy}
 }
 
-// OpenRedis connects to the Redis, if there is one. The caller closes it.
-func (s *Settings) OpenRedis(ctx context.Context) (*deployment.Redis, error) {
-	redis, err := s.deployment().OpenRedis(ctx)
+// joinRedis connects to the Redis, if there is one, now or when it can be reached. The caller closes it. there means that
+// it answers.
+func (s *Settings) joinRedis(ctx context.Context, logger *slog.Logger) (redis *deployment.Redis, there bool, err error) {
+	redis, away, err := s.deployment().JoinRedis(ctx)
 	if err != nil {
-		return nil, Misset("redis", err)
+		return nil, false, Misset("redis", err)
 	}
-	return redis, nil
+	if away != nil {
+		logger.WarnContext(ctx, "starting without Redis, which is joined when it answers", "error", away)
+	}
+	return redis, redis.Client() != nil && away == nil, nil
 }
 
 // forgetAll has the gateways forget what they know: more has changed than could be reported.

@@ -242,18 +242,18 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 
 // checks are what /readyz asks.
 func (p *parts) checks() (list []gateway.Check) {
-	if redis := p.redis.Client(); redis != nil {
-		list = append(list, gateway.Check{Name: "redis", Ask: func(ctx context.Context) error { return redis.Ping(ctx).Err() }})
+	if p.redis.Client() != nil {
+		list = append(list, gateway.Check{Name: "redis", Ask: p.redis.Ready})
 	}
 	if r := p.redundancy.Replication; r != nil {
-		list = append(list, gateway.Check{Name: "replication", Advisory: true, Ask: r.Ready, Details: r.Report})
+		list = append(list, gateway.Check{Name: "replication", Ask: r.Ready, Details: r.Report})
 	}
 	if p.documents != nil {
-		list = append(list, gateway.Check{Name: "trusted-documents", Advisory: true, Ask: p.documents.Ready})
+		list = append(list, gateway.Check{Name: "trusted-documents", Ask: p.documents.Ready})
 	}
 	return append(list,
-		gateway.Check{Name: "machine-id", Ask: p.ids.Ready, Advisory: true},
-		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready, Advisory: true})
+		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
+		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
 }
 
 // tokens keeps a nil issuer from becoming an interface that is not nil.

@@ -36,40 +36,63 @@ func init() { redis.SetLogger(unheard{}) }
 
 // OpenRedis connects to the Redis, and checks that it answers and is not a replica.
 func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
+	r, away, err := d.JoinRedis(ctx)
+	if err == nil && away != nil {
+		r.Close()
+		return nil, away
+	}
+	return r, err
+}
+
+// JoinRedis is OpenRedis for a process that also works without its Redis: if that does not answer, away says why,
+// and the connection is used as soon as it does. Wrong settings are errors all the same.
+func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
 	if d.Redis == "" {
-		return &Redis{}, nil
+		return &Redis{}, nil, nil
 	}
 	options, err := redisOptions(d.Redis)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
 	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
 	runs := rediscache.NewRuns()
 	options.OnConnect = runs.OnConnect
-	r := &Redis{redis.NewUniversalClient(options), runs}
+	r = &Redis{redis.NewUniversalClient(options), runs}
 	asking, cancel := context.WithTimeout(ctx, redisAnswers)
 	defer cancel()
-	err = r.client.Ping(asking).Err()
-	if err == nil {
-		err = readOnly(asking, r.client)
+	if err = r.Ready(asking); err == nil {
+		return r, nil, nil
 	}
-	if err != nil {
-		r.client.Close()
-		if asking.Err() != nil && ctx.Err() == nil {
-			err = fmt.Errorf("no answer within %s", redisAnswers)
-		}
-		return nil, fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err)
+	passes := mayPass(err)
+	if asking.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %s", redisAnswers)
 	}
-	return r, nil
+	err = fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err)
+	if !passes {
+		r.Close()
+		return nil, nil, err
+	}
+	return r, err, nil
 }
 
-// readOnly returns an error if a Redis is the replica of another: follows would be answered but
+// mayPass reports whether an error comes from a Redis that is not there or not ready yet. Any other answer of Redis
+// means wrong settings.
+func mayPass(err error) bool {
+	var answer redis.Error
+	return !errors.As(err, &answer) || redis.IsLoadingError(err) || redis.IsClusterDownError(err) ||
+		redis.IsMasterDownError(err) || redis.IsTryAgainError(err) || redis.IsMaxClientsError(err)
+}
+
+// Ready returns an error if a Redis does not answer, or is the replica of another: follows would be answered but
 // never propagated, and caches would not forget old values. Other reasons for refusing writes, such
 // as a full memory, may pass.
-func readOnly(ctx context.Context, client redis.UniversalClient) error {
-	if err := client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {
-		return errors.New("it is a replica, which cannot be written: " + err.Error())
+func (r *Redis) Ready(ctx context.Context) error {
+	if err := r.client.Ping(ctx).Err(); err != nil {
+		return err
+	}
+	if err := r.client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {
+		return fmt.Errorf("it is a replica, which cannot be written: %w", err)
 	}
 	return nil
 }
@@ -89,6 +112,9 @@ func redisOptions(setting string) (*redis.UniversalOptions, error) {
 				// The address is not shown because it may hold a password.
 				return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
 			}
+		}
+		if len(addrs) == 0 {
+			return nil, errors.New("it names no host:port")
 		}
 		return &redis.UniversalOptions{Addrs: addrs}, nil
 	}

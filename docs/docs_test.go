@@ -191,6 +191,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 	var r registered
 	cli.NewMetrics(&r)
 	gateway.NewMetrics(&r)
+	pages := gateway.Config{Gatherer: prometheus.NewRegistry()}.Admin(t.Context()).Metrics
+	r.MustRegister(pages.(prometheus.Gatherers)[1].(prometheus.Collector))
 	accounts.NewMetrics(&r)
 	sqlstore.NewMetrics(&r)
 	events.NewMetrics(&r)

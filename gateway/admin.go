@@ -18,7 +18,7 @@ import (
 //
 //	/metrics       for Prometheus
 //	/healthz       200 as long as the process serves
-//	/readyz        200 when everything it depends on answers, else 503; JSON
+//	/readyz        200 if it should get requests, else 503; JSON
 //	/schema.graphql   the schema as text
 //	/debug/pprof/  profiles
 type Admin struct {
@@ -34,7 +34,13 @@ type Admin struct {
 
 // Admin is what a gateway shows. It is not ready once the context of [Serve] is done.
 func (c Config) Admin(serving context.Context) Admin {
-	a := Admin{Metrics: c.Gatherer, Ready: newReadiness(c.Store, c.Checks, func() bool { return serving.Err() != nil })}
+	ready := newReadiness(c.Store, c.Checks, func() bool { return serving.Err() != nil })
+	a := Admin{Ready: ready}
+	if c.Gatherer != nil {
+		own := prometheus.NewRegistry()
+		own.MustRegister(ready)
+		a.Metrics = prometheus.Gatherers{c.Gatherer, own}
+	}
 	if !c.HideSchema {
 		a.Schema = serveSchema(c.Schema)
 	}

@@ -5,24 +5,29 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/singleflight"
 
 	"kith/storage"
 )
 
-// readyWithin is how long /readyz waits for its checks.
-const readyWithin = 2 * time.Second
+// How long /readyz waits: for the shards, which decide, and for the checks, which do not and must not delay the answer.
+const (
+	readyWithin  = 2 * time.Second
+	checksWithin = 500 * time.Millisecond
+	answerGrace  = 100 * time.Millisecond // for an answer at the last moment, which tells more than none
+)
 
-// Check is something that the gateway depends on besides the store.
+// Check is something that the gateway uses besides the store. /readyz shows it; without it, the gateway still answers
+// requests, and is ready.
 type Check struct {
 	Name string // such as "redis"; shown in the answer
 	Ask  func(context.Context) error
-
-	// Advisory is shown, but does not make the gateway unready: it can still answer.
-	Advisory bool
 
 	// Details, if there are any, are shown as JSON. They hold no secrets.
 	Details func() any
@@ -34,17 +39,17 @@ func serveHealth(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("ok\n"))
 }
 
-// readiness answers /readyz.
+// readiness answers /readyz: whether this gateway should get requests. It should not if it stops, or if none of its shards
+// answers. If some do, it can answer for their users, and the other gateways could hardly do better.
 type readiness struct {
 	store    storage.Pinger
 	checks   []Check
 	stopping func() bool // if true, it is not ready, whatever answers
-	within   time.Duration
 	asking   singleflight.Group
 }
 
 func newReadiness(store storage.Pinger, checks []Check, stopping func() bool) *readiness {
-	return &readiness{store: store, checks: checks, stopping: stopping, within: readyWithin}
+	return &readiness{store: store, checks: checks, stopping: stopping}
 }
 
 // report is the body of the answer.
@@ -86,14 +91,11 @@ func (h *readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // ask asks all questions at once.
 func (h *readiness) ask(ctx context.Context) report {
-	ctx, cancel := context.WithTimeout(ctx, h.within)
-	defer cancel()
-
 	body := report{Ready: true, Checks: make([]checkReport, len(h.checks))}
 	var wg sync.WaitGroup
 	for i, check := range h.checks {
 		wg.Go(func() {
-			_, err := h.once(ctx, "check "+check.Name, func(ctx context.Context) (any, error) { return nil, check.Ask(ctx) })
+			_, err := h.once(ctx, "check "+check.Name, checksWithin, func(ctx context.Context) (any, error) { return nil, check.Ask(ctx) })
 			body.Checks[i] = checkReport{Name: check.Name, OK: err == nil, Error: class(err)}
 			if check.Details != nil {
 				body.Checks[i].Details = check.Details()
@@ -105,22 +107,43 @@ func (h *readiness) ask(ctx context.Context) report {
 		wg.Go(func() { body.Shards, stuck = h.askShards(ctx) })
 	}
 	wg.Wait()
-	body.Ready = !stuck
-	for _, s := range body.Shards {
-		body.Ready = body.Ready && s.OK
-	}
-	for i, c := range h.checks {
-		body.Ready = body.Ready && (body.Checks[i].OK || c.Advisory)
-	}
+	body.Ready = !stuck && (len(body.Shards) == 0 || slices.ContainsFunc(body.Shards, func(s shardReport) bool { return s.OK }))
 	if stuck {
 		body.Checks = append(body.Checks, checkReport{Name: "store", Error: "timeout"})
 	}
 	return body
 }
 
+var (
+	readyDesc    = prometheus.NewDesc("kith_ready", "1 while /readyz says that this gateway should get requests.", nil, nil)
+	degradedDesc = prometheus.NewDesc("kith_degraded", "1 while a shard (shard0, shard1, …) or a check of /readyz fails, by part.", []string{"part"}, nil)
+)
+
+// Describe implements [prometheus.Collector].
+func (h *readiness) Describe(to chan<- *prometheus.Desc) { to <- readyDesc; to <- degradedDesc }
+
+// Collect implements [prometheus.Collector].
+func (h *readiness) Collect(to chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, is bool, labels ...string) {
+		value := 0.0
+		if is {
+			value = 1
+		}
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	body := h.ask(context.Background())
+	gauge(readyDesc, body.Ready && !h.stopping())
+	for _, s := range body.Shards {
+		gauge(degradedDesc, !s.OK, "shard"+strconv.Itoa(s.Shard))
+	}
+	for _, c := range body.Checks {
+		gauge(degradedDesc, !c.OK, c.Name)
+	}
+}
+
 // askShards reports each shard, or, if the store as a whole does not answer in time, that it is stuck.
 func (h *readiness) askShards(ctx context.Context) (shards []shardReport, stuck bool) {
-	found, err := h.once(ctx, "store", func(ctx context.Context) (any, error) { return h.store.Ping(ctx), nil })
+	found, err := h.once(ctx, "store", readyWithin, func(ctx context.Context) (any, error) { return h.store.Ping(ctx), nil })
 	if err != nil {
 		return nil, true
 	}
@@ -132,13 +155,15 @@ func (h *readiness) askShards(ctx context.Context) (shards []shardReport, stuck 
 
 // once asks a question. If the same question is still open, it waits for that answer, so that
 // something that hangs is not asked again with every probe.
-func (h *readiness) once(ctx context.Context, name string, question func(context.Context) (any, error)) (any, error) {
+func (h *readiness) once(ctx context.Context, name string, within time.Duration, question func(context.Context) (any, error)) (any, error) {
 	answer := h.asking.DoChan(name, func() (any, error) {
 		// Not the context of the first probe: others may be waiting.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), h.within)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
 		defer cancel()
 		return question(ctx)
 	})
+	ctx, cancel := context.WithTimeout(ctx, within+answerGrace)
+	defer cancel()
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()

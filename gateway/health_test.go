@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kith/gateway"
 	"kith/storage"
 )
@@ -56,9 +58,9 @@ func TestReady(t *testing.T) {
 	}
 }
 
-// TestNotReady: the status is 503. The answer lists each failing part by name, with the kind of its
+// TestDegraded: a gateway of which a shard or a check fails still gets requests. The answer lists each failing part by name, with the kind of its
 // error, but without the error's text.
-func TestNotReady(t *testing.T) {
+func TestDegraded(t *testing.T) {
 	s := serve(t, gateway.Config{
 		Store: shards{
 			{Shard: 0, Name: "db1/kith_0"},
@@ -69,7 +71,7 @@ func TestNotReady(t *testing.T) {
 		Checks: []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return errors.New(secret) }}},
 	})
 	status, body, text := s.ready()
-	if status != 503 || body.Ready || strings.Contains(text, "hunter2") {
+	if status != 200 || !body.Ready || strings.Contains(text, "hunter2") {
 		t.Errorf("%d %s", status, text)
 	}
 	for i, want := range []string{"", "unreachable", "timeout", "layout"} {
@@ -82,6 +84,30 @@ func TestNotReady(t *testing.T) {
 	}
 	if got := s.get("/healthz"); got.status != 200 {
 		t.Errorf("healthz: %d", got.status)
+	}
+}
+
+// TestNotReady: a gateway none of whose shards answers gets no requests.
+func TestNotReady(t *testing.T) {
+	down := errors.New("down")
+	s := serve(t, gateway.Config{Store: shards{{Shard: 0, Err: down}, {Shard: 1, Err: down}}})
+	if status, body, text := s.ready(); status != 503 || body.Ready || len(body.Shards) != 2 {
+		t.Errorf("%d %s", status, text)
+	}
+}
+
+// TestMetricsOfReadiness: what /readyz shows is also in /metrics.
+func TestMetricsOfReadiness(t *testing.T) {
+	s := serve(t, gateway.Config{
+		Gatherer: prometheus.NewRegistry(),
+		Store:    shards{{Shard: 0}, {Shard: 1, Err: errors.New("down")}},
+		Checks:   []gateway.Check{{Name: "redis", Ask: func(context.Context) error { return errors.New("down") }}, {Name: "replication", Ask: func(context.Context) error { return nil }}},
+	})
+	text := s.operators("/metrics").text
+	for _, want := range []string{`kith_ready 1`, `kith_degraded{part="shard0"} 0`, `kith_degraded{part="shard1"} 1`, `kith_degraded{part="redis"} 1`, `kith_degraded{part="replication"} 0`} {
+		if !strings.Contains(text, want+"\n") {
+			t.Errorf("/metrics lacks %s:\n%s", want, text)
+		}
 	}
 }
 

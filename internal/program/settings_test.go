@@ -87,6 +87,22 @@ func TestWrongRedisPassword(t *testing.T) {
 	refused(t, end, "--redis (KITH_REDIS): "+server.Addr()+": ", "WRONGPASS")
 }
 
+// A command that writes beside gateways has to tell them, so it refuses to run without their Redis.
+func TestCommandsNeedTheirRedis(t *testing.T) {
+	t.Parallel()
+	closed, silent := closedPort(t), silentPort(t)
+	file := filepath.Join(t.TempDir(), "one.tsv")
+	if err := os.WriteFile(file, []byte("1\t2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for value, says := range map[string]string{"redis://" + closed + "/0": "connection refused", closed + "," + closed: "connection refused", silent: "no answer within 2s", "redis://none.invalid:6379": "none.invalid"} {
+		end := kithtest.Run(t, kithtest.Args("import", "--store", location(newSQLite(t, 1)...), "--redis", value, file))
+		if end.Code != 1 || !strings.Contains(end.Stderr, "--redis (KITH_REDIS): ") || !strings.Contains(end.Stderr, says) {
+			t.Errorf("%s: %+v", value, end)
+		}
+	}
+}
+
 func TestRedisReplica(t *testing.T) {
 	t.Parallel()
 	_, port, _ := strings.Cut(testenv.Redis(t).Addr(), ":")
