@@ -3,7 +3,6 @@ package bench_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
@@ -24,7 +23,6 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/identity"
-	"kith/loaders"
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
@@ -107,21 +105,6 @@ func BenchmarkHandlerSQLite(b *testing.B) {
 	askAll(b, handlerOver(b, fill(b, store, graph), nil), graph)
 }
 
-// BenchmarkHandlerParts measures the cost of a deferred set answer, over the store in memory: the whole answer, and the same in parts.
-func BenchmarkHandlerParts(b *testing.B) {
-	graph := bench.NewGraph(2_000, 42)
-	h := handlerOver(b, fill(b, memory.New(), graph), nil)
-	for name, accept := range map[string]string{"whole": "application/json", "parts": "multipart/mixed; incrementalSpec=v0.2"} {
-		b.Run(name, func(b *testing.B) {
-			random := rand.New(rand.NewPCG(7, 7))
-			askAccepting(b, h, accept, func(body []byte) []byte {
-				return fmt.Appendf(body, `{"query":"query($a: ID!, $b: ID!) { user(id: $a) { id handle name ... @defer { commonFollowings(with: $b, first: 20) { nodes { id handle name } } } } }",`+
-					`"variables":{"a":"%d","b":"%d"}}`, 1+random.IntN(2_000), 1+random.IntN(2_000))
-			})
-		})
-	}
-}
-
 func askAll(b *testing.B, h http.Handler, graph *bench.Graph) {
 	b.Run("q0", func(b *testing.B) {
 		askHandler(b, h, func(body []byte) []byte { return append(body, `{"query":"query Q0 { __typename }"}`...) })
@@ -136,16 +119,12 @@ func askAll(b *testing.B, h http.Handler, graph *bench.Graph) {
 
 // askHandler asks one question after another, each with a new body.
 func askHandler(b *testing.B, h http.Handler, appendBody func([]byte) []byte) {
-	askAccepting(b, h, "application/json", appendBody)
-}
-
-func askAccepting(b *testing.B, h http.Handler, accept string, appendBody func([]byte) []byte) {
 	b.ReportAllocs()
 	var body []byte
 	var content bytes.Reader
 	request := httptest.NewRequest(http.MethodPost, "/graphql", nil)
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Accept", accept)
+	request.Header.Set("Accept", "application/json")
 	answer := discarding{header: http.Header{}}
 	for b.Loop() {
 		body = appendBody(body[:0])
@@ -169,7 +148,6 @@ type discarding struct {
 
 func (d *discarding) Header() http.Header    { return d.header }
 func (d *discarding) WriteHeader(status int) { d.status = status }
-func (d *discarding) Flush()                 {}
 
 func (d *discarding) Write(b []byte) (int, error) {
 	d.failed = d.failed || bytes.HasPrefix(b, []byte(`{"errors"`))
@@ -221,7 +199,6 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 	return gateway.Config{
 		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),
 		PerRequest: root.Attach,
-		PerPart:    loaders.Again,
 		Identify: func(next http.Handler) http.Handler {
 			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // no request brings a token to verify
 		},

@@ -204,7 +204,6 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 	return gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },
-		PerPart:        loaders.Again,
 		Identify:       identify(p.identity),
 		MayAsk:         mayAsk,
 		H2C:            c.H2C,

@@ -8,7 +8,7 @@ import "embed"
 var files embed.FS
 
 // Names are those of the operations' files, in the order of the tabs. What changes nothing comes first.
-var Names = []string{"read", "common", "suggestions", "people", "feed", "defer", "follow", "block", "request", "subscription"}
+var Names = []string{"read", "common", "suggestions", "people", "feed", "follow", "block", "request", "subscription"}
 
 // All returns the operations, in the order of Names. Each has a name, and its variables have defaults.
 func All() []string {

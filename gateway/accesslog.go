@@ -37,9 +37,6 @@ func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handl
 			if id := x.span.TraceID(); id != "" {
 				attrs = append(attrs, slog.String("trace_id", id))
 			}
-			if x.parts > 0 {
-				attrs = append(attrs, slog.Int("parts", x.parts))
-			}
 			if x.stream != nil {
 				attrs = append(attrs,
 					slog.String("transport", x.stream.transport),

@@ -28,10 +28,6 @@ type Config struct {
 	// executed, such as by putting loaders into it. Defaults to nothing.
 	PerRequest func(context.Context) context.Context
 
-	// PerPart prepares the context of a deferred fragment, from that of its request: what the request has read
-	// is not read again. Defaults to none: nothing is deferred.
-	PerPart func(context.Context) context.Context
-
 	// Identify finds out who sends a request to /graphql and puts that into its context, or refuses
 	// it. Defaults to no identification.
 	Identify func(http.Handler) http.Handler

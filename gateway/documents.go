@@ -9,7 +9,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/gateway/trusted"
-	"kith/graph/deferral"
 	"kith/graph/selections"
 )
 
@@ -22,9 +21,8 @@ type documents struct {
 
 // document is one query text that is valid.
 type document struct {
-	parsed   *ast.QueryDocument  // without @defer
-	deferred *deferral.Fragments // which carried it; nil: none
-	memo     selections.Memo     // it is dropped with the document
+	parsed *ast.QueryDocument
+	memo   selections.Memo // it is dropped with the document
 
 	mu         sync.Mutex
 	operations atomic.Pointer[map[string]*known] // by the name that clients gave; replaced as a whole
@@ -47,10 +45,9 @@ func (d documents) Get(ctx context.Context, text string) (*ast.QueryDocument, bo
 	return found.parsed, true
 }
 
-// Add implements [graphql.Cache]. The document is new and has been validated. Unless it is answered in
-// parts, it is answered as a whole, so what it defers is taken out of it.
+// Add implements [graphql.Cache]. The document is new and has been validated.
 func (d documents) Add(ctx context.Context, text string, parsed *ast.QueryDocument) {
-	d.cache.Add(ctx, text, &document{parsed: parsed, deferred: deferral.Take(parsed)})
+	d.cache.Add(ctx, text, &document{parsed: parsed})
 }
 
 // of returns a text's document; nil if it is neither kept nor trusted.
@@ -63,7 +60,7 @@ func (d documents) of(ctx context.Context, text string) *document {
 	if known == nil {
 		return nil
 	}
-	found = &document{parsed: known.Parsed, deferred: known.Deferred}
+	found = &document{parsed: known}
 	d.cache.Add(ctx, text, found)
 	return found
 }

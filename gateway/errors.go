@@ -154,14 +154,11 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 // [kith/graph/direct.Limit].
 func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response != nil && len(response.Data) > most {
-		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong(len(response.Data), most))}
+		tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),
+			"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
+		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
 	}
 	return capErrors(response)
-}
-
-func tooLong(length, most int) error {
-	return apierr.TooCostly(uint64(length), uint64(most),
-		"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
 }
 
 func capErrors(response *graphql.Response) *graphql.Response {

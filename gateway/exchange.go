@@ -23,7 +23,6 @@ type exchange struct {
 	isTrusted bool      // its document is one of [Config.Trusted]
 	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, otherwise nil
-	parts     int       // deferred fragments that were executed
 
 	batch []executed // the operations of a batch
 

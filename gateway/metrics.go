@@ -34,7 +34,6 @@ type Metrics struct {
 	answers     *prometheus.CounterVec
 	answering   prometheus.Histogram
 	unread      prometheus.Counter
-	parts       *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -95,10 +94,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Name: "kith_subscription_read_failures_total",
 		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
 	})
-	m.parts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_graphql_deferred_fragments_total",
-		Help: "Deferred fragments that were executed by themselves, by outcome, as kith_graphql_requests_total.",
-	}, []string{"outcome"})
 	m.hurry = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "kith_graphql_caller_timeouts_total",
 		Help: "Answers that lack something because the time was over that the caller had given, which was less than --request-timeout.",
@@ -116,7 +111,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Help:    "Time of such requests, by the operation's name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"name"})
-	registerer.MustRegister(m.hurry, m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread, m.parts)
+	registerer.MustRegister(m.hurry, m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -276,12 +271,6 @@ func (m *Metrics) answered(how outcome, took time.Duration) {
 	if m != nil {
 		m.answers.WithLabelValues(string(how)).Inc()
 		m.answering.Observe(took.Seconds())
-	}
-}
-
-func (m *Metrics) deferred(how outcome) {
-	if m != nil {
-		m.parts.WithLabelValues(string(how)).Inc()
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"kith/graph/deferral"
 	"kith/graph/direct"
 	"kith/graph/limits"
 )
@@ -116,7 +115,6 @@ func quietRules() *rules.Rules {
 	} {
 		set.AddRule(rule.Name, rule.RuleFunc)
 	}
-	deferral.AddRules(set)
 	return set
 }
 

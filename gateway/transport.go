@@ -22,15 +22,12 @@ import (
 // A client that asks for server-sent events gets its answers by [transport.stream].
 type transport struct {
 	perRequest func(context.Context) context.Context
-	perPart    func(context.Context) context.Context
-	refuses    func(context.Context, *graphql.OperationContext) error
 	admission  *admission
 	timeout    time.Duration
 	streams    *streams
 	origins    origins
 	maxBody    int64
 	maxAnswer  int
-	metrics    *Metrics
 	batchLimit int // operations a request; 0: one, not in a list
 	recover    graphql.RecoverFunc
 	operations operations
@@ -40,15 +37,12 @@ type transport struct {
 func newTransport(cfg Config, origins origins, streams *streams, operations operations, queries queries) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
-		perPart:    cfg.PerPart,
-		refuses:    cfg.refuses,
 		admission:  streams.admission,
 		timeout:    cfg.RequestTimeout,
 		streams:    streams,
 		origins:    origins,
 		maxBody:    cfg.MaxBody,
 		maxAnswer:  cfg.MaxAnswer,
-		metrics:    cfg.Metrics,
 		batchLimit: cfg.BatchLimit,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
@@ -173,29 +167,16 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		busy(a.w, a, tooManyRequests)
 		return
 	}
-	var executed context.Context
-	var response *graphql.Response
-	parts := t.defers(r, document, op, a)
-	if parts != nil {
-		executed, response = parts.first(prepared, ctx.end)
-	} else {
-		if document != nil {
-			prepared = selections.With(prepared, &document.memo)
-		}
-		executed, response = t.answer(prepared, exec, op)
+	if document != nil {
+		prepared = selections.With(prepared, &document.memo)
 	}
+	executed, response := t.answer(prepared, exec, op)
 	written, ok := t.admission.enterWriting(ctx, len(response.Data))
 	if !ok {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
 	defer written()
-	if parts != nil {
-		if begun := parts.begin(nil); len(begun) > 0 {
-			parts.follow(executed, response, begun)
-			return
-		}
-	}
 	a.gzip = acceptsGzip(r)
 	a.keeping = keepingOf(r, byID, op, response)
 	a.result(executed, response)

@@ -11,7 +11,7 @@ import (
 // read twice: a key that has been requested is known at once, and answered when it has been
 // read. The error of a shard is an answer like any other here.
 type Loader[K comparable, V any] struct {
-	all  *memory
+	all  *Loaders
 	side storage.Side
 	kind kind[K, V]
 

@@ -235,29 +235,3 @@ func TestLookUpThatPanicsHasFailed(t *testing.T) {
 		}
 	}
 }
-
-// If something is executed again within a request, it reads nothing twice, but gets its own values.
-func TestAgain(t *testing.T) {
-	store := newCounting()
-	first := loaders.Attach(t.Context(), store)
-	again := loaders.Again(first)
-	loaders.For(first).Users.Fetch([]storage.UserID{2, 4})
-	if got := loaders.For(again).Users.Fetch([]storage.UserID{4, 6}); !got[0].Found || got[0].Value.ID != 4 || got[1].Value.ID != 6 {
-		t.Errorf("got %v", got)
-	}
-	loaders.For(first).Users.Get(6)
-	for id, n := range store.users {
-		if n != 1 {
-			t.Errorf("user %d was read %d times", id, n)
-		}
-	}
-	type own struct{ n int }
-	loaders.Kept[own](loaders.For(first)).n++
-	done := 0
-	for _, ctx := range []context.Context{first, again} {
-		loaders.For(ctx).Once.Do(func() { done++ })
-	}
-	if got := loaders.Kept[own](loaders.For(again)); got.n != 0 || done != 2 {
-		t.Errorf("its value is %v; what is done once was done %d times", got, done)
-	}
-}

@@ -12,25 +12,17 @@ import (
 	"kith/storage"
 )
 
-// Loaders are the loaders of one request, and other values that an execution of it keeps.
+// Loaders are the loaders of one request, and other values that it keeps.
 type Loaders struct {
-	*memory
-
-	// Once guards work that is done once in an execution, whichever field comes first.
-	Once sync.Once
-
-	mu   sync.Mutex
-	kept []any // each of a different type; there are one or two
-}
-
-// memory is what a request has read, and what reads it.
-type memory struct {
 	// Users reads users by id.
 	Users Loader[storage.UserID, storage.User]
 	// Handles resolves folded handles.
 	Handles Loader[string, storage.UserID]
 	// Counts reads the counts of users.
 	Counts Loader[storage.UserID, storage.Counts]
+
+	// Once guards work that is done once in a request, whichever field comes first.
+	Once sync.Once
 
 	edges      [len(storage.AllSides)]lazy[storage.Pair, storage.Edge]
 	pages      [4]lazy[storage.PageQuery, []storage.Edge]
@@ -58,10 +50,13 @@ type memory struct {
 	reads *storage.Reads  // of the request; nil: they are not counted
 	store storage.Bundler
 	lines [lines]atomic.Pointer[line]
+
+	mu   sync.Mutex
+	kept []any // each of a different type; there are one or two
 }
 
 // init makes the loaders of one request. ctx is the request's context.
-func (l *memory) init(ctx context.Context, store storage.Bundler) {
+func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 	l.ctx, l.store, l.reads = ctx, store, storage.ReadsOf(ctx)
 	l.Users.all, l.Users.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.User] { return &b.Users }
 	l.Handles.all, l.Handles.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[string, storage.UserID] { return &b.Handles }
@@ -77,7 +72,7 @@ type kind[K comparable, V any] func(*storage.Bundle, storage.Side) **lookup[K, V
 // lazy is a loader that most requests do not need.
 type lazy[K comparable, V any] struct{ made atomic.Pointer[Loader[K, V]] }
 
-func (z *lazy[K, V]) of(l *memory, side storage.Side, k kind[K, V]) *Loader[K, V] {
+func (z *lazy[K, V]) of(l *Loaders, side storage.Side, k kind[K, V]) *Loader[K, V] {
 	if loader := z.made.Load(); loader != nil {
 		return loader
 	}
@@ -87,104 +82,104 @@ func (z *lazy[K, V]) of(l *memory, side storage.Side, k kind[K, V]) *Loader[K, V
 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
-func (l *memory) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
+func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
 	return l.edges[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.Pair, storage.Edge] { return &b.Edges[side] })
 }
 
 // Pages reads ranges of followings (Forward), of followers (Inverse) or of requests.
-func (l *memory) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
+func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
 	return l.pages[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.PageQuery, []storage.Edge] {
 		return &b.Pages[side]
 	})
 }
 
-func (l *memory) rowsOf() *Loader[storage.RowsQuery, []storage.Edge] {
+func (l *Loaders) rowsOf() *Loader[storage.RowsQuery, []storage.Edge] {
 	return l.rows.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.RowsQuery, []storage.Edge] { return &b.Rows })
 }
 
-func (l *memory) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
+func (l *Loaders) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
 	return l.neighbours[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
 		return &b.Neighbours[side]
 	})
 }
 
-func (l *memory) packedOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
+func (l *Loaders) packedOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
 	return l.packed[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
 		return &b.Packed[side]
 	})
 }
 
-func (l *memory) setsOf(side storage.Side) *Loader[storage.UserID, storage.Set] {
+func (l *Loaders) setsOf(side storage.Side) *Loader[storage.UserID, storage.Set] {
 	return l.sets[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, storage.Set] { return &b.Sets[side] })
 }
 
-func (l *memory) recommendersOf() *Loader[storage.UserID, storage.Recommender] {
+func (l *Loaders) recommendersOf() *Loader[storage.UserID, storage.Recommender] {
 	return l.recommenders.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Recommender] {
 		return &b.Recommenders
 	})
 }
 
 // Blocks lists who is in a block with a user.
-func (l *memory) Blocks() *Loader[storage.UserID, []storage.UserID] {
+func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
 	return l.blocks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Blocks })
 }
 
 // Marks reads users' notes on their followings.
-func (l *memory) Marks() *Loader[storage.Pair, storage.EdgeMark] {
+func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
 	return l.marks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, storage.EdgeMark] { return &b.Marks })
 }
 
 // Specials lists the special follows of a user.
-func (l *memory) Specials() *Loader[storage.UserID, []storage.UserID] {
+func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
 	return l.specials.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Specials })
 }
 
 // Messages reads the messages of pending requests.
-func (l *memory) Messages() *Loader[storage.Pair, string] {
+func (l *Loaders) Messages() *Loader[storage.Pair, string] {
 	return l.messages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, string] { return &b.Messages })
 }
 
 // Posts reads posts.
-func (l *memory) Posts() *Loader[storage.PostID, storage.Post] {
+func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] {
 	return l.posts.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.PostID, storage.Post] { return &b.Posts })
 }
 
 // PostPages reads ranges of the posts of authors.
-func (l *memory) PostPages() *Loader[storage.PostsQuery, []storage.Post] {
+func (l *Loaders) PostPages() *Loader[storage.PostsQuery, []storage.Post] {
 	return l.postPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.PostsQuery, []storage.Post] {
 		return &b.PostPages
 	})
 }
 
 // Comments reads comments.
-func (l *memory) Comments() *Loader[storage.CommentID, storage.Comment] {
+func (l *Loaders) Comments() *Loader[storage.CommentID, storage.Comment] {
 	return l.comments.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentID, storage.Comment] {
 		return &b.Comments
 	})
 }
 
 // CommentPages reads ranges of the comments on posts.
-func (l *memory) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
+func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
 	return l.commentPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentsQuery, []storage.Comment] {
 		return &b.CommentPages
 	})
 }
 
 // FavoritePages reads ranges of what users have favorited.
-func (l *memory) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
+func (l *Loaders) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
 	return l.favoritePages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.FavoritesQuery, []storage.Edge] {
 		return &b.FavoritePages
 	})
 }
 
 // FavoritedBy reads ranges of who has favorited posts.
-func (l *memory) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge] {
+func (l *Loaders) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge] {
 	return l.favoritedBy.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.FavoritedByQuery, []storage.Edge] {
 		return &b.FavoritedBy
 	})
 }
 
-// Kept is a package's own value for the duration of an execution. It is found by its type: there is
+// Kept is a package's own value for the duration of a request. It is found by its type: there is
 // one value of a type, zero at first.
 func Kept[T any](l *Loaders) *T {
 	l.mu.Lock()
@@ -205,16 +200,7 @@ type contextKey struct{}
 func Attach(ctx context.Context, store storage.Bundler) context.Context {
 	ctx = storage.RememberOutages(ctx)
 	a := &attached{Context: ctx}
-	a.memory.init(ctx, store)
-	a.loaders.memory = &a.memory
-	return a
-}
-
-// Again prepares a further execution within a request: it has a Once and values of its own, but what the request
-// has read is not read again. Executions may run at once.
-func Again(ctx context.Context) context.Context {
-	a := &again{Context: ctx}
-	a.loaders.memory = For(ctx).memory
+	a.loaders.init(ctx, store)
 	return a
 }
 
@@ -222,23 +208,9 @@ func Again(ctx context.Context) context.Context {
 type attached struct {
 	context.Context
 	loaders Loaders
-	memory  memory
 }
 
 func (a *attached) Value(key any) any {
-	if key == (contextKey{}) {
-		return &a.loaders
-	}
-	return a.Context.Value(key)
-}
-
-// again is a context of a further execution.
-type again struct {
-	context.Context
-	loaders Loaders
-}
-
-func (a *again) Value(key any) any {
 	if key == (contextKey{}) {
 		return &a.loaders
 	}

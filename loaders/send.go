@@ -45,7 +45,7 @@ func WithWait(ctx context.Context, d time.Duration) context.Context {
 }
 
 // line returns a line; most requests have one at most.
-func (l *memory) line(which int) *line {
+func (l *Loaders) line(which int) *line {
 	if made := l.lines[which].Load(); made != nil {
 		return made
 	}
@@ -61,7 +61,7 @@ var (
 	queue   = dataloader.WithInputCapacity[Question, struct{}](64) // the library's 1,000 are 8 kB
 )
 
-func (l *memory) options(which int) []option {
+func (l *Loaders) options(which int) []option {
 	if which == atOnce {
 		return one
 	}
@@ -90,7 +90,7 @@ type task interface {
 var done dataloader.Result[struct{}]
 
 // send is the batch function of a line.
-func (l *memory) send(_ context.Context, asked []Question) []*dataloader.Result[struct{}] {
+func (l *Loaders) send(_ context.Context, asked []Question) []*dataloader.Result[struct{}] {
 	l.Dispatch(asked...)
 	return slices.Repeat([]*dataloader.Result[struct{}]{&done}, len(asked))
 }
@@ -98,7 +98,7 @@ func (l *memory) send(_ context.Context, asked []Question) []*dataloader.Result[
 // Dispatch answers questions that are asked together: from memory if it can, and the rest by a
 // bundle. It returns when that is done. It reads under the context of the request, because callers
 // other than the first may wait for the answers. A look-up that panics has failed.
-func (l *memory) Dispatch(asked ...Question) {
+func (l *Loaders) Dispatch(asked ...Question) {
 	for _, q := range asked {
 		q.claim()
 	}
@@ -132,7 +132,7 @@ func (l *memory) Dispatch(asked ...Question) {
 
 // recall answers what is in memory, and returns the rest. If the memory panics, it counts as
 // empty: the read that follows reports why.
-func (l *memory) recall(b *storage.Bundle, tasks []task, reads *storage.Reads) (rest []task) {
+func (l *Loaders) recall(b *storage.Bundle, tasks []task, reads *storage.Reads) (rest []task) {
 	defer func() {
 		if recover() != nil {
 			rest = tasks

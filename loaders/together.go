@@ -13,7 +13,7 @@ import (
 // bundle: an answer that reads pauses until every other one reads or is done. So the
 // number of statements does not grow with the number of answers. The answers run in turn, on the
 // caller's goroutine.
-func (l *memory) Together(n int, answer func(i int, r Reader)) {
+func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
 	if n == 1 {
 		answer(0, l.Reader())
 		return
@@ -41,12 +41,12 @@ func (l *memory) Together(n int, answer func(i int, r Reader)) {
 
 // Reader reads for answers of many steps, through the loaders: keys that the request has read are
 // not read again.
-func (l *memory) Reader() Reader { return Reader{l, l.Dispatch} }
+func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
 
 // Reader is what [Loaders.Reader] returns. Each method has the contract of the method of
 // [storage.Reader] with the same name.
 type Reader struct {
-	l   *memory
+	l   *Loaders
 	ask func(...Question) // has the keys read; returns when that is done
 }
 

@@ -18,9 +18,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator/rules"
 
-	"kith/graph/deferral"
 	"kith/graph/limits"
 )
 
@@ -91,17 +89,11 @@ type Documents struct {
 	failed atomic.Pointer[string] // why the last look failed; nil if it succeeded
 }
 
-// Document is what a text was parsed to: what is answered at once, and what a client that takes parts gets later.
-type Document struct {
-	Parsed   *ast.QueryDocument  // without @defer
-	Deferred *deferral.Fragments // which carried it; nil: none
-}
-
 // content is what is registered at one time.
 type content struct {
 	stamp string // of the source, before it was read
 	byID  map[string]string
-	texts map[string]*Document
+	texts map[string]*ast.QueryDocument
 }
 
 // Load reads the manifests of a source. Each document has to fit the schema and the limits. The error names
@@ -118,7 +110,7 @@ func Load(ctx context.Context, source Source, schema *ast.Schema, limit limits.L
 
 // read adopts the documents of the source. Documents that were parsed before are not parsed again.
 func (d *Documents) read(ctx context.Context, stamp string) error {
-	l := loader{content{stamp, map[string]string{}, map[string]*Document{}}, d.now.Load().texts, d.schema, d.limit}
+	l := loader{content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}, d.now.Load().texts, d.schema, d.limit}
 	if err := d.source.Each(ctx, l.take); err != nil {
 		return err
 	}
@@ -184,7 +176,7 @@ func (d *Documents) Text(id string) (text string, ok bool) {
 func (d *Documents) Has(text string) bool { return d.Parsed(text) != nil }
 
 // Parsed is what a text was parsed to; nil if it is not the text of a document.
-func (d *Documents) Parsed(text string) *Document {
+func (d *Documents) Parsed(text string) *ast.QueryDocument {
 	if d == nil {
 		return nil
 	}
@@ -210,10 +202,10 @@ func (d *Documents) Register(registerer prometheus.Registerer) {
 // Check reports why documents cannot be added to those of other manifests. Those are registered already and
 // are not checked again.
 func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.Limits) error {
-	l := loader{content{"", map[string]string{}, map[string]*Document{}}, map[string]*Document{}, schema, limit}
+	l := loader{content{"", map[string]string{}, map[string]*ast.QueryDocument{}}, map[string]*ast.QueryDocument{}, schema, limit}
 	for _, m := range others {
 		for _, text := range m {
-			l.parsed[text] = &Document{} // as good as parsed
+			l.parsed[text] = &ast.QueryDocument{} // as good as parsed
 		}
 		if err := l.take(m); err != nil {
 			return err
@@ -225,7 +217,7 @@ func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.L
 // loader gathers documents.
 type loader struct {
 	content
-	parsed map[string]*Document // before
+	parsed map[string]*ast.QueryDocument // before
 	schema *ast.Schema
 	limit  limits.Limits
 }
@@ -264,20 +256,18 @@ func (l loader) add(id, text string) error {
 	return nil
 }
 
-func (l loader) parse(text string) (*Document, error) {
+func (l loader) parse(text string) (*ast.QueryDocument, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("it is no UTF-8")
 	}
 	if err := l.limit.CheckText(text); err != nil {
 		return nil, err
 	}
-	all := rules.NewDefaultRules()
-	deferral.AddRules(all)
-	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, all)
+	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, nil)
 	if len(errs) > 0 {
 		return nil, errors.New(mistakes(errs))
 	}
-	return &Document{parsed, deferral.Take(parsed)}, nil
+	return parsed, nil
 }
 
 func mistakes(errs gqlerror.List) string {

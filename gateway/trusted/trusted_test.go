@@ -46,7 +46,7 @@ func TestManifests(t *testing.T) {
 	for id, want := range map[string]string{
 		"3b1a": relay, "sha256:3b1a": relay, "ap-1": apollo, sha(codegen): codegen, "sha256:" + sha(codegen): codegen, sha(relay): relay, sha(file): file,
 	} {
-		if got, ok := documents.Text(id); !ok || got != want || !documents.Has(got) || parsed(documents, got).Operations == nil {
+		if got, ok := documents.Text(id); !ok || got != want || !documents.Has(got) || documents.Parsed(got).Operations == nil {
 			t.Errorf("%s is %q (%v)", id, got, ok)
 		}
 	}
@@ -92,11 +92,4 @@ func TestManifestsThatAreRefused(t *testing.T) {
 	if _, err := trusted.Load(t.Context(), trusted.Folder(filepath.Join(t.TempDir(), "none")), schema, limits.Limits{}); err == nil {
 		t.Error("a folder that is not there is read")
 	}
-}
-
-func parsed(d *trusted.Documents, text string) *ast.QueryDocument {
-	if known := d.Parsed(text); known != nil {
-		return known.Parsed
-	}
-	return nil
 }

@@ -18,6 +18,10 @@ func NewSchema(cfg Config) graphql.ExecutableSchema {
 
 type directSchema struct{ *executableSchema }
 
+var servedSchema = direct.Schema(parsedSchema)
+
+func (directSchema) Schema() *ast.Schema { return servedSchema }
+
 func (s directSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(op, s.executableSchema, nil)

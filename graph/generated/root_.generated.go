@@ -32,7 +32,6 @@ type ResolverRoot interface {
 }
 
 type DirectiveRoot struct {
-	Defer func(ctx context.Context, obj any, next graphql.Resolver, ifArg bool, label *string) (res any, err error)
 }
 
 type ComplexityRoot struct {
@@ -3569,17 +3568,6 @@ How many seconds an answer with the field may be kept, if nobody is signed in; t
 Fields of the query without it may not be kept, others as long as what they belong to.
 """
 directive @cacheControl(maxAge: Int, scope: CacheControlScope) on FIELD_DEFINITION
-
-"""
-A fragment that may be answered later than the rest, to clients that accept answers in parts. A part that is worth it is
-a set answer or a total. Fragments below lists, and in mutations and subscriptions, are answered with the rest.
-"""
-directive @defer(
-  "Whether the fragment may be answered later."
-  if: Boolean! = true
-  "What the client calls the part; each has another label."
-  label: String
-) on FRAGMENT_SPREAD | INLINE_FRAGMENT
 
 "Whom an answer is for."
 enum CacheControlScope {

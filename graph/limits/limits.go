@@ -202,20 +202,6 @@ func (e *Extension) Cost(op *graphql.OperationContext) (uint64, error) {
 	return cost, nil
 }
 
-// Together reports whether one request may have several operations executed, by the sum of their
-// costs.
-func (e *Extension) Together(operations []*ast.OperationDefinition, vars map[string]any) bool {
-	var total uint64
-	for _, op := range operations {
-		cost, err := e.costs.of(op, vars)
-		if err != nil {
-			return false
-		}
-		total = sum(total, cost)
-	}
-	return total <= uint64(max(0, e.limits.Cost))
-}
-
 // SubscriptionCost is the cost of a subscription that has passed [Extension]; 0 for one that has
 // not, and for other operations.
 func SubscriptionCost(op *graphql.OperationContext) uint64 {

@@ -129,15 +129,3 @@ func TestTheSubgraph(t *testing.T) {
 		t.Errorf("made again, it is another: %v", err)
 	}
 }
-
-// Clients are told that fragments can be deferred. Routers are not told, because they answer as a whole.
-func TestDeferIsForClients(t *testing.T) {
-	_, text := published(t)
-	if !strings.Contains(text, "directive @defer(") {
-		t.Error("clients do not learn of @defer")
-	}
-	subgraph, err := sdl.Subgraph(generated.NewExecutableSchema(generated.Config{}).Schema())
-	if err != nil || strings.Contains(subgraph, "@defer") {
-		t.Errorf("a router learns of @defer (%v)", err)
-	}
-}

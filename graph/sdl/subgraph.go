@@ -23,7 +23,7 @@ directive @shareable on FIELD_DEFINITION | OBJECT
 
 // unshared are directives that only concern clients of this schema: composition drops those that it
 // knows, and fails on `@oneOf`. Resolvers check what `@oneOf` says.
-var unshared = []string{"semanticNonNull", "cacheControl", "oneOf", "defer"}
+var unshared = []string{"semanticNonNull", "cacheControl", "oneOf"}
 
 // Subgraph returns a schema as text for the router of a larger one, by Apollo Federation 2: types
 // that are a Node have a key, what other subgraphs also have is shareable, and fields have their

@@ -28,7 +28,6 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/identity"
-	"kith/loaders"
 	"kith/reconcile"
 	"kith/replication/incall"
 	"kith/resolvers"
@@ -158,7 +157,6 @@ func New(t T, store storage.Store, o Options) *API {
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
 		Schema:         schema,
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
-		PerPart:        loaders.Again,
 		Limits:         o.Limits,
 		MaxAnswer:      o.MaxAnswer,
 		HideSchema:     o.HideSchema,
@@ -255,7 +253,19 @@ func (a *API) Abandon(after time.Duration, query string, vars Vars) {
 }
 
 func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) {
-	response, err := a.send(ctx, query, vars)
+	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
+	if err != nil {
+		return Answer{}, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/graphql", bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for name, values := range a.header {
+		request.Header[name] = values
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -265,20 +275,4 @@ func (a *API) ask(ctx context.Context, query string, vars Vars) (Answer, error) 
 		return Answer{}, err
 	}
 	return parseAnswer(a.t, response.Header, text)
-}
-
-func (a *API) send(ctx context.Context, query string, vars Vars) (*http.Response, error) {
-	body, err := json.Marshal(map[string]any{"query": query, "variables": vars})
-	if err != nil {
-		return nil, err
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.server.URL+"/graphql", bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	for name, values := range a.header {
-		request.Header[name] = values
-	}
-	return http.DefaultClient.Do(request)
 }

@@ -18,16 +18,7 @@ var NoLimits = limits.Limits{
 // with everything that decides how it is fetched: aliases, fields asked for twice,
 // fragments, directives, variables.
 func Query(t *rapid.T, users int) (string, Vars) {
-	return query(&writer{t: t, users: users})
-}
-
-// Deferring draws a query as [Query] does, with @defer on some fragments.
-func Deferring(t *rapid.T, users int) (string, Vars) {
-	return query(&writer{t: t, users: users, defers: true})
-}
-
-func query(w *writer) (string, Vars) {
-	t := w.t
+	w := &writer{t: t, users: users}
 	for range rapid.IntRange(1, 3).Draw(t, "root fields") {
 		w.root()
 	}
@@ -66,7 +57,6 @@ type writer struct {
 	aliases   int
 	depth     int
 	fragments []string
-	defers    bool
 }
 
 const deepest = 4
@@ -141,21 +131,17 @@ func (w *writer) field(call string, selection func()) {
 // on writes a selection on a type, straight, as inline fragment or as fragment.
 func (w *writer) on(typ string, selection func()) {
 	how := w.draw("how to select", "straight", "straight", "inline", "fragment")
-	deferred := w.deferred()
-	if deferred != "" && how == "straight" {
-		how = "inline"
-	}
 	switch how {
 	case "straight":
 		selection()
 	case "inline":
-		w.text.WriteString("... on " + typ + deferred + " {")
+		w.text.WriteString("... on " + typ + " {")
 		selection()
 		w.text.WriteString("}")
 	case "fragment":
 		w.aliases++
 		name := fmt.Sprintf("F%d", w.aliases)
-		w.text.WriteString("..." + name + deferred + " ")
+		w.text.WriteString("..." + name + " ")
 		outer := w.text
 		w.text = strings.Builder{}
 		w.text.WriteString("fragment " + name + " on " + typ + " {")
@@ -165,16 +151,6 @@ func (w *writer) on(typ string, selection func()) {
 		w.text = outer
 		w.fragments = append(w.fragments, fragment)
 	}
-}
-
-// deferred is @defer, now and then.
-func (w *writer) deferred() string {
-	if !w.defers || !w.chance("deferred", 40) {
-		return ""
-	}
-	w.aliases++
-	return w.draw("how to defer", " @defer", " @defer", fmt.Sprintf(" @defer(label: \"part %d\")", w.aliases),
-		" @defer(if: $yes)", " @defer(if: $no)", " @defer(if: false)", " @defer @include(if: $yes)", " @defer @skip(if: $yes)")
 }
 
 func (w *writer) root() {

@@ -146,7 +146,6 @@ func directives() []Document {
 		post("one directive 3,900 times", "{ __typename"+repeat(" @a", 1900)+" }", nil),
 		post("skip 199 times", "{ __typename"+repeat(" @skip(if: false)", 199)+" }", nil),
 		post("unknown ones on 190 fields", "{"+many(190, func(i int) string { return fmt.Sprintf(" a%d: __typename @b%d", i, i) })+" }", nil),
-		post("one label of 90 parts", "{"+strings.Repeat(` ... @defer(label: "a") { viewer { id } }`, 90)+" }", nil),
 		post("on variables", "query("+many(300, func(i int) string { return fmt.Sprintf("$v%d: Int @a ", i) })+") { __typename }", nil),
 	}
 }

@@ -34,7 +34,6 @@ socket.protocol = socket.protocol.replace('http', 'ws');
 const ask = createGraphiQLFetcher({
   url: endpoint,
   subscriptionUrl: socket.href,
-  headers: { accept: 'multipart/mixed; incrementalSpec=v0.2, application/json' }, // what is deferred comes in parts
 });
 
 /** GraphiQL learns of an operation a moment after its tab was chosen. If the text has a single one, that is meant. */

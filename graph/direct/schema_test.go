@@ -1,0 +1,18 @@
+package direct_test
+
+import (
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage/memory"
+)
+
+// Every field of the schema can be queried.
+func TestTheSchemaHasNoDefer(t *testing.T) {
+	api := apitest.New(t, memory.New(), apitest.Options{})
+	if a := api.Ask(`{ __schema { directives { name } } }`, nil).Whole(); strings.Contains(a.Text, "defer") || !strings.Contains(a.Text, "include") {
+		t.Errorf("the directives are %s", a.Text)
+	}
+	api.Ask(`{ ... @defer { viewer { id } } }`, nil).Refused("BAD_USER_INPUT")
+}
