@@ -4,7 +4,7 @@
 #
 #   scripts/test-engines.sh [short]
 #
-# short                  what a change is tested with: conformance, and one schedule of crashes
+# short                  what a change is tested with: conformance, the rows of a binlog, and one schedule of crashes
 #   ENGINES="mysql tidb"   these only; mariadb (the installed one), mariadb11, mysql and tidb if unset
 #   SUITES="plans rules"   these only
 #   TIMEOUT=20m            for one package (go test -timeout)
@@ -36,6 +36,7 @@ program||The program, started and killed|./internal/program|-skip SQLite|Page'
 if [ "${1:-}" = short ]; then
 	results=$home/short # a short run does not change the results of the page
 	all_suites='conformance||Store: conformance|./storage/sqlstore|-run ^TestConformanceMariaDB$
+binlog|binlog|Rows of the binlog|./replication/binlog|-run ^Test(FollowsReachTheInverseSide|Preflight|PreflightTriesAWrite|ReaderReportsChangesOfBothSides)$
 faults-sync|sync|One schedule of crashes|./internal/faults|-run ^TestCrashes$/^sync'
 fi
 
@@ -55,7 +56,7 @@ run() {
 			print ended["pass"] + 0, ended["fail"] + 0, ended["skip"] + 0, took
 		}' "$log.json" >"$log"
 	read -r passed failed skipped took <"$log"
-	printf '%-10s %-14s %5d passed %3d failed %3d skipped %5d s\n' "$engine" "$suite" "$passed" "$failed" "$skipped" "$took"
+	printf '%-16s %-14s %5d passed %3d failed %3d skipped %5d s\n' "$(version "$engine")" "$suite" "$passed" "$failed" "$skipped" "$took"
 	if [ "$failed" -gt 0 ]; then
 		sed -n 's/.*"Output":"\( *--- FAIL[^\\]*\).*/\1/p' "$log.json" | head -n 20
 		return 1

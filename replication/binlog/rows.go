@@ -3,7 +3,6 @@ package binlog
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
@@ -59,7 +58,7 @@ func (m *mapped) measure() {
 }
 
 // read reads rows of integers, with the columns that a layout has; the others stay nil. It returns false for events that the
-// parser has to read: those in which columns are missing, and those that are cut off.
+// parser has to read: those in which a column of the layout is missing, and those that are cut off.
 func (m *mapped) read(kind replication.EventType, body []byte) (*replication.RowsEvent, bool) {
 	at := 8 // id and flags
 	switch kind {
@@ -82,22 +81,31 @@ func (m *mapped) read(kind replication.EventType, body []byte) (*replication.Row
 		return nil, false
 	}
 	at++
-	for range images {
-		if ones(body[at:at+bitmap]) < n {
+	var shown [2][]byte // the columns that each image has
+	var noted [2]int    // bytes of its nulls
+	for i := range images {
+		shown[i] = body[at : at+bitmap]
+		if !m.enough(shown[i]) {
 			return nil, false
 		}
+		noted[i] = (m.count(shown[i]) + 7) / 8
 		at += bitmap
 	}
 	e := &replication.RowsEvent{Table: m.event, ColumnCount: uint64(n), Rows: make([][]any, 0, images)}
 	for at < len(body) {
-		if len(body) < at+bitmap {
+		which := len(e.Rows) % images
+		columns, size := shown[which], noted[which]
+		if len(body) < at+size {
 			return nil, false
 		}
-		nulls := body[at : at+bitmap]
-		at += bitmap
-		row := make([]any, n)
+		nulls := body[at : at+size]
+		at += size
+		row, k := make([]any, n), -1
 		for i, width := range m.widths {
-			if nulls[i/8]&(1<<(i%8)) != 0 {
+			if !bit(columns, i) {
+				continue
+			}
+			if k++; bit(nulls, k) {
 				continue
 			}
 			if len(body) < at+width {
@@ -126,9 +134,25 @@ func number(b []byte, signed bool) any {
 	return int64(v<<shift) >> shift
 }
 
-func ones(b []byte) (n int) {
-	for _, c := range b {
-		n += bits.OnesCount8(c)
+// enough reports whether an image has every column that a layout has. Others may be missing: MariaDB leaves virtual
+// columns out of updates since 11.8.9, although binlog_row_image is FULL.
+func (m *mapped) enough(columns []byte) bool {
+	for i, wanted := range m.wanted {
+		if wanted && !bit(columns, i) {
+			return false
+		}
+	}
+	return true
+}
+
+// count is how many columns an image has. Bits behind the last column mean nothing.
+func (m *mapped) count(columns []byte) (n int) {
+	for i := range m.widths {
+		if bit(columns, i) {
+			n++
+		}
 	}
 	return n
 }
+
+func bit(b []byte, i int) bool { return b[i/8]&(1<<(i%8)) != 0 }

@@ -50,8 +50,10 @@ func TestRowsOfIntegers(t *testing.T) {
 		"one image":       {replication.UPDATE_ROWS_EVENTv1, update[:len(update)-14], nil},
 		"no body":         {replication.DELETE_ROWS_EVENTv2, header, nil},
 		"columns missing": {replication.WRITE_ROWS_EVENTv1, slices.Concat(header, []byte{3, 0b011}, image(0, 3, 1)), nil},
-		"other columns":   {replication.WRITE_ROWS_EVENTv1, slices.Concat(header, []byte{4, 0b1111}, image(0, 3, 1)), nil},
-		"compressed":      {replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, insert, nil},
+		"others missing": {replication.UPDATE_ROWS_EVENTv1, slices.Concat(header, []byte{3, 0b101, 0b1111_1101}, []byte{0, 3, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}, []byte{0b10, 3, 0, 0}),
+			[][]any{{int64(3), nil, uint64(1)}, {int64(3), nil, nil}}},
+		"other columns": {replication.WRITE_ROWS_EVENTv1, slices.Concat(header, []byte{4, 0b1111}, image(0, 3, 1)), nil},
+		"compressed":    {replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, insert, nil},
 	} {
 		e, ok := m.read(c.kind, c.body)
 		if ok != (c.rows != nil) || ok && !reflect.DeepEqual(e.Rows, c.rows) {

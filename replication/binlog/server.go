@@ -318,6 +318,9 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 			}
 			s.cfg.Events.Send(ctx, events.Event{Kind: events.Gap})
 		}
+		if err := s.try(ctx); err != nil {
+			return err
+		}
 		if err = s.follow(ctx, feed, at); !errors.Is(err, errHistory) {
 			return err
 		}

@@ -2,6 +2,9 @@ package binlog_test
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -259,6 +262,35 @@ func TestPreflight(t *testing.T) {
 	w.write(t, w.follow(1, 2))
 	w.settle(t)
 	r.stop(t)
+}
+
+// The settings of the server say nothing about sessions that have others.
+func TestPreflightTriesAWrite(t *testing.T) {
+	t.Parallel()
+	server := testenv.MariaDB(t, "--init-connect=SET SESSION binlog_row_image = 'MINIMAL'")
+	w := worldOn(t, server.CreateDatabase(t, "kith_a"))
+	server.Exec(t, "CREATE USER plain IDENTIFIED BY 'plain'") // init_connect does not apply to administrators
+	server.Exec(t, "GRANT ALL ON kith_a.* TO plain")
+	setter := "BINLOG ADMIN"
+	if isMySQL() {
+		setter = "SESSION_VARIABLES_ADMIN"
+	}
+	server.Exec(t, "GRANT REPLICATION SLAVE, "+setter+" ON *.* TO plain")
+	w.dsns[0] = strings.Replace(w.dsns[0], "app:app", "plain:plain", 1)
+	r := w.replicate(t)
+	stop := r.stopped(t)
+	if !strings.Contains(stop.What, "rows of kith_a.user_counts are logged without ") || !strings.Contains(stop.Remedy, "init_connect") {
+		t.Errorf("%v", stop)
+	}
+	if err := w.each("SELECT 1 FROM user_counts", func(*sql.Rows) error { return errors.New("a row is left") }); err != nil {
+		t.Error(err)
+	}
+	within(t, func() error { // so that an alert fires
+		if lag := r.applier.Status().Lag; lag < time.Second {
+			return fmt.Errorf("a lag of %s: %w", lag, errNotYet)
+		}
+		return nil
+	})
 }
 
 func TestPreflightWithoutBinlog(t *testing.T) {

@@ -259,8 +259,9 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 		return a.stop("rows of "+name+" are logged without the names of their columns",
 			"run: SET GLOBAL binlog_row_metadata = 'FULL'; then start again with --resync")
 	}
-	if slices.ContainsFunc(e.SkippedColumns, func(s []int) bool { return len(s) > 0 }) {
-		return a.stop("rows of "+name+" are logged in part", "run: SET GLOBAL binlog_row_image = 'FULL'; then start again with --resync")
+	if column := missing(e); column != "" {
+		return a.stop("rows of "+name+" are logged without "+column,
+			"run: SET GLOBAL binlog_row_image = 'FULL'; and look for sessions that set another value (init_connect); then start again with --resync")
 	}
 	switch {
 	case a.both:
@@ -269,6 +270,19 @@ func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) e
 		return a.deleted(name, e)
 	}
 	return a.images(kind, t, name, e)
+}
+
+// missing names a column that is read and that an image lacks; none if there is no such column.
+func missing(e *replication.RowsEvent) string {
+	read := layoutOf(e.Table).columns()
+	for _, skipped := range e.SkippedColumns {
+		for _, i := range skipped {
+			if slices.Contains(read[:], i) {
+				return string(e.Table.ColumnName[i])
+			}
+		}
+	}
+	return ""
 }
 
 // posts takes rows of post_counts. They are hints for caches, so a row that cannot be read, or that may be
@@ -332,7 +346,7 @@ func (a *assembler) images(kind replication.EventType, t table, name string, e *
 		if !t.isEdges() {
 			id, ok := integer(e.Rows[i], l.user)
 			switch {
-			case !ok:
+			case !ok, id == nobodysID:
 			case t == users:
 				a.open.users = append(a.open.users, storage.UserID(id))
 			case t == userStates:
