@@ -257,11 +257,6 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 	if plan.From == plan.To {
 		return errors.New("--to: it is the shard that has the buckets")
 	}
-	for _, other := range store.Moves() {
-		if other != plan {
-			return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", other)
-		}
-	}
 	expected, err := store.ExpectMove(ctx, plan)
 	if err != nil {
 		return err
@@ -277,6 +272,11 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 	progress := newScanProgress("shards", k.Stderr)
 	var report sqlstore.MoveReport
 	err = alone(ctx, store, func(ctx context.Context, token string) (err error) {
+		for _, other := range store.Moves() {
+			if other != plan {
+				return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", other)
+			}
+		}
 		report, err = store.Move(ctx, plan, sqlstore.MoveConfig{
 			Token: token, Load: sleep.Throttle{Load: f.MaxLoad}, Keep: f.Keep,
 			OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, expected.Rows) },
@@ -374,12 +374,18 @@ func alone(ctx context.Context, store *sqlstore.Store, f func(ctx context.Contex
 	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token) }() // otherwise it expires
 	go func() {
 		for last := time.Now(); sleep.For(ctx, movingLease/5) == nil; {
-			if err := take(); err == nil {
-				last = time.Now()
-			} else if errors.Is(err, storage.ErrNoLease) || time.Since(last) > movingLease {
-				lost(fmt.Errorf("the lease of the move is lost: %w", err))
+			asked := time.Now()
+			err := take()
+			if errors.Is(err, storage.ErrNoLease) || time.Since(last) > movingLease { // it may have been another's meanwhile
+				lost(errors.New("this process stood still for too long, or another one has taken its lease"))
+			} else if err == nil {
+				last = asked
 			}
 		}
 	}()
-	return f(ctx, token)
+	err := f(ctx, token)
+	if errors.Is(err, context.Canceled) {
+		err = context.Cause(ctx)
+	}
+	return err
 }

@@ -125,6 +125,22 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 	if s.meta, err = d.readMeta(ctx, s.shard); err != nil {
 		s.Fail("layout", s.of, err.Error(), "")
 	}
+	s.examineMoves(ctx)
+}
+
+// examineMoves looks for buckets that are being moved, as some may stay that no process moves any more.
+func (s *examined) examineMoves(ctx context.Context) {
+	var epoch int64
+	var claims []Claim
+	_, _ = scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &claims)) // older tables are reported already
+	for _, c := range claims {
+		switch {
+		case c.Other == OtherStore && c.State == Left:
+			s.Warn("moves", s.of, "it has been copied to another store, and takes no writes", "start everything with the copy, or kith shards abort if nobody has written to it")
+		case c.State != Owned:
+			s.Warn("moves", s.of, fmt.Sprintf("buckets %d–%d are on their way", c.First, c.Last), "if no kith shards or kith copy is at work: kith shards resume, or kith shards abort")
+		}
+	}
 }
 
 // examineLayout compares what the shards record of the store with the order in which they are given.

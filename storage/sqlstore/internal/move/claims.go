@@ -59,11 +59,14 @@ FROM kith_buckets
 WHERE first_bucket = ? /*! LOCK IN SHARE MODE */`
 )
 
+// stepFor is how long a step may take: by then the transactions it waits for have ended.
+const stepFor = 20 * time.Second
+
 // step changes the claims of a shard: change gets all of them, and returns what they are to be. What also writes is
 // in the same transaction. step waits for the transactions under way on the shard, which hold its epoch, but not for
 // long, because transactions that begin meanwhile wait behind it.
 func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error), also ...func(*db.Tx) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, stepFor)
 	defer cancel()
 	err := d.Hasty(ctx, "buckets", ordinal, func(tx *db.Tx) error {
 		if _, err := lockEpoch(tx); err != nil {
@@ -178,6 +181,11 @@ func find(claims []db.Claim, r shard.Range) (db.Claim, bool) {
 		}
 	}
 	return db.Claim{}, false
+}
+
+// leaves reports whether a claim's buckets leave for a shard.
+func leaves(c db.Claim, to int) bool {
+	return (c.State == db.Leaving || c.State == db.Closed) && c.Other == to
 }
 
 func now() storage.Micros { return storage.MicrosOf(time.Now()) }

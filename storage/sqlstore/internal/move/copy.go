@@ -230,6 +230,9 @@ func (m *Mover) copyNoted(ctx context.Context, closed bool) (all bool, err error
 			return false, err
 		}
 		err = m.db.Exclusive(ctx, "move", m.plan.From, func(tx *db.Tx) error {
+			if err := m.holds(tx, db.Leaving, db.Closed); err != nil {
+				return err // the notes may be of another move
+			}
 			for chunk := range slices.Chunk(positions, atOnce) {
 				if _, err := tx.Exec(len(chunk), db.Listed(sqlForgetNoted, len(chunk)), chunk...); err != nil {
 					return err

@@ -8,6 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kith/internal/sleep"
@@ -132,7 +133,7 @@ func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
 	m := &Mover{db: d, to: d, cfg: cfg.withDefaults(), plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains}
 	m.target = func(int) int { return plan.To }
-	m.guard = m.holds
+	m.guard = func(tx *db.Tx) error { return m.holds(tx, db.Arriving) }
 	return m
 }
 
@@ -170,10 +171,12 @@ func (m *Mover) run(ctx context.Context) error {
 			m.cfg.Step("open")
 			err = m.open(ctx)
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To:
-			return m.remove(ctx)
-		case hasFrom && (from.State == db.Leaving || from.State == db.Closed) && from.Other == m.plan.To && arriving:
+			if err = m.remove(ctx, from); err == nil {
+				return nil
+			}
+		case hasFrom && leaves(from, m.plan.To) && arriving:
 			err = m.moveOver(ctx, from, to)
-		case arriving || m.owns(claims[m.plan.From]):
+		case arriving || m.owns(claims[m.plan.From]) || hasFrom && leaves(from, m.plan.To):
 			m.cfg.Step("begin")
 			err = m.begin(ctx)
 		default:
@@ -203,27 +206,44 @@ func (m *Mover) owns(claims []db.Claim) bool {
 // begin lets rows be written to the shard that gets them, and has rows noted that are written to
 // the other.
 func (m *Mover) begin(ctx context.Context) error {
-	err := step(ctx, m.db, m.plan.To, func(old []db.Claim) ([]db.Claim, error) {
+	if err := m.await(ctx); err != nil {
+		return err
+	}
+	m.cfg.Step("leave")
+	return m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Owned, db.Leaving, db.Closed)
+	})
+}
+
+// await has the shard that gets the buckets await them from this mover, from the beginning.
+func (m *Mover) await(ctx context.Context) error {
+	if shards := len(m.db.Claims()); max(m.plan.From, m.plan.To) >= shards {
+		return fmt.Errorf("%w: there is no shard %d", storage.ErrLayout, max(m.plan.From, m.plan.To))
+	}
+	return step(ctx, m.db, m.plan.To, func(old []db.Claim) ([]db.Claim, error) {
 		list := make([]db.Claim, 0, len(old)+1)
 		for _, c := range old {
 			switch {
 			case c.Last < m.plan.Buckets.First || c.First > m.plan.Buckets.Last:
 				list = append(list, c)
 			case c.Range != m.plan.Buckets || c.State != db.Arriving:
-				return nil, fmt.Errorf("shard %d still has rows of buckets %d–%d, which have been moved away: end that move first", m.plan.To, c.First, c.Last)
+				return nil, fmt.Errorf("shard %d has buckets %d–%d, or still has rows of them: end that move first", m.plan.To, c.First, c.Last)
 			}
 		}
 		return append(list, m.claim(db.Arriving, m.plan.From)), nil
 	}, forgetCopied(m.plan.Buckets.First))
-	if err != nil {
-		return err
-	}
-	if m.plan.To >= len(m.db.All()) {
-		return fmt.Errorf("%w: shard %d has just been removed", storage.ErrUnavailable, m.plan.To)
-	}
-	m.cfg.Step("leave")
-	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Owned)
+}
+
+// stepFrom is [step] for the shard that has the buckets, while the other one awaits them from this mover: one that has been
+// stopped changes nothing after another has gone on with the move, or has taken it back.
+func (m *Mover) stepFrom(ctx context.Context, change func([]db.Claim) ([]db.Claim, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, stepFor)
+	defer cancel()
+	return m.db.Exclusive(ctx, "buckets", m.plan.To, func(tx *db.Tx) error {
+		if err := m.holds(tx, db.Arriving); err != nil {
+			return err
+		}
+		return step(ctx, m.db, m.plan.From, change)
 	})
 }
 
@@ -242,7 +262,7 @@ func (m *Mover) take(ctx context.Context, from, to db.Claim) error {
 	if err != nil {
 		return err
 	}
-	return step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+	return m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
 		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Leaving, db.Closed)
 	})
 }
@@ -355,7 +375,13 @@ func Open(ctx context.Context, d *db.DB, p Plan) error {
 
 // Abort undoes a move that has not been decided. The rows that have been copied are removed.
 func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
-	err := step(ctx, d, p.From, func(old []db.Claim) ([]db.Claim, error) {
+	m := newMover(d, p, cfg)
+	// From here on, a mover that thinks it has the move writes nothing more.
+	if err := m.await(ctx); err != nil {
+		return err
+	}
+	m.cfg.Step("give back")
+	err := m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
 		if _, ok := find(old, p.Buckets); !ok {
 			return old, nil // it had not begun here
 		}
@@ -364,14 +390,7 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	// From here on, a mover that thinks it has the move writes nothing more.
-	err = step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Arriving, Other: p.From, Token: cfg.Token, Since: now()}, db.Arriving)
-	})
-	if err != nil {
-		return err
-	}
-	m := newMover(d, Plan{Buckets: p.Buckets, From: p.To, To: p.From}, cfg)
+	m.plan.From, m.plan.To = p.To, p.From
 	m.sift()
 	m.enter(Removing)
 	return m.removeRows(ctx, db.Arriving)
@@ -381,19 +400,14 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 func Moves(claims [][]db.Claim) (plans []Plan) {
 	for i, list := range claims {
 		for _, c := range list {
-			switch c.State {
-			case db.Arriving:
+			switch {
+			case c.State == db.Arriving:
 				plans = append(plans, Plan{c.Range, c.Other, i})
-			case db.Left:
-				if c.Other < 0 {
-					continue // the whole store has been copied
-				}
-				p := Plan{c.Range, i, c.Other}
-				if c.Other >= len(claims) {
-					continue // it has been removed
-				}
+			case c.State == db.Owned, c.Other < 0, c.Other >= len(claims): // the store is copied, or the other shard has been removed
+			default:
+				// Its rows are to be removed, or it leaves for a shard that does not await it.
 				if to, ok := find(claims[c.Other], c.Range); !ok || to.State != db.Arriving {
-					plans = append(plans, p) // its rows are to be removed
+					plans = append(plans, Plan{c.Range, i, c.Other})
 				}
 			}
 		}
@@ -401,14 +415,14 @@ func Moves(claims [][]db.Claim) (plans []Plan) {
 	return plans
 }
 
-// holds returns errStep unless the shard still awaits the rows from this mover.
-func (m *Mover) holds(tx *db.Tx) error {
+// holds returns an error unless a shard records that the buckets are in one of some states, and in this mover's hands.
+func (m *Mover) holds(tx *db.Tx, states ...db.ClaimState) error {
 	held := false
 	err := tx.Read(1, sqlClaimHeld, []any{m.plan.Buckets.First}, func(rows *sql.Rows) error {
 		var state db.ClaimState
 		var token string
 		err := rows.Scan(&state, &token)
-		held = state == db.Arriving && token == m.cfg.Token
+		held = slices.Contains(states, state) && token == m.cfg.Token
 		return err
 	})
 	if err == nil && !held {

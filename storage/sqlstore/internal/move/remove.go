@@ -2,34 +2,37 @@ package move
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"kith/internal/sleep"
-	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
 )
 
 // remove waits until every gateway knows of the move, and removes the rows from where they were.
-func (m *Mover) remove(ctx context.Context) error {
+func (m *Mover) remove(ctx context.Context, left db.Claim) error {
 	m.enter(Removing)
-	if c, ok := find(m.db.Claims()[m.plan.From], m.plan.Buckets); ok {
-		left := time.Duration(now()-c.Since) * time.Microsecond
-		m.cfg.Step("keep")
-		if err := sleep.For(ctx, m.cfg.Keep-left); err != nil {
-			return err
-		}
-	}
-	m.cfg.Step("remove")
-	if err := m.removeRows(ctx, db.Left); err != nil {
+	m.cfg.Step("keep")
+	if err := sleep.For(ctx, m.cfg.Keep-time.Duration(now()-left.Since)*time.Microsecond); err != nil {
 		return err
 	}
-	m.enter(Done)
-	return nil
+	m.cfg.Step("remove")
+	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) { // a remover that has been stopped removes nothing more
+		if c, ok := find(old, m.plan.Buckets); !ok || c.Since != left.Since {
+			return nil, errStep
+		}
+		left.Token = m.cfg.Token
+		return cut(old, m.plan.Buckets, left, db.Left)
+	})
+	if err == nil {
+		err = m.removeRows(ctx, db.Left)
+	}
+	if err == nil {
+		m.enter(Done)
+	}
+	return err
 }
 
 // removeRows removes the plan's rows from the shard that no longer has them, and then its claim.
@@ -56,7 +59,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 	}
 	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
 		return cut(old, m.plan.Buckets, db.Claim{Range: shard.Range{First: 0, Last: -1}}, state)
-	}, forgetCopied(m.plan.Buckets.First))
+	}, forgetCopied(m.plan.Buckets.First), func(tx *db.Tx) error { return m.holds(tx, state) })
 	if errors.Is(err, errStep) {
 		return nil // another has done it
 	}
@@ -70,7 +73,7 @@ const removedAtOnce = 500
 func (m *Mover) removeKeys(ctx context.Context, t table, keys []row, state db.ClaimState) error {
 	for chunk := range slices.Chunk(keys, removedAtOnce) {
 		err := m.db.Exclusive(ctx, "move", m.plan.From, func(tx *db.Tx) error {
-			if err := errors.Join(m.mark(tx), m.gone(tx, state)); err != nil {
+			if err := errors.Join(m.mark(tx), m.holds(tx, state)); err != nil {
 				return err
 			}
 			for part := range slices.Chunk(chunk, atOnce) {
@@ -87,20 +90,4 @@ func (m *Mover) removeKeys(ctx context.Context, t table, keys []row, state db.Cl
 	m.report.Removed += int64(len(keys))
 	m.progress(len(keys))
 	return nil
-}
-
-// gone returns an error unless the rows of the plan are to be removed from the shard.
-func (m *Mover) gone(tx *db.Tx, state db.ClaimState) error {
-	found := false
-	err := tx.Read(1, sqlClaimHeld, []any{m.plan.Buckets.First}, func(rows *sql.Rows) error {
-		var is db.ClaimState
-		var token string
-		err := rows.Scan(&is, &token)
-		found = is == state
-		return err
-	})
-	if err == nil && !found {
-		err = fmt.Errorf("%w: the buckets are the shard's again", storage.ErrUnavailable)
-	}
-	return err
 }

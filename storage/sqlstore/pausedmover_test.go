@@ -1,0 +1,290 @@
+package sqlstore_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// pausedEnv says what a process is to do (move, copy or abort) with which buckets, and before which step it stops itself.
+const pausedEnv = "KITH_TEST_PAUSED"
+
+// TestPausedMover is not a test by itself: it is the process that stops itself (SIGSTOP) in the tests below.
+func TestPausedMover(t *testing.T) {
+	var what, step string
+	var plan sqlstore.Move
+	if n, _ := fmt.Sscanf(os.Getenv(pausedEnv), "%s %d %d %d %d %q", &what, &plan.From, &plan.To, &plan.Buckets.First, &plan.Buckets.Last, &step); n != 6 {
+		t.Skip("runs in processes that other tests start")
+	}
+	s := open(t, os.Getenv("KITH_TEST_LOCATION"))
+	paused, woken := false, make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGCONT)
+	pause := func(at string) {
+		if at == step && !paused {
+			paused = true
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			<-woken // threads run on for a moment
+		}
+	}
+	cfg := sqlstore.MoveConfig{
+		Token: fmt.Sprint(os.Getpid()), Keep: time.Millisecond, Page: 20, Step: pause,
+		OnProgress: func(p sqlstore.MoveProgress) {
+			pause(fmt.Sprint(p.Phase, map[bool]string{false: " none", true: " some"}[p.Rows > 0]))
+		},
+	}
+	var err error
+	switch what {
+	case "move":
+		_, err = s.Move(t.Context(), plan, cfg)
+	case "copy":
+		_, err = s.CopyTo(t.Context(), open(t, "sqlite:"+filepath.Join(t.TempDir(), "copy.db")), cfg)
+	case "abort":
+		err = s.AbortMove(t.Context(), plan, cfg)
+	}
+	fmt.Println("ended:", err)
+}
+
+// pausedProcess starts a process that moves or aborts, and returns once it has stopped itself. wake lets it go on, and returns
+// how it ended.
+func (g *grower) pausedProcess(what string, plan sqlstore.Move, step string) (wake func() string) {
+	g.t.Helper()
+	c := exec.CommandContext(g.t.Context(), os.Args[0], "-test.run=^TestPausedMover$", "-test.v")
+	c.Env = append(os.Environ(), "KITH_TEST_LOCATION="+g.location, fmt.Sprintf("%s=%s %d %d %d %d %q", pausedEnv, what, plan.From, plan.To, plan.Buckets.First, plan.Buckets.Last, step))
+	var out bytes.Buffer
+	c.Stdout, c.Stderr = &out, &out
+	if err := c.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	var status syscall.WaitStatus
+	if _, err := syscall.Wait4(c.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+		g.t.Fatalf("%s did not stop before %q: %v\n%s", what, step, err, out.String())
+	}
+	return func() string {
+		g.t.Helper()
+		if err := c.Process.Signal(syscall.SIGCONT); err != nil {
+			g.t.Fatal(err)
+		}
+		if err := c.Wait(); err != nil {
+			g.t.Fatalf("%v\n%s", err, out.String())
+		}
+		_, end, _ := strings.Cut(out.String(), "ended: ")
+		end, _, _ = strings.Cut(end, "\n")
+		g.t.Logf("%s, paused before %q, ended with: %s", what, step, end)
+		return end
+	}
+}
+
+// moveAfter carries a plan out, and calls f before one of the steps.
+func (g *grower) moveAfter(plan sqlstore.Move, token, step string, f func()) {
+	g.t.Helper()
+	report, err := g.mover.Move(g.t.Context(), plan, sqlstore.MoveConfig{Token: token, Keep: time.Millisecond, Page: 20, Step: func(at string) {
+		if at == step {
+			f()
+			f = func() {}
+		}
+	}})
+	if err != nil || report.Repaired > 0 {
+		g.t.Fatalf("%+v, %v", report, err)
+	}
+}
+
+func (g *grower) abort(plan sqlstore.Move) {
+	g.t.Helper()
+	if err := g.mover.AbortMove(g.t.Context(), plan, sqlstore.MoveConfig{Token: "abort"}); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// A process that takes a move back is stopped before it removes what has been copied. Another one takes the move back, and
+// begins it anew. The first one, once it goes on, removes nothing of that.
+func TestAStoppedAbortLeavesALaterMoveAlone(t *testing.T) {
+	t.Parallel()
+	grow(t, 200, func(g *grower) {
+		g.preload(4)
+		to, err := g.mover.AddShard(g.t.Context(), g.add)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		plan := half(0, to)
+		g.moveInAnotherProcess(0, to, "compare")
+		wake := g.pausedProcess("abort", plan, "removing none")
+		g.abort(plan)
+		g.moveAfter(plan, "later", "decide", func() { // what has been copied is not looked at again
+			if end := wake(); end == "<nil>" {
+				g.t.Error("the stopped one says that it has taken the move back")
+			}
+		})
+		g.checkRows()
+	})
+}
+
+// The same, if it is stopped before it gives the buckets back, and the other one goes on with the move.
+func TestAStoppedAbortDoesNotGiveBucketsBack(t *testing.T) {
+	t.Parallel()
+	grow(t, 60, func(g *grower) {
+		g.preload(4)
+		to, err := g.mover.AddShard(g.t.Context(), g.add)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		plan := half(0, to)
+		g.moveInAnotherProcess(0, to, "compare")
+		wake := g.pausedProcess("abort", plan, "give back")
+		g.moveAfter(plan, "later", "compare", func() {
+			if end := wake(); end == "<nil>" {
+				g.t.Error("the stopped one says that it has taken the move back")
+			}
+			if moves := g.mover.Moves(); len(moves) != 1 || moves[0] != plan {
+				g.t.Errorf("being moved: %v", moves)
+			}
+		})
+		g.checkRows()
+	})
+}
+
+// A mover is stopped before the old shard records that buckets leave. Another process takes the move back. The first one, once
+// it goes on, does not let the buckets leave for a shard that does not await them.
+func TestAStoppedMoverLeavesNoBucketsLeaving(t *testing.T) {
+	t.Parallel()
+	grow(t, 60, func(g *grower) {
+		to, err := g.mover.AddShard(g.t.Context(), g.add)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		plan := half(0, to)
+		wake := g.pausedProcess("move", plan, "leave")
+		g.abort(plan)
+		if end := wake(); end == "<nil>" {
+			g.t.Error("the stopped one says that it has moved the buckets")
+		}
+		if left := g.owners(g.mover.Addresses()[0], "SELECT state FROM kith_buckets WHERE state <> 0"); len(left) > 0 {
+			g.t.Errorf("claims are in the states %v", left)
+		}
+	})
+}
+
+// A mover is stopped while it copies. Its move is taken back, and one of other buckets begins. The first one, once it goes on,
+// does not remove notes of what has been written to these.
+func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
+	t.Parallel()
+	grow(t, 200, func(g *grower) {
+		g.preload(4)
+		t, ctx := g.t, g.t.Context()
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := sqlstore.Move{Buckets: shard.Range{First: 0, Last: 511}, From: 0, To: to}
+		wake := g.pausedProcess("move", first, "copying some")
+		g.abort(first)
+		user := storage.UserID(1)
+		for !half(0, to).Buckets.Contains(shard.BucketOf(user)) {
+			user++
+		}
+		bio := "written while the buckets move"
+		g.moveAfter(half(0, to), "later", "close", func() {
+			if _, err := g.mover.UpdateProfile(ctx, user, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
+				t.Fatal(err)
+			}
+			wake()
+		})
+		if r := g.mover.Users(ctx, []storage.UserID{user})[0]; r.Err != nil || r.Value.Bio != bio {
+			t.Errorf("an acknowledged write is lost: %+v", r)
+		}
+	})
+}
+
+// The same, for copies to another store.
+func TestAStoppedCopierRemovesNoNotesOfOthers(t *testing.T) {
+	t.Parallel()
+	grow(t, 200, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		wake := g.pausedProcess("copy", sqlstore.Move{}, "copying some")
+		if err := g.mover.AbortCopy(ctx); err != nil {
+			t.Fatal(err)
+		}
+		bio := "written while the store is copied"
+		copied := open(t, sqlite(t, 1))
+		if _, err := g.mover.CopyTo(ctx, copied, sqlstore.MoveConfig{Token: "later", Step: func(at string) {
+			if at != "close 0" {
+				return
+			}
+			if _, err := g.mover.UpdateProfile(ctx, 1, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
+				t.Fatal(err)
+			}
+			wake()
+		}}); err != nil {
+			t.Fatal(err)
+		}
+		if r := copied.Users(ctx, []storage.UserID{1})[0]; r.Err != nil || r.Value.Bio != bio {
+			t.Errorf("an acknowledged write is lost: %+v", r)
+		}
+	})
+}
+
+// A mover is stopped before it removes the rows of a move that is decided. The buckets come back and leave again meanwhile. The
+// first one, once it goes on, does not take the removal from the last mover.
+func TestAStoppedRemoverEndsNoLaterMove(t *testing.T) {
+	t.Parallel()
+	grow(t, 60, func(g *grower) {
+		g.preload(4)
+		to, err := g.mover.AddShard(g.t.Context(), g.add)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		plan := half(0, to)
+		wake := g.pausedProcess("move", plan, "removing some")
+		g.moveAfter(plan, "a", "", nil)
+		g.moveAfter(half(to, 0), "b", "", nil)
+		g.moveAfter(plan, "c", "remove", func() {
+			if end := wake(); end == "<nil>" {
+				g.t.Error("the stopped one says that it has removed the rows")
+			}
+		})
+		g.checkRows()
+	})
+}
+
+// Buckets that leave for a shard that does not await them, as older versions could let them, are shown, and either command ends
+// that.
+func TestBucketsThatLeaveForNobodyAreShown(t *testing.T) {
+	t.Parallel()
+	grow(t, 60, func(g *grower) {
+		g.preload(4)
+		t, ctx := g.t, g.t.Context()
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := half(0, to)
+		for name, end := range map[string]func(){
+			"abort":  func() { g.abort(plan) },
+			"resume": func() { g.moveAfter(plan, "later", "", nil); g.moveAfter(half(to, 0), "back", "", nil) },
+		} {
+			g.moveInAnotherProcess(0, to, "compare")
+			g.owners(g.mover.Addresses()[to], "DELETE FROM kith_buckets RETURNING first_bucket")
+			if err := g.mover.Refresh(ctx); err != nil {
+				t.Fatal(err)
+			}
+			if moves := g.mover.Moves(); len(moves) != 1 || moves[0] != plan {
+				t.Fatalf("shown are %v, want %v", moves, plan)
+			}
+			end()
+			if moves := g.mover.Moves(); len(moves) > 0 {
+				t.Errorf("after %s: %v", name, moves)
+			}
+			g.checkRows()
+		}
+	})
+}
