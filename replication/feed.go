@@ -54,7 +54,8 @@ type submission struct {
 
 // Submit passes a batch to the lanes. It returns before the batch is applied, and blocks while too
 // many rows wait for one of its shards. It returns an error only if the context ends: then a part
-// of the batch may be applied, and Done is not called.
+// of the batch may be applied, and Done is not called any more, neither for this batch nor for later
+// ones. So the context must not end before the work on the source does, and the feed is closed then.
 func (f *Feed) Submit(ctx context.Context, b Batch) error {
 	e := &submission{feed: f, at: committed(b), known: b.Known, done: b.Done}
 	e.left.Store(int64(len(b.Rows)) + 1) // plus one until all rows are queued

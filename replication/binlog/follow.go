@@ -83,11 +83,15 @@ func (t *tail) take(ctx context.Context, done *transaction) error {
 	if list := stale(done); len(list) > 0 {
 		t.server.cfg.Events.Send(ctx, list...)
 	}
-	return t.feed.Submit(ctx, replication.Batch{
+	err := t.feed.Submit(ctx, replication.Batch{
 		Rows:      done.rows,
 		Committed: done.committed,
 		Done:      func() { t.progress.advance(done) },
 	})
+	if err == nil {
+		t.advance(done)
+	}
+	return err
 }
 
 // stale lists the users whose profiles, counts or states a transaction changed, the posts, and new comments.

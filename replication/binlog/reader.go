@@ -146,6 +146,7 @@ func (r *reading) rotated(context.Context) error { return r.give(nil) }
 
 // take implements [sink].
 func (r *reading) take(_ context.Context, done *transaction) error {
+	r.tail.advance(done)
 	if done.bookkeeping && !r.complete() {
 		return nil
 	}

@@ -2,6 +2,7 @@ package binlog
 
 import (
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -16,7 +17,7 @@ func (d *deadlines) SetReadDeadline(t time.Time) error { d.set = append(d.set, t
 
 func TestDeadlinesArePutOffNowAndThen(t *testing.T) {
 	under := &deadlines{}
-	c := &slackConn{Conn: under}
+	c := &slackConn{Conn: under, came: new(atomic.Int64)}
 	begin := time.Now()
 	never := time.Time{}
 	for _, at := range []time.Time{

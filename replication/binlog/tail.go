@@ -26,8 +26,11 @@ const (
 	heartbeat = time.Second
 	silence   = 3 * time.Second
 
-	// stall is how long the binlog may grow on the server while nothing arrives.
+	// stall is how long nothing may arrive although the server has written more.
 	stall = 10 * time.Second
+
+	// trifle is the size below which data may be a heartbeat, and does not show that events arrive.
+	trifle = 256
 )
 
 // tail reads a binlog, for replication and for a [Reader]. Events that it has read were passed on, but
@@ -37,9 +40,11 @@ type tail struct {
 	feed     *replication.Feed // nil for a Reader
 	progress *progress         // likewise
 
-	heard     time.Time // when the server was last heard, heartbeats included
-	connected bool      // there is a connection, and something has come on it
-	arrived   bool      // a new transaction has arrived
+	heard     time.Time    // when the server was last heard, heartbeats included
+	connected bool         // there is a connection, and something has come on it
+	arrived   bool         // a new transaction has arrived
+	busy      atomic.Bool  // the sink is taking something
+	came      atomic.Int64 // when events, or a part of one, came last, or were last dealt with, in nanoseconds
 
 	mu sync.Mutex // guards what watch reads, too
 	at position
@@ -49,7 +54,7 @@ type tail struct {
 type sink interface {
 	hear()                                             // something has arrived, if only a heartbeat
 	rotated(ctx context.Context) error                 // the server has begun another file
-	take(ctx context.Context, done *transaction) error // a transaction; tail.at is already after it
+	take(ctx context.Context, done *transaction) error // a transaction; it advances the tail
 	complete() bool                                    // nothing after tail.at is wanted
 }
 
@@ -100,11 +105,12 @@ func (b start) on(syncer *binlog.BinlogSyncer) (*binlog.BinlogStreamer, error) {
 var errOther = fmt.Errorf("another transaction bears this GTID: the server was reset")
 
 // stream reads on one connection.
-func (t *tail) stream(ctx context.Context, from start, to sink) error {
+func (t *tail) stream(session context.Context, from start, to sink) error {
 	s := t.server
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(session)
 	defer cancel(nil)
-	cfg := s.syncerConfig(ctx)
+	t.came.Store(time.Now().UnixNano())
+	cfg := s.syncerConfig(ctx, &t.came)
 	calm := func() {}
 	if t.feed == nil {
 		// The id differs from those of the replicator and of other readers: if two connections have
@@ -141,7 +147,7 @@ func (t *tail) stream(ctx context.Context, from start, to sink) error {
 		}
 		to.hear()
 		if e.Header.EventType == binlog.ROTATE_EVENT && e.Header.Timestamp > 0 { // not the one at the beginning of a stream
-			if err := to.rotated(ctx); err != nil {
+			if err := t.pass(func() error { return to.rotated(session) }); err != nil {
 				return err
 			}
 			continue
@@ -167,16 +173,22 @@ func (t *tail) stream(ctx context.Context, from start, to sink) error {
 			if done.gtid != t.at.last || done.print != t.at.print {
 				return fmt.Errorf("%w: %w: %s", errHistory, errOther, done.gtid)
 			}
-		} else {
-			t.advance(done)
-			if err := to.take(ctx, done); err != nil {
-				return err
-			}
+		} else if err := t.pass(func() error { return to.take(session, done) }); err != nil {
+			return err
 		}
 		if to.complete() {
 			return nil
 		}
 	}
+}
+
+// pass lets the sink take something, which may make it wait. The sink gets the session's context: a transaction that is
+// taken in part, because the connection ends meanwhile, would hold up the checkpoint.
+func (t *tail) pass(take func() error) error {
+	t.busy.Store(true)
+	defer t.busy.Store(false)
+	defer func() { t.came.Store(time.Now().UnixNano()) }()
+	return take()
 }
 
 // eventsOf returns the events of a stream and then its error, which the library may return before the events
@@ -239,33 +251,52 @@ func (s *server) continues(ctx context.Context, at position) error {
 // watch runs beside the stream and compares what the server has written with what has been read: a
 // server that was reset may leave the stream open and silent without end.
 func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	var since time.Time // since when the same position has differed from the server's
+	goal, noticed := t.read(), time.Now() // what the server had written when it was asked
+	var ahead time.Time                   // since when the same position has been ahead of the server's
 	var last string
 	for sleep.For(ctx, lockCheck) == nil {
-		t.mu.Lock()
-		read := t.at.set()
-		t.mu.Unlock()
+		read := t.read()
 		set, err := t.server.serverPosition(ctx)
-		if err != nil || read.Equal(set) {
-			since = time.Time{}
+		if err != nil {
+			ahead = time.Time{}
 			continue // the stream has the same error
 		}
-		if since.IsZero() || read.String() != last {
-			since, last = time.Now(), read.String()
-			continue
+		reached := read.Contain(goal)
+		t.late(reached, noticed)
+		if reached {
+			goal, noticed = set, time.Now()
 		}
-		if time.Since(since) < silence {
-			continue
+		if !read.Contain(set) || read.Equal(set) || ahead.IsZero() || read.String() != last {
+			ahead, last = time.Now(), read.String()
 		}
-		if read.Contain(set) {
+		came := time.Unix(0, t.came.Load())
+		switch {
+		case time.Since(ahead) > silence && read.Contain(set):
 			// Reading came first, the question later: the server cannot be behind.
 			cancel(fmt.Errorf("%w: %s has been read, the server is at %s", errHistory, read, set))
 			return
-		}
-		if time.Since(since) > stall && (t.feed == nil || t.feed.Pending() == 0) {
-			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, last))
+		case time.Since(noticed) > stall && time.Since(came) > stall && !t.busy.Load():
+			cancel(fmt.Errorf("nothing has arrived for %s although the server is at %s and %s was read last", stall, set, read))
 			return
 		}
+	}
+}
+
+// read is what has been read.
+func (t *tail) read() mysql.GTIDSet {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.at.set()
+}
+
+// late lets the lag grow while something is being read that the server had written when it was asked.
+func (t *tail) late(reached bool, since time.Time) {
+	switch {
+	case t.feed == nil:
+	case reached:
+		t.feed.Silent(time.Time{})
+	default:
+		t.feed.Silent(since)
 	}
 }
 
@@ -286,8 +317,8 @@ func (s *server) assembler() *assembler {
 }
 
 // syncerConfig is how the binlog is requested. Reconnecting is done here, because the library's way
-// delivers the last transaction again. The connection ends with the context.
-func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
+// delivers the last transaction again. The connection ends with the context, and notes when events came.
+func (s *server) syncerConfig(ctx context.Context, came *atomic.Int64) binlog.BinlogSyncerConfig {
 	c := binlog.BinlogSyncerConfig{
 		ServerID:                s.id(),
 		Flavor:                  s.flavor,
@@ -308,7 +339,7 @@ func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 				return nil, err
 			}
 			context.AfterFunc(ctx, func() { conn.Close() })
-			return &slackConn{Conn: conn}, nil
+			return &slackConn{Conn: conn, came: came}, nil
 		},
 	}
 	if s.tls {
@@ -326,7 +357,17 @@ func (s *server) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
 // the deadline off for every event, which costs more than decoding an event.
 type slackConn struct {
 	net.Conn
-	until atomic.Int64 // the deadline, in nanoseconds
+	until atomic.Int64  // the deadline, in nanoseconds
+	came  *atomic.Int64 // when more than a trifle came
+}
+
+// Read implements [net.Conn].
+func (c *slackConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if n > trifle {
+		c.came.Store(time.Now().UnixNano())
+	}
+	return n, err
 }
 
 // slack is by how much the actual deadline may be earlier than the one that was set.

@@ -1,0 +1,53 @@
+package testenv
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// SlowLink returns an address that leads to another one, until t ends. What the other side sends takes its time: so
+// many bytes a second pass on each connection.
+func SlowLink(t testing.TB, target string, bytesPerSecond int) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go connectSlowly(near, target, bytesPerSecond)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func connectSlowly(near net.Conn, target string, bytesPerSecond int) {
+	defer near.Close()
+	far, err := net.Dial("tcp4", target)
+	if err != nil {
+		return
+	}
+	defer far.Close()
+	if tcp, ok := far.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(64 << 10) // the rest waits at the server, as behind a slow link
+	}
+	go func() { defer far.Close(); _, _ = io.Copy(far, near) }()
+	const pause = 20 * time.Millisecond
+	part := make([]byte, max(1, bytesPerSecond/int(time.Second/pause)))
+	for {
+		n, err := far.Read(part)
+		if _, failed := near.Write(part[:n]); err != nil || failed != nil {
+			return
+		}
+		if n > len(part)/2 { // answers to small questions are not held up
+			time.Sleep(pause)
+		}
+	}
+}

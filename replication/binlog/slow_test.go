@@ -1,0 +1,159 @@
+package binlog_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage"
+)
+
+// slowly replaces the server in DSNs by a slow link to it. The transaction of largeNeighbour takes 25 s on it.
+func slowly(t *testing.T, dsns []string, server *testenv.MariaDBServer) (slow []string) {
+	t.Helper()
+	addr := testenv.SlowLink(t, server.Addr(), 48<<10)
+	for _, dsn := range dsns {
+		slow = append(slow, strings.Replace(dsn, server.Addr(), addr, 1))
+	}
+	return slow
+}
+
+// largeNeighbour writes a large transaction into a database that is not the store's: half of it in small rows, half
+// in one row.
+func largeNeighbour(t *testing.T, server *testenv.MariaDBServer) {
+	t.Helper()
+	server.Exec(t, "CREATE DATABASE neighbour")
+	db := server.Open(t, "neighbour")
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), "CREATE TABLE files (id INT AUTO_INCREMENT PRIMARY KEY, content MEDIUMBLOB)"); err != nil {
+		t.Fatal(err)
+	}
+	tx, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 150 {
+		if _, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('x', 4000))"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('y', 600000))"); err != nil {
+		t.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A transaction that takes longer to read than nothing may arrive is read to its end, and the lag shows it.
+func TestLargeTransactionOnASlowLink(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	direct := w.dsns
+	w.dsns = slowly(t, direct, server)
+	r := w.replicate(t)
+	w.dsns = direct
+	r.await(t, binlog.Tailing)
+	largeNeighbour(t, server)
+	began := time.Now()
+	w.write(t, w.follow(1, 2))
+	var longest time.Duration
+	within(t, func() error {
+		longest = max(longest, r.applier.Status().Lag)
+		return w.agrees()
+	})
+	took := time.Since(began)
+	if longest < took/2 {
+		t.Errorf("a follow took %s, and the lag was %s at most", took, longest)
+	}
+	if took < 15*time.Second {
+		t.Errorf("the transaction took %s: too little for this test", took)
+	}
+	if log := w.log.String(); strings.Contains(log, "interrupted") {
+		t.Errorf("reading was interrupted:\n%s", log)
+	}
+	within(t, func() error {
+		if lag := r.applier.Status().Lag; lag > 0 {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+// A reader may read slowly, and whoever takes its changes may take longer than nothing may arrive.
+func TestReaderOnASlowLink(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	reader, err := binlog.OpenReader(t.Context(), slowly(t, w.dsns, server), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = reader.Close() })
+	log := reader.Logs()[0]
+	at := end(t, log)
+	w.write(t, w.follow(1, 2))
+	largeNeighbour(t, server)
+	w.write(t, w.follow(1, 3))
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var seen []storage.UserID
+	err = log.Read(ctx, at, end(t, log), func(changes []binlog.Change, _ func() (string, error)) error {
+		for _, c := range changes {
+			if seen = append(seen, c.Edge.To); len(seen) == 1 {
+				time.Sleep(14 * time.Second)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(seen) != 2 {
+		t.Errorf("%v: %v", seen, err)
+	}
+}
+
+// While a transaction waits for a shard, the connection may end. It is taken as a whole then, and does not hold up what
+// comes later.
+func TestResetWhileAShardWaits(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	r := w.replicate(t, func(c *binlog.Config) {
+		small := replication.New(replication.Config{Store: w.store, Shards: len(w.dsns), MaxPending: 2})
+		ctx, cancel := context.WithCancel(t.Context())
+		t.Cleanup(cancel)
+		go small.Run(ctx)
+		c.Applier = small
+	})
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 2))
+	w.settle(t)
+	near := w.shardWith(t, 1)
+	db := server.Open(t, databaseOf(t, w.dsns[1-near])) // where the other side of most of its follows is
+	db.SetMaxOpenConns(1)
+	if _, err := db.ExecContext(t.Context(), "LOCK TABLES follower WRITE"); err != nil {
+		t.Fatal(err)
+	}
+	var edges []storage.Edge
+	for to := range storage.UserID(60) {
+		edges = append(edges, w.follow(1, 100+to))
+	}
+	w.write(t, edges...)
+	time.Sleep(2 * time.Second) // its rows wait
+	server.ResetBinlog(t)
+	time.Sleep(6 * time.Second) // this is noticed
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(t)
+	w.write(t, w.follow(2, 3))
+	w.settle(t)
+	within(t, func() error { // the checkpoint goes on, too: the copy is over
+		if strings.Contains(w.checkpoints(t), `"copy":{`) {
+			return errNotYet
+		}
+		return nil
+	})
+}
