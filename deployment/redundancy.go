@@ -25,8 +25,7 @@ import (
 type Redundancy struct {
 	social.Redundancy
 
-	// Replication reports the state of the replication that runs in this process, for /readyz; nil
-	// if none runs.
+	// Replication reports the state of the replication, as seen by this process, for /readyz; nil if there is none.
 	Replication interface {
 		Ready(context.Context) error
 		Report() any
@@ -54,6 +53,7 @@ type Redundant struct {
 func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 	ctx, stop := context.WithCancel(context.Background())
 	r := &Redundancy{stop: stop, close: func() {}}
+	NewMetrics(with.Registerer).WithLabelValues(d.Redundancy).Set(1)
 	switch d.Redundancy {
 	case Sync:
 		r.sync(with)
@@ -66,6 +66,15 @@ func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 		r.running.Go(func() { tail.Run(ctx, with.Store, with.Bus, with.Logger) })
 	}
 	return r
+}
+
+// NewMetrics makes the metric that names the mode, and registers it.
+func NewMetrics(registerer prometheus.Registerer) *prometheus.GaugeVec {
+	mode := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kith_redundancy", Help: "1 for the redundancy mode of this gateway (sync, stream, binlog).",
+	}, []string{"mode"})
+	registerer.MustRegister(mode)
+	return mode
 }
 
 // Close stops what runs in the background, and waits until it has ended.
@@ -196,10 +205,7 @@ func (u unapplied) Unwrap() error            { return u.error }
 
 func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 	r.Redundancy = logged{}
-	if !with.Replicate {
-		return
-	}
-	replicator := d.NewReplicator(with, binlog.Config{})
+	replicator := d.NewReplicator(with, binlog.Config{Watch: !with.Replicate})
 	r.running.Go(func() {
 		if err := replicator.Run(ctx); err != nil {
 			with.Logger.Error("replication has stopped", "error", err)

@@ -22,6 +22,7 @@ import (
 
 	"kith/accounts"
 	"kith/cli"
+	"kith/deployment"
 	"kith/gateway"
 	"kith/gateway/trusted"
 	"kith/graph/fields"
@@ -195,6 +196,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	r.MustRegister(pages.(prometheus.Gatherers)[1].(prometheus.Collector))
 	accounts.NewMetrics(&r)
 	sqlstore.NewMetrics(&r)
+	deployment.NewMetrics(&r)
 	events.NewMetrics(&r)
 	incall.NewMetrics(&r)
 	stream.NewMetrics(&r)

@@ -34,6 +34,9 @@ var errHistory = errors.New("the binlog does not continue the checkpoint")
 // errLostLock means that another replicator may be working now.
 var errLostLock = errors.New("the lock on the server is lost")
 
+// errNobody is what a process that only watches reports.
+var errNobody = errors.New("no replicator works on the server")
+
 // streamError classifies the error that ended a stream of events.
 func (s *server) streamError(err error) error {
 	var e *mysql.MyError

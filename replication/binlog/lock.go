@@ -26,7 +26,36 @@ const (
 
 	// lockPatience is how long the server may take to answer such a check.
 	lockPatience = 3 * time.Second
+
+	// unattended is how long nobody may have the lock, as when one replicator takes over from another.
+	unattended = 10 * time.Second
 )
+
+func (s *server) lockName() string { return "kith_replicate/" + s.digest("lock") }
+
+// watch lets the lag grow while no replicator has the server's lock, until the context ends.
+func (s *server) watch(ctx context.Context) error {
+	feed := s.cfg.Applier.Feed(s.source())
+	defer feed.Close()
+	for alive := time.Now(); ctx.Err() == nil; _ = sleep.For(ctx, 2*lockCheck) {
+		var holder sql.NullInt64
+		err := s.db.QueryRowContext(ctx, `SELECT IS_USED_LOCK(?)`, s.lockName()).Scan(&holder)
+		switch {
+		case err == nil && holder.Valid:
+			alive = time.Now()
+			feed.Silent(time.Time{})
+			s.set(Waiting, nil)
+			continue
+		case err == nil:
+			err = errNobody
+		}
+		feed.Silent(alive)
+		if time.Since(alive) > unattended {
+			s.set(Stopped, err)
+		}
+	}
+	return nil
+}
 
 // lock waits until no other replicator works on the server.
 func (s *server) lock(ctx context.Context) (*lock, error) {
@@ -34,7 +63,7 @@ func (s *server) lock(ctx context.Context) (*lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &lock{name: "kith_replicate/" + s.digest("lock"), db: db}
+	l := &lock{name: s.lockName(), db: db}
 	if l.conn, err = db.Conn(ctx); err != nil {
 		db.Close()
 		return nil, err

@@ -44,6 +44,10 @@ type Config struct {
 	// Resync discards the checkpoints first, so that both forward tables are copied again.
 	Resync bool
 
+	// Watch means that nothing is replicated here: Run only observes whether other replicators work on the servers, and the
+	// lag grows while none does.
+	Watch bool
+
 	// FailFast ends Run as soon as one server is stopped. Otherwise the others go on.
 	FailFast bool
 
@@ -59,7 +63,7 @@ const (
 	Waiting    State = "waiting"    // another replicator has the lock
 	Copying    State = "copying"    // the forward tables are being copied
 	Tailing    State = "tailing"    // the binlog is being followed
-	Stopped    State = "stopped"    // for good: see Err
+	Stopped    State = "stopped"    // for good: see Err; with Watch, no replicator works on the server
 )
 
 // Status is the state of the replication of one server.

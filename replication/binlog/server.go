@@ -225,6 +225,9 @@ func (s *server) log() *slog.Logger { return s.cfg.Logger.With("server", s.name)
 // run replicates until the context ends, or returns why it cannot.
 func (s *server) run(ctx context.Context) error {
 	defer s.db.Close()
+	if s.cfg.Watch {
+		return s.watch(ctx)
+	}
 	pause := firstPause
 	s.alive = time.Now()
 	for {
