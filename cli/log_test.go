@@ -1,0 +1,43 @@
+package cli
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// One cause does not fill the log: of a message, ten lines pass in 30 s, and a later line says how many did not.
+func TestLogIsSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		logger := (&Settings{LogLevel: "info"}).Logger(&out)
+		count := func(part string) int { return strings.Count(out.String(), part) }
+		for i := range 100 {
+			logger.With("n", i).Warn("Redis is gone")
+			logger.Info("a user has signed in")
+		}
+		logger.Error("another cause")
+		if gone, info, other := count("Redis is gone"), count("signed in"), count("another cause"); gone != 10 || info != 100 || other != 1 {
+			t.Errorf("%d, %d and %d lines", gone, info, other)
+		}
+		time.Sleep(sampleEvery + time.Second)
+		logger.Warn("Redis is gone")
+		logger.Warn("Redis is gone")
+		if count("Redis is gone") != 12 || count("left_out=90") != 1 {
+			t.Error(out.String())
+		}
+	})
+}
+
+func TestLogLevels(t *testing.T) {
+	var out bytes.Buffer
+	logger := (&Settings{LogLevel: "warn", LogFormat: "json"}).Logger(&out)
+	logger.Info("not shown")
+	logger.WithGroup("g").Warn("shown", slog.Int("a", 1))
+	if got := out.String(); strings.Contains(got, "not shown") || !strings.Contains(got, `"g":{"a":1}`) {
+		t.Error(got)
+	}
+}
