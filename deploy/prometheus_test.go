@@ -17,8 +17,8 @@ import (
 )
 
 type rule struct {
-	Alert, Expr string
-	Annotations map[string]string
+	Alert, Expr         string
+	Annotations, Labels map[string]string
 }
 
 // alerts are the rules of alerts.yaml.
@@ -47,7 +47,7 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 		if !regexp.MustCompile(`alertname: ` + a.Alert + `\n\s+exp_alerts:\n\s+- exp_labels`).MatchString(tests) {
 			t.Errorf("tests.yaml never sees %s fire", a.Alert)
 		}
-		if want := "docs/incidents.md#" + strings.ToLower(a.Alert); a.Annotations["runbook"] != want || a.Annotations["summary"] == "" {
+		if want := "https://example.org/kith/docs/incidents.md#" + strings.ToLower(a.Alert); a.Annotations["runbook_url"] != want || a.Annotations["summary"] == "" {
 			t.Errorf("%s: annotations %v, want the runbook %s", a.Alert, a.Annotations, want)
 		}
 	}
@@ -61,6 +61,41 @@ func TestAlertsHaveTestsAndPages(t *testing.T) {
 	for _, part := range []string{"**It means:** ", "**Users see:** ", "**Look at:** ", "**Do:** "} {
 		if n := strings.Count(page, "\n"+part); n != len(names) {
 			t.Errorf("%d of %d sections say %s", n, len(names), part)
+		}
+	}
+}
+
+// As Prometheus sees a process that starts, no series of a test is there at first.
+func TestAlertsBeginWithoutSeries(t *testing.T) {
+	for _, series := range regexp.MustCompile(`\{series: .*`).FindAllString(read(t, "prometheus/tests.yaml"), -1) {
+		if !strings.Contains(series, "values: '_x2 ") && !strings.Contains(series, "'-1300000x70'") {
+			t.Errorf("there from the first moment: %s", series)
+		}
+	}
+}
+
+// Alertmanager's rules name alerts that exist. An alert silences none that is more severe.
+func TestInhibitRules(t *testing.T) {
+	severity := map[string]string{}
+	for _, a := range alerts(t) {
+		severity[a.Alert] = a.Labels["severity"]
+	}
+	var file struct {
+		Rules []struct {
+			Source, Target []string
+		} `yaml:"inhibit_rules"`
+	}
+	text := strings.NewReplacer("source_matchers", "source", "target_matchers", "target").Replace(read(t, "prometheus/alertmanager.yaml"))
+	if err := yaml.Unmarshal([]byte(text), &file); err != nil || len(file.Rules) < 5 {
+		t.Fatal(err, file)
+	}
+	for _, r := range file.Rules {
+		source := regexp.MustCompile(`Kith\w+`).FindString(r.Source[0])
+		targets := regexp.MustCompile(`Kith\w+`).FindAllString(r.Target[0], -1)
+		for _, target := range append(targets, source) {
+			if severity[target] == "" || severity[target] == "critical" && severity[source] != "critical" {
+				t.Errorf("%s (%s) silences %s (%s)", source, severity[source], target, severity[target])
+			}
 		}
 	}
 }

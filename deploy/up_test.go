@@ -104,7 +104,7 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 	if _, err := exec.LookPath("prometheus"); err != nil {
 		return
 	}
-	for query, want := range map[string]int{"up == 1": 3, "kith_build_info": 3, `kith_replication_lag_seconds`: 2} {
+	for query, want := range map[string]int{"up == 1": 3, "kith_build_info": 3, `kith_replication_lag_seconds`: 6} {
 		up.Until(t, fmt.Sprintf("%d of %s", want, query), func() bool {
 			response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/api/v1/query?query=%s", port+3, strings.ReplaceAll(query, " ", "+")))
 			if err != nil {

@@ -137,7 +137,7 @@ func isPersistedMiss(response *graphql.Response) bool {
 
 // result answers an operation that was executed, at least in part.
 func (a answer) result(ctx context.Context, response *graphql.Response) {
-	a.exchange.outcome = outcomeOf(ctx, response)
+	a.exchange.outcome = a.streams.metrics.outcomeOf(ctx, response, a.exchange.patience > 0)
 	status := http.StatusOK
 	if a.media == mediaResponse && response.Data == nil {
 		status = http.StatusGatewayTimeout

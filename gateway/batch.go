@@ -172,7 +172,7 @@ func (t transport) answerAll(ctx context.Context, all []batched, exec graphql.Gr
 			prepared, response = t.answer(prepared, exec, one.op)
 			response = t.fitting(response, data)
 			data += len(response.Data)
-			how = outcomeOf(prepared, response)
+			how = t.streams.metrics.outcomeOf(prepared, response, x.patience > 0)
 			span.Outcome(string(how), how.isFailure())
 			span.End()
 		}

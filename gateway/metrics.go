@@ -1,12 +1,17 @@
 package gateway
 
 import (
+	"context"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/graph/apierr"
 )
 
 // Metrics counts GraphQL requests by the type of their operation and how they
@@ -15,6 +20,7 @@ import (
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	failures *prometheus.CounterVec
 	inFlight prometheus.Gauge
 	overload *prometheus.CounterVec
 	turned   prometheus.Counter
@@ -48,6 +54,10 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help:    "Time from the request's headers to the end of its answer.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"operation"}),
+		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "kith_graphql_errors_total",
+			Help: "Answers with errors, by their code; an answer with several codes counts for each.",
+		}, []string{"code"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kith_graphql_requests_in_flight",
 			Help: "GraphQL requests being answered.",
@@ -111,7 +121,13 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		Help:    "Time of such requests, by the operation's name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"name"})
-	registerer.MustRegister(m.hurry, m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
+	for _, fault := range []apierr.Code{apierr.CodeInternal, apierr.CodeUnavailable, apierr.CodeTimeout} {
+		m.failures.WithLabelValues(string(fault))
+	}
+	for _, reason := range []string{"requests", "costly", "writing"} {
+		m.overload.WithLabelValues(reason)
+	}
+	registerer.MustRegister(m.failures, m.hurry, m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
@@ -142,6 +158,25 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// outcomeOf is the outcome of an answer, whose errors it counts. A caller that is hurried does not wait as long as the
+// gateway works, so that it is not the gateway's fault if the time is over.
+func (m *Metrics) outcomeOf(ctx context.Context, response *graphql.Response, hurried bool) outcome {
+	how := outcomeOf(ctx, response)
+	if m == nil || how == outcomeCanceled {
+		return how
+	}
+	var counted []string
+	for _, err := range response.Errors {
+		code, _ := err.Extensions["code"].(string)
+		if slices.Contains(counted, code) || hurried && code == string(apierr.CodeTimeout) {
+			continue
+		}
+		counted = append(counted, code)
+		m.failures.WithLabelValues(code).Inc()
+	}
+	return how
 }
 
 // executed counts an operation. hurried means that its caller did not wait as long as the gateway

@@ -35,6 +35,10 @@ func TestMetrics(t *testing.T) {
 		`kith_graphql_requests_total{operation="query",outcome="timeout"} 1`,
 		`kith_graphql_requests_total{operation="unknown",outcome="refused"} 2`,
 		`kith_graphql_request_duration_seconds_count{operation="query"} 4`,
+		`kith_graphql_errors_total{code="TIMEOUT"} 1`,
+		`kith_graphql_errors_total{code="UNAVAILABLE"} 0`, // before the first
+		`kith_graphql_errors_total{code="INTERNAL_SERVER_ERROR"} 1`,
+		`kith_graphql_requests_overload_total{reason="costly"} 0`,
 		`kith_graphql_requests_in_flight 0`,
 	} {
 		if !strings.Contains(text, want+"\n") {

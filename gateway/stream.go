@@ -221,7 +221,7 @@ func (s *streams) next(ctx context.Context, on *slot, responses graphql.Response
 	if response == nil {
 		return e, nil, ""
 	}
-	how := outcomeOf(e, response)
+	how := s.metrics.outcomeOf(e, response, s.hurried)
 	s.metrics.answered(how, e.end())
 	if s.hurried {
 		s.metrics.hurried(how)

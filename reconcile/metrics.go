@@ -27,6 +27,7 @@ type Metrics struct {
 	unpaired *prometheus.GaugeVec
 	dropped  prometheus.Counter
 	lost     *prometheus.CounterVec
+	lostAt   *prometheus.GaugeVec // Unix seconds; [Runs] serves it, as a run that ends at once is never scraped
 }
 
 // NewMetrics makes the metrics and registers them.
@@ -53,7 +54,9 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Help: "Times that a log did not go on from the checkpoint, by mode: a full scan has to look.",
 		}, []string{"mode"}),
 	}
+	m.lostAt = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "lost_at"}, []string{"mode"})
 	for _, mode := range []Mode{ModeIncremental, ModeRealtime} {
+		m.lost.WithLabelValues(string(mode))
 		m.unpaired.WithLabelValues(string(mode))
 		for _, kind := range Kinds() {
 			m.found.WithLabelValues(string(mode), string(kind))
@@ -96,5 +99,6 @@ func (m *Metrics) Dropped(n int) {
 func (m *Metrics) Lost(mode Mode) {
 	if m != nil {
 		m.lost.WithLabelValues(string(mode)).Inc()
+		m.lostAt.WithLabelValues(string(mode)).SetToCurrentTime()
 	}
 }

@@ -36,6 +36,8 @@ var (
 		"Of those, repaired.", []string{"mode", "kind"}, nil)
 	lastUnpaired = prometheus.NewDesc("kith_reconcile_last_run_oldest_unpaired_seconds",
 		"How long the oldest edge had waited for its second half when the last run reported, by mode.", []string{"mode"}, nil)
+	lastLost = prometheus.NewDesc("kith_reconcile_lost_timestamp_seconds",
+		"When a log last did not go on from the checkpoint, by mode, in Unix seconds. 0 when that has not happened.", []string{"mode"}, nil)
 	lastFullScan = prometheus.NewDesc("kith_reconcile_last_full_scan_timestamp_seconds",
 		"When the last full scan that went to its end began, in Unix seconds. 0 when there was none.", nil, nil)
 )
@@ -49,7 +51,7 @@ func NewRuns(registerer prometheus.Registerer, store StatusReader) *Runs {
 
 // Describe implements [prometheus.Collector].
 func (r *Runs) Describe(descriptions chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{lastRun, lastFound, lastRepaired, lastUnpaired, lastFullScan} {
+	for _, d := range []*prometheus.Desc{lastRun, lastFound, lastRepaired, lastUnpaired, lastLost, lastFullScan} {
 		descriptions <- d
 	}
 }
@@ -68,6 +70,7 @@ func (r *Runs) Collect(metrics chan<- prometheus.Metric) {
 		mode := string(s.Mode)
 		gauge(lastRun, float64(s.At)/1e6, mode)
 		gauge(lastUnpaired, s.OldestUnpaired, mode)
+		gauge(lastLost, s.LostAt, mode)
 		for _, kind := range Kinds() {
 			gauge(lastFound, float64(s.Found[kind]), mode, string(kind))
 			gauge(lastRepaired, float64(s.Repaired[kind]), mode, string(kind))

@@ -20,7 +20,8 @@ type Status struct {
 	Began          storage.Micros `json:"began,omitempty"` // of [ModeFull]
 	Found          map[Kind]int64 `json:"found"`
 	Repaired       map[Kind]int64 `json:"repaired"`
-	OldestUnpaired float64        `json:"oldestUnpaired"` // seconds
+	OldestUnpaired float64        `json:"oldestUnpaired"`   // seconds
+	LostAt         float64        `json:"lostAt,omitempty"` // when a log last did not go on from the checkpoint, Unix seconds
 }
 
 // Status is what the metrics have counted for a mode.
@@ -31,6 +32,7 @@ func (m *Metrics) Status(mode Mode, at time.Time) Status {
 		s.Repaired[kind] = int64(valueOf(m.repaired.WithLabelValues(string(mode), string(kind))))
 	}
 	s.OldestUnpaired = valueOf(m.unpaired.WithLabelValues(string(mode)))
+	s.LostAt = valueOf(m.lostAt.WithLabelValues(string(mode)))
 	return s
 }
 
@@ -44,8 +46,19 @@ func valueOf(m prometheus.Metric) float64 {
 
 func statusName(mode Mode) string { return "reconcile/status/" + string(mode) }
 
-// SaveStatus stores a status for [Statuses].
+// SaveStatus stores a status for [Statuses]. When something was lost is kept until it is lost again.
 func SaveStatus(ctx context.Context, store storage.Checkpoints, s Status) error {
+	if s.LostAt == 0 {
+		before, err := Statuses(ctx, store)
+		if err != nil {
+			return err
+		}
+		for _, one := range before {
+			if one.Mode == s.Mode {
+				s.LostAt = one.LostAt
+			}
+		}
+	}
 	value, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("spell the status of %s: %w", s.Mode, err)

@@ -30,6 +30,16 @@ func TestStatusesAreKeptInTheStore(t *testing.T) {
 	if err != nil || len(list) != 2 || list[0].Mode != reconcile.ModeFull || list[1].Mode != reconcile.ModeRealtime {
 		t.Fatalf("got %v, %v", list, err)
 	}
+	// When something was lost is still known after a run that lost nothing.
+	metrics.Lost(reconcile.ModeRealtime)
+	for _, m := range []*reconcile.Metrics{metrics, reconcile.NewMetrics(prometheus.NewRegistry())} {
+		if err := reconcile.SaveStatus(t.Context(), store, m.Status(reconcile.ModeRealtime, at)); err != nil {
+			t.Fatal(err)
+		}
+		if now, err := reconcile.Statuses(t.Context(), store); err != nil || now[1].LostAt < float64(time.Now().Unix()-60) {
+			t.Errorf("got %+v, %v", now, err)
+		}
+	}
 	if s := list[0]; s.At.Time() != at.UTC() || len(s.Found) != len(reconcile.Kinds()) || s.Found[reconcile.Missing] != 0 {
 		t.Errorf("got %+v", s)
 	}

@@ -50,12 +50,7 @@ func newMetrics() *Metrics {
 		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) }),
 		m.gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) }),
 		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),
-		m.gauge("kith_cache_enabled", "1 while the gateway keeps anything in memory.", func(c *Cache) float64 {
-			if c.Mode() == On {
-				return 1
-			}
-			return 0
-		}),
+		enabled{m},
 	}
 	return m
 }
@@ -68,4 +63,24 @@ func (m *Metrics) gauge(name, help string, of func(*Cache) float64) prometheus.G
 		}
 		return of(m.cache)
 	})
+}
+
+// enabled is kith_cache_enabled, which a process that is to keep nothing does not have.
+type enabled struct{ *Metrics }
+
+var enabledDesc = prometheus.NewDesc("kith_cache_enabled", "1 while the gateway keeps anything in memory. Without a value if it is to keep nothing.", nil, nil)
+
+// Describe implements [prometheus.Collector].
+func (e enabled) Describe(to chan<- *prometheus.Desc) { to <- enabledDesc }
+
+// Collect implements [prometheus.Collector].
+func (e enabled) Collect(to chan<- prometheus.Metric) {
+	if e.cache == nil || e.cache.MaxBytes() <= 1 {
+		return
+	}
+	value := 0.0
+	if e.cache.Mode() == On {
+		value = 1
+	}
+	to <- prometheus.MustNewConstMetric(enabledDesc, prometheus.GaugeValue, value)
 }
