@@ -90,8 +90,11 @@ func followError(err error) *model.FollowError {
 	if known, ok := apierr.Of(clientError(err)); ok {
 		return &model.FollowError{Code: known.Code, Message: known.Message}
 	}
-	if errors.Is(err, storage.ErrUnavailable) {
+	switch {
+	case errors.Is(err, storage.ErrUnavailable):
 		return &model.FollowError{Code: apierr.CodeUnavailable, Message: "a part of the data cannot be reached at the moment"}
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return &model.FollowError{Code: apierr.CodeTimeout, Message: "the request took too long"}
 	}
 	return &model.FollowError{Code: apierr.CodeInternal, Message: "something went wrong"}
 }
