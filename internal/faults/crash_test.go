@@ -19,17 +19,18 @@ import (
 // TestCrashes is the short schedule; see [TestLongCrashes].
 func TestCrashes(t *testing.T) {
 	t.Parallel()
-	crashes(t, []string{"sync"}, schedule{operations: 500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, window: time.Second})
+	crashes(t, []string{"sync"}, schedule{operations: 500, connections: 16, users: 500, replicatorKills: 2, gatewayKills: 1, serverKills: 2, redisKills: 1, pauses: 1, neighbours: 1, window: time.Second})
 }
 
 // TestLongCrashes writes and publishes through two gateways from 18 connections, while replicators,
-// gateways, a MariaDB server and Redis are killed and started again. Then it measures how long it
+// gateways, a MariaDB server and Redis are killed and started again, processes stand still for longer than
+// their leases, and neighbours write more than a slow link takes at once. Then it measures how long it
 // takes to repair the differences. It does all this once more while the realtime mode runs.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCrashes/binlog -v
 func TestLongCrashes(t *testing.T) {
 	testenv.Long(t)
-	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, window: reconcile.DefaultWindow})
+	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, pauses: 6, neighbours: 3, window: reconcile.DefaultWindow})
 }
 
 // crashes runs a schedule in all redundancy modes, and in some of them once more with the realtime
@@ -50,6 +51,7 @@ func crashes(t *testing.T, watched []string, s schedule) {
 type schedule struct {
 	operations, connections, users                         int
 	replicatorKills, gatewayKills, serverKills, redisKills int
+	pauses, neighbours                                     int
 	window                                                 time.Duration // of the modes that reconcile
 }
 
@@ -61,9 +63,10 @@ type running struct {
 
 	done    atomic.Int64 // operations
 	calm    atomic.Bool  // a server is down: write slowly, and no follows, because most would be refused
+	slow    atomic.Bool  // a process stands still: write slowly, or everything is written before it goes on
 	mu      sync.Mutex
 	results []result
-	outages []outage // of servers
+	outages []outage // of servers, and of processes that stood still and may have held locks
 }
 
 // outage is a time in which operations may fail on any gateway.
@@ -77,6 +80,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 	if testenv.HasBinlog() {
 		r.reconcile(t, "incremental") // this run sets the beginning
 	}
+	r.linkSlowly(t)
 	var w *watching
 	if watched {
 		w = r.watch(t, s.window)
@@ -182,6 +186,9 @@ func (r *running) sendUntilDone(ctx context.Context, c *client, o operation, ran
 		if r.calm.Load() {
 			time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
 		}
+		if r.slow.Load() {
+			time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+		}
 		return
 	}
 }
@@ -197,7 +204,7 @@ type fault struct {
 // faults returns the faults of the schedule, in random order.
 func (r *running) faults() []fault {
 	random := rand.New(rand.NewPCG(r.seed, 1<<32))
-	step := int64(r.operations) / int64(r.replicatorKills+r.gatewayKills+r.serverKills+r.redisKills+1)
+	step := int64(r.operations) / int64(r.replicatorKills+r.gatewayKills+r.serverKills+r.redisKills+r.pauses+r.neighbours+1)
 	var list []fault
 	add := func(times int, make func() fault) {
 		for range times {
@@ -227,6 +234,13 @@ func (r *running) faults() []fault {
 	add(r.redisKills, func() fault {
 		return fault{name: "redis", begin: r.redis.Kill, repair: r.redis.Restart}
 	})
+	add(r.pauses, func() fault {
+		nodes := r.nodes()
+		return r.pause(nodes[random.IntN(len(nodes))], random)
+	})
+	if r.mode == "binlog" {
+		add(r.neighbours, func() fault { return r.neighbour(r.servers[random.IntN(len(r.servers))]) })
+	}
 	random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	// The last fault is that of the server that does not hold the checkpoints. It comes at the end,
 	// so that no later write repairs its damage.

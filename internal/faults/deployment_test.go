@@ -168,8 +168,11 @@ func (d *deployment) serving(name string, more ...string) *node {
 }
 
 // replicating makes a node for `kith replicate`.
-func (d *deployment) replicating(name string) *node {
-	return &node{name: name, launch: d.command("replicate")}
+func (d *deployment) replicating(name string, more ...string) *node {
+	return &node{name: name, launch: func(t testing.TB) *life {
+		args := append(append([]string{"replicate"}, d.settings()...), more...)
+		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
+	}}
 }
 
 // command returns a function that starts a command of the program on this deployment.

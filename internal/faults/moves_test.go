@@ -17,30 +17,30 @@ import (
 // TestMoves is the short schedule; see [TestLongMoves].
 func TestMoves(t *testing.T) {
 	t.Parallel()
-	moves(t, schedule{operations: 400, connections: 8, users: 300, gatewayKills: 1, serverKills: 1, window: time.Second}, 3)
+	moves(t, schedule{operations: 400, connections: 8, users: 300, gatewayKills: 1, serverKills: 1, window: time.Second}, 3, 1)
 }
 
 // TestLongMoves adds a database on a second server to a store of one database. Half of the buckets are
 // moved there, and some are moved back, while clients write through two gateways. The mover, gateways
-// and both servers are killed at random times: 50 seeds in each mode.
+// and both servers are killed at random times, and movers and gateways stand still for longer than their leases: 50 seeds in each mode.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongMoves -v
 func TestLongMoves(t *testing.T) {
 	testenv.Long(t)
 	for range 50 {
-		moves(t, schedule{operations: 1200, connections: 8, users: 300, gatewayKills: 1, serverKills: 2, window: time.Second}, 8)
+		moves(t, schedule{operations: 1200, connections: 8, users: 300, gatewayKills: 1, serverKills: 2, pauses: 1, window: time.Second}, 8, 3)
 	}
 }
 
-func moves(t *testing.T, s schedule, moverKills int) {
+func moves(t *testing.T, s schedule, moverKills, moverPauses int) {
 	testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
 	for _, mode := range []string{"sync", "binlog"} {
-		t.Run(mode, func(t *testing.T) { t.Parallel(); s.runMoves(t, mode, moverKills) })
+		t.Run(mode, func(t *testing.T) { t.Parallel(); s.runMoves(t, mode, moverKills, moverPauses) })
 	}
 }
 
 // runMoves writes, moves and kills until everything is written and moved.
-func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
+func (s schedule) runMoves(t *testing.T, mode string, moverKills, moverPauses int) {
 	servers := ownServers(t)
 	dsns := servers.FreshDatabases(t, 1)
 	d := assemble(t, servers, dsns[:1], nil, mode, s.users)
@@ -62,7 +62,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills int) {
 	})
 	r := &running{schedule: s, deployment: d, seed: seedOf(t)}
 	wait := r.write(t)
-	m := &movers{deployment: d, add: dsns[1], random: rand.New(rand.NewPCG(r.seed, 1<<33)), kills: moverKills}
+	m := &movers{deployment: d, add: dsns[1], random: rand.New(rand.NewPCG(r.seed, 1<<33)), kills: moverKills, pauses: moverPauses}
 	moved := make(chan struct{})
 	go func() { defer close(moved); m.work(t) }()
 	r.inject(t, r.faults())
@@ -99,6 +99,7 @@ type movers struct {
 	add    string
 	random *rand.Rand
 	kills  int // how many are left
+	pauses int // likewise
 
 	lives, killed int
 	phases        map[string]int // the phases in which movers were killed, as far as they had reported them
@@ -127,6 +128,8 @@ func (m *movers) work(t *testing.T) {
 			continue
 		}
 		switch {
+		case len(s.Moves) > 0 && m.random.IntN(4) == 0:
+			m.life(t, "shards", "abort")
 		case len(s.Moves) > 0:
 			m.life(t, "shards", "resume", "--keep", "2s")
 		case len(s.Shards) == 1:
@@ -147,6 +150,10 @@ func (m *movers) work(t *testing.T) {
 func (m *movers) life(t *testing.T, args ...string) bool {
 	m.lives++
 	l := m.command(args...)(t)
+	if m.pauses > 0 && m.random.IntN(2) == 0 && !l.EndsWithin(time.Duration(m.random.IntN(1500))*time.Millisecond) {
+		m.pauses--
+		return m.pauseMover(t, l)
+	}
 	if m.kills > 0 && !l.EndsWithin(time.Duration(m.random.IntN(2500))*time.Millisecond) {
 		m.kills--
 		m.killed++

@@ -1,0 +1,119 @@
+package faults_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+)
+
+// Pauses are longer than the leases of movers and replicators, which have 6 s, and of gateways, which have 10 s. The long
+// ones are also longer than those of ids, a minute.
+const (
+	pauseTime     = 11 * time.Second
+	longPauseTime = 65 * time.Second
+)
+
+// pause lets a process stand still for longer than its leases (SIGSTOP). Others have taken its work when it goes on.
+func (r *running) pause(n *node, random *rand.Rand) fault {
+	length := pauseTime
+	if testenv.AllTests() {
+		length += time.Duration(random.Int64N(int64(longPauseTime - pauseTime)))
+	}
+	var stopped *life
+	var from time.Time
+	return fault{
+		name: n.name + " paused",
+		begin: func(t testing.TB) {
+			r.slow.Store(true)
+			from = time.Now()
+			stopped = n.now.Swap(nil) // clients ask others from now on
+			stopped.wasWell(t)
+			stopped.Signal(syscall.SIGSTOP)
+		},
+		repair: func(testing.TB) {
+			time.Sleep(time.Until(from.Add(length)))
+			stopped.Signal(syscall.SIGCONT)
+			r.outages = append(r.outages, outage{from, time.Now()})
+			n.now.Store(stopped)
+			r.slow.Store(false)
+		},
+	}
+}
+
+// Replicators reach the servers over links on which a neighbour's transaction takes 16 s: for longer than nothing may
+// arrive.
+const (
+	linkSpeed      = 512 << 10 // bytes a second
+	neighbourBytes = 16 * linkSpeed
+)
+
+// linkSlowly gives the replicators of the mode binlog slow links, if the schedule has neighbours.
+func (r *running) linkSlowly(t testing.TB) {
+	t.Helper()
+	if r.mode != "binlog" || r.neighbours == 0 {
+		return
+	}
+	at := r.location()
+	for _, s := range r.servers {
+		at = strings.ReplaceAll(at, s.Addr(), testenv.SlowLink(t, s.Addr(), linkSpeed))
+	}
+	for _, n := range r.replicators {
+		n.kill(t)
+	}
+	r.replicators = []*node{r.replicating("kith replicate", "--store", at), r.serving("replicator", "--store", at)}
+	for _, n := range r.replicators {
+		n.start(t)
+	}
+}
+
+// neighbour writes a large transaction into a database of a server that is not the store's.
+func (r *running) neighbour(s *testenv.MariaDBServer) fault {
+	return fault{
+		name: "neighbour",
+		begin: func(t testing.TB) {
+			s.Exec(t, "CREATE DATABASE IF NOT EXISTS neighbour")
+			db := s.Open(t, "neighbour")
+			if _, err := db.ExecContext(t.Context(), "CREATE TABLE IF NOT EXISTS files (id INT AUTO_INCREMENT PRIMARY KEY, content MEDIUMBLOB)"); err != nil {
+				t.Fatal(err)
+			}
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			const row = 64 << 10
+			for range neighbourBytes / row {
+				if _, err := tx.ExecContext(t.Context(), "INSERT INTO files (content) VALUES (REPEAT('x', ?))", row); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		repair: func(testing.TB) {},
+	}
+}
+
+// pauseMover lets a mover stand still for longer than its lease, lets another one take its moves up or back meanwhile,
+// and then go on beside it. It reports whether the first has done its work.
+func (m *movers) pauseMover(t *testing.T, l *life) bool {
+	l.Signal(syscall.SIGSTOP)
+	time.Sleep(pauseTime)
+	args := []string{"shards", "resume", "--keep", "2s"}
+	if m.random.IntN(2) == 0 {
+		args = []string{"shards", "abort"}
+	}
+	other := m.command(args...)(t)
+	other.EndsWithin(time.Duration(m.random.IntN(3000)) * time.Millisecond)
+	l.Signal(syscall.SIGCONT)
+	m.phases["paused in "+phaseOf(l.Stderr())]++
+	end := l.Wait(t)
+	if also := other.Wait(t); end.Code != 0 && also.Code != 0 {
+		m.said = strings.Join(args, " ") + ": " + also.Stderr
+	}
+	return end.Code == 0
+}
