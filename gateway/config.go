@@ -115,8 +115,8 @@ type Config struct {
 	// SlowOperation is how long the execution of an operation may take before it is logged. Defaults to 0: none is logged.
 	SlowOperation time.Duration
 
-	// MayPlan reports whether the caller may have the plan of a request in its answer. Defaults to no
-	// caller.
+	// MayPlan reports whether the caller may have in an answer what was read for it: the plan of a request, or how many
+	// rows it took. Defaults to no caller.
 	MayPlan func(context.Context) bool
 
 	// Logger takes the access log and the causes of masked errors. Defaults to

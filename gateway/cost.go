@@ -41,19 +41,19 @@ func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext
 	return ctx
 }
 
-// withCost adds to an answer what its operation may cost by the limit, and what was read for it. If the schema is hidden,
-// what was read is left out: the number of rows can reveal users whom the answer does not show.
-func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, estimateOnly bool) *graphql.Response {
-	reads := storage.ReadsOf(ctx)
-	if reads == nil || response == nil {
+// withCost adds to an answer what its operation may cost by the limit, which depends on the document and its variables
+// alone. What was read for it is for admins: the number of rows reveals edges and users that the answer does not show.
+func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, mayPlan func(context.Context) bool) *graphql.Response {
+	op := graphql.GetOperationContext(ctx)
+	if response == nil || op.Operation == nil {
 		return response
 	}
-	estimated, err := limit.Cost(graphql.GetOperationContext(ctx))
+	estimated, err := limit.Cost(op)
 	if err != nil {
 		return response // it is not executed
 	}
 	cost := map[string]any{"estimated": estimated}
-	if !estimateOnly {
+	if reads := storage.ReadsOf(ctx); reads != nil && mayPlan(ctx) {
 		totals := reads.Totals()
 		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
 	}

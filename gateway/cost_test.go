@@ -10,13 +10,18 @@ import (
 )
 
 // TestCostWhereverOneAsks: the cost is reported if a header or an extension asks for it, for one operation or a list,
-// over plain HTTP, events and WebSockets.
+// over plain HTTP, events and WebSockets. Only who may see plans is told what was read.
 func TestCostWhereverOneAsks(t *testing.T) {
-	s := serve(t, gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
+	costWhereverOneAsks(t, true, `"extensions":{"cost":{"actual":{"rows":5,"statements":1},"estimated":1}}`)
+	costWhereverOneAsks(t, false, `"extensions":{"cost":{"estimated":1}}`)
+}
+
+func costWhereverOneAsks(t *testing.T, isAdmin bool, want string) {
+	mayPlan := func(context.Context) bool { return isAdmin }
+	s := serve(t, gateway.Config{MayPlan: mayPlan, BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
 		storage.ReadsOf(ctx).Note(storage.Read{Rows: 5})
 		return "world", nil
 	}})})
-	const want = `"extensions":{"cost":{"actual":{"rows":5,"statements":1},"estimated":1}}`
 	const asking = `{"query":"{ hello }","extensions":{"cost":true}}`
 	for name, got := range map[string]string{
 		"by header":    s.query("{ hello }", "Kith-Cost", "1").text,

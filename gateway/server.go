@@ -88,7 +88,7 @@ func aroundAnswers(cfg Config, costs *limits.Extension, slow slowLog) graphql.Re
 			response = readYourWrites(ctx, cfg.Consistency, next)
 		}
 		if asksCost(op) {
-			response = withCost(ctx, response, costs, cfg.HideSchema)
+			response = withCost(ctx, response, costs, cfg.MayPlan)
 		}
 		if asksPlan(op) {
 			response = withPlan(ctx, response)

@@ -312,7 +312,7 @@ func whereSplit(query string, want costs) costs {
 func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 	api, recorder := countedAPI(t, ringOn(t, 4), apitest.Options{})
 	for _, q := range countedQueries {
-		answer := api.With("Kith-Cost", "1").Ask(q.query, q.vars).Whole()
+		answer := api.CountingReads().Ask(q.query, q.vars).Whole()
 		all := recorder.Take()
 		if said := statementsOf(answer); fmt.Sprint(said) != strconv.Itoa(len(all)) {
 			t.Errorf("%s: the answer says %v statements, there were %d", q.name, said, len(all))

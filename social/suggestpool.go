@@ -95,7 +95,10 @@ func (g *Graph) fitting(ctx context.Context, ids []storage.UserID) ([]recommende
 			return nil, err
 		}
 		for _, u := range more {
-			if rows += u.degree; rows > int64(g.budget) && len(users) > 0 {
+			if !g.audience.Hides(u.id) { // whose degree must not show
+				rows += u.degree
+			}
+			if rows > int64(g.budget) && len(users) > 0 {
 				return users, nil
 			}
 			users = append(users, u)

@@ -39,6 +39,16 @@ func slowLineOf(t *testing.T, g *kithtest.Gateway, id string) (line slowLine) {
 	return line
 }
 
+// adminToken is a token of a service with the scope admin, for gateways with --jwt-secret.
+func adminToken(t *testing.T) string {
+	t.Helper()
+	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"scope": "admin", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
 // TestASlowOperationIsFound: while its statement runs, the database server shows for which request. Once the operation has
 // ended, the log says what it took, and an admin who repeats it sees what was read.
 func TestASlowOperationIsFound(t *testing.T) {
@@ -47,10 +57,7 @@ func TestASlowOperationIsFound(t *testing.T) {
 	shards := newMariaDB(t, 2)
 	g := kithtest.Start(t, kithtest.Args("--store", location(shards...), "--redundancy", "sync", "--jwt-secret", secret, "--cache-bytes", "0",
 		"--statement-timeout", "60s", "--request-timeout", "60s", "--sql-comments", "--slow-operation", "1ms", "--log-format", "json"))
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"scope": "admin", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
-	if err != nil {
-		t.Fatal(err)
-	}
+	token := adminToken(t)
 	create := "mutation {"
 	for id := range 10 {
 		create += fmt.Sprintf(` u%d: createUser(id: %d, handle: \"user%d\", name: \"U\") { user { id } }`, id, id+1, id)

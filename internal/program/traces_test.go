@@ -144,12 +144,12 @@ const tenUsers = `{"query":"query Ten { a: user(id: 1) { name } b: user(id: 2) {
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
-	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--no-warm-up", "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
+	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 2), "--no-warm-up", "--jwt-secret", secret, "--otlp-endpoint", r.URL, "--log-level", "debug", "--trace-ratio", "0"),
 		kithtest.Env("OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_SERVICE_NAME=social", "OTEL_EXPORTER_OTLP_HEADERS=x-key=k%201"))
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 
 	g.Until(t, "answer from memory", func() bool { // it does so once the gateway knows that it is the only one on its store
-		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(id: 11) { name } }"}`, "Kith-Cost", "1"), `"statements":0`)
+		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(id: 11) { name } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"), `"statements":0`)
 	})
 	traced(t, g, strings.ReplaceAll(tenUsers, "name", "name followerCount"), id(2), true)
 	told := traced(t, g, tenUsers, id(3), true)

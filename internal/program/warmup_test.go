@@ -28,7 +28,7 @@ func warmedUp(t *testing.T, g *kithtest.Gateway) (users int, reading bool) {
 func TestAGatewayWarmsUp(t *testing.T) {
 	t.Parallel()
 	store := kithtest.DemoStore(t, 2)
-	g := kithtest.Start(t, kithtest.Args("--store", store))
+	g := kithtest.Start(t, kithtest.Args("--store", store, "--jwt-secret", secret))
 	g.Until(t, "warm up", func() bool {
 		users, reading := warmedUp(t, g)
 		return users > 0 && !reading
@@ -37,7 +37,7 @@ func TestAGatewayWarmsUp(t *testing.T) {
 		t.Errorf("%d users were read", users)
 	}
 	const question = `{"query":"{ user(id: 11) { name followings(first: 20) { nodes { name } } followers(first: 20) { totalCount } } user2: user(id: 1500) { name } }"}`
-	if answer := wholeAnswer(t, g, question, "Kith-Cost", "1"); !strings.Contains(answer, `"statements":0`) {
+	if answer := wholeAnswer(t, g, question, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"); !strings.Contains(answer, `"statements":0`) {
 		t.Errorf("the first question: %s", answer)
 	}
 	if end := g.Interrupt(t); end.Code != 0 || !strings.Contains(end.Stderr, "warmed up") {

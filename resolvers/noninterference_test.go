@@ -1,0 +1,98 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/internal/properties"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, and
+// in what a deactivated user is like. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones, and 8 to 11 are
+// deactivated.
+func twin(t testing.TB, other bool) *apitest.API {
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
+	users := make([]storage.User, 11)
+	for i := range users {
+		id := storage.UserID(i + 1)
+		users[i] = storage.User{ID: id, Handle: "u" + id.String(), Name: "User " + id.String(), CreatedAt: apitest.Epoch, UpdatedAt: apitest.Epoch}
+		if id >= 4 {
+			users[i].FollowingsVisibility, users[i].FollowersVisibility = storage.ToNobody, storage.ToNobody
+		}
+	}
+	if other {
+		users[7].Name, users[10] = "Somebody else", storage.User{ID: 12, Handle: "else", CreatedAt: apitest.Epoch, UpdatedAt: apitest.Epoch}
+	}
+	apitest.CreateUsers(t, store, users...)
+	apitest.Follow(t, store, 1, 2, 3, 4, 8)
+	apitest.Follow(t, store, 2, 1, 3, 4, 5, 6)
+	apitest.Follow(t, store, 3, 2, 5, 7)
+	if other {
+		apitest.Follow(t, store, 4, 7, 2)
+		apitest.Follow(t, store, 6, 5, 1)
+		apitest.Follow(t, store, 8, 9)
+	} else {
+		apitest.Follow(t, store, 4, 5, 2)
+		apitest.Follow(t, store, 6, 7, 1)
+		apitest.Follow(t, store, 8, 9, 10)
+	}
+	for id := storage.UserID(8); id <= 11; id++ {
+		if id < 11 || !other {
+			deactivate(t, store, id)
+		}
+	}
+	if other {
+		deactivate(t, store, 12)
+	}
+	return apitest.New(t, store, apitest.Options{Budget: social.Budget(15)})
+}
+
+// An answer depends on nothing that it does not show: neither its data nor its errors, extensions and headers.
+func TestWhatIsHiddenChangesNoAnswer(t *testing.T) {
+	one, other := twin(t, false), twin(t, true)
+	same := func(t apitest.T, viewer storage.UserID, query string, vars apitest.Vars) {
+		var got [2]string
+		for i, api := range []*apitest.API{one, other} {
+			if api = api.For(t).With("Kith-Cost", "1"); viewer != 0 {
+				api = api.As(viewer)
+			}
+			a := api.Ask(query, vars)
+			got[i] = fmt.Sprint(a.Text, headersOf(a.Header))
+		}
+		if got[0] != got[1] {
+			t.Errorf("user %s, %s\nwith %v\n%s\n%s", viewer, query, vars, got[0], got[1])
+		}
+	}
+	for _, viewer := range []storage.UserID{0, 1, 3} {
+		for from := 1; from <= 12; from++ {
+			same(t, viewer, fmt.Sprintf(`{ user(id: %d) { id name followSuggestions { complete nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
+			for to := 1; to <= 12; to++ {
+				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(id: %[1]d) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)
+			}
+		}
+	}
+	properties.Check(t, 300, func(t *rapid.T) {
+		query, vars := apitest.Query(t, 10)
+		same(t, storage.UserID(rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "viewer")), query, vars)
+	})
+}
+
+// headersOf is the headers of an answer, without those that differ by request.
+func headersOf(all http.Header) (list []string) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if name != "Date" && name != "X-Request-Id" {
+			list = append(list, name+": "+strings.Join(all[name], ", "))
+		}
+	}
+	return list
+}
