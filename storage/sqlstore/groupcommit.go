@@ -61,11 +61,13 @@ type edgeTowards struct {
 // smallWrite is a write of one user that may share a transaction with others of its shard: a change of an
 // edge, or what run does.
 type smallWrite struct {
-	edge *edgeTowards
-	what string
-	user storage.UserID
-	run  func(*writer) error // if it fails before it writes anything, it has been refused
-	err  error
+	edge     *edgeTowards
+	what     string
+	user     storage.UserID
+	accounts []storage.UserID    // to whose rows it writes
+	run      func(*writer) error // if it fails before it writes anything, it has been refused
+	strayed  bool                // its buckets are about to move
+	err      error
 }
 
 // joins reports whether a change may share a transaction with others'.
@@ -86,7 +88,7 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 	if o.Inverse && s.shards.Of(change.To) == shard {
 		accounts = append(accounts, change.To)
 	}
-	if err := s.join(ctx, shard, accounts, &smallWrite{edge: job, what: "change"}); err != nil {
+	if err := s.join(ctx, shard, &smallWrite{edge: job, what: "change", accounts: accounts}); err != nil {
 		job.result = storage.Result[storage.Changed]{Err: err}
 	}
 	return job.result
@@ -95,20 +97,22 @@ func (s *Store) changeOne(ctx context.Context, from storage.UserID, change stora
 // transactJoined is [Store.transact] for what one user writes of itself, as one of the small writes of the shard.
 func (s *Store) transactJoined(ctx context.Context, what string, user storage.UserID, run func(*writer) error) error {
 	return s.db.Rerouted(ctx, func() error {
-		return s.join(ctx, s.shards.Of(user), []storage.UserID{user}, &smallWrite{what: what, user: user, run: run})
+		return s.join(ctx, s.shards.Of(user), &smallWrite{what: what, user: user, accounts: []storage.UserID{user}, run: run})
 	})
 }
 
 // join makes a small write, together with the others on the shard that come while groupsAtOnce
 // transactions are under way, or while one of the accounts is being written to.
-func (s *Store) join(ctx context.Context, shard int, accounts []storage.UserID, job *smallWrite) error {
-	err := s.smalls.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: accounts}, job, func(ctx context.Context, jobs []*smallWrite) {
+func (s *Store) join(ctx context.Context, shard int, job *smallWrite) error {
+	err := s.smalls.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: job.accounts}, job, func(ctx context.Context, jobs []*smallWrite) {
 		err := s.transactOn(ctx, jobs[0].what, shard, func(w *writer) error { return w.writeTogether(jobs) })
 		if err == nil {
 			return
 		}
 		for _, j := range jobs {
-			j.err = err
+			if !j.strayed {
+				j.err = err
+			}
 		}
 	})
 	if err != nil {
@@ -118,12 +122,13 @@ func (s *Store) join(ctx context.Context, shard int, accounts []storage.UserID, 
 }
 
 // writeTogether is the transaction of several small writes. The changes of edges come first, and then the
-// others in the order of their users. A write that is refused leaves the others alone.
+// others in the order of their users. A write that is refused, or has to wait for its buckets, leaves the others alone.
 func (w *writer) writeTogether(jobs []*smallWrite) error {
 	var edges [2][]*edgeTowards // without and with their other sides
 	var others []*smallWrite
+	jobs = slices.DeleteFunc(slices.Clone(jobs), w.strays)
 	for _, j := range jobs {
-		switch j.err = nil; {
+		switch {
 		case j.edge == nil:
 			others = append(others, j)
 		case j.edge.options.Inverse:
@@ -157,6 +162,16 @@ func (w *writer) writeTogether(jobs []*smallWrite) error {
 		}
 	}
 	return nil
+}
+
+// strays reports whether a write has to wait until its buckets have moved, or goes to another shard.
+func (w *writer) strays(j *smallWrite) bool {
+	j.err = nil
+	for _, id := range j.accounts {
+		j.err = cmp.Or(j.err, w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: id}))
+	}
+	j.strayed = j.err != nil
+	return j.strayed
 }
 
 // endsAll reports whether an error of one of the writes ends the transaction of all: it does unless the write has been refused,

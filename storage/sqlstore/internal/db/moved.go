@@ -90,14 +90,22 @@ func (t *Tx) holdBuckets() error {
 // Touch says that the transaction writes rows, or would write them if they were not already as they
 // should be.
 func (t *Tx) Touch(row MovedRow) {
-	switch owner, state := t.assigned.Owner(row.Bucket()); {
-	case owner != t.Shard || state == shard.Closed:
-		t.strayed = ErrMoved
-	case state == shard.Copied:
-		t.strayed = ErrCopied
-	case state == shard.Leaving:
+	if err := t.Strayed(row); err != nil {
+		t.strayed = err
+	} else if _, state := t.assigned.Owner(row.Bucket()); state == shard.Leaving {
 		t.leaving = append(t.leaving, row)
 	}
+}
+
+// Strayed is why a row may not be written: [ErrMoved] or [ErrCopied], or nil.
+func (t *Tx) Strayed(row MovedRow) error {
+	switch owner, state := t.assigned.Owner(row.Bucket()); {
+	case owner != t.Shard || state == shard.Closed:
+		return ErrMoved
+	case state == shard.Copied:
+		return ErrCopied
+	}
+	return nil
 }
 
 // noteMoved checks that the rows written are the shard's, and notes those that are being copied.

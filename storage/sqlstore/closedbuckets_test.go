@@ -1,0 +1,87 @@
+package sqlstore_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// While buckets are closed, writes to them wait. Those to the shard's other buckets, with which they share transactions, go on.
+func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
+	grow(t, 200, func(g *grower) {
+		t := g.t
+		to, err := g.mover.AddShard(t.Context(), g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var users [2][]storage.UserID // that stay, and that move
+		for id := storage.UserID(1); id <= storage.UserID(g.users); id++ {
+			moves := shard.BucketOf(id) / 512
+			users[moves] = append(users[moves], id)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var writing sync.WaitGroup
+		var written [2]atomic.Int64
+		var slowest [2]atomic.Int64 // ms
+		s := g.writers[0]
+		writing.Go(func() { s.Watch(ctx) })
+		for n := range 16 {
+			moves, list := n%2, users[n%2]
+			writing.Go(func() {
+				for i := n; ctx.Err() == nil; i++ {
+					began := time.Now()
+					change := storage.EdgeChange{To: list[(i+1)%len(list)], Type: storage.EdgeType(i % 2), At: storage.MicrosOf(began)}
+					r := s.ChangeEdges(context.WithoutCancel(ctx), list[i%len(list)], []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
+					if r.Err != nil {
+						t.Errorf("a write: %v", r.Err)
+					}
+					written[moves].Add(1)
+					slowest[moves].Store(max(slowest[moves].Load(), time.Since(began).Milliseconds()))
+				}
+			})
+		}
+		defer writing.Wait()
+		defer stop()
+		figures := func() (n [2]int64, ms [2]int64) {
+			for i := range n {
+				n[i], ms[i] = written[i].Swap(0), slowest[i].Swap(0)
+			}
+			return n, ms
+		}
+		const span = 2 * time.Second
+		var before [2]int64
+		report, err := g.mover.Move(t.Context(), half(0, to), sqlstore.MoveConfig{Token: "mover", Keep: time.Millisecond, Step: func(step string) {
+			switch step {
+			case "close":
+				figures()
+				time.Sleep(span)
+				before, _ = figures()
+			case "last rows":
+				time.Sleep(span / 10) // until the gateway has heard of it
+				figures()
+				time.Sleep(span)
+				n, ms := figures()
+				t.Logf("in %s: %d writes of neighbours before, %d while the others are closed, the slowest %d ms; %d to the others before, %d then", span, before[0], n[0], ms[0], before[1], n[1])
+				if n[0] < before[0]/2 {
+					t.Error("neighbours wait with them")
+				}
+				if n[1] > 8 {
+					t.Error("closed buckets are written to")
+				}
+			}
+		}})
+		if err != nil || report.Repaired > 0 {
+			t.Errorf("%+v, %v", report, err)
+		}
+		stop()
+		writing.Wait()
+		_, ms := figures()
+		t.Logf("the slowest write to the buckets: %d ms", ms[1])
+	})
+}
