@@ -3,6 +3,7 @@ package deployment
 import (
 	"context"
 	"crypto/rand"
+	"maps"
 	"time"
 
 	"kith/storage"
@@ -16,8 +17,16 @@ type presence struct {
 	owner  string
 	now    func() time.Time
 
-	renewed time.Time // when the lease was last renewed
-	others  int       // how many there are, as counted last; -1: the store did not answer
+	renewed time.Time            // when the lease was last renewed
+	seen    map[string]seenLease // of the others
+	others  int                  // how many there are, as counted last; -1: the store did not answer
+}
+
+// A seenLease is a lease of another gateway, and since when it has been as it is. Clocks of machines differ, so that a lease has
+// expired once it has not been renewed for as long as it lasts by the own clock.
+type seenLease struct {
+	until storage.Micros
+	since time.Time
 }
 
 const (
@@ -29,7 +38,7 @@ const (
 )
 
 func newPresence(leaser storage.Leaser) *presence {
-	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now}
+	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now, seen: map[string]seenLease{}}
 }
 
 // enter takes the lease. If there are other gateways, it returns once they know of this one.
@@ -97,9 +106,20 @@ func (r *presence) alone(ctx context.Context) bool {
 		}
 		r.renewed = now
 	}
-	n, err := r.leaser.Holders(ctx, presenceKind, storage.MicrosOf(now))
-	if err == nil {
-		r.others = n - 1
+	leases, err := r.leaser.Holders(ctx, presenceKind)
+	if err != nil {
+		return false
 	}
+	delete(leases, r.owner)
+	maps.DeleteFunc(r.seen, func(owner string, _ seenLease) bool { _, still := leases[owner]; return !still })
+	for owner, until := range leases {
+		if r.seen[owner].until != until {
+			r.seen[owner] = seenLease{until, now}
+		} else if now.Sub(r.seen[owner].since) >= presenceLease {
+			delete(leases, owner)
+			_ = r.leaser.Release(ctx, presenceKind, owner) // so that the next gateway does not wait for it
+		}
+	}
+	r.others = len(leases)
 	return r.others == 0
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/localcache"
 	"kith/storage/memory"
@@ -52,8 +53,47 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	}
 	leave()
 	watching.Wait()
-	if n, err := store.Holders(t.Context(), presenceKind, 0); n != 0 || err != nil {
-		t.Errorf("%d leases are left, %v", n, err)
+	if left, err := store.Holders(t.Context(), presenceKind); len(left) != 0 || err != nil {
+		t.Errorf("leases are left: %v, %v", left, err)
+	}
+}
+
+// Gateways count one another whatever their clocks say, and forget one that has been killed once its lease has not been renewed
+// for as long as it lasts.
+func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
+	for name, location := range map[string]string{
+		"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0],
+	} {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		for _, ahead := range []time.Duration{15 * time.Second, -15 * time.Second, time.Hour} {
+			right, wrong, later := newPresence(store), newPresence(store), newPresence(store)
+			began, passed := time.Now(), time.Duration(0)
+			right.now = func() time.Time { return began.Add(passed) }
+			wrong.now = func() time.Time { return began.Add(passed + ahead) }
+			right.alone(t.Context())
+			for range 20 {
+				passed += time.Second
+				if wrong.alone(t.Context()) || right.alone(t.Context()) {
+					t.Fatalf("%s: with a clock that is %s ahead, a gateway thinks that it is alone", name, ahead)
+				}
+			}
+			for range 12 { // the other has been killed
+				passed += time.Second
+				right.alone(t.Context())
+			}
+			if !right.alone(t.Context()) {
+				t.Errorf("%s: one that has been killed is still counted", name)
+			}
+			right.leave(t.Context())
+			if !later.alone(t.Context()) {
+				t.Errorf("%s: the next gateway still counts one that was killed", name)
+			}
+			later.leave(t.Context())
+		}
 	}
 }
 
@@ -89,7 +129,7 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 	if got := name(); got != "Berta" {
 		t.Errorf("the gateway still answers %s", got)
 	}
-	if n, err := beside.Holders(t.Context(), presenceKind, storage.MicrosOf(time.Now())); n != 1 || err != nil {
-		t.Errorf("%d leases are left, %v", n, err)
+	if left, err := beside.Holders(t.Context(), presenceKind); len(left) != 1 || err != nil {
+		t.Errorf("leases are left: %v, %v", left, err)
 	}
 }

@@ -157,6 +157,7 @@ type Leaser interface {
 	// Release gives the owner's slot back. If the owner holds none, that is no error.
 	Release(ctx context.Context, kind, owner string) error
 
-	// Holders counts the slots of a kind whose leases have not expired.
-	Holders(ctx context.Context, kind string, now Micros) (int, error)
+	// Holders returns until when each owner has a lease of a kind. Leases that have expired, and have been neither released nor
+	// taken, are among them.
+	Holders(ctx context.Context, kind string) (map[string]Micros, error)
 }

@@ -57,7 +57,7 @@ func (l *leases) Lease(_ context.Context, kind, owner string, slots int, now, un
 	return slot, nil
 }
 
-func (l *leases) Holders(context.Context, string, storage.Micros) (int, error) { return 0, nil }
+func (l *leases) Holders(context.Context, string) (map[string]storage.Micros, error) { return nil, nil }
 
 func (l *leases) Release(_ context.Context, kind, owner string) error {
 	l.mu.Lock()

@@ -54,19 +54,17 @@ func (s *Store) Release(ctx context.Context, kind, owner string) error {
 }
 
 // Holders implements [storage.Leaser].
-func (s *Store) Holders(ctx context.Context, kind string, now storage.Micros) (int, error) {
+func (s *Store) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
 	if err := ctx.Err(); err != nil {
-		return 0, err
+		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n := 0
+	holders := make(map[string]storage.Micros)
 	for _, l := range s.leases[kind] {
-		if l.until > now {
-			n++
-		}
+		holders[l.owner] = l.until
 	}
-	return n, nil
+	return holders, nil
 }
 
 func (s *Store) slotOf(kind, owner string) (slot int, held bool) {

@@ -428,7 +428,7 @@ func runScans(t *testing.T, s *Store) {
 		return nil
 	}))
 	check(s.Lease(ctx, "plans", "me", 3, 1, 2))
-	check(s.Holders(ctx, "plans", 1))
+	check(s.Holders(ctx, "plans"))
 	check(nil, s.Release(ctx, "plans", "me"))
 	if s.HasLog() {
 		check(s.ReadLog(ctx, 0, 1, 10))

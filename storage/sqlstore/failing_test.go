@@ -340,7 +340,7 @@ func faultyReads() map[string]operation {
 			return err
 		},
 		"LoadCheckpoint": func(ctx context.Context, s *Store) error { _, _, err := s.LoadCheckpoint(ctx, "c"); return err },
-		"Holders":        func(ctx context.Context, s *Store) error { _, err := s.Holders(ctx, "k", 1); return err },
+		"Holders":        func(ctx context.Context, s *Store) error { _, err := s.Holders(ctx, "k"); return err },
 		"Secret":         func(ctx context.Context, s *Store) error { _, err := s.Secret(ctx, "p"); return err },
 	}
 	for _, side := range storage.Sides {

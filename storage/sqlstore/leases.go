@@ -19,10 +19,10 @@ WHERE kind = ?
 ORDER BY slot /*! FOR UPDATE */`
 
 	// Served by the primary key.
-	sqlCountLeases = `
-SELECT COUNT(*)
+	sqlHolders = `
+SELECT owner, leased_until
 FROM kith_leases
-WHERE kind = ? AND leased_until > ?`
+WHERE kind = ?`
 
 	// Served by idx_lease_owner or the primary key: both begin with the kind.
 	sqlRelease = `
@@ -113,9 +113,14 @@ func (s *Store) Release(ctx context.Context, kind, owner string) error {
 }
 
 // Holders implements [storage.Leaser].
-func (s *Store) Holders(ctx context.Context, kind string, now storage.Micros) (n int, err error) {
-	err = s.db.Query(ctx, "leases", 0, 1, sqlCountLeases, []any{kind, int64(now)}, func(rows *sql.Rows) error {
-		return rows.Scan(&n)
+func (s *Store) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
+	holders := make(map[string]storage.Micros)
+	err := s.db.Query(ctx, "leases", 0, 1, sqlHolders, []any{kind}, func(rows *sql.Rows) error {
+		var owner string
+		var until storage.Micros
+		err := rows.Scan(&owner, &until)
+		holders[owner] = until
+		return err
 	})
-	return n, err
+	return holders, err
 }

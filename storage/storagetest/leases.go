@@ -3,6 +3,7 @@ package storagetest
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -64,24 +65,23 @@ func (s leases) AReleasedSlotIsTaken(t *testing.T) {
 	s.wantNoLease(t, "released", "third", 1, 2)
 }
 
-func (s leases) HoldersAreCountedWhileTheirLeasesLast(t *testing.T) {
-	s.wantHolders(t, "counted", 0, 0)
-	s.lease(t, "counted", "one", 5, 0, 100)
-	s.lease(t, "counted", "another", 5, 0, 200)
-	s.lease(t, "counted elsewhere", "third", 5, 0, 200)
-	s.wantHolders(t, "counted", 99, 2)
-	s.wantHolders(t, "counted", 100, 1)
-	s.release(t, "counted", "another")
-	s.wantHolders(t, "counted", 99, 1)
+func (s leases) HoldersAreListedWithTheEndsOfTheirLeases(t *testing.T) {
+	s.wantHolders(t, "listed", nil)
+	s.lease(t, "listed", "one", 5, 0, 100)
+	s.lease(t, "listed", "another", 5, 0, 200)
+	s.lease(t, "listed elsewhere", "third", 5, 0, 200)
+	s.wantHolders(t, "listed", map[string]storage.Micros{"one": at(100), "another": at(200)})
+	s.lease(t, "listed", "another", 5, 150, 300) // by then the other's has expired
+	s.release(t, "listed", "one")
+	s.wantHolders(t, "listed", map[string]storage.Micros{"another": at(300)})
 }
 
-func (s leases) wantHolders(t *testing.T, kind string, now, want int) {
+func (s leases) wantHolders(t *testing.T, kind string, want map[string]storage.Micros) {
 	t.Helper()
-	got, err := s.store.Holders(t.Context(), kind, at(now))
-	if err != nil {
-		t.Fatal(err)
+	got, err := s.store.Holders(t.Context(), kind)
+	if err != nil || !maps.Equal(got, want) {
+		t.Errorf("holders are %v (%v), want %v", got, err, want)
 	}
-	wantEqual(t, "holders", got, want)
 }
 
 func (s leases) KindsAreApart(t *testing.T) {
