@@ -107,7 +107,12 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(k.Stdout, "%s is shard %d. It has no buckets yet: kith shards split --from N --to %d\n", store.ShardsStatus()[ordinal].Name, ordinal, ordinal)
+	added := store.ShardsStatus()[ordinal]
+	if len(added.Buckets) > 0 {
+		fmt.Fprintf(k.Stdout, "%s has been shard %d before, with buckets %s\n", added.Name, ordinal, rangesText(added.Buckets))
+		return nil
+	}
+	fmt.Fprintf(k.Stdout, "%s is shard %d. It has no buckets yet: kith shards split --from N --to %d\n", added.Name, ordinal, ordinal)
 	return nil
 }
 

@@ -71,6 +71,8 @@ func explain(ctx context.Context, err error) *apierr.Error {
 	unavailable := errors.Is(err, storage.ErrUnavailable)
 	stopped := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	switch {
+	case errors.Is(err, storage.ErrCopied):
+		return apierr.Copied()
 	case (unavailable || stopped) && ctx.Err() != nil:
 		return overdue(ctx)
 	case unavailable:

@@ -91,6 +91,8 @@ func followError(err error) *model.FollowError {
 		return &model.FollowError{Code: known.Code, Message: known.Message}
 	}
 	switch {
+	case errors.Is(err, storage.ErrCopied):
+		return &model.FollowError{Code: apierr.CodeUnavailable, Message: apierr.Copied().Message}
 	case errors.Is(err, storage.ErrUnavailable):
 		return &model.FollowError{Code: apierr.CodeUnavailable, Message: "a part of the data cannot be reached at the moment"}
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

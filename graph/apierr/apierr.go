@@ -88,6 +88,11 @@ func Unavailable(format string, args ...any) error {
 	return err
 }
 
+// Copied: the store takes no writes any more, and never will.
+func Copied() *Error {
+	return newError(CodeUnavailable, "nothing can be changed here any more: the data has been copied to another store", nil)
+}
+
 // Internal: a fault of the server. The sentence must reveal nothing about it; the log has its
 // cause.
 func Internal(format string, args ...any) error { return newError(CodeInternal, format, args) }

@@ -35,6 +35,10 @@ func TestAStoreIsCopied(t *testing.T) {
 	}
 	countsAgree(t, to...)
 
+	const refused = "nothing can be changed here any more"
+	if _, text := askAs(t, old, token, `mutation { follow(userId: 79) { changed } }`); !strings.Contains(text, refused) || !strings.Contains(text, `"retryable":false`) {
+		t.Errorf("a write to the store that has been copied: %s", text)
+	}
 	copied := serve(to)
 	if got, _ := pageOf(t, copied, ""); got != first {
 		t.Errorf("the copy's first page is %s, want %s", got, first)

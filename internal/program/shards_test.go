@@ -39,6 +39,10 @@ func TestShardsAreAdded(t *testing.T) {
 	if end := kithtest.Run(t, kithtest.Dir(dir), kithtest.Args("shards", "add", "b.db", "--store", "sqlite:"+first)); end.Code != 0 {
 		t.Fatalf("kith shards add: %s", end.Stderr)
 	}
+	// The first one may have been cut off before it said so.
+	if out := run(0, "shards", "add", second).Stdout; !strings.Contains(out, "is shard 1. It has no buckets yet") {
+		t.Errorf("the same shard again says %q", out)
+	}
 	if out := run(0, "shards", "split", "--from", "0", "--to", "1", "--dry-run").Stdout; !strings.Contains(out, "buckets 512–1023 from shard 0 to shard 1: about ") {
 		t.Errorf("a dry run says %q", out)
 	}
@@ -56,11 +60,14 @@ func TestShardsAreAdded(t *testing.T) {
 	if after := whole(); after != before || before.User.Followings.TotalCount == 0 {
 		t.Errorf("the gateway answered %+v before and %+v after", before, after)
 	}
+	if out := run(0, "shards", "add", second).Stdout; !strings.Contains(out, "has been shard 1 before, with buckets 512–1023") {
+		t.Errorf("the same shard again, with buckets, says %q", out)
+	}
 	run(0, "reconcile", "full", "--max-load", "1")
 
 	for say, args := range map[string][]string{
 		"there is no shard 7":              {"shards", "move", "--from", "0", "--to", "7", "--buckets", "3"},
-		"is shard 1 already":               {"shards", "add", second},
+		"is shard 0 already":               {"shards", "add", first},
 		"--to: it is the shard that has":   {"shards", "split", "--from", "1", "--to", "1"},
 		"does not have buckets 600–600":    {"shards", "move", "--from", "0", "--to", "1", "--buckets", "600"},
 		"--buckets: it is missing":         {"shards", "move", "--from", "0", "--to", "1"},

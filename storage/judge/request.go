@@ -97,7 +97,7 @@ func (r *request) ask(own storage.Edge) ([]storage.Written, error) {
 		return nil, nil
 	case r.pending(theirs):
 		return r.accept()
-	case r.pending(own):
+	case r.pending(own), r.friends():
 		return nil, nil
 	case own.Type == storage.Declined && r.act.Change.At-own.UpdateTime < storage.Micros(r.act.Options.Pause.Microseconds()):
 		return nil, forbidden(r.Pair)
@@ -115,6 +115,13 @@ func (r *request) inForce(own storage.Edge) bool {
 	back, there := r.row(storage.Inverse, storage.Pair{From: r.To, To: r.From})
 	ended := there && back.Type != storage.Following && back.UpdateTime > own.UpdateTime
 	return own.Type == storage.Accepted && follow.Type == storage.Following && !ended
+}
+
+// friends reports whether the two follow each other, with or without a request.
+func (r *request) friends() bool {
+	follow, _ := r.row(storage.Forward, r.Pair)
+	back, _ := r.row(storage.Inverse, storage.Pair{From: r.To, To: r.From})
+	return follow.Type == storage.Following && back.Type == storage.Following
 }
 
 // mayAsk checks that the limit of pending requests allows one more.

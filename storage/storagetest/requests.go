@@ -121,6 +121,27 @@ func (s requests) AnAcceptedRequestStandsWithTheFollow(t *testing.T) {
 	wantEqual(t, "after From's follow has ended", s.act(t, request, storage.Ask, 2004).Row.Type, storage.Pending)
 }
 
+// Two users who follow each other are friends, also without a request: none is made, whichever request there was before. A
+// request of the other that is still pending is accepted.
+func (s requests) FriendsByTwoFollowsDoNotAsk(t *testing.T) {
+	for _, state := range []storage.EdgeType{noRow, storage.Cancelled, storage.Removed, storage.Declined} {
+		request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
+		if state != noRow {
+			s.apply(t, storage.Requests, stateOf(storage.Requests, request.From, request.To, state, 5))
+		}
+		row := s.rowOf(t, storage.Requests, request)
+		s.change(t, request.From, change(request.To, storage.Following, 7))
+		s.apply(t, storage.Inverse, follow(storage.Inverse, request.From, request.To, 8))
+		wantRequest(t, fmt.Sprintf("from state %d", state), s.act(t, request, storage.Ask, 2000), storage.ChangedRequest{Row: row})
+
+		s.apply(t, storage.Inbox, stateOf(storage.Inbox, request.From, request.To, storage.Pending, 2000))
+		wantEqual(t, "when the other has asked", s.act(t, request, storage.Ask, 2001).Row.Type, storage.Accepted)
+	}
+	request := storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
+	s.apply(t, storage.Inverse, follow(storage.Inverse, request.From, request.To, 8))
+	wantEqual(t, "whom only the other follows", s.act(t, request, storage.Ask, 2000).Row.Type, storage.Pending)
+}
+
 func (s requests) ARequestExpires(t *testing.T) {
 	for _, act := range []storage.RequestAct{storage.Accept, storage.Decline, storage.Cancel} {
 		for _, late := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 var ErrStill = fmt.Errorf("%w: a store on TiDB is one shard, and grows by nodes of TiDB and TiKV", storage.ErrLayout)
 
 // Add makes an empty database the next shard of the store, which owns nothing yet. Programs that have
-// the store open learn of it within seconds. It returns the ordinal. If it is interrupted, it can run
-// again. [storage.ErrLayout] if the database is another store's, or a shard already.
+// the store open learn of it within seconds. It returns the ordinal, also if the
+// database has been added before: an earlier call may have been cut off. [storage.ErrLayout] if the database is another store's, or a shard of the beginning.
 func (d *DB) Add(ctx context.Context, address string) (ordinal int, err error) {
 	if !d.Dialect.Moves {
 		return 0, ErrStill
@@ -25,6 +25,15 @@ func (d *DB) Add(ctx context.Context, address string) (ordinal int, err error) {
 	plain, err := d.Plain(address)
 	if err != nil {
 		return 0, err
+	}
+	listed, err := d.listed(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for ordinal, address := range listed {
+		if address == plain {
+			return ordinal, nil
+		}
 	}
 	ordinal = len(d.All())
 	n, err := d.prepare(ctx, ordinal, plain)

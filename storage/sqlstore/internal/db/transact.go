@@ -39,7 +39,7 @@ var errEpoch = fmt.Errorf("%w: its buckets have changed", storage.ErrUnavailable
 var ErrMoved = fmt.Errorf("%w: its bucket is being moved to another shard", storage.ErrUnavailable)
 
 // ErrCopied is the error of a write to a store that has been copied. [storage.ErrUnavailable].
-var ErrCopied = fmt.Errorf("%w: the store has been copied to another one, which is to be used", storage.ErrUnavailable)
+var ErrCopied = fmt.Errorf("%w: %w", storage.ErrUnavailable, storage.ErrCopied)
 
 // Transact runs a write on one shard as one transaction, at READ COMMITTED. When
 // it loses a race for locks it runs again, a few times. [ErrMoved], [ErrCopied].
