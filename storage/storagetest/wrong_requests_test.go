@@ -39,6 +39,17 @@ func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, chan
 	return got, err
 }
 
+// friendsAsk makes a request between friends who never had one.
+type friendsAsk struct{ *memory.Store }
+
+func (s friendsAsk) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
+	got, err := s.Store.ChangeRequest(ctx, request, change, o)
+	if change.Act == storage.Ask && err == nil && !got.Changed && got.Row.Type == storage.None {
+		got.Row, got.Changed = overwrite(ctx, s.Store, storage.Requests, request, storage.Pending), true
+	}
+	return got, err
+}
+
 // acceptsOnce treats a second click as a mistake.
 type acceptsOnce struct{ *memory.Store }
 

@@ -185,6 +185,7 @@ var wrongStores = []struct {
 		return longMessages{s, new(sync.Mutex), map[storage.Pair]string{}}
 	}, "requests/TheMessageStaysWhileItIsPending", promiseOnly},
 	{"requests are judged without a lock", func(s *memory.Store) storage.Store { return unlockedRequests{s} }, "requests/OneOfManyActsWins", lostRace},
+	{"friends ask each other", func(s *memory.Store) storage.Store { return friendsAsk{s} }, "requests/FriendsByTwoFollowsDoNotAsk", promiseOnly},
 	{"accepted requests make nobody follow", func(s *memory.Store) storage.Store { return acceptedInVain{s} }, "friendships/AnAcceptedRequestMakesTheOtherFollow", historiesToo},
 	{"accepted requests make the other follow again", func(s *memory.Store) storage.Store { return eventsInsist{s, storage.Accepted, true} }, "friendships/ItDoesSoOnce", historiesToo},
 	{"late removals end newer follows", func(s *memory.Store) storage.Store { return eventsInsist{s, storage.Removed, false} }, "friendships/LateEventsUndoNothing", historiesToo},
