@@ -40,7 +40,7 @@ type Program struct {
 	Completion CompletionCmd `cmd:"" group:"about" help:"Print a script by which a shell completes commands and flags."`
 }
 
-// Run is the program: its exit code is 0, or 1 after one line on stderr.
+// Run is the program: its exit code is 0 or, after one line on stderr, 1, or that of an error that has its own.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var p Program
 	return RunAs(ctx, &p, &p.Settings, args, stdout, stderr, Vars)
@@ -55,6 +55,9 @@ func RunAs(ctx context.Context, program any, settings *Settings, args []string, 
 	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself
 		line := strings.ReplaceAll(err.Error(), "\n", "; ")
 		fmt.Fprintf(stderr, "kith: %s\n", line)
+		if own, ok := errors.AsType[malformed](err); ok {
+			return own.ExitCode()
+		}
 	}
 	return 1
 }

@@ -84,6 +84,9 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 		return err // no other process can have it open
 	}
 	if failed := settings.forgetAll(context.WithoutCancel(ctx), served); failed != nil {
+		if errors.As(err, new(malformed)) { // the exit code is that of the failure
+			err = nil
+		}
 		err = errors.Join(err, fmt.Errorf("what gateways have in their caches may be old for ten minutes: %w", failed))
 	}
 	return err
@@ -95,8 +98,22 @@ func (c *ImportCmd) run(ctx context.Context, store importer.Store, out io.Writer
 	if err == nil || report.Lines > 0 {
 		err = errors.Join(err, c.summarise(out, report))
 	}
+	if err == nil && report.Malformed > 0 {
+		return malformed(report.Malformed)
+	}
 	return advise(err, report)
 }
+
+// malformed is how many lines of an import could not be read. The others are in the store.
+type malformed int64
+
+// Error implements error.
+func (m malformed) Error() string {
+	return fmt.Sprintf("malformed lines: %s, which were left out; the rest is imported", humanize.Comma(int64(m)))
+}
+
+// ExitCode tells scripts apart from failures what is only incomplete.
+func (m malformed) ExitCode() int { return 2 }
 
 // advise adds to an import's error how to continue.
 func advise(err error, report importer.Report) error {

@@ -53,7 +53,7 @@ func TestImportCommand(t *testing.T) {
 	path := graph(t, "1 2\n2 1\n1 2\n3 3\nx\n")
 	store := memory.New()
 	out, complaints, err := command(t, store, "import", path)
-	if err != nil {
+	if !errors.Is(err, malformed(1)) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"imported 2 edges and 2 users in ", "duplicates               1  (", "existed                  0\n", "self-follows             1\n", "malformed                1\n"} {
@@ -66,6 +66,16 @@ func TestImportCommand(t *testing.T) {
 	}
 	if len(store.Snapshot().Forward) != 2 {
 		t.Error("the edges are not in the store")
+	}
+}
+
+// Scripts see by the exit code that lines were left out.
+func TestMalformedLinesHaveAnExitCode(t *testing.T) {
+	for text, want := range map[string]int{"1 2\n": 0, "1 2\nx\n": 2, "x\n": 1} {
+		var out, complaints bytes.Buffer
+		if code := Run(t.Context(), []string{"import", "--store=sqlite:" + t.TempDir() + "/kith.db", graph(t, text)}, &out, &complaints); code != want {
+			t.Errorf("%q: exit code %d, want %d: %s", text, code, want, complaints.String())
+		}
 	}
 }
 
@@ -89,7 +99,7 @@ func TestStrictImportFails(t *testing.T) {
 
 func TestOnlySomeProblemsAreShown(t *testing.T) {
 	out, complaints, err := command(t, memory.New(), "import", graph(t, strings.Repeat("x\n", 100)+"1 2\n"))
-	if err != nil {
+	if !errors.Is(err, malformed(100)) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(complaints, "\n"); n != shownProblems+1 || !strings.Contains(out, "malformed              100") {
@@ -107,7 +117,7 @@ func TestImportOfNothingFails(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, _, err := command(t, store, "import", graph(t, "x\n1 2\n")); err != nil {
+		if _, _, err := command(t, store, "import", graph(t, "x\n1 2\n")); !errors.Is(err, malformed(1)) {
 			t.Error(err)
 		}
 	}
@@ -167,7 +177,7 @@ func TestBarProgress(t *testing.T) {
 // A report for programs is one JSON value.
 func TestImportReportAsJSON(t *testing.T) {
 	out, _, err := command(t, memory.New(), "import", "--output=json", graph(t, "from,to\n1 2\n2 1\n3 3\nx\n"))
-	if err != nil {
+	if !errors.Is(err, malformed(1)) {
 		t.Fatal(err)
 	}
 	var report map[string]float64

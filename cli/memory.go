@@ -49,7 +49,7 @@ func (c *ServeCmd) footprint(settings *Settings) footprint {
 	} else if total, err := memlimit.FromSystem(); err == nil {
 		m.machine = total
 	}
-	m = m.with(c.CacheBytes, c.FeedMemory)
+	m = m.with((*uint64)(c.CacheBytes), uint64(c.FeedMemory))
 	if files, ok := strings.CutPrefix(settings.Store, "sqlite:"); ok {
 		m.most += sqliteBytes * uint64(1+strings.Count(files, ";"))
 	}

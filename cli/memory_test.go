@@ -40,3 +40,17 @@ func TestFootprint(t *testing.T) {
 		}
 	}
 }
+
+func TestBytesHaveUnits(t *testing.T) {
+	for text, want := range map[string]Bytes{"0": 0, "268435456": 256 << 20, "256MiB": 256 << 20, "1.5GiB": 3 << 29, "2 GB": 2_000_000_000} {
+		var b Bytes
+		if err := b.UnmarshalText([]byte(text)); err != nil || b != want {
+			t.Errorf("%q is %d, %v", text, b, err)
+		}
+	}
+	for _, text := range []string{"", "much", "1.5", "-1", "-1MiB", "99999999999999999999", "1e9", "256MiBs"} {
+		if err := new(Bytes).UnmarshalText([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
+	"github.com/dustin/go-humanize"
 
 	"kith/deployment"
 	"kith/storage/sqlstore"
@@ -128,4 +130,20 @@ func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
 // Misset says which setting an error comes from, by flag and variable.
 func Misset(flag string, err error) error {
 	return fmt.Errorf("--%s (KITH_%s): %w", flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), err)
+}
+
+// Bytes is a size: a plain number, or one with a unit, such as 256MiB.
+type Bytes uint64
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (b *Bytes) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	if err != nil && !strings.ContainsAny(string(text), "-+") && strings.ContainsAny(string(text), "kKmMgGtT") {
+		n, err = humanize.ParseBytes(string(text))
+	}
+	if err != nil {
+		return fmt.Errorf("%q is not a number of bytes, such as 268435456 or 256MiB", text)
+	}
+	*b = Bytes(n)
+	return nil
 }

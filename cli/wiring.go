@@ -87,7 +87,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	p.closers = append(p.closers, deployment.InBackground(bus.Run))
 	p.caches, err = settings.deployment().OpenCaches(deployment.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
-		FeedBytes: c.FeedMemory, Hub: p.hub, Logger: p.logger, Registerer: p.registry})
+		FeedBytes: uint64(c.FeedMemory), Hub: p.hub, Logger: p.logger, Registerer: p.registry})
 	if err != nil {
 		return Misset("redis", err)
 	}

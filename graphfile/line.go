@@ -19,8 +19,8 @@ var (
 	ErrFields   = errors.New("want `from to [time]`")
 	errID       = errors.New("an id must be plain decimal digits without leading zeros")
 	ErrIDRange  = errors.New("an id must be between 1 and 9223372036854775807")
-	errTime     = errors.New("a time must be Unix seconds or RFC 3339")
-	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds")
+	errTime     = errors.New("a time must be Unix seconds or milliseconds, RFC 3339, or SQL's `2006-01-02 15:04:05`")
+	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds or milliseconds")
 	ErrLong     = errors.New("the line is too long")
 
 	// ErrLongRecord ends an import: where the next record begins is not known.
@@ -38,7 +38,7 @@ type Line struct {
 }
 
 // ParseLine reads `from to [time]`. Fields are separated by blanks, tabs or one
-// comma; `#` begins a comment where a field may begin. found is false, without an
+// comma, and may be in double quotes; `#` begins a comment where a field may begin. found is false, without an
 // error, for a line that says nothing. It does not allocate.
 func ParseLine(line []byte) (p Line, found bool, err error) {
 	from, rest, _ := cut(line)
@@ -58,7 +58,12 @@ func ParseLine(line []byte) (p Line, found bool, err error) {
 	if over(rest) {
 		return p, true, nil
 	}
+	tail := rest
 	when, rest, comma := cut(rest)
+	if len(when) == len(time.DateOnly) && when[4] == '-' && !comma && !over(rest) { // SQL's `2006-01-02 15:04:05`
+		_, rest, comma = cut(rest)
+		when = bytes.TrimRight(tail[:len(tail)-len(rest)], " \t\r\n")
+	}
 	if comma || !over(rest) {
 		return p, false, ErrFields
 	}
@@ -127,16 +132,35 @@ func over(rest []byte) bool { return len(rest) == 0 || rest[0] == '#' }
 // comma reports whether that contained a comma.
 func cut(line []byte) (field, rest []byte, comma bool) {
 	begin := skipBlanks(line, 0)
+	if begin < len(line) && line[begin] == '"' {
+		if length := bytes.IndexByte(line[begin+1:], '"'); length >= 0 {
+			return cutQuoted(line, begin+1, begin+1+length)
+		}
+	}
 	end := begin
 	for end < len(line) && !IsBlank(line[end]) && line[end] != ',' {
 		end++
 	}
-	next := skipBlanks(line, end)
-	if next < len(line) && line[next] == ',' {
-		comma = true
-		next = skipBlanks(line, next+1)
+	rest, comma = separated(line[end:])
+	return line[begin:end], rest, comma
+}
+
+// cutQuoted is [cut] for a field in quotes, which lies from begin to end. Behind the quote comes a separator.
+func cutQuoted(line []byte, begin, end int) (field, rest []byte, comma bool) {
+	if behind := line[end+1:]; len(behind) > 0 && !IsBlank(behind[0]) && behind[0] != ',' {
+		return line[begin-1:], nil, false // no id and no time is like that
 	}
-	return line[begin:end], line[next:], comma
+	rest, comma = separated(line[end+1:])
+	return line[begin:end], rest, comma
+}
+
+// separated drops the separator that a text begins with.
+func separated(text []byte) (rest []byte, comma bool) {
+	next := skipBlanks(text, 0)
+	if next < len(text) && text[next] == ',' {
+		return text[skipBlanks(text, next+1):], true
+	}
+	return text[next:], false
 }
 
 func skipBlanks(line []byte, i int) int {
@@ -181,8 +205,8 @@ func parseDigits(field []byte) (n int64, digits int, fits bool) {
 	return n, digits, fits
 }
 
-// parseTime reads Unix seconds, with or without a fraction, or RFC 3339. Digits
-// finer than a microsecond are dropped.
+// parseTime reads Unix seconds, with or without a fraction, RFC 3339, or a date or time of SQL, which is of UTC. Digits
+// finer than a microsecond are dropped. A number that would be a time behind the year 9999 is milliseconds.
 func parseTime(field []byte) (storage.Micros, error) {
 	if len(field) > 4 && field[4] == '-' {
 		return parseRFC3339(field)
@@ -194,6 +218,9 @@ func parseTime(field []byte) (storage.Micros, error) {
 	fraction, ok := parseFraction(field[digits:])
 	if !ok {
 		return 0, errTime
+	}
+	if millis := seconds; fits && millis > int64(maxTime/1e6) && millis <= int64(maxTime/1e3) && digits == len(field) {
+		return storage.Micros(millis * 1e3), nil
 	}
 	if !fits || seconds > int64(maxTime/1e6) {
 		return 0, errTimeUnit
@@ -222,7 +249,8 @@ func parseFraction(text []byte) (micros int64, ok bool) {
 
 func parseRFC3339(field []byte) (storage.Micros, error) {
 	var upper [48]byte // RFC 3339 allows `t` and `z`, package time does not
-	if len(field) > len(upper) {
+	const rest = "T00:00:00Z"
+	if len(field) > len(upper)-len(rest) {
 		return 0, errTime
 	}
 	for i, c := range field {
@@ -231,8 +259,16 @@ func parseRFC3339(field []byte) (storage.Micros, error) {
 		}
 		upper[i] = c
 	}
+	text := upper[:len(field)]
+	switch {
+	case len(text) == len(time.DateOnly):
+		text = append(text, rest...)
+	case len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ':
+		text[len(time.DateOnly)] = 'T'
+		text = append(text, 'Z')
+	}
 	var t time.Time
-	if err := t.UnmarshalText(upper[:len(field)]); err != nil {
+	if err := t.UnmarshalText(text); err != nil {
 		return 0, errTime
 	}
 	micros := storage.MicrosOf(t)

@@ -194,7 +194,7 @@ func TestFavoritesHaveBounds(t *testing.T) {
 	if _, err := ParseFavorite(good); err != nil {
 		t.Error(err)
 	}
-	for column, bad := range []string{"0", "9223372036854775808", "-3", "253402300800", ""} {
+	for column, bad := range []string{"0", "9223372036854775808", "-3", "253402300800000", ""} {
 		record := append([]string(nil), good...)
 		record[column] = bad
 		if e, err := ParseFavorite(record); err == nil {

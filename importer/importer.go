@@ -97,6 +97,10 @@ type run struct {
 	ending      <-chan struct{}         // closed when the import is interrupted
 	refusals    int                     // how many users could not be made
 	reported    int                     // problems so far
+
+	writing       *chunk // nil: none
+	written, toDo int64  // rows of that chunk: of users, and of both sides of edges
+	newUsers      int64  // of those written
 }
 
 // Import is an import ready to run: its files have been examined.
@@ -250,7 +254,9 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 	for _, p := range c.problems {
 		im.report(p)
 	}
+	im.writing, im.written, im.newUsers, im.toDo = c, 0, 0, 2*int64(len(c.edges))
 	totals, err := im.write(ctx, c)
+	im.writing = nil
 	if err != nil {
 		return fmt.Errorf("import lines %d to %d of %s: %w", c.begin.Line+1, c.begin.Line+c.totals.Lines, im.inputs[c.begin.File].name, err)
 	}
@@ -274,13 +280,25 @@ func (im *run) progress() {
 		}
 		total += in.size
 	}
-	elapsed := im.at.Report.Elapsed - im.found.Report.Elapsed
+	elapsed := time.Since(im.began)
 	p := Progress{Report: im.at.Report, Resumed: im.resumed, Bytes: im.at.Bytes, TotalBytes: total}
-	p.EdgesPerSecond = rate(im.at.Report.Handled()-im.found.Report.Handled(), elapsed)
+	if im.writing != nil {
+		p.Edges += (im.written - im.newUsers) / 2
+		p.Bytes += int64(float64(im.writing.read-im.at.Bytes) * float64(im.written) / float64(im.toDo))
+	}
+	p.EdgesPerSecond = rate(p.Handled()-im.found.Report.Handled(), elapsed)
 	if read := p.Bytes - im.found.Bytes; total > 0 && read > 0 {
 		p.Left = time.Duration(float64(elapsed) * float64(total-p.Bytes) / float64(read))
 	}
 	im.OnProgress(p)
+}
+
+// wrote reports that rows of the chunk have been written.
+func (im *run) wrote(rows int) {
+	if im.toDo > 0 {
+		im.written += int64(rows)
+		im.progress()
+	}
 }
 
 // report reports a problem, as long as there is room for it.

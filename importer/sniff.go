@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,8 @@ import (
 
 // sniff finds out by the first line that is not a comment or empty whether the file holds users,
 // edges, rows beside edges, posts, comments, favorites or identities, which have their own headers. Users are recognised by their
-// header, or, in a .csv file without one, by a line that is not an edge but begins with an id. Any other file is taken for an
-// edge list, whose splitter reports each line it cannot read, except for a header.
+// header. A .csv file without one is of the kind that most of its lines are, as far as they have been read ahead. Any other
+// file is taken for an edge list, whose splitter reports each line it cannot read, except for a header.
 func (in *input) sniff(s *stream) error {
 	in.kind = edgesFile
 	line, head, err := s.firstLine()
@@ -53,14 +54,39 @@ func (in *input) sniff(s *stream) error {
 		in.header = bytes.Clone(line)
 		return nil
 	}
-	first, _, listed := bytes.Cut(line, []byte(","))
-	if _, err := graphfile.ParseID(bytes.Trim(first, `" `)); err != nil || !listed || !in.namedCSV() {
-		return nil //nolint:nilerr // the line is no user, which is no fault
+	if len(line) == 0 || !in.namedCSV() {
+		return nil
 	}
-	if _, _, err := graphfile.ParseLine(line); err != nil {
+	edges, users := s.count()
+	switch {
+	case users > edges:
 		in.kind, in.columns = usersFile, graphfile.DefaultColumns()
+	case users == edges:
+		return fmt.Errorf("read %s: it is not clear whether its lines are edges or users: begin it with the line from,to,time or id,handle,name,bio,avatar_url", in.name)
 	}
 	return nil
+}
+
+// count counts the lines that have been read ahead and are edges, and those that are users and could not be meant as edges.
+func (s *stream) count() (edges, users int) {
+	text, _ := s.Peek(s.Buffered())
+	columns := graphfile.DefaultColumns()
+	for line := range bytes.Lines(text) {
+		if _, found, err := graphfile.ParseLine(line); err == nil {
+			if found {
+				edges++
+			}
+			continue
+		}
+		record, err := csv.NewReader(bytes.NewReader(line)).Read()
+		if err != nil {
+			continue
+		}
+		if u, err := columns.User(record); err == nil && strings.Trim(u.User.Handle, "0123456789") != "" {
+			users++
+		}
+	}
+	return edges, users
 }
 
 func (in *input) namedCSV() bool {

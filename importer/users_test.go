@@ -93,6 +93,13 @@ func TestSniff(t *testing.T) {
 		{"a.csv.gz", "1,maya,Maya\n", usersFile},
 		{"a.csv", "1,maya\n", usersFile},
 		{"a.csv", "\"1\",\"maya\"\n", usersFile},
+		{"a.csv", "1,2,1700000000000\n3,4,1700000000001\n", edgesFile},
+		{"a.csv", "1,2,2026-11-20 08:15:30\n", edgesFile},
+		{"a.csv", "1,2,2026-11-20\n", edgesFile},
+		{"a.csv", "1,2,-1\n3,4,1700000000\n", edgesFile},
+		{"a.csv", "1,2,x\n3,4\n5,six\n7,8\n", edgesFile},
+		{"a.csv", "1,2,Two\n3,maya,Maya\n4,liam,Liam\n", usersFile},
+		{"a.csv", "\"1\",\"2\",\"2026-11-20 08:15:30\"\n", edgesFile},
 		{"a.txt", "1,maya\n", edgesFile},
 		{"a.txt", "\n# people\n id , HANDLE \n1,maya\n", usersFile},
 		{"a.csv", "name,handle,id\nMaya,maya,1\n", usersFile},
@@ -105,6 +112,12 @@ func TestSniff(t *testing.T) {
 		}
 		if in.kind != tt.want {
 			t.Errorf("%s with %q: kind %d, want %d", tt.name, tt.text, in.kind, tt.want)
+		}
+	}
+	// What may be either is not guessed.
+	for _, text := range []string{"1,2,-1\n", "1,2,x\n3,4,y\n", "1,2\n3,maya\n"} {
+		if _, err := probe(file(t, "a.csv", text), nil); err == nil || !strings.Contains(err.Error(), "edges or users") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }

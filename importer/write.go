@@ -194,7 +194,13 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	for i, u := range users {
 		users[i].CreatedAt, users[i].UpdatedAt = cmp.Or(u.CreatedAt, now), cmp.Or(u.UpdatedAt, now)
 	}
-	results := im.store.CreateUsers(ctx, users)
+	im.toDo += int64(len(users))
+	var results []storage.Result[bool]
+	for some := range slices.Chunk(users, edgesAtOnce) {
+		results = append(results, im.store.CreateUsers(ctx, some)...)
+		im.newUsers += int64(len(some))
+		im.wrote(len(some))
+	}
 	for i, result := range results {
 		if result.Err != nil && !errors.Is(result.Err, storage.ErrHandleTaken) {
 			return nil, fmt.Errorf("create user %d: %w", users[i].ID, result.Err)
@@ -316,6 +322,7 @@ func (im *run) apply(
 				}
 				each(from+i, result.Value)
 			}
+			im.wrote(len(edges))
 			return nil
 		})
 	}
