@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -133,6 +134,30 @@ func TestReadmeQueriesHaveTheirAnswers(t *testing.T) {
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("the answer is now\n%v\nin the README it is\n%v", got, want)
 		}
+	}
+}
+
+// Each answer that stands below its query on a page is the answer on the demo graph.
+func TestPrintedAnswers(t *testing.T) {
+	g := kithtest.Start(t, kithtest.Args("--demo"))
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, page := range pages {
+		for _, pair := range regexp.MustCompile("```graphql\n([^`]*)```\n+```json\n([^`]*)```").FindAllStringSubmatch(read(t, page), -1) {
+			var want, got map[string]any
+			if err := errors.Join(json.Unmarshal([]byte(pair[2]), &want), json.Unmarshal(askAsDemo(t, g, pair[1]), &got)); err != nil {
+				t.Fatal(err)
+			}
+			if seen++; !reflect.DeepEqual(got, want) {
+				t.Errorf("%s: the answer is now\n%v\nthe page has\n%v", page, got, want)
+			}
+		}
+	}
+	if seen < 2 {
+		t.Errorf("only %d answers", seen)
 	}
 }
 

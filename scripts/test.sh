@@ -59,6 +59,7 @@ fi
 if [ "$(go env CGO_ENABLED)" != 1 ] || ! command -v "$(go env CC)" >/dev/null 2>&1; then
 	if [ "$what" = race ]; then
 		echo "test: no C compiler here, so nothing runs under the race detector"
+		[ "${CI:-}" != true ] || exit 1 # there, it would look as if it had passed
 		exit 0
 	fi
 	export CGO_ENABLED=0

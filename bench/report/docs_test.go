@@ -9,11 +9,11 @@ import (
 
 // The pages and their charts are made from the figures in bench/results:
 //
-//	kith bench report --page docs/performance.md bench/results/standard.json bench/results/growth.json
+//	kith bench report --page docs/performance.md bench/results/standard.json
 //	kith bench report --page docs/scale.md bench/results/scale-size.json bench/results/scale-shards.json bench/results/scale-memory.json
 func TestDocumentsAreMadeFromTheFigures(t *testing.T) {
 	for page, figures := range map[string][]string{
-		"performance": {"standard.json", "growth.json"},
+		"performance": {"standard.json"},
 		"scale":       {"scale-size.json", "scale-shards.json", "scale-memory.json"},
 	} {
 		t.Run(page, func(t *testing.T) { isMadeFrom(t, page, figures) })

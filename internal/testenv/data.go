@@ -2,7 +2,6 @@ package testenv
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -10,18 +9,13 @@ import (
 )
 
 // Data returns the path of a real data set, "wiki-vote.txt.gz" or
-// "expected/wiki-vote.pairs.jsonl". It looks in $KITH_TEST_DATA if that is set,
-// else in ../shared/data beside the module. The data are not part of the repository, so the test is
-// skipped if they are absent, even under CI.
+// "expected/wiki-vote.pairs.jsonl", in the folder $KITH_TEST_DATA. The data are not part of the repository, so the test is
+// skipped if the variable is not set, or they are absent, even under CI.
 func Data(t testing.TB, name string) string {
 	t.Helper()
 	dir := os.Getenv("KITH_TEST_DATA")
 	if dir == "" {
-		root, err := moduleRoot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		dir = filepath.Join(root, "..", "shared", "data")
+		t.Skipf("no data set %s: set KITH_TEST_DATA to the folder that holds it", name)
 	}
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	switch _, err := os.Stat(path); {
@@ -31,21 +25,4 @@ func Data(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// moduleRoot walks up from the working directory, which go test sets to the
-// package's folder, to the folder of go.mod.
-func moduleRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("find module root: no go.mod above %s", start)
-		}
-	}
 }
