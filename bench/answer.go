@@ -56,7 +56,7 @@ func Skim(status int, response []byte) error {
 	case bytes.Contains(response, []byte(`:null`)):
 		return fmt.Errorf("something is missing: %.200s", response)
 	case bytes.Contains(response, []byte(`"complete":false`)):
-		return fmt.Errorf("incomplete: %.200s", response)
+		return fmt.Errorf("incomplete: %w: %.200s", errIncomplete, response)
 	}
 	return nil
 }

@@ -199,6 +199,8 @@ func (s *feedPages) next(body []byte) ([]byte, string, bool) {
 
 func (s *feedPages) kind() string { return "" }
 
+func (s *feedPages) by() storage.UserID { return s.group.IDs[s.reader] }
+
 func (s *feedPages) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
 	if err != nil || !thorough {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"kith/identity"
+	"kith/storage"
 )
 
 // Follows is a load of writes only: each request lets a user follow another, both drawn from
@@ -25,7 +26,7 @@ var follow = &Question{Name: "follow", Query: `mutation Follow($id: ID!) { follo
 func (f *Follows) title() string { return follow.Name }
 
 func (f *Follows) stream(load *Load, connection int) stream {
-	return &follows{f, load.Graph, rand.New(rand.NewPCG(load.Seed, 1<<41+uint64(connection)))}
+	return &follows{Follows: f, graph: load.Graph, random: rand.New(rand.NewPCG(load.Seed, 1<<41+uint64(connection)))}
 }
 
 // follows is the load as one connection asks it.
@@ -33,10 +34,12 @@ type follows struct {
 	*Follows
 	graph  *Graph
 	random *rand.Rand
+	from   int // who follows in the latest request
 }
 
 func (s *follows) next(body []byte) ([]byte, string, bool) {
 	from := s.graph.anyone(s.random)
+	s.from = from
 	to := 1 + (from+s.random.IntN(s.graph.Users-1))%s.graph.Users // anybody else
 	token, _, err := s.issuer.Issue(s.graph.ID(from), 0)
 	if err != nil {
@@ -46,6 +49,8 @@ func (s *follows) next(body []byte) ([]byte, string, bool) {
 }
 
 func (s *follows) kind() string { return "" }
+
+func (s *follows) by() storage.UserID { return s.graph.ID(s.from) }
 
 func (s *follows) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)

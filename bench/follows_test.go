@@ -22,7 +22,7 @@ func TestFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const users = 4
-	s := &follows{f, &Graph{Users: users}, rand.New(rand.NewPCG(7, 7))}
+	s := &follows{Follows: f, graph: &Graph{Users: users}, random: rand.New(rand.NewPCG(7, 7))}
 	pairs := map[[2]string]bool{}
 	for range 500 {
 		body, token, more := s.next(nil)

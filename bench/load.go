@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"kith/storage"
 )
 
 // Load says how a gateway is asked: by a number of connections, each of which sends its
@@ -30,6 +32,9 @@ type Load struct {
 	// CheckEvery says that one answer in so many is decoded and checked in full; the others
 	// are checked for errors and incomplete lists only. Defaults to 50.
 	CheckEvery int
+
+	// Recorder keeps all requests and responses; nil: none.
+	Recorder *Recorder
 }
 
 // A Workload is what is asked: a [Question], or the [Mix].
@@ -51,6 +56,9 @@ type stream interface {
 
 	// kind names the latest request among requests of several kinds; "" if there is only one.
 	kind() string
+
+	// by is the user who makes the latest request, or whom it is about.
+	by() storage.UserID
 }
 
 // Result is how one workload was answered.
@@ -134,7 +142,11 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 		if err := c.dial(ctx); err != nil {
 			return Result{}, err
 		}
-		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c, samples: map[string][]time.Duration{}}
+		track, err := l.Recorder.track()
+		if err != nil {
+			return Result{}, err
+		}
+		workers[i] = &worker{load: &l, stream: what.stream(&l, i), client: c, track: track, samples: map[string][]time.Duration{}}
 	}
 
 	begin := time.Now().Add(l.Warmup)
@@ -162,6 +174,11 @@ func (l Load) Run(ctx context.Context, what Workload) (Result, error) {
 	}
 	usage := <-metered
 	stop()
+	for _, w := range workers {
+		if err := w.track.close(); err != nil {
+			return Result{}, err
+		}
+	}
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
@@ -198,6 +215,7 @@ type worker struct {
 	load   *Load
 	stream stream
 	client *client
+	track  *track
 
 	asked   int
 	samples map[string][]time.Duration // by kind
@@ -235,6 +253,7 @@ func (w *worker) run(ctx context.Context, begin, end time.Time) {
 			w.asked++
 			err = w.stream.judge(status, response, w.asked%w.load.CheckEvery == 1%w.load.CheckEvery)
 		}
+		w.track.note(sent, took, w.stream.by(), body, status, response, err)
 		if sent.Before(begin) && err == nil {
 			continue
 		}

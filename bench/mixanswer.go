@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"kith/storage"
@@ -27,6 +28,9 @@ type changeAnswer struct{ Changed *bool }
 func (s *mixed) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
 	s.asked.endRename()
+	if s.asked.op == deleteNode && errors.Is(err, errIncomplete) {
+		err = nil // a deletion that takes more than two seconds goes on after its answer
+	}
 	if err == nil && thorough {
 		err = s.asked.check(response)
 	}
@@ -88,9 +92,6 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 	case deleteNode:
 		if d.DeleteAccount == nil || d.DeleteAccount.Complete == nil {
 			return errMissing
-		}
-		if !*d.DeleteAccount.Complete {
-			return errIncomplete
 		}
 	}
 	return nil

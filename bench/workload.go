@@ -157,6 +157,8 @@ func (q *Question) OfFamous() bool { return q.Name == "q5c" || q.Name == "q5t" }
 
 func (s *questions) kind() string { return "" }
 
+func (s *questions) by() storage.UserID { return s.asked.ID }
+
 func (s *questions) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
 	if err == nil && thorough {

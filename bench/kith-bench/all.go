@@ -33,6 +33,8 @@ type benchFlags struct {
 	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
 	Heat        time.Duration `default:"30s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law (zipf). Default: ${default}."`
+	CheckEvery  int           `default:"50" placeholder:"N" help:"One answer in so many is compared with the graph in full; the others are searched for errors, nulls and incomplete lists. Default: ${default}."`
+	Histories   string        `placeholder:"PATH" help:"Where the histories of wrong answers are written: all that was asked about their users. Default: the system's folder for temporary files."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
 	program string // the program that is measured; empty: kith, beside this one
@@ -175,6 +177,9 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(config.Folder)) }()
 	config.Engines, config.States, config.MariaDB, config.Redis = f.Engines, f.States, f.MariaDB, f.Redis
+	if config.CheckEvery, config.Histories = f.CheckEvery, f.Histories; config.Histories == "" {
+		config.Histories = os.TempDir()
+	}
 	config.Seed, config.Sonyflake, config.Draw = f.Seed, f.Sonyflake, f.Draw
 	config.Connections, config.Rounds, config.Duration, config.Heat = f.Connections, f.Rounds, f.Duration, f.Heat
 	config.FirstWarmup, config.Warmup = f.Duration/4, f.Duration/10

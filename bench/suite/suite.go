@@ -65,6 +65,12 @@ type Config struct {
 	Zipf       float64
 	HitsWarmup time.Duration
 
+	// CheckEvery is how many answers of a load there are to one that is checked in full; see
+	// [bench.Load].
+	CheckEvery int
+	// Histories is a folder for the histories of wrong answers.
+	Histories string
+
 	// Log reports what is being done.
 	Log func(format string, args ...any)
 }
@@ -118,6 +124,7 @@ type subject struct {
 	cacheBytes    int64 // of a warm gateway; 0: by default
 	location      string
 	program       *program
+	recorder      *bench.Recorder
 	mix           *bench.Mix // its own, because it knows what was written
 	rounds        []bench.Result
 }
@@ -329,12 +336,18 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 
 // inRounds asks all subjects one after another, round by round, so that other load on the machine
 // affects all of them.
-func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) error {
+func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) (err error) {
+	for i, s := range subjects {
+		if s.recorder, err = bench.NewRecorder(r.path(fmt.Sprintf("recorded%d", i))); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.recorder.Close()) }()
+	}
 	for round := range r.Rounds {
 		for _, s := range subjects {
 			load := r.load(s, graph)
 			load.Seed += uint64(round) << 32
-			load.Warmup, load.Duration = r.Warmup, r.Duration
+			load.Warmup, load.Duration, load.Recorder = r.Warmup, r.Duration, s.recorder
 			if round == 0 {
 				load.Warmup = r.FirstWarmup
 			}
@@ -352,7 +365,11 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 		into.Cells = append(into.Cells, cell)
 		r.Log("%s %s: %.0f/s, p99 %.1f ms, %d wrong", s.name(), cell.Question, cell.PerSecond, cell.P99, cell.Errors)
 		if all.Error != nil {
-			r.Log("%s %s: the first wrong answer: %v", s.name(), cell.Question, all.Error)
+			path := filepath.Join(r.Histories, fmt.Sprintf("kith-wrong-%s-%d.jsonl", cell.Question, time.Now().UnixNano()))
+			if err := s.recorder.History(path); err != nil {
+				return err
+			}
+			r.Log("%s %s: the first wrong answer: %v; the history of the users of wrong answers is in %s", s.name(), cell.Question, all.Error, path)
 		}
 	}
 	return nil
@@ -360,7 +377,7 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 
 func (r *run) load(s *subject, graph *bench.Graph) bench.Load {
 	return bench.Load{
-		URL: s.program.url, Admin: s.program.admin, Graph: graph, Connections: r.Connections, Seed: r.Seed, Databases: r.pidsOf(s.engine),
+		URL: s.program.url, Admin: s.program.admin, Graph: graph, Connections: r.Connections, Seed: r.Seed, CheckEvery: r.CheckEvery, Databases: r.pidsOf(s.engine),
 	}
 }
 
