@@ -39,7 +39,7 @@ type HiddenUsers struct {
 	shards  []watched
 	noted   map[storage.UserID]bool           // since the refresh under way began
 	leaving map[storage.UserID]storage.Micros // users who are being deleted, and since when
-	gone    map[storage.UserID]departure      // deleted not long ago
+	gone    map[storage.UserID]departure      // deleted recently; they are also in hidden
 	reading sync.Mutex                        // one refresh at a time
 	waking  chan struct{}                     // holds one when a refresh is asked for
 }
@@ -64,8 +64,9 @@ const (
 	overlap storage.Micros = 60_000_000
 	// staleAfter is how long reading may fail before the gateway says so.
 	staleAfter = 10 * refreshEvery
-	// recently is how long a deletion counts as not long ago.
-	recently storage.Micros = 600_000_000
+	// recently is how long a deleted user counts as hidden: lists may still have the user if
+	// replication lags behind, or, for an hour, if a cache has not heard of the deletion.
+	recently storage.Micros = 3_600_000_000
 
 	changesAtOnce = 1000
 )
@@ -116,7 +117,7 @@ func holds(ids []storage.UserID, id storage.UserID) bool {
 	return found
 }
 
-// IDs lists the hidden users, ascending, without those who are completely deleted.
+// IDs lists the hidden users, ascending; of those who have been deleted, only the recent ones.
 // The slice is shared: it must not be changed.
 func (a *HiddenUsers) IDs() []storage.UserID { return *a.hidden.Load() }
 
@@ -203,20 +204,27 @@ func (a *HiddenUsers) note(shard int, last storage.StatePosition, err error) {
 func (a *HiddenUsers) apply(changes []storage.StateChange) {
 	now := storage.MicrosOf(a.now())
 	hide, bury := map[storage.UserID]bool{}, map[storage.UserID]bool{}
+	for id, d := range a.gone {
+		if now-d.at >= recently {
+			delete(a.gone, id)
+			hide[id] = false
+		}
+	}
 	for _, c := range changes {
-		hide[c.User] = c.State == storage.Deactivated || c.State == storage.Deleting
 		bury[c.User] = c.State == storage.Deleted
+		isRecent := bury[c.User] && now-c.At < recently
+		hide[c.User] = c.State == storage.Deactivated || c.State == storage.Deleting || isRecent
 		delete(a.leaving, c.User)
 		if c.State == storage.Deleting {
 			a.leaving[c.User] = c.At
 		}
-		if _, known := a.gone[c.User]; !known && c.State == storage.Deleted && now-c.At < recently {
+		if _, known := a.gone[c.User]; !known && isRecent {
 			a.gone[c.User] = departure{at: c.At}
 		}
 	}
 	change(&a.deleted, bury) // first, so that no user is visible in between
 	change(&a.hidden, hide)
-	a.metrics.hidden.Set(float64(len(*a.hidden.Load())))
+	a.metrics.hidden.Set(float64(len(*a.hidden.Load()) - len(a.gone)))
 }
 
 // change puts users into a list and takes others out.
@@ -311,13 +319,9 @@ func (a *HiddenUsers) unfinished(before storage.Micros) []storage.UserID {
 func (a *HiddenUsers) finished(before storage.Micros) []storage.UserID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	now := storage.MicrosOf(a.now())
 	var ids []storage.UserID
 	for id, d := range a.gone {
-		switch {
-		case now-d.at > 2*recently: // no further refresh reads it
-			delete(a.gone, id)
-		case !d.swept && d.at < before:
+		if !d.swept && d.at < before {
 			ids = append(ids, id)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,7 +81,8 @@ func eventually(t *testing.T, what string, holds func() bool) {
 func TestHiddenUsersAreKnown(t *testing.T) {
 	store := memory.New()
 	makeUsers(t, store, 9)
-	one, other := open(t, store, time.Now), open(t, store, time.Now)
+	var later atomic.Int64
+	one, other := open(t, store, time.Now), open(t, store, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
 	set := func(g *gateway, change func(context.Context, storage.UserID) (bool, error), user storage.UserID) {
 		t.Helper()
 		if changed, err := change(t.Context(), user); err != nil || !changed {
@@ -132,6 +134,9 @@ func TestHiddenUsersAreKnown(t *testing.T) {
 	if complete, err := one.states.Delete(t.Context(), 9); err != nil || !complete {
 		t.Fatal(complete, err)
 	}
+	refresh(other)
+	is(other, 3, 5, 9) // lists may still have the user
+	later.Store(int64(2 * time.Hour))
 	eventually(t, "it knows that nothing is left", func() bool { return !slices.Contains(other.hiddenUsers.IDs(), 9) })
 	if !other.hiddenUsers.Has(9) {
 		t.Error("somebody deleted can be dealt with")

@@ -363,12 +363,12 @@ type item struct {
 // fill makes the users of a page, which have been fetched, and puts them into the
 // connection.
 func fill(ctx context.Context, c *model.UserConnection, f *selections.Field, page []item) {
-	users := usersOnPage(ctx, f, page)
+	users, places := usersOnPage(ctx, f, page)
 	c.Nodes = users
-	c.Edges = make([]*model.UserEdge, len(page))
-	made := make([]model.UserEdge, len(page))
-	for i, e := range page {
-		made[i] = model.UserEdge{Cursor: e.cursor, Node: users[i], FollowedAt: e.since}
+	c.Edges = make([]*model.UserEdge, len(users))
+	made := make([]model.UserEdge, len(users))
+	for i, place := range places {
+		made[i] = model.UserEdge{Cursor: page[place].cursor, Node: users[i], FollowedAt: page[place].since}
 		c.Edges[i] = &made[i]
 	}
 }
@@ -378,13 +378,23 @@ func timeOf(m storage.Micros) *time.Time {
 	return &t
 }
 
-// usersOnPage makes the users of a page, nil if they could not be read.
-func usersOnPage(ctx context.Context, f *selections.Field, page []item) []*model.User {
+// usersOnPage makes the users of a page, nil if they could not be read, and tells their places on the page. It leaves out
+// users who have gone since the page was read: they would be null without an error.
+func usersOnPage(ctx context.Context, f *selections.Field, page []item) (users []*model.User, places []int) {
 	items := f.Below[0].Items
-	if items == nil {
-		return make([]*model.User, len(page))
+	if users = make([]*model.User, len(page)); items != nil {
+		users = usersOf(ctx, wanted{users: usersOfPage(page), on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
 	}
-	return usersOf(ctx, wanted{users: usersOfPage(page), on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+	e := accessOf(ctx)
+	places = make([]int, 0, len(page))
+	for i, u := range users {
+		id := page[i].user
+		if u != nil || items == nil || !e.isAbsent(id) && e.loaders.Users.Load(id).Err != nil {
+			users[len(places)] = u
+			places = append(places, i)
+		}
+	}
+	return users[:len(places)], places
 }
 
 func usersOfPage(page []item) []storage.UserID {

@@ -59,10 +59,10 @@ func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, afte
 // searchConnection fetches the users of a page and makes its connection.
 func searchConnection(ctx context.Context, f *selections.Field, page []item, info *model.PageInfo) *model.UserSearchConnection {
 	fetchPage(ctx, f, page)
-	c := &model.UserSearchConnection{PageInfo: info, Edges: make([]*model.UserSearchEdge, len(page))}
-	c.Nodes = usersOnPage(ctx, f, page)
-	for i, e := range page {
-		c.Edges[i] = &model.UserSearchEdge{Cursor: e.cursor, Node: c.Nodes[i]}
+	users, places := usersOnPage(ctx, f, page)
+	c := &model.UserSearchConnection{Nodes: users, PageInfo: info, Edges: make([]*model.UserSearchEdge, len(users))}
+	for i, place := range places {
+		c.Edges[i] = &model.UserSearchEdge{Cursor: page[place].cursor, Node: users[i]}
 	}
 	return c
 }

@@ -87,11 +87,11 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 }
 
 func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
-	users := usersOnPage(ctx, f, a.page)
+	users, places := usersOnPage(ctx, f, a.page)
 	query, s := a.suggested.query, a.suggested.found
 	c := &model.SuggestionConnection{
 		Nodes: users, Complete: a.complete,
-		Edges:    make([]*model.SuggestionEdge, len(a.page)),
+		Edges:    make([]*model.SuggestionEdge, len(users)),
 		PageInfo: a.info,
 		Excluded: &model.SuggestionExclusions{
 			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
@@ -101,7 +101,8 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 	if s.Popular {
 		unit = 1
 	}
-	for i, one := range s.Suggestions {
+	for i, place := range places {
+		one := s.Suggestions[place]
 		reason := model.SuggestionReasonFollowedByFollowings
 		switch {
 		case s.Popular && one.Pinned():
@@ -110,7 +111,7 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 			reason = model.SuggestionReasonPopular
 		}
 		c.Edges[i] = &model.SuggestionEdge{
-			Cursor: a.page[i].cursor, Node: users[i],
+			Cursor: a.page[place].cursor, Node: users[i],
 			Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),
 			Reason: reason, Via: one.Via,
 		}

@@ -12,7 +12,7 @@ import (
 // blocks is made once for an answer. Plain sets are short; their users are checked one
 // by one.
 //
-// An erased user is in neither set. Only a late event can write an edge to such a user,
+// A user who was erased more than an hour ago is in neither set. Only a late event can write an edge to such a user,
 // which stays until it is repaired: the total of a long list may count it,
 // as the owner's counts do, but no page shows it.
 

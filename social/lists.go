@@ -95,13 +95,8 @@ func (p *pageInProgress) take(r storage.Result[[]storage.Edge], a *Audience) {
 		p.next.After = p.last
 	}
 	shown := edges
-	if a.HidesAtMost() > 0 {
-		shown = nil
-		for _, e := range edges {
-			if !a.Hides(p.side.Peer(e.Pair())) {
-				shown = append(shown, e)
-			}
-		}
+	if a.hidesAny() {
+		shown = slices.DeleteFunc(slices.Clone(edges), func(e storage.Edge) bool { return a.Hides(p.side.Peer(e.Pair())) })
 	}
 	switch {
 	case len(p.kept) == 0:

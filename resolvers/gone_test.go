@@ -1,0 +1,75 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+// Users who have been deleted are in no list and no total, although the lists in memory lag
+// behind, and nobody else is hidden. A gateway that has not heard of a deletion yet leaves them out of pages, too.
+func TestDeletedUsersAreInNoList(t *testing.T) {
+	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
+	apitest.Users(t, store, 20)
+	var fans, lasting []storage.UserID
+	for id := storage.UserID(2); id <= 15; id++ {
+		fans = append(fans, id)
+		apitest.Follow(t, store, id, 1, 16)
+	}
+	apitest.Follow(t, store, 1, fans...)
+	apitest.Follow(t, store, 16, fans...)
+	deleting := apitest.New(t, store, apitest.Options{})
+	// The other gateways have the lists in memory, and no event reports the deletions to them.
+	lagging := newWarmStore(t, store)
+	unaware := apitest.New(t, lagging, apitest.Options{})
+	lists := map[string]string{
+		"followers": "followers(first: 20)", "friends": "friends(first: 20)", "common": "commonFollowers(with: 16, first: 20)", "followings": "followings(first: 20)",
+	}
+	for _, call := range lists {
+		unaware.As(1).Ask(`{ user(id: 1) { list: `+call+` { totalCount nodes { id } } } }`, nil)
+	}
+	for _, id := range fans {
+		if id%3 == 0 {
+			deleting.As(id).Ask(`mutation { deleteAccount { complete } }`, nil).Is(`{"deleteAccount": {"complete": true}}`)
+		} else {
+			lasting = append(lasting, id)
+		}
+	}
+	const nodes = `nodes { id name } edges { node { id name } }`
+	look := func(api *apitest.API, name, call string, totals bool) {
+		query := `{ user(id: 1) { list: ` + call + ` { ` + nodes
+		if totals {
+			query += ` totalCount`
+		}
+		answer := api.As(1).Ask(query+` } } }`, nil)
+		if len(answer.Errors) > 0 {
+			t.Fatalf("%s: %s", name, answer.Text)
+		}
+		var got []storage.UserID
+		shown := answer.At("user.list.nodes").([]any)
+		for i, n := range shown {
+			edge := answer.At("user.list.edges").([]any)[i].(map[string]any)["node"]
+			if n == nil || edge == nil {
+				t.Fatalf("%s holds null: %s", name, answer.Text)
+			}
+			id, _ := strconv.Atoi(n.(map[string]any)["id"].(string))
+			got = append(got, storage.UserID(id))
+		}
+		if slices.Sort(got); !slices.Equal(got, lasting) {
+			t.Errorf("%s shows %v, not %v", name, got, lasting)
+		}
+		if totals && fmt.Sprint(answer.At("user.list.totalCount")) != strconv.Itoa(len(lasting)) {
+			t.Errorf("%s: totalCount %v of %d", name, answer.At("user.list.totalCount"), len(lasting))
+		}
+	}
+	aware := apitest.New(t, lagging, apitest.Options{})
+	for name, call := range lists {
+		look(aware, name, call, true)
+		look(unaware, name+" of a gateway that has not heard of it", call, false)
+	}
+}
