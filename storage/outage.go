@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"maps"
 	"sync"
 )
 
@@ -52,6 +53,29 @@ func (o *Outages) Note(shard int, err error) {
 		o.shards = map[int]error{}
 	}
 	o.shards[shard] = err
+}
+
+// Add remembers what others remember.
+func (o *Outages) Add(others *Outages) {
+	if others == nil {
+		return
+	}
+	others.mu.Lock()
+	shards := maps.Clone(others.shards)
+	others.mu.Unlock()
+	for shard, err := range shards {
+		o.Note(shard, err)
+	}
+}
+
+// Any reports whether a shard did not answer.
+func (o *Outages) Any() bool {
+	if o == nil {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.shards) > 0
 }
 
 // Of returns why a shard should not be asked, or nil if it may be.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"kith/storage"
 )
 
 // fillTime bounds a read that several requests may wait for.
@@ -38,9 +40,10 @@ func (b *background) start(read func()) {
 	}
 }
 
-// onBehalfOf returns a context with the values of a request, that ends after a time or when the cache is closed.
+// onBehalfOf returns a context with the values of a request, that ends after a time or when the cache is closed. It has
+// outages of its own: others wait for the read who have not found a shard silent.
 func (b *background) onBehalfOf(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(withValues{b.ctx, ctx}, limit)
+	return context.WithTimeout(storage.RememberOutages(withValues{b.ctx, ctx}), limit)
 }
 
 // close ends all reads and waits for them.

@@ -2,6 +2,7 @@ package localcache
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -48,6 +49,53 @@ func TestCloseEndsReadsAndWaits(t *testing.T) {
 		c.background.start(func() { ran = true })
 		if !ran {
 			t.Error("a read that begins after the end runs in the background")
+		}
+	})
+}
+
+// outage is a store that answers when it is told to, and then as engines do: a shard that the context remembers as
+// silent is not asked, and a silent shard is remembered.
+type outage struct {
+	*memory.Store
+	answer chan struct{}
+	silent error
+}
+
+func (s *outage) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	<-s.answer
+	remembered := storage.OutagesOf(ctx)
+	if s.silent != nil {
+		remembered.Note(0, s.silent)
+	}
+	if err := remembered.Of(0); err != nil {
+		return []storage.Result[storage.Profile]{{Err: err}}
+	}
+	return s.Store.Profiles(ctx, ids)
+}
+
+// A request that has found a shard silent does not make others fail that ask for the same once the shard is back. Those
+// who wait for a read that finds a shard silent remember that, too.
+func TestOutagesAreOfOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &outage{Store: memory.New(), answer: make(chan struct{})}
+		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})
+		c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
+		defer c.Close()
+		unlucky, other := storage.RememberOutages(t.Context()), storage.RememberOutages(t.Context())
+		storage.OutagesOf(unlucky).Note(0, errors.New("silent"))
+		go c.Users(unlucky, []storage.UserID{1})
+		synctest.Wait()
+		answer := make(chan storage.Result[storage.User])
+		go func() { answer <- c.Users(other, []storage.UserID{1})[0] }()
+		synctest.Wait()
+		close(store.answer)
+		if r := <-answer; r.Err != nil || !r.Found {
+			t.Errorf("refused because of another's outage: %v", r.Err)
+		}
+		synctest.Wait()
+		store.silent = errors.New("silent")
+		if r := c.Users(other, []storage.UserID{2})[0]; r.Err == nil || !storage.OutagesOf(other).Any() {
+			t.Errorf("%v, and the outage is not remembered", r.Err)
 		}
 	})
 }

@@ -445,6 +445,7 @@ func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
 	following.Go(cache.Follow(t.Context(), hub))
 	ask(t.Context(), cache, 1)
 	ask(t.Context(), cache, 2)
+	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past - 10})) // an earlier end, late as well
 	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: past}))
 	hub.Close()
 	following.Wait()

@@ -18,8 +18,9 @@ type fills[Q comparable, V any] struct {
 
 // fill is one of these reads, of one key.
 type fill[V any] struct {
-	done   chan struct{} // closed when there is a result
-	result storage.Result[V]
+	done    chan struct{} // closed when there is a result
+	result  storage.Result[V]
+	outages *storage.Outages // that the read has found
 
 	generation uint64
 	missed     bool           // something changed since the read began: it is not kept
@@ -110,6 +111,9 @@ func (one *fill[V]) wait(ctx context.Context) storage.Result[V] {
 	if ctx.Err() != nil {
 		return storage.Result[V]{Err: context.Cause(ctx)}
 	}
+	if one.result.Err != nil {
+		storage.OutagesOf(ctx).Add(one.outages)
+	}
 	return one.result
 }
 
@@ -132,6 +136,10 @@ type source[Q comparable, V any] struct {
 // yet.
 func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], from source[Q, V], ids []Q) []storage.Result[V] {
 	results := make([]storage.Result[V], len(ids))
+	if storage.OutagesOf(ctx).Any() {
+		fetchAlone(ctx, from, ids, results)
+		return results
+	}
 	var waiting []awaited[V]
 	var missing []missed[Q, V]
 	for i, id := range ids {
@@ -162,6 +170,24 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 		results[w.index] = w.fill.wait(ctx)
 	}
 	return results
+}
+
+// fetchAlone reads for one request only. The request has found a shard silent, and does not wait for it again; others
+// are not refused because of that.
+func fetchAlone[Q comparable, V any](ctx context.Context, from source[Q, V], ids []Q, results []storage.Result[V]) {
+	var missing []Q
+	var where []int
+	for i, id := range ids {
+		r, ok := from.known(from.key(id))
+		if results[i] = r; !ok {
+			missing, where = append(missing, id), append(where, i)
+		}
+	}
+	if len(missing) > 0 {
+		for k, r := range from.read(ctx, missing) {
+			results[where[k]] = r
+		}
+	}
 }
 
 // asked counts keys that a request has asked for: how many were known and how many are read for it.
@@ -217,7 +243,7 @@ func (f *fills[Q, V]) readAll(ctx context.Context, c *Cache, from source[Q, V], 
 	}()
 	ids := make([]Q, len(all))
 	for i, m := range all {
-		ids[i] = m.id
+		ids[i], m.fill.outages = m.id, storage.OutagesOf(reading)
 	}
 	for i, r := range from.read(reading, ids) {
 		k := all[i].key

@@ -105,7 +105,10 @@ func (l *list) judge(e storage.Edge) (v verdict, there storage.Position, listed 
 	if i, ended := l.end(peer); ended {
 		return compare(e, l.ended[i].at), there, false
 	}
-	if e.UpdateTime < l.floor && e.Type != storage.None {
+	if e.UpdateTime < l.floor {
+		if e.Type == storage.None {
+			return old, there, false // the edge may have ended once more since: this end is not remembered
+		}
 		return uncertain, there, false
 	}
 	return newer, there, false
