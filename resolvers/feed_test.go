@@ -348,3 +348,27 @@ func TestFeedsAreTheViewers(t *testing.T) {
 	api.As(1).Ask(`{ viewer { feed(after: "x") { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
 	api.As(1).Ask(`{ viewer { feed(newerThan: "x") { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
 }
+
+// A post that is published once more, by its client key, is not sent again, however long it is since it was published.
+func TestFeedItemsAreNew(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.does(v.a, "follow", v.b)
+		v.pass(-time.Hour)
+		old := publish(t, v.api, v.b, "old", "old")
+		v.pass(time.Hour)
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { feedItems { node { id } } }`)
+		until(t, answers, func(i int) { publish(t, v.api, v.b, "new", fmt.Sprint("new", i)) })
+		if again := publish(t, v.api, v.b, "old", "old"); again != old {
+			t.Fatalf("published as %s, before as %s", again, old)
+		}
+		last := publish(t, v.api, v.b, "last", "last")
+		for answer := range answers {
+			if strings.Contains(answer, old) {
+				t.Fatal("an old post was sent as new")
+			}
+			if strings.Contains(answer, last) {
+				return
+			}
+		}
+	})
+}

@@ -84,13 +84,21 @@ func (w *feedWatch) answers(ctx context.Context, e events.Event) (list []*model.
 	if err != nil {
 		return nil, false, err
 	}
-	rows = slices.DeleteFunc(rows, func(p storage.Post) bool { return p.CreatedAt <= w.sent[p.PostID] })
+	rows = slices.DeleteFunc(rows, func(p storage.Post) bool { return p.CreatedAt <= w.sent[p.PostID] || w.isOld(p) })
 	for _, p := range rows {
 		noteSent(w.sent, p.PostID, p.CreatedAt)
 		w.newest = max(w.newest, p.CreatedAt)
 	}
 	return w.convert(ctx, rows), false, nil
 }
+
+// isOld reports whether a post is too old to be news: publishing it again is reported as publishing it is.
+func (w *feedWatch) isOld(p storage.Post) bool {
+	return p.CreatedAt < max(w.began-inFlight, w.newest-foundLate)
+}
+
+// foundLate is how late a post may be found that was published without an event.
+const foundLate = 6 * inFlight
 
 // post reads a post, if it is in the feed.
 func (w *feedWatch) post(ctx context.Context, id storage.PostID) ([]storage.Post, error) {

@@ -30,10 +30,10 @@ func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.Fr
 type requestWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
-	began    [len(requestSides)]storage.Micros // the newest when the subscription began, by side
-	newest   [len(requestSides)]storage.Micros // the newest that the client knows
-	page     [len(requestSides)]storage.Micros // where reading a gap continues; zero: it begins
-	sent     map[storage.Pair]storage.Micros   // of the requests sent last
+	began    [len(requestSides)]storage.Micros   // the newest when the subscription began, by side
+	newest   [len(requestSides)]storage.Micros   // the newest that the client knows
+	page     [len(requestSides)]storage.Position // where reading a gap continues; zero: it begins
+	sent     map[storage.Pair]storage.Micros     // of the requests sent last
 }
 
 // stored are the states that rows of requests have.
@@ -64,27 +64,24 @@ func (w *requestWatch) pages(ctx context.Context, side storage.Side, query stora
 	return w.resolver.Store.Pages(ctx, side, queries)
 }
 
-// missed reads the requests of a side that changed after a time, oldest first. more is true if it
+// missed reads the requests of a side that are newer than a position, oldest first. more is true if it
 // has not reached the newest request of some state.
-func (w *requestWatch) missed(ctx context.Context, side storage.Side, since storage.Micros) (rows []storage.Edge, more bool, err error) {
-	query := storage.PageQuery{Limit: maxFirst, Backward: true}
-	if since > 0 {
-		query.Before = storage.Position{UpdateTime: since, Peer: math.MaxInt64}
-	}
-	upTo := storage.Micros(math.MaxInt64)
-	for _, page := range w.pages(ctx, side, query) {
+func (w *requestWatch) missed(ctx context.Context, side storage.Side, since storage.Position) (rows []storage.Edge, more bool, err error) {
+	at := func(row storage.Edge) storage.Position { return storage.PositionOf(side, row) }
+	var upTo storage.Position
+	for _, page := range w.pages(ctx, side, storage.PageQuery{Limit: maxFirst, Backward: true, Before: since}) {
 		if page.Err != nil {
 			return nil, false, page.Err
 		}
 		if rows = append(rows, page.Value...); len(page.Value) == maxFirst {
-			// Behind the last row there may be others with the same time.
-			upTo, more = min(upTo, page.Value[0].UpdateTime-1), true
+			if last := at(page.Value[0]); !more || last.Compare(upTo) > 0 {
+				upTo, more = last, true
+			}
 		}
 	}
-	slices.SortFunc(rows, func(a, b storage.Edge) int { return cmp.Compare(a.UpdateTime, b.UpdateTime) })
+	slices.SortFunc(rows, func(a, b storage.Edge) int { return at(b).Compare(at(a)) })
 	if more {
-		upTo = max(upTo, rows[0].UpdateTime) // otherwise it would not get further
-		rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return row.UpdateTime > upTo })
+		rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return at(row).Compare(upTo) < 0 })
 	}
 	return rows, more, nil
 }
@@ -97,13 +94,13 @@ func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*mod
 	case events.Gap, events.Corrected:
 		page := w.page
 		for i, side := range requestSides {
-			if page[i] == 0 {
-				page[i] = max(w.began[i], w.newest[i]-inFlight)
+			if since := max(w.began[i], w.newest[i]-inFlight); page[i] == (storage.Position{}) && since > 0 {
+				page[i] = storage.Position{UpdateTime: since, Peer: math.MaxInt64}
 			}
 			missed, rest, failed := w.missed(ctx, side, page[i])
 			rows, more, err = append(rows, missed...), more || rest, cmp.Or(err, failed)
 			if n := len(missed); n > 0 {
-				page[i] = missed[n-1].UpdateTime
+				page[i] = storage.PositionOf(side, missed[n-1])
 			}
 		}
 		if err == nil {
