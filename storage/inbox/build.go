@@ -25,7 +25,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 	if err != nil || build == 0 {
 		return errors.Join(err, notIf(build == 0))
 	}
-	authors := slices.DeleteFunc(slices.Clone(followings), func(id storage.UserID) bool { return s.hot[id] })
+	authors := slices.DeleteFunc(slices.Clone(followings), s.isHot)
 	if err := b.register(ctx, s, user, build, authors); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (b *Boxes) Build(ctx context.Context, s *State, user storage.UserID, follow
 	if err != nil {
 		return err
 	}
-	args := []any{s.number, build, int64(floor), digest(authors, nobody), int64(b.Active / time.Second)}
+	args := []any{s.number, build, int64(floor), s.digest(authors), int64(b.Active / time.Second)}
 	for _, p := range posts {
 		args = append(args, int64(p.CreatedAt), memberOf(p.PostID))
 	}
@@ -58,8 +58,6 @@ func (b *Boxes) doing(ctx context.Context, s *State) (storage.Micros, error) {
 	doing, err := strconv.ParseInt(text, 10, 64)
 	return storage.Micros(doing), err
 }
-
-func nobody(storage.UserID) bool { return false }
 
 func notIf(not bool) error {
 	if not {
@@ -98,7 +96,7 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 	if from > 0 {
 		most = strconv.FormatInt(int64(from), 10)
 	}
-	of := digest(followings, func(id storage.UserID) bool { return s.hot[id] })
+	of := s.digest(followings)
 	got, err := read.EvalSha(ctx, b.Redis, []string{b.boxKey(user)}, s.number, of, most, n, int64(b.Active/time.Second), int64(renewEvery/time.Second)).StringSlice()
 	if err != nil {
 		b.fail(err)

@@ -52,8 +52,8 @@ func (b *Boxes) copyNewest(ctx context.Context, s *State) error {
 }
 
 // record stores up to where posts are being copied, and then that they have been copied.
-func (b *Boxes) record(ctx context.Context, s *State, upTo storage.Micros, hot []any, copying func() error) error {
-	for _, step := range [][]any{append([]any{"doing", int64(upTo)}, hot...), {"done", int64(upTo)}} {
+func (b *Boxes) record(ctx context.Context, s *State, upTo storage.Micros, turns []any, copying func() error) error {
+	for _, step := range [][]any{append([]any{"doing", int64(upTo)}, turns...), {"done", int64(upTo)}} {
 		if step[0] == "done" {
 			if err := copying(); err != nil {
 				return err
@@ -97,22 +97,16 @@ func (b *Boxes) copyStretch(ctx context.Context, s *State, upTo storage.Micros) 
 
 // judge finds out who of these authors is hot. It returns what has changed as lead.lua takes it.
 func (b *Boxes) judge(ctx context.Context, s *State, authors []storage.UserID) (next *State, changes []any) {
-	hot, cold := []any(nil), []any(nil)
-	next = &State{name: s.name, number: s.number, epoch: s.epoch, hot: maps.Clone(s.hot)}
+	next = &State{name: s.name, number: s.number, epoch: s.epoch, turns: maps.Clone(s.turns)}
 	for some := range slices.Chunk(authors, b.Batch) {
 		for i, r := range b.Counts.Counts(ctx, some) {
-			switch id, n := some[i], r.Value.Follower; {
-			case r.Err != nil: // as before
-			case b.Hot > 0 && n >= b.Hot && !s.hot[id]:
-				next.hot[id], hot = true, append(hot, id.String())
-			case s.hot[id] && 2*n < b.Hot || s.hot[id] && b.Hot == 0:
-				delete(next.hot, id)
-				cold = append(cold, id.String())
+			id, n := some[i], r.Value.Follower
+			becomesHot, cools := b.Hot > 0 && n >= b.Hot && !s.isHot(id), s.isHot(id) && (2*n < b.Hot || b.Hot == 0)
+			if r.Err == nil && (becomesHot || cools) {
+				next.turns[id]++
+				changes = append(changes, id.String(), next.turns[id])
 			}
 		}
-	}
-	if len(hot)+len(cold) > 0 {
-		changes = append(append([]any{len(hot)}, hot...), cold...)
 	}
 	return next, changes
 }
@@ -137,7 +131,7 @@ type delivery struct {
 // fans.
 func (b *Boxes) copyAll(ctx context.Context, s *State, posts map[storage.UserID][]storage.PostAt) error {
 	d := &delivery{Boxes: b, state: s, posts: posts, renewed: time.Now()}
-	authors := slices.DeleteFunc(slices.Sorted(maps.Keys(posts)), func(id storage.UserID) bool { return s.hot[id] && len(posts[id]) > 0 })
+	authors := slices.DeleteFunc(slices.Sorted(maps.Keys(posts)), func(id storage.UserID) bool { return s.isHot(id) && len(posts[id]) > 0 })
 	for some := range slices.Chunk(authors, b.Batch) {
 		if err := d.copy(ctx, some); err != nil {
 			return err

@@ -126,7 +126,7 @@ type State struct {
 	number  string
 	epoch   rediscache.Epoch
 	version string
-	hot     map[storage.UserID]bool
+	turns   map[storage.UserID]uint64 // how often an author has become hot, or is no longer: hot if the number is odd
 
 	Done  storage.Micros // all posts up to there have been copied
 	Doing storage.Micros // newer posts have not been copied
@@ -143,16 +143,18 @@ func (b *Boxes) Current() *State {
 
 // Hot lists the followings whose posts are not copied.
 func (s *State) Hot(followings []storage.UserID) (hot []storage.UserID) {
-	if len(s.hot) == 0 {
+	if len(s.turns) == 0 {
 		return nil
 	}
 	for _, id := range followings {
-		if s.hot[id] {
+		if s.isHot(id) {
 			hot = append(hot, id)
 		}
 	}
 	return hot
 }
+
+func (s *State) isHot(id storage.UserID) bool { return s.turns[id]%2 == 1 }
 
 // Run keeps the state, and copies posts whenever no other gateway does, until the context is done.
 func (b *Boxes) Run(ctx context.Context) {
@@ -229,8 +231,8 @@ func (b *Boxes) look(ctx context.Context) error {
 	}
 	s.name, s.epoch = name, epoch
 	if last := b.state.Load(); last != nil && last.number == s.number && last.version == s.version {
-		s.hot = last.hot
-	} else if s.hot, err = b.readHot(ctx); err != nil {
+		s.turns = last.turns
+	} else if s.turns, err = b.readTurns(ctx); err != nil {
 		return err
 	}
 	if !b.late.Load() {
@@ -246,7 +248,7 @@ func (b *Boxes) name(ctx context.Context) (rediscache.Epoch, string, error) {
 		return epoch, "", err
 	}
 	lost, err := b.lost(ctx)
-	return epoch, lost + epoch.Name(), err
+	return epoch, "2 " + lost + epoch.Name(), err // gateways of another form of what is kept end these inboxes, and we theirs
 }
 
 // ask asks for the state. It ends all inboxes first if the epoch has changed, or if end is true.
@@ -269,17 +271,18 @@ func (b *Boxes) ask(ctx context.Context, name string, end bool) (*State, error) 
 	return s, nil
 }
 
-func (b *Boxes) readHot(ctx context.Context) (map[storage.UserID]bool, error) {
-	ids, err := b.Redis.SMembers(ctx, b.hotKey()).Result()
-	hot := make(map[storage.UserID]bool, len(ids))
-	for _, text := range ids {
-		id, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
+func (b *Boxes) readTurns(ctx context.Context) (map[storage.UserID]uint64, error) {
+	held, err := b.Redis.HGetAll(ctx, b.hotKey()).Result()
+	turns := make(map[storage.UserID]uint64, len(held))
+	for author, number := range held {
+		id, errID := strconv.ParseInt(author, 10, 64)
+		n, errNumber := strconv.ParseUint(number, 10, 64)
+		if err := errors.Join(errID, errNumber); err != nil {
 			return nil, err
 		}
-		hot[storage.UserID(id)] = true
+		turns[storage.UserID(id)] = n
 	}
-	return hot, err
+	return turns, err
 }
 
 // lost says how many keys Redis has evicted, if it may choose among all keys: then fans may be among them. Otherwise

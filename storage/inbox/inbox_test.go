@@ -315,3 +315,37 @@ func TestMembersAreInTheOrderOfPages(t *testing.T) {
 	f.copy()
 	f.is(1, want, 0, 2)
 }
+
+// heat is how many followers everybody has.
+type heat int64
+
+func (h *heat) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := make([]storage.Result[storage.Counts], len(ids))
+	for i := range results {
+		results[i] = storage.Result[storage.Counts]{Value: storage.Counts{Follower: int64(*h)}, Found: true}
+	}
+	return results
+}
+
+// An inbox from before an author was hot lacks the posts of that time: it is not used again when the author has cooled.
+func TestInboxesFromBeforeAnAuthorWasHot(t *testing.T) {
+	f, followers := open(t, 10), new(heat)
+	f.Counts = followers
+	f.build(1, 7, 8)
+	before := f.publish(7, 1)
+	f.copy()
+	f.is(1, before, 0, 7, 8)
+	*followers = 10
+	f.publish(7, 2)
+	f.copy()
+	f.none(1, 7, 8)
+	*followers = 1
+	f.publish(7, 1)
+	f.copy()
+	f.copy()
+	f.none(1, 7, 8)
+	f.build(1, 7, 8)
+	after := f.publish(7, 1)
+	f.copy()
+	f.is(1, after, 0, 7, 8)
+}

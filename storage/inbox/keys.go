@@ -48,13 +48,14 @@ func parsePost(member, time string) (p storage.PostAt, err error) {
 	return p, err
 }
 
-// digest is the sum of the followings, each spread over 64 bits: the same in any order. A user who finds two lists of
+// digest is the sum of the followings who are not hot, each spread over 64 bits: the same in any order. An author who was
+// hot counts otherwise than before: inboxes from before lack the posts of that time. A user who finds two lists of
 // followings with the same digest harms only its own feed.
-func digest(followings []storage.UserID, except func(storage.UserID) bool) string {
+func (s *State) digest(followings []storage.UserID) string {
 	var sum uint64
 	for _, id := range followings {
-		if !except(id) {
-			sum += spread(uint64(id))
+		if !s.isHot(id) {
+			sum += spread(uint64(id) + s.turns[id]*0xD1B54A32D192ED03) // any odd number
 		}
 	}
 	return strconv.FormatUint(sum, 36)

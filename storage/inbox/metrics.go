@@ -43,5 +43,10 @@ func (b *Boxes) Register(registerer prometheus.Registerer) {
 	gauge("inbox_lag_seconds", "How long ago the newest post was published that inboxes have for sure. 0 while they are not used.", func(s *State) float64 {
 		return time.Since(s.Done.Time()).Seconds()
 	})
-	gauge("hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) float64 { return float64(len(s.hot)) })
+	gauge("hot_authors", "Authors whose posts are not copied into inboxes.", func(s *State) (hot float64) {
+		for _, n := range s.turns {
+			hot += float64(n % 2)
+		}
+		return hot
+	})
 }

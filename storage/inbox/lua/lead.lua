@@ -5,7 +5,7 @@
 --   take                  only this takes a lease that nobody holds
 --   renew
 --   leave                 gives the lease up
---   doing, the time, how many new hot authors, these, and those who are no longer
+--   doing, the time, then of each author who has become hot, or is no longer: id, how often that has happened
 --   done, the time
 local holder = redis.call('GET', KEYS[1])
 if holder ~= ARGV[1] and (holder or ARGV[4] ~= 'take') then
@@ -22,9 +22,9 @@ redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 if ARGV[4] == 'doing' or ARGV[4] == 'done' then
   redis.call('HSET', KEYS[2], ARGV[4], ARGV[5])
 end
-if ARGV[4] == 'doing' and #ARGV > 6 then
-  for i = 7, #ARGV do
-    redis.call(i < 7 + tonumber(ARGV[6]) and 'SADD' or 'SREM', KEYS[3], ARGV[i])
+if ARGV[4] == 'doing' and #ARGV > 5 then
+  for i = 6, #ARGV, 2 do
+    redis.call('HSET', KEYS[3], ARGV[i], ARGV[i + 1])
   end
   redis.call('HINCRBY', KEYS[2], 'version', 1)
 end
