@@ -151,6 +151,7 @@ func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
 	}{
 		{"beside edges", r.Beside, false, "marks, messages of requests and dismissed suggestions"},
 		{"posts", r.Posts, false, "deleted ones included, whose keys stay taken"},
+		{"future posts", r.FuturePosts, false, "dated later than now: home feeds show them when their time has come"},
 		{"comments", r.Comments, false, ""},
 		{"favorites", r.Favorites, false, "those taken back included"},
 		{"identities", r.Identities, false, "of identity providers"},

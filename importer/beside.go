@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"kith/graphfile"
 	"kith/storage"
@@ -28,6 +29,12 @@ func (im *run) writeBeside(ctx context.Context, c *chunk) (totals Report, err er
 
 // writePosts writes those posts whose numbers do not exist yet.
 func (im *run) writePosts(ctx context.Context, c *chunk) (totals Report, err error) {
+	now := storage.MicrosOf(time.Now())
+	for _, p := range c.posts {
+		if p.row.At > now && !p.row.Deleted {
+			totals.FuturePosts++
+		}
+	}
 	err = addRows(im, c, c.posts, &totals, &totals.Posts, func(posts []storage.PostRow) []storage.Result[bool] {
 		return im.store.RestorePosts(ctx, posts)
 	})

@@ -20,6 +20,7 @@ type Report struct {
 	Edges        int64         `json:"edges"`        // written
 	Beside       int64         `json:"beside"`       // marks, messages and dismissals that were written
 	Posts        int64         `json:"posts"`        // written, deleted ones included
+	FuturePosts  int64         `json:"futurePosts"`  // of these files, whether written or not: home feeds have them when their time has come
 	Comments     int64         `json:"comments"`     // written
 	Favorites    int64         `json:"favorites"`    // written, ended ones included
 	Identities   int64         `json:"identities"`   // linked
@@ -60,6 +61,7 @@ func (r *Report) add(d Report) {
 	r.Edges += d.Edges
 	r.Beside += d.Beside
 	r.Posts += d.Posts
+	r.FuturePosts += d.FuturePosts
 	r.Comments += d.Comments
 	r.Favorites += d.Favorites
 	r.Identities += d.Identities

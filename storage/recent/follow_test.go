@@ -190,3 +190,15 @@ func TestWhatChangesDuringALoadCounts(t *testing.T) {
 		t.Error("a load counts during which too much has changed")
 	}
 }
+
+// Posts of the future are not read before their time, however often the store is asked.
+func TestPostsOfTheFutureAreNotLoaded(t *testing.T) {
+	w := newWorld(t, 2)
+	w.publish(t, 1, -time.Hour)
+	w.publish(t, 2, 0)
+	w.start(t)
+	w.wait(t, 1)
+	w.publish(t, 1, -2*time.Hour)
+	w.publish(t, 1, 0)
+	w.wait(t, 2)
+}

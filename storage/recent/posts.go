@@ -157,7 +157,7 @@ func (p *Posts) install(posts []storage.PostAt, floor storage.Micros) bool {
 }
 
 func (p *Posts) add(post storage.PostAt) bool {
-	if post.CreatedAt <= p.floor {
+	if post.CreatedAt <= p.floor || post.CreatedAt > p.horizon() {
 		return false
 	}
 	author, known := p.authors.find(post.Author)
@@ -188,6 +188,13 @@ func (p *Posts) add(post storage.PostAt) bool {
 	p.all++
 	return true
 }
+
+// ahead is how far the clocks of gateways may be ahead of ours.
+const ahead = time.Minute
+
+// horizon is the time of the newest post that may be here. A post of a later time, as imports have, would make all that
+// come after it look old; the follower finds it when its time has come.
+func (p *Posts) horizon() storage.Micros { return storage.MicrosOf(p.now().Add(ahead)) }
 
 func (p *Posts) remove(id storage.PostID) {
 	author, known := p.authors.find(id.Author)

@@ -33,14 +33,17 @@ func newest(list []storage.PostAt) []storage.PostAt {
 func TestPagesAreThoseOfBruteForce(t *testing.T) {
 	properties.Check(t, 40, func(t *rapid.T) {
 		now := storage.MicrosOf(day0)
-		p := began(rapid.SampledFrom([]uint64{1 << 30, 1 << 30, 200_000}).Draw(t, "bytes"), func() time.Time { return day0 })
+		clock := day0
+		p := began(rapid.SampledFrom([]uint64{1 << 30, 1 << 30, 200_000}).Draw(t, "bytes"), func() time.Time { return clock })
 		known, numbers := map[storage.PostID]storage.PostAt{}, map[int64]bool{}
 		authors := rapid.SampledFrom([]int{1, 5, 3000}).Draw(t, "authors")
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		step := rapid.SampledFrom([]int64{1, 20_000, 3600e6}).Draw(t, "µs between posts")
 		at := now - storage.Micros(min(step*8000, 6*24*3600e6))
 		publish := func() {
-			at += storage.Micros(random.Int64N(step))
+			if at += storage.Micros(random.Int64N(step)); at > now {
+				clock = at.Time() // no post is of the future
+			}
 			late := storage.Micros(0)
 			if random.IntN(10) == 0 {
 				late = storage.Micros(random.Int64N(20 * step))
@@ -219,4 +222,26 @@ func heapBytes() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// A post of the future stays out until its time has come. It does not end the memory for the posts of today.
+func TestPostsOfTheFuture(t *testing.T) {
+	now := time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC)
+	p := NewSince(1<<16, func() time.Time { return now }, 0)
+	at := func(number int64, at time.Time) storage.PostAt {
+		return storage.PostAt{PostID: storage.PostID{Author: 1, Number: number}, CreatedAt: storage.MicrosOf(at)}
+	}
+	future := at(1, now.Add(time.Hour))
+	if p.Add(future) || p.Add(at(2, now.AddDate(7000, 0, 0))) {
+		t.Error("a post of the future is there")
+	}
+	for i := range int64(20_000) { // more than there is room for
+		if now = now.Add(time.Millisecond); !p.Add(at(10+i, now)) {
+			t.Fatalf("post %d of today is refused", i)
+		}
+	}
+	now = now.Add(time.Hour)
+	if !p.Add(future) {
+		t.Error("a post is refused although its time has come")
+	}
 }
