@@ -58,7 +58,7 @@ type ServeCmd struct {
 	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
-	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages as localhost or by the host of --addr be any of its users."`
+	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages on this machine be any of its users."`
 	GraphiQL        bool          `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
 	App             bool          `group:"schema" default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
 

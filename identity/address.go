@@ -3,6 +3,7 @@ package identity
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -56,6 +57,20 @@ func (p Proxies) ClientOf(r *http.Request) netip.Addr {
 		}
 	}
 	return client
+}
+
+// IsLocal reports whether a request's client is on this machine: its address is a loopback one, or the one
+// at which it has reached the gateway. What a proxy has forwarded without saying for whom, or without being
+// trusted to say so, is not local: the proxy may be on this machine, and its clients anywhere.
+func (p Proxies) IsLocal(r *http.Request) bool {
+	client := p.ClientOf(r)
+	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via"} {
+		if r.Header.Get(header) != "" && client == parseAddress(r.RemoteAddr) {
+			return false
+		}
+	}
+	own, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return client.IsLoopback() || known && client.IsValid() && client == parseAddress(own.String())
 }
 
 // parseAddress takes an address with or without a port; some proxies add it.

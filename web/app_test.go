@@ -26,7 +26,7 @@ func builtApp(t *testing.T) fstest.MapFS {
 }
 
 // demo signs in as any user except 3.
-var demo = web.Demo{Users: 5, Token: func(user int64) (string, time.Time, error) {
+var demo = web.Demo{Users: 5, IsLocal: func(r *http.Request) bool { return r.RemoteAddr != "203.0.113.9:1" }, Token: func(user int64) (string, time.Time, error) {
 	if user == 3 {
 		return "", time.Time{}, errors.New("no")
 	}
@@ -147,6 +147,13 @@ func TestDemoTokens(t *testing.T) {
 		if w := ask(c.handler, c.method, c.host, c.query); w.Code != c.want || strings.Contains(w.Body.String(), "token of") {
 			t.Errorf("%s %s %s: status %d, %s", c.method, c.host, c.query, w.Code, w.Body)
 		}
+	}
+	// A client elsewhere gets none, whatever host name it gives.
+	far := httptest.NewRequest(http.MethodPost, "/demo/token?user=5", nil)
+	far.Host, far.RemoteAddr = "localhost", "203.0.113.9:1"
+	refused := httptest.NewRecorder()
+	if h.ServeHTTP(refused, far); refused.Code != http.StatusForbidden {
+		t.Errorf("from elsewhere: status %d, %s", refused.Code, refused.Body)
 	}
 	// Under another host name, demo users are not offered.
 	r := httptest.NewRequest(http.MethodGet, "/app", nil)

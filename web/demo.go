@@ -14,16 +14,24 @@ type Demo struct {
 	// Users is how many there are, with the ids from 1. Defaults to 0: there are none.
 	Users int64
 
+	// IsLocal reports whether a request comes from this machine. Others get no tokens.
+	IsLocal func(*http.Request) bool
+
 	// Token signs in as one of these users.
 	Token func(user int64) (token string, expires time.Time, err error)
 }
 
-// serveDemoToken signs in as the user whom the query names. Tokens are given only to requests whose
-// host name can lead nowhere else. GraphiQL, the plain page and the app ask here.
+// mayDemo reports whether a visitor may be a user of the demo graph: the connection comes from this
+// machine, and not from a page of another name, by whose DNS a browser here may have been led here.
+func (h *handler) mayDemo(r *http.Request) bool {
+	return h.demo.Users > 0 && h.demo.IsLocal(r) && h.isOwn(r.Host)
+}
+
+// serveDemoToken signs in as the user whom the query names. GraphiQL, the plain page and the app ask here.
 func (h *handler) serveDemoToken(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	user, err := strconv.ParseInt(r.URL.Query().Get("user"), 10, 64)
-	if err != nil || user < 1 || user > h.demo.Users || !h.isOwn(r.Host) {
+	if err != nil || user < 1 || user > h.demo.Users || !h.mayDemo(r) {
 		http.Error(w, "there is no such demo user", http.StatusForbidden)
 		return
 	}

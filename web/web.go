@@ -34,8 +34,8 @@ type Config struct {
 	// Host is the address that is listened on, with or without the port. Defaults to none.
 	Host string
 
-	// Demo lets visitors who open the pages by a loopback name or by Host be any user of the demo
-	// graph. Other names are excluded because a name in a foreign DNS zone may lead here as well
+	// Demo lets visitors who open the pages on this machine, by a loopback name or by Host, be any user of
+	// the demo graph. Other names are excluded because a name in a foreign DNS zone may lead here as well
 	// (DNS rebinding), and a foreign page could then read tokens. Defaults to no users.
 	Demo Demo
 
@@ -219,7 +219,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // servePage sends a page, which names its files by content. The page itself is requested again each
 // time, and answered with 304 as long as nothing has changed.
 func (h *handler) servePage(w http.ResponseWriter, r *http.Request, shown, own page) {
-	if h.isOwn(r.Host) {
+	if h.mayDemo(r) {
 		shown = own
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -91,7 +91,7 @@ func TestPagesWithoutDemo(t *testing.T) {
 	if status, _ := g.Get(t, "/app"); status != http.StatusNotFound {
 		t.Errorf("the app answers %d", status)
 	}
-	if status := demoToken(t, g.URL, "127.0.0.1"); status != http.StatusForbidden {
+	if status := demoToken(t, g.URL, "127.0.0.1", ""); status != http.StatusForbidden {
 		t.Errorf("a demo token: status %d", status)
 	}
 	g = kithtest.Start(t, kithtest.Args("--no-graphiql"))
@@ -100,7 +100,8 @@ func TestPagesWithoutDemo(t *testing.T) {
 	}
 }
 
-// TestTokenIsForOwnNames asks the program for a token, as a browser does that was led here by somebody else's DNS.
+// TestTokenIsForOwnNames asks the program for a token, as a browser does that was led here by somebody else's DNS, and as a
+// proxy on this machine does for others.
 func TestTokenIsForOwnNames(t *testing.T) {
 	t.Parallel()
 	g := kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1)))
@@ -109,20 +110,30 @@ func TestTokenIsForOwnNames(t *testing.T) {
 		"127.0.0.1" + port: http.StatusOK, "localhost" + port: http.StatusOK, "[::1]" + port: http.StatusOK,
 		"evil.example" + port: http.StatusForbidden, "evil.example": http.StatusForbidden,
 	} {
-		if status := demoToken(t, g.URL, host); status != want {
+		if status := demoToken(t, g.URL, host, ""); status != want {
 			t.Errorf("Host %s: status %d", host, status)
 		}
 	}
+	if status := demoToken(t, g.URL, "localhost", "203.0.113.9"); status != http.StatusForbidden {
+		t.Errorf("through a proxy on this machine: status %d", status)
+	}
+	g = kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--trusted-proxy", "127.0.0.1"))
+	if status := demoToken(t, g.URL, "localhost", "203.0.113.9"); status != http.StatusForbidden {
+		t.Errorf("through a trusted proxy: status %d", status)
+	}
 }
 
-// demoToken asks for a token of user 1 under a host name.
-func demoToken(t *testing.T, gateway, host string) (status int) {
+// demoToken asks for a token of user 1 under a host name, for another client if one is given.
+func demoToken(t *testing.T, gateway, host, client string) (status int) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, gateway+"/demo/token?user=1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	request.Host = host
+	if client != "" {
+		request.Header.Set("X-Forwarded-For", client)
+	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
