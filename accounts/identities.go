@@ -2,6 +2,7 @@ package accounts
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,11 +20,17 @@ import (
 // in memory, including that a subject stands for nobody, so that requests need no look-up. Identities
 // implements [kith/identity.Identities].
 type Identities struct {
-	store storage.IdentityStore
+	store IdentityStore
 	now   func() time.Time
 
 	mu    sync.Mutex
 	known *simplelru.LRU[storage.Identity, knownIdentity]
+}
+
+// IdentityStore is what Identities ask of a store.
+type IdentityStore interface {
+	storage.IdentityStore
+	storage.Leaser
 }
 
 // knownIdentity is the outcome of a look-up.
@@ -42,12 +49,15 @@ const (
 	// user who has registered at one gateway may be unknown to the others.
 	absenceKept = time.Second
 
+	// unlinkingTime is longer than a request lasts.
+	unlinkingTime = time.Minute
+
 	// identitiesMost is how many identities are remembered, some 20 MB.
 	identitiesMost = 65_536
 )
 
 // NewIdentities makes Identities that look up in a store. now is the clock.
-func NewIdentities(store storage.IdentityStore, now func() time.Time) *Identities {
+func NewIdentities(store IdentityStore, now func() time.Time) *Identities {
 	known, err := simplelru.NewLRU[storage.Identity, knownIdentity](identitiesMost, nil)
 	if err != nil {
 		panic(err) // only for a size below 1
@@ -236,8 +246,17 @@ func (a *Accounts) UnlinkIdentity(ctx context.Context, who storage.Identity) (bo
 }
 
 // UnlinkOwnIdentity unlinks an identity from a user who has another way to sign in: FORBIDDEN without one. It
-// reports whether the identity stood for the user.
+// reports whether the identity stood for the user. One is unlinked at a time, by a lease: the identities of a
+// user are on many shards, and of the last two, each would be unlinked because of the other.
 func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who storage.Identity) (bool, error) {
+	kind, holder, now := "unlink "+id.String(), rand.Text(), storage.MicrosOf(a.Now())
+	leases := a.Identities.store
+	if _, err := leases.Lease(ctx, kind, holder, 1, now, now+storage.Micros(unlinkingTime.Microseconds())); errors.Is(err, storage.ErrNoLease) {
+		return false, errUnlinking
+	} else if err != nil {
+		return false, fmt.Errorf("unlink an identity of user %s: %w", id, err)
+	}
+	defer func() { _ = leases.Release(context.WithoutCancel(ctx), kind, holder) }() // else it ends by itself
 	linked, err := a.IdentitiesOf(ctx, id)
 	if err != nil {
 		return false, err
@@ -256,6 +275,8 @@ func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who
 	}
 	return a.Identities.unlink(ctx, who, id)
 }
+
+var errUnlinking = apierr.Unavailable("another identity of this user is being unlinked")
 
 var errOnlyWay = apierr.Forbidden("this identity is your only way to sign in: link another one before")
 

@@ -2,6 +2,7 @@ package resolvers_test
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"kith/internal/apitest"
@@ -69,4 +70,31 @@ func TestIdentitiesOfTheViewer(t *testing.T) {
 	unlink(api.Admin(), "b").Is(`{"unlinkIdentity": {"changed": true}}`)
 	unlink(api.Admin(), "b").Is(`{"unlinkIdentity": {"changed": false}}`)
 	api.As(1).Ask(`{ viewer { identities { subject } } }`, nil).Is(`{"viewer": {"identities": []}}`)
+}
+
+// Of two identities that are unlinked at once, one stays: each request sees that there is another one, and only one of them
+// may count on it.
+func TestOneIdentityStays(t *testing.T) {
+	t.Parallel()
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		for user := storage.UserID(1); user <= 40; user++ {
+			var all sync.WaitGroup
+			begin := make(chan struct{})
+			for _, n := range []string{"a", "b"} {
+				who := storage.Identity{Issuer: "https://id.example.org", Subject: n + user.String()}
+				if err := v.store.LinkIdentity(t.Context(), who, user, 1); err != nil {
+					t.Fatal(err)
+				}
+				all.Go(func() {
+					<-begin
+					v.api.As(user).Ask(`mutation($s: String!) { unlinkIdentity(issuer: "https://id.example.org", subject: $s) { changed } }`, apitest.Vars{"s": who.Subject})
+				})
+			}
+			close(begin)
+			all.Wait()
+			if left, err := v.store.IdentitiesOf(t.Context(), user); err != nil || len(left) == 0 {
+				t.Errorf("user %s has %d identities left, %v", user, len(left), err)
+			}
+		}
+	})
 }
