@@ -42,7 +42,13 @@ func TestPostsAndComments(t *testing.T) {
 		v.api.Ask(look, apitest.Vars{"p": id, "c": third}).Is(fmt.Sprintf(`{"node": {"commentCount": 2, "comments": {"edges": [
 			{"node": {"text": "third", "author": {"handle": "u%s"}}}, {"node": {"text": "nice", "author": {"handle": "u%s"}}}]}}, "c": {"id": "%s", "text": "third"}}`, v.c, v.b, third))
 
-		v.api.As(v.b).Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": third}).Refused("FORBIDDEN")
+		// A comment of somebody else's is answered as none, so that one that is hidden does not show.
+		const deletes = `mutation($c: ID!) { deleteComment(id: $c) { changed } }`
+		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false}}`)
+		v.api.As(v.b).Ask(`mutation($c: ID!) { block(userId: $c) { changed } }`, apitest.Vars{"c": v.c})
+		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false}}`)
+		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third[:len(third)-1]}).Is(`{"deleteComment": {"changed": false}}`)
+		v.api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"node": {"id": "%s"}}`, third))
 		for _, changed := range []bool{true, false} {
 			a.Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"deleteComment": {"changed": %t}}`, changed))
 		}

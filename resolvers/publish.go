@@ -147,9 +147,6 @@ func (r *Resolver) deleteCommentAt(ctx context.Context, text string) (*model.Del
 		return nil, apierr.BadInput("%q is not a comment's id", abridged(text))
 	}
 	changed, err := r.Posts.Uncomment(ctx, viewer, id.comment)
-	if errors.Is(err, storage.ErrForbidden) {
-		return nil, apierr.Forbidden("only who has written a comment, or the post, deletes it")
-	}
 	if err != nil {
 		return nil, clientError(err)
 	}

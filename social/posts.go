@@ -109,7 +109,7 @@ func (p *Posts) Comment(ctx context.Context, people People, user storage.UserID,
 	})
 }
 
-// Uncomment deletes a comment. [storage.ErrForbidden] unless the user has written it, or the post.
+// Uncomment deletes a comment if the user has written it, or the post.
 func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.CommentID) (bool, error) {
 	return p.Store.DeleteComment(ctx, id, user)
 }

@@ -176,8 +176,8 @@ type CommentWriter interface {
 	// one of the two blocks the other.
 	AddComment(ctx context.Context, comment NewComment) (c Comment, added bool, err error)
 
-	// DeleteComment permanently deletes a comment, and no longer counts it. If the comment does not
-	// exist, nothing changes. [ErrForbidden] unless by is the user who wrote it, or the author of the
-	// post.
+	// DeleteComment permanently deletes a comment, and no longer counts it. Nothing changes if the comment
+	// does not exist, or if by is neither the user who wrote it nor the author of the post: to say which of
+	// the two would tell of comments that by may not see.
 	DeleteComment(ctx context.Context, id CommentID, by UserID) (changed bool, err error)
 }

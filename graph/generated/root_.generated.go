@@ -3424,7 +3424,10 @@ extend type Mutation {
     "Made by the client for this one object, 1 to 64 printable ASCII characters, such as a UUID."
     clientKey: String!
   ): AddCommentPayload @semanticNonNull
-  "Deletes a comment for good: one that the viewer has written, or one on a post of the viewer. FORBIDDEN for others."
+  """
+  Deletes a comment for good: one that the viewer has written, or one on a post of the viewer. Any other comment stays, and is
+  answered as one that does not exist.
+  """
   deleteComment(
     "The comment."
     id: ID!

@@ -24,14 +24,8 @@ func (j *Judge) MayComment(author, by storage.UserID) error {
 	return nil
 }
 
-// MayDeleteComment returns [storage.ErrForbidden] unless a user has written the comment, or the post
-// that it is on.
-func MayDeleteComment(c storage.Comment, by storage.UserID) error {
-	if by != c.By && by != c.Author {
-		return fmt.Errorf("%w: comment %d is not of user %s", storage.ErrForbidden, c.Number, by)
-	}
-	return nil
-}
+// MayDeleteComment reports whether a user has written the comment, or the post that it is on.
+func MayDeleteComment(c storage.Comment, by storage.UserID) bool { return by == c.By || by == c.Author }
 
 // EditPost changes a post, and reports whether anything is different afterwards.
 func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edited storage.Post, changed bool) {

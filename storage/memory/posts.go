@@ -240,11 +240,8 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, exists := s.comments[id]
-	if _, err := s.post(c.on()); !exists || err != nil {
+	if _, err := s.post(c.on()); !exists || err != nil || !judge.MayDeleteComment(c.Comment, by) {
 		return false, nil
-	}
-	if err := judge.MayDeleteComment(c.Comment, by); err != nil {
-		return false, err
 	}
 	delete(s.comments, id)
 	s.countComments(ctx, c.on(), -1)

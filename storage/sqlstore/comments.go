@@ -155,10 +155,7 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 	err := s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
 		changed = false
 		c, err := w.comment(id)
-		if err != nil || c.Number == 0 {
-			return err
-		}
-		if err := judge.MayDeleteComment(c, by); err != nil {
+		if err != nil || c.Number == 0 || !judge.MayDeleteComment(c, by) {
 			return err
 		}
 		post := storage.PostID{Author: id.Author, Number: c.Post}
