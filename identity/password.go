@@ -6,12 +6,14 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
 
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/text/secure/precis"
 
 	"kith/graph/apierr"
 )
@@ -108,7 +110,7 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	}
 	h := passwordHash{cost: p.cost, salt: make([]byte, saltLength)}
 	rand.Read(h.salt) // it never fails: see its documentation
-	key, err := p.bounded(ctx, password, h.salt, h.cost, keyLength)
+	key, err := p.bounded(ctx, prepared(password), h.salt, h.cost, keyLength)
 	if err != nil {
 		return "", err
 	}
@@ -116,8 +118,18 @@ func (p *Passwords) Hash(ctx context.Context, password string) (string, error) {
 	return h.String(), nil
 }
 
+// prepared makes passwords equal that are typed alike on different systems, such as with ä as one character or
+// as two (RFC 8265, OpaqueString). One with characters that the RFC does not allow, such as joined emoji, stays
+// as it is.
+func prepared(password string) string {
+	if equal, err := precis.OpaqueString.String(password); err == nil {
+		return equal
+	}
+	return password
+}
+
 // Verify reports whether a password matches a hash, and whether it
-// should be hashed again because the cost has changed. An empty hash is that of a user without a
+// should be hashed again because the cost has changed, or because it was hashed as it was typed. An empty hash is that of a user without a
 // password: no password matches it, and checking it takes as long as any other.
 func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {
 	if hash == "" {
@@ -127,19 +139,30 @@ func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, reha
 	if err != nil {
 		return false, false, err
 	}
-	key, err := p.bounded(ctx, password, h.salt, h.cost, uint32(len(h.key)))
-	if err != nil {
-		return false, false, err
+	for _, form := range forms(password) {
+		key, err := p.bounded(ctx, form, h.salt, h.cost, uint32(len(h.key)))
+		if err != nil {
+			return false, false, err
+		}
+		if subtle.ConstantTimeCompare(key, h.key) == 1 {
+			return true, !h.isOf(p.cost) || form != prepared(password), nil
+		}
 	}
-	ok = subtle.ConstantTimeCompare(key, h.key) == 1
-	return ok, ok && !h.isOf(p.cost), nil
+	return false, false, nil
 }
+
+// forms are those in which a password may have been hashed: prepared, and, before Kith did so, as typed.
+func forms(password string) []string { return slices.Compact([]string{prepared(password), password}) }
 
 // VerifyUnknown is Verify for a user who does not exist. It takes as long, so that the time does
 // not reveal which handles exist. No password matches.
 func (p *Passwords) VerifyUnknown(ctx context.Context, password string) error {
-	_, err := p.bounded(ctx, password, make([]byte, saltLength), p.cost, keyLength)
-	return err
+	for _, form := range forms(password) {
+		if _, err := p.bounded(ctx, form, make([]byte, saltLength), p.cost, keyLength); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // bounded derives a key when it is its turn.

@@ -75,6 +75,41 @@ func TestRehash(t *testing.T) {
 	}
 }
 
+// However a keyboard composes it, a password is the same. One that was hashed as it was typed goes on working, and is
+// hashed again.
+func TestPasswordsAreNormalised(t *testing.T) {
+	t.Parallel()
+	p := NewPasswords(PasswordConfig{Memory: 8, Time: 1})
+	const composed, decomposed, joined = "p\u00e4sswort lang", "pa\u0308sswort\u00a0lang", "familie \U0001f469\u200d\U0001f4bb"
+	before := passwordHash{cost: p.cost, salt: make([]byte, saltLength)}
+	before.key = p.derive(decomposed, before.salt, before.cost, keyLength)
+	hash := func(password string) string {
+		t.Helper()
+		text, err := p.Hash(t.Context(), password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	for name, c := range map[string]struct {
+		hash, typed string
+		ok, rehash  bool
+	}{
+		"composed":           {hash(composed), composed, true, false},
+		"decomposed":         {hash(composed), decomposed, true, false},
+		"made of parts":      {hash(decomposed), composed, true, false},
+		"another":            {hash(composed), "passwort lang", false, false},
+		"in capitals":        {hash(composed), strings.ToUpper(composed), false, false},
+		"not of the RFC":     {hash(joined), joined, true, false},
+		"of before":          {before.String(), decomposed, true, true},
+		"of before, another": {before.String(), composed, false, false},
+	} {
+		if ok, rehash, err := p.Verify(t.Context(), c.typed, c.hash); err != nil || ok != c.ok || rehash != c.rehash {
+			t.Errorf("%s: %v, %v, %v", name, ok, rehash, err)
+		}
+	}
+}
+
 func TestCheckPassword(t *testing.T) {
 	t.Parallel()
 	for text, ok := range map[string]bool{
