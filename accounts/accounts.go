@@ -97,7 +97,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	if err != nil {
 		return Session{}, err
 	}
-	if name, err = CheckText("name", name, 1, storage.MaxNameLength); err != nil {
+	if name, err = CheckName("name", name, 1, storage.MaxNameLength); err != nil {
 		return Session{}, err
 	}
 	if err := a.Limits.SignUp(identity.AddressOf(ctx)); err != nil {
@@ -300,7 +300,7 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 			return user, false, err
 		}
 	}
-	name, err = CheckText("name", name, 1, storage.MaxNameLength)
+	name, err = CheckName("name", name, 1, storage.MaxNameLength)
 	if err != nil {
 		return user, false, err
 	}

@@ -10,41 +10,75 @@ import (
 	"kith/storage"
 )
 
-// CheckText trims a text and checks that it may be shown beside texts of others. It must have no
-// control characters except line ends, because a terminal would obey them, and no characters that
-// change the direction of the text after them. This applies to all texts that users write. The
+// CheckText trims a text, with line ends as \n, and checks that it may be shown beside texts of others. It
+// must have no control characters except line ends, because a terminal would obey them, and no characters
+// that change the direction of the text after them; marks, which keyboards for Hebrew and Arabic have, do
+// not. If it must not be empty, it has something to see. This applies to all texts that users write. The
 // error is BAD_USER_INPUT.
 func CheckText(what, text string, least, most int) (string, error) {
-	text = strings.TrimSpace(text)
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
 		return "", apierr.BadInput("%s holds characters that cannot be shown", what)
 	}
-	if n := utf8.RuneCountInString(text); n < least || n > most {
+	if n := utf8.RuneCountInString(text); n < least || n > most || least > 0 && !strings.ContainsFunc(text, isSeen) {
 		return "", apierr.BadInput("%s has %d to %d characters", what, least, most)
 	}
 	return text, nil
 }
 
-func isUnprintable(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r)
+// CheckName is [CheckText] for names and addresses, by which people are told apart. It takes directional marks
+// out, and refuses what is not seen, by which two names would look alike; except joiners and variation
+// selectors, which emoji and many scripts need.
+func CheckName(what, name string, least, most int) (string, error) {
+	name = strings.Map(func(r rune) rune {
+		if isMark(r) {
+			return -1
+		}
+		return r
+	}, name)
+	if strings.ContainsFunc(name, func(r rune) bool { return isIgnorable(r) && !isJoiner(r) }) {
+		return "", apierr.BadInput("%s holds characters that cannot be seen", what)
+	}
+	return CheckText(what, name, least, most)
 }
 
-// CheckProfile trims and checks the given texts of a profile with [CheckText].
+func isUnprintable(r rune) bool {
+	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) && !isMark(r)
+}
+
+// isMark is for the left-to-right, right-to-left and Arabic letter marks.
+func isMark(r rune) bool { return r == '\u200e' || r == '\u200f' || r == '\u061c' }
+
+func isJoiner(r rune) bool {
+	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// isIgnorable is for Unicode's Default_Ignorable_Code_Point, and other characters of format, such as tags.
+func isIgnorable(r rune) bool {
+	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+}
+
+// isSeen is false for blanks, too; a Braille pattern without dots is one.
+func isSeen(r rune) bool { return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) && r != '\u2800' }
+
+// CheckProfile trims and checks the given texts of a profile with [CheckText] and [CheckName].
 // An avatarUrl begins with https://, because pages link to it, or is the path of a face that the gateway draws.
 func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	for _, c := range []struct {
 		what        string
 		text        **string
+		check       func(what, text string, least, most int) (string, error)
 		least, most int
 	}{
-		{"name", &change.Name, 1, storage.MaxNameLength},
-		{"bio", &change.Bio, 0, storage.MaxBioLength},
-		{"avatarUrl", &change.AvatarURL, 0, storage.MaxAvatarURLLength},
+		{"name", &change.Name, CheckName, 1, storage.MaxNameLength},
+		{"bio", &change.Bio, CheckText, 0, storage.MaxBioLength},
+		{"avatarUrl", &change.AvatarURL, CheckName, 0, storage.MaxAvatarURLLength},
 	} {
 		if *c.text == nil {
 			continue
 		}
-		text, err := CheckText(c.what, **c.text, c.least, c.most)
+		text, err := c.check(c.what, **c.text, c.least, c.most)
 		if err != nil {
 			return change, err
 		}
@@ -72,17 +106,17 @@ func CheckClientKey(key string) error {
 // ErrMedia: a post has too many files. It is BAD_USER_INPUT.
 var ErrMedia = apierr.BadInput("a post has at most %d files", storage.MaxMedia)
 
-// CheckMedia trims and checks the names and URLs of the files of a post with [CheckText]. A URL begins
+// CheckMedia trims and checks the names and URLs of the files of a post with [CheckName]. A URL begins
 // with https://, because pages link to it. The error is BAD_USER_INPUT.
 func CheckMedia(files []storage.Media) (err error) {
 	if len(files) > storage.MaxMedia {
 		return ErrMedia
 	}
 	for i := range files {
-		if files[i].Name, err = CheckText("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
+		if files[i].Name, err = CheckName("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
 			return err
 		}
-		if files[i].URL, err = CheckText("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
+		if files[i].URL, err = CheckName("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
 			return err
 		}
 		if !strings.HasPrefix(files[i].URL, "https://") {

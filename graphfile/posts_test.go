@@ -15,7 +15,11 @@ import (
 
 // written changes a text that rapid draws into one that a user can have written, or skips it.
 func written(t *rapid.T, what string, least, most int) string {
-	text, err := accounts.CheckText(what, texts(0).Draw(t, what), least, most)
+	check := accounts.CheckText
+	if what == "name" || what == "url" {
+		check = accounts.CheckName
+	}
+	text, err := check(what, texts(0).Draw(t, what), least, most)
 	if err != nil {
 		t.Skip("no user can write this")
 	}

@@ -102,7 +102,10 @@ func (places Columns) User(record []string) (u storage.UserWithState, err error)
 	if err := parseRest(&u, field); err != nil {
 		return u, err
 	}
-	_, err = accounts.CheckProfile(storage.ProfileChange{Name: &u.User.Name, Bio: &u.User.Bio, AvatarURL: &u.User.AvatarURL})
+	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &u.User.Name, Bio: &u.User.Bio, AvatarURL: &u.User.AvatarURL})
+	if err == nil {
+		u.User.Name, u.User.Bio, u.User.AvatarURL = *checked.Name, *checked.Bio, *checked.AvatarURL
+	}
 	return u, err
 }
 
