@@ -53,8 +53,7 @@ func RunAs(ctx context.Context, program any, settings *Settings, args []string, 
 		return 0
 	}
 	if !errors.As(err, new(*exec.ExitError)) { // the other program has shown its error itself
-		line := strings.ReplaceAll(err.Error(), "\n", "; ")
-		fmt.Fprintf(stderr, "kith: %s\n", line)
+		fmt.Fprintf(stderr, "kith: %s\n", printable(err.Error()))
 		if own, ok := errors.AsType[malformed](err); ok {
 			return own.ExitCode()
 		}

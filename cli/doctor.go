@@ -64,9 +64,9 @@ func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
 		if f.Of != "" {
 			subject += ", " + f.Of
 		}
-		fmt.Fprintf(out, "%-4s  %s: %s\n", f.Level, subject, f.Says)
+		fmt.Fprintf(out, "%-4s  %s: %s\n", f.Level, printable(subject), printable(f.Says))
 		if f.Mend != "" {
-			fmt.Fprintf(out, "      → %s\n", f.Mend)
+			fmt.Fprintf(out, "      → %s\n", printable(f.Mend))
 		}
 	}
 	_, err := fmt.Fprintf(out, "%d checks, %d warnings, %d failures\n", len(r.Checks), r.Warnings, r.Failures)

@@ -79,6 +79,29 @@ func TestMalformedLinesHaveAnExitCode(t *testing.T) {
 	}
 }
 
+// The name of a file cannot make the terminal do anything, nor look like another line.
+func TestNamesOfFilesAreEscaped(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	path := filepath.Join(folder, "a\x1b[2J\x07\u009b\u202e\rb\nkith: c.csv")
+	if err := os.WriteFile(path, []byte("1 2\nx\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{
+		"a line":  {"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
+		"no file": {"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path + "x"},
+		"export":  {"export", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
+		"doctor":  {"doctor", "--store=sqlite:" + path},
+	} {
+		var out, complaints bytes.Buffer
+		Run(t.Context(), args, &out, &complaints)
+		text := out.String() + complaints.String()
+		if strings.ContainsAny(text, "\x1b\x07\u009b\u202e\r") || strings.Contains(text, "\nkith: c") || !strings.Contains(text, `a\u001b[2J`) {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}
+
 // A flag says what the lines contain.
 func TestImportOfARelation(t *testing.T) {
 	store := memory.New()

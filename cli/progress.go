@@ -133,7 +133,7 @@ func status(s importer.Progress) string {
 
 // showProblem shows the n-th line that could not be imported.
 func showProblem(out io.Writer, problem importer.Problem, n int) {
-	fmt.Fprintln(out, problem)
+	fmt.Fprintln(out, printable(problem.String()))
 	if n == shownProblems {
 		fmt.Fprintln(out, "import: further lines that cannot be imported are only counted")
 	}
