@@ -63,20 +63,23 @@ function fetchAs(userId: string | undefined, recent: Tokens): typeof fetch {
  * has ended, unless a query has no answer at all yet: the client takes that query for one under way.
  */
 const unblock: Exchange = ({ client, forward }) => {
-  const changes = new Set<number>();
+  const changes = new Map<number, number>(); // how many with a key: the same change may be sent again before it ends
   const held = new Map<number, Operation>();
   return operations =>
     pipe(
       operations,
       tap(op => {
-        if (op.kind === 'mutation') changes.add(op.key);
+        if (op.kind === 'mutation') changes.set(op.key, (changes.get(op.key) ?? 0) + 1);
         else if (op.kind === 'teardown') held.delete(op.key);
         else if (op.kind === 'query' && changes.size > 0) held.set(op.key, op);
       }),
       forward,
       tap(({ operation }) => {
         held.delete(operation.key);
-        if (!changes.delete(operation.key) || changes.size > 0) return;
+        const left = (changes.get(operation.key) ?? 0) - 1;
+        if (left > 0) changes.set(operation.key, left);
+        else if (!changes.delete(operation.key)) return;
+        if (changes.size > 0) return;
         for (const op of held.values()) client.reexecuteOperation(makeOperation('query', op, { ...op.context, requestPolicy: 'network-only' }));
         held.clear();
       }),
