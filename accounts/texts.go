@@ -60,7 +60,9 @@ func isIgnorable(r rune) bool {
 }
 
 // isSeen is false for blanks, too; a Braille pattern without dots is one.
-func isSeen(r rune) bool { return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) && r != '\u2800' }
+func isSeen(r rune) bool {
+	return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) && r != '\u2800'
+}
 
 // CheckProfile trims and checks the given texts of a profile with [CheckText] and [CheckName].
 // An avatarUrl begins with https://, because pages link to it, or is the path of a face that the gateway draws.
