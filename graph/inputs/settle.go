@@ -1,0 +1,120 @@
+package inputs
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
+	"kith/graph/apierr"
+)
+
+// Settle gives the values in the text of a validated document, which nobody uses yet, the form of coerced values: a single value
+// where a list is taken becomes a list of one, a number where an ID is taken becomes a text. It corrects block strings, and refuses
+// texts with half of a surrogate pair.
+func Settle(doc *ast.QueryDocument) *gqlerror.Error {
+	var s settling
+	for _, op := range doc.Operations {
+		for _, v := range op.VariableDefinitions {
+			s.value(v.DefaultValue)
+		}
+		s.directives(op.Directives)
+		s.selections(op.SelectionSet)
+	}
+	for _, f := range doc.Fragments {
+		s.directives(f.Directives)
+		s.selections(f.SelectionSet)
+	}
+	return s.err
+}
+
+type settling struct {
+	text []rune // of the document, since positions count characters; nil: not needed so far
+	err  *gqlerror.Error
+}
+
+func (s *settling) selections(set ast.SelectionSet) {
+	for _, selection := range set {
+		switch selection := selection.(type) {
+		case *ast.Field:
+			s.arguments(selection.Arguments)
+			s.directives(selection.Directives)
+			s.selections(selection.SelectionSet)
+		case *ast.InlineFragment:
+			s.directives(selection.Directives)
+			s.selections(selection.SelectionSet)
+		case *ast.FragmentSpread:
+			s.directives(selection.Directives)
+		}
+	}
+}
+
+func (s *settling) directives(list ast.DirectiveList) {
+	for _, d := range list {
+		s.arguments(d.Arguments)
+	}
+}
+
+func (s *settling) arguments(list ast.ArgumentList) {
+	for _, a := range list {
+		s.value(a.Value)
+	}
+}
+
+func (s *settling) value(v *ast.Value) {
+	if v == nil {
+		return
+	}
+	for _, child := range v.Children {
+		s.value(child.Value)
+	}
+	switch {
+	case v.Kind == ast.BlockValue:
+		s.dedent(v)
+	case v.Kind == ast.StringValue && strings.ContainsRune(v.Raw, utf8.RuneError) && surrogate.MatchString(string(s.written(v))):
+		s.err = gqlerror.ErrorPosf(v.Position, "a text has half of a surrogate pair")
+		s.err.Err = apierr.BadInput("%s", s.err.Message)
+	case v.Kind == ast.IntValue && v.Definition != nil && v.Definition.Name == "ID":
+		v.Kind = ast.StringValue
+	}
+	if t := v.ExpectedType; t != nil && t.Elem != nil && v.Kind != ast.ListValue && v.Kind != ast.Variable && v.Kind != ast.NullValue {
+		one := *v
+		one.ExpectedType = t.Elem
+		*v = ast.Value{
+			Kind: ast.ListValue, Children: ast.ChildValueList{{Value: &one, Position: v.Position}},
+			Position: v.Position, Definition: v.Definition, ExpectedType: t, ExpectedTypeHasDefault: v.ExpectedTypeHasDefault,
+		}
+	}
+}
+
+// surrogate is an escape of half of a pair. The parser joins pairs, and puts U+FFFD for halves without the other one.
+var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+
+// written is a value as the document has it, with its quotes.
+func (s *settling) written(v *ast.Value) []rune {
+	if s.text == nil {
+		s.text = []rune(v.Position.Src.Input)
+	}
+	return s.text[min(v.Position.Start, len(s.text)):min(v.Position.End, len(s.text))]
+}
+
+// dedent removes the indent that the lines of a block string have in common, except the first line (section 2.9.4). The parser
+// counts the text of the first line, too, unless the line is blank.
+func (s *settling) dedent(v *ast.Value) {
+	first, _, _ := strings.Cut(strings.TrimLeft(strings.TrimPrefix(string(s.written(v)), `"""`), " \t"), "\n")
+	if strings.HasPrefix(first, "\r") || first == "" {
+		return
+	}
+	lines, common := strings.Split(v.Raw, "\n"), -1
+	for _, line := range lines[1:] {
+		if text := strings.TrimLeft(line, " \t"); text != "" && (common < 0 || len(line)-len(text) < common) {
+			common = len(line) - len(text)
+		}
+	}
+	for i := range lines[1:] {
+		lines[i+1] = lines[i+1][min(max(common, 0), len(lines[i+1])):]
+	}
+	v.Raw = strings.Join(lines, "\n")
+}

@@ -1,0 +1,178 @@
+// Package inputs coerces what clients give for variables and arguments, by the GraphQL specification. Afterwards a value has one
+// form: int64 for Int, float64 for Float, string for String, ID and enums, bool, []any for lists, map[string]any for input objects.
+// Other scalars stay as they were given.
+package inputs
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+)
+
+// Variables coerces the variables of an operation (section 6.1.2). Variables that the operation does not define are left out.
+// Errors are [apierr.Error] and quote no value: it may be a password.
+func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
+	values := make(map[string]any, len(op.VariableDefinitions))
+	for _, d := range op.VariableDefinitions {
+		value, ok := given[d.Variable]
+		if !ok && d.DefaultValue != nil {
+			values[d.Variable], _ = d.DefaultValue.Value(nil) // a literal that has been validated
+			continue
+		}
+		if !ok && !d.Type.NonNull {
+			continue
+		}
+		value, err := coerced(schema, d.Type, value)
+		if err != nil {
+			return nil, apierr.BadInput("variable $%s%s", d.Variable, err)
+		}
+		values[d.Variable] = value
+	}
+	return values, nil
+}
+
+// mistake is what is wrong with a value, and where it is in a variable.
+type mistake struct{ where, what string }
+
+func (m *mistake) Error() string { return m.where + ": " + m.what }
+
+func wrong(t *ast.Type, v any) *mistake {
+	return &mistake{what: fmt.Sprintf("%s is given, and it takes %s", described(v), t)}
+}
+
+func described(v any) string {
+	switch v.(type) {
+	case nil:
+		return "nothing"
+	case string:
+		return "a text"
+	case bool:
+		return "a boolean"
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "an object"
+	}
+	return "a number"
+}
+
+func coerced(schema *ast.Schema, t *ast.Type, v any) (any, *mistake) {
+	switch {
+	case v == nil && t.NonNull:
+		return nil, wrong(t, v)
+	case v == nil:
+		return nil, nil
+	case t.Elem != nil:
+		return list(schema, t.Elem, v)
+	}
+	switch d := schema.Types[t.NamedType]; d.Kind {
+	case ast.InputObject:
+		return object(schema, t, d, v)
+	case ast.Enum:
+		if name, ok := v.(string); !ok {
+			return nil, wrong(t, v)
+		} else if d.EnumValues.ForName(name) == nil {
+			return nil, &mistake{what: "it takes one of the values of " + d.Name}
+		}
+		return v, nil
+	}
+	return scalar(t, v)
+}
+
+// list coerces each element. A single value stands for a list of one.
+func list(schema *ast.Schema, t *ast.Type, v any) (any, *mistake) {
+	given, ok := v.([]any)
+	if !ok {
+		one, err := coerced(schema, t, v)
+		return []any{one}, err
+	}
+	values := make([]any, len(given))
+	for i, v := range given {
+		var err *mistake
+		if values[i], err = coerced(schema, t, v); err != nil {
+			err.where = fmt.Sprintf("[%d]%s", i, err.where)
+			return nil, err
+		}
+	}
+	return values, nil
+}
+
+func object(schema *ast.Schema, t *ast.Type, d *ast.Definition, v any) (any, *mistake) {
+	given, ok := v.(map[string]any)
+	if !ok {
+		return nil, wrong(t, v)
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if d.Fields.ForName(name) == nil {
+			return nil, &mistake{what: fmt.Sprintf("%s has no field %q", d.Name, apierr.Shortened(name, 40))}
+		}
+	}
+	values := make(map[string]any, len(given))
+	for _, f := range d.Fields {
+		value, ok := given[f.Name]
+		if !ok && f.DefaultValue != nil {
+			values[f.Name], _ = f.DefaultValue.Value(nil)
+		} else if ok || f.Type.NonNull {
+			var err *mistake
+			if values[f.Name], err = coerced(schema, f.Type, value); err != nil {
+				err.where = "." + f.Name + err.where
+				return nil, err
+			}
+		}
+	}
+	if d.Directives.ForName("oneOf") != nil && (len(values) != 1 || slices.Contains(slices.Collect(maps.Values(values)), nil)) {
+		return nil, &mistake{what: d.Name + " has exactly one field, which is not null"}
+	}
+	return values, nil
+}
+
+func scalar(t *ast.Type, v any) (any, *mistake) {
+	text, isText := v.(string)
+	number, isNumber := v.(json.Number)
+	whole, isWhole := wholeNumber(number)
+	switch t.NamedType {
+	case "String":
+		if isText {
+			return text, nil
+		}
+	case "ID":
+		if isText {
+			return text, nil
+		} else if isWhole {
+			return strconv.FormatInt(whole, 10), nil
+		}
+	case "Int":
+		if isWhole && whole == int64(int32(whole)) {
+			return whole, nil
+		} else if isNumber {
+			return nil, &mistake{what: "Int takes a number of 32 bits without a fraction"}
+		}
+	case "Float":
+		if f, err := number.Float64(); err == nil {
+			return f, nil
+		}
+	case "Boolean":
+		if _, ok := v.(bool); ok {
+			return v, nil
+		}
+	default:
+		return v, nil
+	}
+	return nil, wrong(t, v)
+}
+
+// wholeNumber takes 2.0 and 1e3, too: they are the integers 2 and 1000, however a client writes them.
+func wholeNumber(n json.Number) (whole int64, ok bool) {
+	if whole, err := n.Int64(); err == nil {
+		return whole, true
+	}
+	f, err := n.Float64()
+	return int64(f), err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53
+}
