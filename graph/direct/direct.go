@@ -17,6 +17,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/fields"
+	"kith/graph/selections"
 )
 
 // Object answers a selection on one object, if necessary by slow. A missing object is an error.
@@ -35,6 +36,17 @@ func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow
 	if p := planOf(ctx, fields.TypeOf(v), sel); p != nil && !p.fails(v) {
 		return written{p, v}
 	}
+	return decided(ctx, sel, v, slow)
+}
+
+// decided answers by slow if the fields of the selection can be collected, and otherwise by an error.
+func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+	if t := fields.TypeOf(v); t != nil && v != nil {
+		if _, err := selections.Collect(graphql.GetOperationContext(ctx), sel, t.Is); err != nil {
+			graphql.AddError(ctx, err)
+			return graphql.Null
+		}
+	}
 	return slow(ctx, sel, v)
 }
 
@@ -45,7 +57,7 @@ func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow fun
 	}
 	return graphql.MarshalSliceConcurrently(ctx, len(list), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		graphql.GetFieldContext(ctx).Result = &list[i]
-		return slow(ctx, sel, list[i])
+		return decided(ctx, sel, list[i], slow)
 	})
 }
 

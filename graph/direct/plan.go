@@ -72,7 +72,11 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 		}
 		return p
 	}
-	for _, f := range graphql.CollectFields(op, sel, t.Is) {
+	all, err := selections.Collect(op, sel, t.Is)
+	if err != nil {
+		return nil
+	}
+	for _, f := range all {
 		if !p.add(op, t, f.Field, f.Selections) {
 			return nil
 		}

@@ -4073,7 +4073,7 @@ input ListVisibilityInput {
 
 "Which followings are wanted."
 input FollowingsFilter {
-  "Only special follows, see ` + "`" + `setFollowMark` + "`" + `."
+  "Only special follows, see ` + "`" + `setFollowMark` + "`" + `; false: only the others."
   special: Boolean
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
+	"kith/graph/inputs"
 	"kith/graph/limits"
 )
 
@@ -48,7 +49,7 @@ type prepare func(query string, vars map[string]any) gqlerror.List
 func newPrepare(t testing.TB, l limits.Limits) prepare {
 	t.Helper()
 	schema := loadSchema(t)
-	cache := graphql.MapCache[*ast.QueryDocument]{}
+	cache := settled{graphql.MapCache[*ast.QueryDocument]{}}
 	extension := limits.New(l, cache)
 	exec := executor.New(&graphql.ExecutableSchemaMock{SchemaFunc: func() *ast.Schema { return schema }})
 	exec.SetQueryCache(cache)
@@ -59,6 +60,16 @@ func newPrepare(t testing.TB, l limits.Limits) prepare {
 		_, errs := exec.CreateOperationContext(ctx, &graphql.RawParams{Query: query, Variables: vars})
 		return errs
 	}
+}
+
+// settled settles documents, as the gateway does.
+type settled struct {
+	graphql.MapCache[*ast.QueryDocument]
+}
+
+func (s settled) Add(ctx context.Context, text string, doc *ast.QueryDocument) {
+	_ = inputs.Settle(doc)
+	s.MapCache.Add(ctx, text, doc)
 }
 
 // wantCode checks that a query is refused with a code. "" means that it is accepted.

@@ -165,7 +165,7 @@ type FollowPayload struct {
 
 // Which followings are wanted.
 type FollowingsFilter struct {
-	// Only special follows, see `setFollowMark`.
+	// Only special follows, see `setFollowMark`; false: only the others.
 	Special graphql.Omittable[*bool] `json:"special,omitempty"`
 }
 

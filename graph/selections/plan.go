@@ -8,6 +8,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/fields"
+	"kith/graph/inputs"
 	"kith/storage"
 )
 
@@ -27,6 +28,7 @@ type Object struct {
 	Type   string
 	Fields []*Field
 	Items  []*Object // of a page: the selection on its users
+	Err    error     // of [Collect]: there are no fields, and no such object is answered
 
 	always, signedIn fields.Needs
 }
@@ -72,24 +74,9 @@ func (f *Field) On(typeName string) *Object {
 	return &Object{Type: typeName}
 }
 
-// Argument is the value of an argument, nil if it has none.
+// Argument is the value of an argument, coerced; nil if it is null, or if there is none.
 func (f *Field) Argument(ctx context.Context, name string) any {
-	vars := graphql.GetOperationContext(ctx).Variables
-	given := f.first.Arguments.ForName(name)
-	if given != nil && given.Value.Kind != ast.Variable {
-		value, _ := given.Value.Value(vars) // a literal that has been validated
-		return value
-	}
-	if given != nil {
-		if value, ok := vars[given.Value.Raw]; ok {
-			return value
-		}
-	}
-	if takes := f.first.Definition.Arguments.ForName(name); takes != nil {
-		value, _ := takes.DefaultValue.Value(vars)
-		return value
-	}
-	return nil
+	return inputs.Argument(f.first, name, graphql.GetOperationContext(ctx).Variables)
 }
 
 // Has reports whether the document gives an argument, even null.
@@ -166,8 +153,9 @@ func hasDirectives(s ast.Selection) bool {
 }
 
 func (p *Plan) object(op *graphql.OperationContext, typeName string, sel ast.SelectionSet) *Object {
-	o := &Object{Type: typeName}
-	for _, f := range graphql.CollectFields(op, sel, fields.Types[typeName].Is) {
+	all, err := Collect(op, sel, fields.Types[typeName].Is)
+	o := &Object{Type: typeName, Err: err}
+	for _, f := range all {
 		p.add(op, o, f)
 	}
 	return o
