@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -46,18 +47,18 @@ func argument[T any](r *requestState, f *selections.Field) (T, error) {
 // listArguments are those of `followings` and `followers`.
 type listArguments struct {
 	pageArguments
-	special bool // only the viewer's special follows: a separate answer
+	filtered, special bool // only the viewer's follows that are special, or only the others: a separate answer
 }
 
 // parse reads the arguments of a field before it is resolved.
 func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
 	case fields.UserIDs:
-		return parsedAs(parseUserIDs(append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...), limits.MaxIDs))
+		return parsedAs(parseUserIDs(texts(ctx, f, "id", "ids"), limits.MaxIDs))
 	case fields.Handles:
-		return parsedAs(parseHandles(append(texts(f.Argument(ctx, "handle")), texts(f.Argument(ctx, "handles"))...)))
+		return parsedAs(parseHandles(texts(ctx, f, "handle", "handles")))
 	case fields.NodeIDs:
-		ids := append(texts(f.Argument(ctx, "id")), texts(f.Argument(ctx, "ids"))...)
+		ids := texts(ctx, f, "id", "ids")
 		if err := checkLength("ids", len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
@@ -65,12 +66,13 @@ func parse(ctx context.Context, f *selections.Field) any {
 	case fields.Entities:
 		return parsedAs(parseEntities(f.Argument(ctx, "representations")))
 	case fields.Relationships:
-		return parsedAs(pairsOf(texts(f.Argument(ctx, "from")), texts(f.Argument(ctx, "to"))))
+		return parsedAs(pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to")))
 	case fields.List:
 		filter, _ := f.Argument(ctx, "filter").(map[string]any)
-		special, _ := filter["special"].(bool)
 		page, err := pageOf(ctx, f)
-		return parsedAs(listArguments{page, special}, err)
+		args := listArguments{pageArguments: page}
+		args.special, args.filtered = filter["special"].(bool)
+		return parsedAs(args, err)
 	case fields.Posts:
 		return parsedAs(placePageOf(ctx, cursor.Posts, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
 	case fields.Comments:
@@ -80,7 +82,7 @@ func parse(ctx context.Context, f *selections.Field) any {
 	case fields.FavoritedBy:
 		return parsedAs(placePageOf(ctx, cursor.FavoritedBy, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
 	case fields.Towards:
-		return parsedAs(parseUserID(idOf(f.Argument(ctx, "to"))))
+		return parsedAs(parseUserID(strings.Join(texts(ctx, f, "to"), "")))
 	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:
 		return parsedAs(parseSet(ctx, f))
 	case fields.Via:
@@ -93,25 +95,18 @@ func parse(ctx context.Context, f *selections.Field) any {
 	return nil
 }
 
-// idOf reads an argument of type ID.
-func idOf(argument any) string {
-	text, _ := graphql.UnmarshalID(argument)
-	return text
-}
-
-// texts reads an argument of type ID or of a list of them.
-func texts(argument any) []string {
-	switch v := argument.(type) {
-	case nil:
-		return nil
-	case []string:
-		return v
-	case []any:
-		list := make([]string, len(v))
-		for i := range v {
-			list[i], _ = graphql.UnmarshalID(v[i])
+// texts reads arguments that are texts, or lists of them.
+func texts(ctx context.Context, f *selections.Field, names ...string) (all []string) {
+	for _, name := range names {
+		switch v := f.Argument(ctx, name).(type) {
+		case string:
+			all = append(all, v)
+		case []any:
+			for _, one := range v {
+				text, _ := one.(string)
+				all = append(all, text)
+			}
 		}
-		return list
 	}
-	return []string{idOf(argument)}
+	return all
 }

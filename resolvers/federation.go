@@ -33,7 +33,7 @@ func parseEntity(v any) (nodeID, error) {
 	if typeName == "User" && byHandle && representation["id"] == nil {
 		return nodeID{handle: storage.FoldHandle(handle)}, nil
 	}
-	text := idOf(representation["id"])
+	text, _ := graphql.UnmarshalID(representation["id"]) // a router may send a number
 	id, err := parseNodeID(text)
 	if err == nil && id.typeName() != typeName {
 		err = apierr.BadInput("%q is not an id of type %q", abridged(text), abridged(typeName))

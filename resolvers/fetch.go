@@ -137,7 +137,7 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 	switch f.Ahead {
 	case fields.List:
 		args, err := argument[listArguments](request, f)
-		if err != nil || args.special {
+		if err != nil || args.filtered {
 			return
 		}
 		b.addOpens(f.Side, users)

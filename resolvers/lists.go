@@ -1,10 +1,9 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -62,9 +61,9 @@ func pageOf(ctx context.Context, f *selections.Field) (pageArguments, error) {
 	return p, err
 }
 
-// sizeOf reads a number of edges, 0 to maxFirst.
+// sizeOf reads a number of edges, 0 to maxFirst, as the plan or gqlgen has it.
 func sizeOf(name string, argument any) (n int, given bool, err error) {
-	var size int64
+	size := int64(-1)
 	switch v := argument.(type) {
 	case nil:
 		return 0, false, nil
@@ -73,18 +72,8 @@ func sizeOf(name string, argument any) (n int, given bool, err error) {
 			return 0, false, nil
 		}
 		size = int64(*v)
-	case int32:
-		size = int64(v)
 	case int64:
 		size = v
-	case int:
-		size = int64(v)
-	case float64:
-		size = int64(v)
-	case json.Number:
-		if size, err = v.Int64(); err != nil {
-			size = math.MaxInt64
-		}
 	}
 	if size < 0 || size > maxFirst {
 		return 0, true, apierr.BadInput("%s is 0 to %d", name, maxFirst)
@@ -102,17 +91,13 @@ func positionOf(ctx context.Context, kind cursor.Kind, argument any) (storage.Po
 	return storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, err
 }
 
-// textOf reads an optional string.
+// textOf reads an optional string, as the plan or gqlgen has it.
 func textOf(argument any) (text string, given bool) {
-	switch v := argument.(type) {
-	case string:
-		return v, true
-	case *string:
-		if v != nil {
-			return *v, true
-		}
+	if v, ok := argument.(*string); ok && v != nil {
+		return *v, true
 	}
-	return "", false
+	text, given = argument.(string)
+	return text, given
 }
 
 // query asks for the page.
@@ -253,8 +238,8 @@ func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConn
 	switch {
 	case err != nil:
 		return nil, err
-	case args.special:
-		return r.specialsAt(ctx, obj, f, args.pageArguments)
+	case args.filtered:
+		return r.markedAt(ctx, obj, f, args)
 	}
 	name := listPage{social.List{Side: f.Side, Owner: obj.UserID}, args.pageArguments}
 	if open, err := isOpen(ctx, name.List); err != nil || !open {
@@ -319,22 +304,47 @@ func cursorOf(side storage.Side, at storage.Position) string {
 	return cursor.Encode(listKinds[side], int64(at.UpdateTime), int64(at.Peer))
 }
 
-// specialsAt answers `followings(filter: {special: true})`, which is for the viewer's
-// own list. It has the order and the cursors of the list that it is a part of.
-func (r *Resolver) specialsAt(ctx context.Context, obj *model.User, f *selections.Field, p pageArguments) (*model.UserConnection, error) {
+// markedAt answers `followings(filter: {special: true})`, and false, which are for the viewer's
+// own list. They have the order and the cursors of the list that they are a part of.
+func (r *Resolver) markedAt(ctx context.Context, obj *model.User, f *selections.Field, args listArguments) (*model.UserConnection, error) {
 	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil || !obj.IsViewer {
 		return nil, err
 	}
-	edges, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch([]storage.UserID{obj.UserID})[0], obj.UserID)
+	specials, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch([]storage.UserID{obj.UserID})[0], obj.UserID)
 	if err != nil {
 		return nil, err
 	}
-	a := setAnswer{total: len(edges), complete: true}
-	edges, more := p.cut(edges)
-	a.page, a.info = itemsOf(storage.Forward, edges, true), p.info(storage.Forward, more, edges)
+	a, edges, more := setAnswer{total: len(specials), complete: true}, specials, false
+	if args.special {
+		edges, more = args.cut(edges)
+	} else if edges, more, err = r.others(ctx, graph, &a, args.query(obj.UserID), specials); err != nil {
+		return nil, err
+	}
+	a.page, a.info = itemsOf(storage.Forward, edges, true), args.info(storage.Forward, more, edges)
 	fetchPage(ctx, f, a.page)
 	return pageOfUsers(ctx, f, &a), nil
+}
+
+// others reads a page of the follows that are not special: so many more that all special ones may be among them.
+func (r *Resolver) others(ctx context.Context, graph *social.Graph, a *setAnswer, q storage.PageQuery, specials []storage.Edge) (page []storage.Edge, more bool, err error) {
+	size := graph.Sizes(ctx, storage.Forward, []storage.UserID{q.Owner})[0]
+	audience, err := audienceOf(ctx)
+	if err := cmp.Or(err, size.Err); err != nil {
+		return nil, false, err
+	}
+	wanted := q.Limit
+	q.Limit += len(specials)
+	shown, err := r.show(ctx, storage.Forward, audience, q)
+	a.total, a.complete = int(size.Value.Total)-len(specials), size.Value.Complete && shown.Complete
+	page = slices.DeleteFunc(slices.Clone(shown.Edges), func(e storage.Edge) bool { return slices.Contains(specials, e) })
+	switch {
+	case len(page) <= wanted:
+		return page, shown.More, err
+	case q.Backward:
+		return page[len(page)-wanted:], true, err
+	}
+	return page[:wanted], true, err
 }
 
 // cut takes the page out of a whole list, newest first.

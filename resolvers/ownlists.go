@@ -49,11 +49,15 @@ func (l ownList) holds(e storage.Edge) bool {
 
 // page reads a page.
 func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, after storage.Position, size int) (social.Shown, error) {
-	query := l.query(after, size)
+	return r.show(ctx, l.side, a, l.query(after, size))
+}
+
+// show reads a page of a list that is read by itself.
+func (r *Resolver) show(ctx context.Context, side storage.Side, a *social.Audience, query storage.PageQuery) (social.Shown, error) {
 	ahead := a.Ahead(query)
 	reader := loaders.For(ctx).Reader()
-	read := reader.Pages(ctx, l.side, []storage.PageQuery{ahead})
-	shown := social.New(reader, r.Budget, a).Show(ctx, l.side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
+	read := reader.Pages(ctx, side, []storage.PageQuery{ahead})
+	shown := social.New(reader, r.Budget, a).Show(ctx, side, []storage.PageQuery{query}, []storage.PageQuery{ahead}, read)[0]
 	return shown.Value, shown.Err
 }
 

@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"errors"
 	"hash/fnv"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -71,9 +70,6 @@ func areOpen(ctx context.Context, lists []social.List) (bool, error) {
 	return isOpen(ctx, lists...)
 }
 
-// errFilterFields: a filter says exactly one thing.
-var errFilterFields = errors.New("each filter has exactly one field")
-
 func filterError(err error) error {
 	if _, ok := apierr.Of(err); ok {
 		return err
@@ -81,14 +77,12 @@ func filterError(err error) error {
 	return apierr.BadInput("%s", err)
 }
 
-// filterOf turns a filter into the form of the rules. It checks again that the filter has exactly one
-// field, and no null: gqlparser checks literals (`@oneOf`), not variables.
+// filterOf turns a filter into the form of the rules. It has one field, which is not null.
 func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	var f social.Filter
 	if level > social.MaxFilterLevels {
 		return f, social.ErrFilterLevels
 	}
-	fields := 0
 	for _, part := range []struct {
 		field graphql.Omittable[[]*model.PeopleFilter]
 		into  *[]social.Filter
@@ -97,7 +91,6 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		if filters == nil {
 			continue
 		}
-		fields++
 		*part.into = []social.Filter{}
 		for _, one := range filters {
 			inner, err := filterOf(*one, level+1)
@@ -108,7 +101,6 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		}
 	}
 	if not, _ := where.Not.ValueOK(); not != nil {
-		fields++
 		inner, err := filterOf(*not, level+1)
 		if err != nil {
 			return f, err
@@ -127,7 +119,6 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		if text == nil {
 			continue
 		}
-		fields++
 		owner, err := parseUserID(*text)
 		if err != nil {
 			return f, err
@@ -136,23 +127,7 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 			f.On = append(f.On, social.List{Side: side, Owner: owner})
 		}
 	}
-	if fields != 1 || fieldsGiven(where) != 1 {
-		return f, errFilterFields
-	}
 	return f, nil
-}
-
-// fieldsGiven counts the fields of a filter that were given, null or not.
-func fieldsGiven(where model.PeopleFilter) (n int) {
-	for _, is := range []bool{
-		where.And.IsSet(), where.Or.IsSet(), where.Not.IsSet(),
-		where.FollowersOf.IsSet(), where.FollowedBy.IsSet(), where.FriendsOf.IsSet(),
-	} {
-		if is {
-			n++
-		}
-	}
-	return n
 }
 
 // hashOf binds cursors to a filter: a positive number.

@@ -137,10 +137,7 @@ func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
 	}
 	if p.askedBelow != nil {
 		for i, r := range p.askedBelow.Results() {
-			page := p.showComments(ctx, l, a, p.comments[i], r)
-			if items := p.comments[i].Below[0].Items; items != nil {
-				b.addWriters(page.Rows, items)
-			}
+			b.addWriters(p.showComments(ctx, l, a, p.comments[i], r).Rows, p.comments[i].Below[0].Items)
 		}
 	}
 }

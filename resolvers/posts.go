@@ -184,9 +184,6 @@ func (r *Resolver) commentsAt(ctx context.Context, obj *model.Post) (*model.Comm
 // commentsOf makes comments that the viewer may see and whose users have been fetched, without those
 // whose writers no longer exist. paths are the paths of each comment in the answer.
 func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, paths func(i int) []ast.Path) []*model.Comment {
-	if on == nil {
-		return nil
-	}
 	l := loaders.For(ctx)
 	comments, by := make([]*model.Comment, 0, len(rows)), make([]storage.UserID, 0, len(rows))
 	for _, row := range rows {

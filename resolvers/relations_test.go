@@ -116,12 +116,22 @@ func TestSpecialFollows(t *testing.T) {
 		pageOf(t, own, 1, special+", last: 2)").is(t, "the last two", []string{"5", "3"}, false, true)
 		pageOf(t, own, 1, fmt.Sprintf("%s, after: %q)", special, p.Edges[0].Cursor)).is(t, "behind the first", []string{"5", "3"}, false, true)
 		pageOf(t, own, 1, fmt.Sprintf("%s, last: 5, before: %q)", special, p.Edges[2].Cursor)).is(t, "before the last", []string{"7", "5"}, true, false)
-		for _, filter := range []string{"{special: false}", "{special: null}", "{}", "null"} {
+		const others = "followings(filter: {special: false}"
+		p = pageOf(t, own, 1, others+")")
+		p.is(t, "the other follows", []string{"4", "2"}, false, false)
+		if p.TotalCount != 2 || !p.Complete {
+			t.Errorf("%+v", p)
+		}
+		pageOf(t, own, 1, others+", first: 1)").is(t, "the first other", []string{"4"}, true, false)
+		pageOf(t, own, 1, others+", last: 1)").is(t, "the last other", []string{"2"}, false, true)
+		pageOf(t, own, 1, others+", first: 0)").is(t, "none of the others", nil, true, false)
+		pageOf(t, own, 1, fmt.Sprintf("%s, after: %q)", others, p.Edges[0].Cursor)).is(t, "others behind the first", []string{"2"}, false, true)
+		for _, filter := range []string{"{special: null}", "{}", "null"} {
 			pageOf(t, own, 1, "followings(filter: "+filter+")").is(t, filter, []string{"7", "5", "4", "3", "2"}, false, false)
 		}
-		const others = `{ user(id: 1) { id followings(filter: {special: true}) { totalCount } } users(ids: [1, 2]) { followings(filter: {special: true}) { totalCount } } }`
-		api.As(2).Ask(others, nil).Is(`{"user": {"id": "1", "followings": null}, "users": [{"followings": null}, {"followings": {"totalCount": 0}}]}`)
-		api.Ask(others, nil).Is(`{"user": {"id": "1", "followings": null}, "users": [{"followings": null}, {"followings": null}]}`)
+		const strangers = `{ user(id: 1) { id followings(filter: {special: true}) { totalCount } } users(ids: [1, 2]) { followings(filter: {special: true}) { totalCount } } }`
+		api.As(2).Ask(strangers, nil).Is(`{"user": {"id": "1", "followings": null}, "users": [{"followings": null}, {"followings": {"totalCount": 0}}]}`)
+		api.Ask(strangers, nil).Is(`{"user": {"id": "1", "followings": null}, "users": [{"followings": null}, {"followings": null}]}`)
 		own.Ask(`query($f: FollowingsFilter) { user(id: 1) { followings(filter: $f) { nodes { id } } } }`, apitest.Vars{"f": map[string]any{"special": true}}).
 			Is(`{"user": {"followings": {"nodes": [{"id": "7"}, {"id": "5"}, {"id": "3"}]}}}`)
 

@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -58,7 +59,7 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 	switch f.Ahead {
 	case fields.Common:
 		a.recent = order == model.CommonOrderRecent.String()
-		a.other, err = parseUserID(idOf(f.Argument(ctx, "with")))
+		a.other, err = parseUserID(strings.Join(texts(ctx, f, "with"), ""))
 	case fields.Suggestions:
 		a.orderBy = suggestionOrders[model.SuggestionOrder(order)]
 	}

@@ -185,6 +185,12 @@ func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, erro
 			nodes[i] = u
 		}
 	}
+	for i, id := range ids.good {
+		if on := f.On(id.typeName()); nodes[i] != nil && on.Err != nil {
+			nodes[i] = nil
+			failAt(ctx, []ast.Path{where(i)}, on.Err)
+		}
+	}
 	return placed(ctx, ids, nodes, path), nil
 }
 
