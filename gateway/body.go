@@ -7,10 +7,8 @@ import (
 	"io"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"kith/graph/apierr"
@@ -48,9 +46,9 @@ type decoder struct {
 	left *int   // how many values are still to be read; nil for all
 }
 
-// As in encoding/json, the last of several values of a name counts, and bytes that are not UTF-8
-// are replaced.
-var lenient = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// As in encoding/json, the last of several values of a name counts. Bytes that are not UTF-8, and halves of surrogate pairs, are
+// refused (RFC 8259, section 8): replaced by U+FFFD they would be stored.
+var lenient = jsontext.AllowDuplicateNames(true)
 
 var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
 
@@ -271,11 +269,11 @@ func (r decoder) string() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if text := raw[1 : len(raw)-1]; strings.IndexByte(text, '\\') < 0 && utf8.ValidString(text) {
+	if text := raw[1 : len(raw)-1]; strings.IndexByte(text, '\\') < 0 {
 		return text, nil
 	}
-	text, _ := jsontext.AppendUnquote(nil, raw) // the error only reports replaced characters
-	return string(text), nil
+	text, err := jsontext.AppendUnquote(nil, raw)
+	return string(text), err
 }
 
 // raw is the text of the next value.

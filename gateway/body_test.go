@@ -7,9 +7,11 @@ import (
 	"io"
 	"net/http"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -30,7 +32,8 @@ var bodyTexts = map[string]bool{
 	`{"query":"a","extensions":{"cost":true}}`:                                                                                                      true, `{"query":"a","extensions":{"cost":true,"cost":1}}`: true, `{"query":"a","extensions":{"cost":trap}}`: false,
 	`{"query":"a","extensions":null}`: true,
 	`{}`:                              true, `null`: true, `{"query":null}`: true, `{"Query":"a"}`: true, `{"query":"a","more":1}`: true,
-	`{"query":"a","extensions":{"more":"\u0041"}}`: true, `{"query":"\u0041"}`: true, "{\"query\":\"\xff\"}": true, "{\"query\":\"\\n\xff\"}": true, `{"query":"\ud800"}`: true,
+	`{"query":"a","extensions":{"more":"\u0041"}}`: true, `{"query":"\u0041"}`: true, `{"query":"\ud83d\ude00"}`: true,
+	"{\"query\":\"\xff\"}": false, "{\"query\":\"\\n\xff\"}": false, `{"query":"\ud800"}`: false, `{"query":"a","variables":{"a":["\ud83dx"]}}`: false,
 	`{"query":"a","variables":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`: true,
 
 	`{"query":"a","extensions":{"more":[1,}}`: false, `{"query":"a","extensions":[]}`: false,
@@ -59,6 +62,9 @@ func FuzzBodies(f *testing.F) {
 	f.Fuzz(compareWithJSON)
 }
 
+// surrogate is an escape of half of a surrogate pair, which encoding/json replaces if it is alone.
+var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+
 func compareWithJSON(t *testing.T, text string) {
 	t.Helper()
 	var want struct {
@@ -72,7 +78,7 @@ func compareWithJSON(t *testing.T, text string) {
 		wrong = errFollows
 	}
 	got, err := readParams(bytes.NewBufferString(text))
-	if errors.Is(err, errExtension) {
+	if errors.Is(err, errExtension) || err != nil && (!utf8.ValidString(text) || surrogate.MatchString(text)) {
 		return
 	}
 	if (err == nil) != (wrong == nil) {

@@ -2,8 +2,6 @@ package gateway
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -23,9 +21,6 @@ type documents struct {
 type document struct {
 	parsed *ast.QueryDocument
 	memo   selections.Memo // it is dropped with the document
-
-	mu         sync.Mutex
-	operations atomic.Pointer[map[string]*known] // by the name that clients gave; replaced as a whole
 }
 
 var _ graphql.Cache[*ast.QueryDocument] = documents{}
@@ -63,27 +58,4 @@ func (d documents) of(ctx context.Context, text string) *document {
 	found = &document{parsed: known}
 	d.cache.Add(ctx, text, found)
 	return found
-}
-
-// operation returns one of the document's operations that has been executed before, by the
-// name under which a client asked for it; nil if there is none.
-func (d *document) operation(name string) *known {
-	if all := d.operations.Load(); all != nil {
-		return (*all)[name]
-	}
-	return nil
-}
-
-// keep remembers an operation. There are no more than the document has: each is kept under its
-// name, and an only operation also without a name.
-func (d *document) keep(name string, k *known) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	all := map[string]*known{name: k}
-	if old := d.operations.Load(); old != nil {
-		for name, k := range *old {
-			all[name] = k
-		}
-	}
-	d.operations.Store(&all)
 }

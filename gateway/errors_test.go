@@ -26,7 +26,7 @@ func TestErrorCodes(t *testing.T) {
 		"syntax":            {"{ hello", "BAD_USER_INPUT", "Expected Name, found <EOF>", false},
 		"unknown field":     {"{ helo }", "BAD_USER_INPUT", `Cannot query field "helo" on type "Query".`, false},
 		"unknown argument":  {"{ add(m: 1) }", "BAD_USER_INPUT", `Unknown argument "m" on field "Query.add".`, false},
-		"missing variable":  {"query ($n: Int!) { add(n: $n) }", "BAD_USER_INPUT", "must be defined", false},
+		"missing variable":  {"query ($n: Int!) { add(n: $n) }", "BAD_USER_INPUT", "variable $n: nothing is given, and it takes Int!", false},
 		"Int of 64 bits":    {"{ add(n: 99999999999) }", "BAD_USER_INPUT", `argument "n": 99999999999 overflows signed 32-bit integer`, false},
 		"bad input":         {`{ fail(name: "input") }`, "BAD_USER_INPUT", "ids are positive", false},
 		"not found":         {`{ fail(name: "notfound") }`, "NOT_FOUND", "there is no such user", false},

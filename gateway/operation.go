@@ -54,7 +54,7 @@ func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op *
 		return nil, nil, false
 	}
 	defer done()
-	op, errs = o.exec.CreateOperationContext(ctx, params)
+	op, _, _, errs = o.webSockets.operations.create(ctx, params)
 	return op, errs, true
 }
 

@@ -150,7 +150,7 @@ func malformed(err error) *refusal {
 	case errors.Is(err, errNoObject):
 		return refuse(http.StatusBadRequest, "the body, or each element of a list, has to be a JSON object")
 	}
-	return refuse(http.StatusBadRequest, "the body is not JSON")
+	return refuse(http.StatusBadRequest, "the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
 }
 
 // decodeQuery reads the parameters of a GET.

@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"kith/graph/apierr"
+	"kith/graph/selections"
 )
 
 // masked is all that a client learns about a fault of the server.
@@ -30,9 +31,12 @@ func recovering(logger *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// recoverFunc turns a panic below a resolver into an error of its field.
+// recoverFunc turns a panic below a resolver into an error of its field. A panic of gqlgen about a directive is the client's mistake.
 func recoverFunc(logger *slog.Logger) func(context.Context, any) error {
 	return func(ctx context.Context, reason any) error {
+		if err := selections.NullDirective(reason); err != nil {
+			return err
+		}
 		logPanic(ctx, logger, reason)
 		return internal(ctx)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/99designs/gqlgen/graphql/executor"
-	"github.com/99designs/gqlgen/graphql/handler/extension"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 	"github.com/vektah/gqlparser/v2/validator/core"
 	"github.com/vektah/gqlparser/v2/validator/rules"
@@ -37,25 +36,20 @@ func newServer(cfg Config, origins origins, open *connections) *server {
 	slow := slowLog{cfg.SlowOperation, limit, cfg.Logger}
 	once := queries{cfg.Schema, presenter(cfg.Logger), recoverFunc(cfg.Logger), aroundAnswers(cfg, limit, slow)}
 	exec := executor.New(cfg.Schema)
-	exec.SetQueryCache(documents)
-	exec.SetParserTokenLimit(limit.Tokens())
-	exec.SetDisableSuggestion(true)
-	exec.SetDefaultRulesFn(quietRules)
 	exec.SetErrorPresenter(once.present)
 	exec.SetRecoverFunc(once.recover)
 	exec.Use(registered)
 	exec.Use(limit)
-	if !cfg.HideSchema {
-		exec.Use(extension.Introspection{})
-	}
 	exec.AroundResponses(once.around)
-	exec.AroundRootFields(freshForEachMutation(cfg.PerRequest))
 
+	operations := operations{
+		documents, limit, registered, cfg.Schema, cfg.HideSchema, once.recover, freshForEachMutation(cfg.PerRequest),
+	}
 	streams := newStreams(cfg, open, limit, slow)
 	return &server{
 		exec:    exec,
-		sockets: webSockets{streams: streams, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},
-		plain:   newTransport(cfg, origins, streams, operations{exec, documents, limit, registered}, once),
+		sockets: webSockets{streams: streams, operations: operations, origins: origins, maxRead: min(cfg.MaxBody, maxMessageBytes)},
+		plain:   newTransport(cfg, origins, streams, operations, once),
 	}
 }
 
@@ -102,13 +96,16 @@ func aroundAnswers(cfg Config, costs *limits.Extension, slow slowLog) graphql.Re
 
 // quietRules are the rules of validation without suggestions, for which rules search the schema:
 // these cost time in proportion to the names in the query, and show a schema that may be hidden.
-// (gqlgen itself replaces two more.)
 func quietRules() *rules.Rules {
 	set := rules.NewDefaultRules()
+	set.RemoveRule(rules.FieldsOnCorrectTypeRule.Name)
+	set.RemoveRule(rules.ScalarLeafsRule.Name)
 	set.RemoveRule(rules.KnownArgumentNamesRule.Name)
 	set.RemoveRule(rules.KnownTypeNamesRule.Name)
 	set.RemoveRule(rules.ValuesOfCorrectTypeRule.Name)
 	for _, rule := range []core.Rule{
+		rules.FieldsOnCorrectTypeRuleWithoutSuggestions,
+		rules.ScalarLeafsRuleWithoutSuggestions,
 		rules.KnownArgumentNamesRuleWithoutSuggestions,
 		rules.KnownTypeNamesRuleWithoutSuggestions,
 		rules.ValuesOfCorrectTypeRuleWithoutSuggestions,

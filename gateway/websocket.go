@@ -32,8 +32,9 @@ const (
 // that are not the protocol's, and does not send errors of validation through the error presenter.
 type webSockets struct {
 	*streams
-	origins origins
-	maxRead int64
+	operations operations
+	origins    origins
+	maxRead    int64
 }
 
 // upgrades reports whether a request asks to become a WebSocket.

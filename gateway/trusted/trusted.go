@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/graph/inputs"
 	"kith/graph/limits"
 )
 
@@ -266,6 +267,9 @@ func (l loader) parse(text string) (*ast.QueryDocument, error) {
 	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, nil)
 	if len(errs) > 0 {
 		return nil, errors.New(mistakes(errs))
+	}
+	if err := inputs.Settle(parsed); err != nil {
+		return nil, errors.New(mistakes(gqlerror.List{err}))
 	}
 	return parsed, nil
 }

@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// If a document is forgotten, everything derived from it is forgotten, too.
+func TestDocumentsAreForgottenWhole(t *testing.T) {
+	d, ctx := newDocuments(nil), context.Background()
+	parsed := &ast.QueryDocument{}
+	d.Add(ctx, "first", parsed)
+	d.of(ctx, "first").memo.Put("plan", nil, 1)
+	for i := range 2 * queryCacheEntries { // used as often as the first one
+		for range 10 {
+			d.Add(ctx, fmt.Sprint(i), &ast.QueryDocument{})
+			d.of(ctx, fmt.Sprint(i))
+		}
+	}
+	d.entries.CleanUp()
+	if d.of(ctx, "first") != nil {
+		t.Error("a document that was not used for long is kept")
+	}
+	if _, ok := d.Get(ctx, "first"); ok {
+		t.Error("its text is known")
+	}
+	again := d.of(ctx, "first")
+	for ; again == nil; again = d.of(ctx, "first") { // a text that is asked for often is admitted in the end
+		d.Add(ctx, "first", parsed)
+	}
+	if _, ok := again.memo.Get("plan", nil); ok {
+		t.Error("a plan has outlived its document")
+	}
+	long := strings.Repeat("x", queryCacheBytes/documentBytesFactor/8+1)
+	d.Add(ctx, long, parsed)
+	if d.of(ctx, long) != nil {
+		t.Error("a document is kept that takes more than an eighth of the cache")
+	}
+}
