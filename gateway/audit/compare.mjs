@@ -1,0 +1,105 @@
+// Asks Kith random queries, and has graphql-js answer them from what Kith answers to the simplest queries for the same values.
+// What is collected, coerced, skipped, merged, put in order and left out as null is then graphql-js's doing, and both answers have
+// to be the same. Reads {url, sdl, viewer, count, seed} and prints {counts, differences}.
+import { readFileSync } from "node:fs";
+import * as g from "graphql";
+import { draw } from "./draw.mjs";
+
+const { url, sdl, viewer, count, seed } = JSON.parse(readFileSync(0, "utf8"));
+const schema = g.buildSchema(sdl);
+
+/** post sends a request, whose variables are JSON already. */
+async function post(query, variables) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-test-viewer": viewer },
+    body: `{"query": ${JSON.stringify(query)}, "variables": ${variables}}`,
+  });
+  return response.json();
+}
+
+const isNode = (type) => (g.isObjectType(type) && type.getFields().id !== undefined) || g.isAbstractType(type);
+
+/** whole selects everything of a type, up to objects that have an id. */
+function whole(type) {
+  type = g.getNamedType(type);
+  if (g.isLeafType(type)) return "";
+  if (isNode(type)) return "{ __typename ... on Node { id } }";
+  const fields = Object.values(type.getFields()).filter((f) => !f.args.some(g.isRequiredArgument));
+  return `{ __typename ${fields.map((f) => f.name + whole(f.type)).join(" ")} }`;
+}
+
+const known = new Map(); // values that have been asked for
+
+/** valueOf asks for one field: of the object with the id, or of the query. Errors stand where they belong in the value. */
+function valueOf(parent, field, args, id) {
+  const given = field.args.filter((a) => args[a.name] !== undefined);
+  const call = field.name + (given.length ? `(${given.map((a) => `${a.name}: $${a.name}`).join(" ")})` : "") + whole(field.type);
+  const declared = given.map((a) => `$${a.name}: ${a.type}`);
+  const query = id
+    ? `query(${["$_id: ID!", ...declared].join(" ")}) { node(id: $_id) { ... on ${parent} { ${call} } } }`
+    : `query${declared.length ? `(${declared.join(" ")})` : ""} { ${call} }`;
+  const variables = JSON.stringify({ _id: id, ...args });
+  if (!known.has(query + variables)) known.set(query + variables, post(query, variables));
+  return known.get(query + variables).then(({ data, errors }) => {
+    if (!data) throw new Error(errors[0].message);
+    const below = { data };
+    for (const { path, message } of errors ?? []) {
+      const at = path.slice(0, -1).reduce((v, step) => v?.[step], data);
+      if (at) at[path.at(-1)] = new g.GraphQLError(message);
+    }
+    return id ? below.data.node?.[field.name] : below.data[field.name];
+  });
+}
+
+function resolve(source, args, _, info) {
+  const { fieldName, parentType } = info;
+  if (source === undefined) return valueOf(parentType.name, parentType.getFields()[fieldName], args);
+  if (fieldName === "id" || !isNode(parentType)) return source[fieldName];
+  return valueOf(parentType.name, parentType.getFields()[fieldName], args, source.id);
+}
+
+/**
+ * paths are where the errors of an answer left null. An error of a field that must not be null empties what it is in, and whether
+ * errors of other fields in there are reported is free (section 6.4.4): there, the emptied place counts once.
+ */
+function paths({ data, errors }) {
+  const places = (errors ?? []).map(({ path = [] }) => {
+    const emptied = path.findIndex((_, n) => path.slice(0, n).reduce((v, step) => v?.[step], data) === null);
+    return JSON.stringify(emptied < 0 ? path : { emptied: path.slice(0, emptied) });
+  });
+  return places.sort().filter((place, i) => place !== places[i - 1] || place[0] === "[").join(" ");
+}
+
+/** difference says how two answers differ; undefined if they do not. */
+function difference(want, got) {
+  if ((got.errors ?? []).some((e) => e.extensions.code.startsWith("INTERNAL"))) return "a fault of the server";
+  if (JSON.stringify(want.data ?? null) !== JSON.stringify(got.data ?? null)) return "data";
+  if (!want.data) return want.errors && got.errors ? undefined : "errors";
+  if (got.extensions?.errorsOmitted === undefined && paths(want) !== paths(got)) return "paths";
+}
+
+const counts = { compared: 0, invalid: 0, refused: 0, withErrors: 0, cursors: 0 };
+const differences = [];
+const random = draw(schema, seed);
+while (counts.compared < count && differences.length < 10) {
+  const { text, variables, notes } = random.query();
+  const document = g.parse(text);
+  if (g.validate(schema, document).length) {
+    counts.invalid++;
+    continue;
+  }
+  const want = await g.execute({ schema, document, variableValues: JSON.parse(variables), fieldResolver: resolve, typeResolver: (v) => v.__typename });
+  const got = await post(text, variables);
+  counts.compared++;
+  for (const note of notes) counts[note] = (counts[note] ?? 0) + 1;
+  if (!want.data) counts.refused++;
+  else if (want.errors) counts.withErrors++;
+  const how = difference(want, got);
+  if (how) differences.push({ how, text, variables, want: JSON.stringify(want), got: JSON.stringify(got) });
+  for (const [cursor] of JSON.stringify(got.data ?? null).matchAll(/(?<=Cursor":")[^"]+/g)) {
+    random.cursor(cursor);
+    counts.cursors++;
+  }
+}
+console.log(JSON.stringify({ counts, differences }));
