@@ -28,22 +28,22 @@ export function draw(schema, seed) {
 
   /** json is a value of a type as JSON, now and then a wrong one. */
   function json(type, name) {
-    if (chance(4)) return (note("wrong"), one(['{"a": 1}', "[[1]]", "true", "2.5", '"2"', "7", "3000000000", "null"]));
+    if (chance(1.5)) return (note("wrong"), one(['{"a": 1}', "[[1]]", "true", "2.5", '"2"', "7", "3000000000", "null"]));
     if (g.isNonNullType(type)) return json(type.ofType, name);
     if (chance(8)) return (note("null"), "null");
     if (g.isListType(type)) {
       if (chance(20)) return (note("single"), json(type.ofType, name));
       return `[${Array.from({ length: Math.floor(random() * 4) }, () => json(type.ofType, name)).join(", ")}]`;
     }
-    if (g.isEnumType(type)) return chance(10) ? (note("wrong"), '"nothing"') : JSON.stringify(one(type.getValues()).name);
+    if (g.isEnumType(type)) return chance(3) ? (note("wrong"), '"nothing"') : JSON.stringify(one(type.getValues()).name);
     if (g.isInputObjectType(type)) return `{${object(type, json).map(([name, value]) => `"${name}": ${value}`).join(", ")}}`;
     switch (type.name) {
       case "Int":
-        return chance(15) ? (note("lenient"), one(["2.0", "1e0", "2e-0", "0.3e1", "-1", "101", '"2"'])) : one(["0", "1", "2", "3"]);
+        return chance(15) ? (note("lenient"), one(["2.0", "1e0", "2e-0", "0.3e1", "-1", "101", "3.0", chance(30) ? '"2"' : "1"])) : one(["0", "1", "2", "3"]);
       case "ID":
         return chance(25) ? (note("lenient"), one(["1", "2", "3.0", "5e0", "-7"])) : JSON.stringify(one(ids));
       case "Boolean":
-        return chance(10) ? (note("lenient"), one(['"true"', "1", "0"])) : one(["true", "false"]);
+        return chance(2) ? (note("lenient"), one(['"true"', "1", "0"])) : one(["true", "false"]);
     }
     return JSON.stringify(one(texts(name)));
   }
@@ -111,7 +111,7 @@ export function draw(schema, seed) {
       else if (chance(50)) [declared, byDefault] = [type.ofType, ` = ${fixed(type.ofType, name)}`];
     } else if (chance(30)) declared = new g.GraphQLNonNull(type);
     else if (chance(30)) byDefault = ` = ${fixed(type, name)}`;
-    let value = chance(15) ? undefined : json(declared, name);
+    let value = chance(g.isNonNullType(declared) && !byDefault ? 2 : 15) ? undefined : json(declared, name);
     if (byDefault && g.isNonNullType(type) && chance(40)) (note("null with a default"), (value = "null"));
     variables.push([v, `$${v}: ${declared}${byDefault}`, value]);
     return `$${v}`;
