@@ -28,6 +28,7 @@ type ShardsCmd struct {
 	Replace ShardsReplaceCmd `cmd:"" help:"Let an empty database take the place of a shard that has no buckets, so that its server can be taken out of use."`
 	Remove  ShardsRemoveCmd  `cmd:"" help:"Take the last shard out of the store, once it has no buckets, so that the store has one less."`
 	Resume  ShardsResumeCmd  `cmd:"" help:"Go on with the moves that have been cut off."`
+	Readmit ShardsReadmitCmd `cmd:"" help:"Let a shard be written to again that has been restored from a backup, once dump and binlogs are all in."`
 	Abort   ShardsAbortCmd   `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
 }
 
@@ -45,6 +46,7 @@ type shardReport struct {
 	Name    string        `json:"name"`
 	Buckets int           `json:"buckets"`
 	Ranges  []shard.Range `json:"ranges"`
+	Error   string        `json:"error,omitempty"` // why nothing is written to it
 }
 
 type moveReport struct {
@@ -54,12 +56,15 @@ type moveReport struct {
 }
 
 // Run prints the status.
-func (c *ShardsStatusCmd) Run(store *sqlstore.Store, k *kong.Context) error {
+func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	report := shardsReport{Shards: []shardReport{}, Moves: []moveReport{}}
 	for _, s := range store.ShardsStatus() {
 		r := shardReport{Shard: s.Ordinal, Name: s.Name, Ranges: append([]shard.Range{}, s.Buckets...)}
 		for _, b := range s.Buckets {
 			r.Buckets += b.Len()
+		}
+		if err := store.Admitted(ctx, s.Ordinal); err != nil {
+			r.Error = err.Error()
 		}
 		report.Shards = append(report.Shards, r)
 	}
@@ -71,6 +76,9 @@ func (c *ShardsStatusCmd) Run(store *sqlstore.Store, k *kong.Context) error {
 	}
 	for _, s := range report.Shards {
 		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, s.Name, s.Buckets, rangesText(s.Ranges))
+		if s.Error != "" {
+			fmt.Fprintf(k.Stdout, "         %s\n", s.Error)
+		}
 	}
 	if store.IsCopied() {
 		fmt.Fprintln(k.Stdout, "being copied to another store, or copied (kith copy goes on, kith shards abort gives it up)")
@@ -318,6 +326,26 @@ func (c *ShardsResumeCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 			return err
 		}
 	}
+	return nil
+}
+
+// ShardsReadmitCmd is `kith shards readmit N`.
+type ShardsReadmitCmd struct {
+	Shard int `arg:"" help:"The shard, a number that kith shards status shows."`
+}
+
+// Run readmits the shard. Caches may have what was read while it was restored.
+func (c *ShardsReadmitCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
+	if c.Shard < 0 || c.Shard >= store.Shards() {
+		return noShard(store, c.Shard)
+	}
+	if err := store.Readmit(ctx, c.Shard); err != nil {
+		return err
+	}
+	if err := settings.forgetAll(ctx, store); err != nil {
+		return err
+	}
+	fmt.Fprintf(k.Stdout, "shard %d takes writes; now repair what the restore has lost: kith reconcile full --repair\n", c.Shard)
 	return nil
 }
 

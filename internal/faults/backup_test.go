@@ -18,7 +18,8 @@ import (
 )
 
 // TestBackupIsRestored runs the commands of docs/backup.md. A shard is dumped while it is written to, its binlogs are
-// copied, its server is lost, and another server replaces it. Nothing that was acknowledged is lost, and both sides agree.
+// copied, its server is lost, and another server takes its place, under the same name. Gateways run all the time, and are
+// asked to write. Nothing that was acknowledged is lost, and both sides agree.
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "the page is about MariaDB's programs", "mariadb")
@@ -29,12 +30,15 @@ func TestBackupIsRestored(t *testing.T) {
 	}
 	const users = 300
 	servers := testenv.Servers{testenv.MariaDB(t), testenv.MariaDB(t)}
-	d := assemble(t, servers, []string{servers[0].CreateDatabase(t, "kith_0"), servers[1].CreateDatabase(t, "kith_1")}, testenv.Redis(t), "binlog", users)
+	name := newLink(t, servers[0].Addr())
+	dsns := []string{servers[0].CreateDatabase(t, "kith_0"), servers[1].CreateDatabase(t, "kith_1")}
+	dsns[0] = strings.Replace(dsns[0], servers[0].Addr(), name.listener.Addr().String(), 1)
+	d := assemble(t, servers, dsns, testenv.Redis(t), "binlog", users)
 	page := commandsOf(t, "../../docs/backup.md")
-	if len(page) != 5 {
+	if len(page) != 6 {
 		t.Fatalf("%d commands on the page", len(page))
 	}
-	copying, dump, load, replay, repair := page[0], page[1], page[2], page[3], page[4]
+	copying, dump, load, replay, readmit, repair := page[0], page[1], page[2], page[3], page[4], page[5]
 
 	folder := t.TempDir()
 	clientFile(t, folder, "db1.cnf", servers[0])
@@ -47,15 +51,15 @@ func TestBackupIsRestored(t *testing.T) {
 		b.has(t, i, true)
 	}
 	copies := kithtest.Launch(t, kithtest.Program("/bin/bash"), kithtest.Dir(folder), kithtest.Args("-c", copying))
-	traffic := b.start(t, d, append(d.onShard(0, 2), d.onShard(1, 2)...), users, 5*time.Millisecond)
-	enough := func(n int64) {
-		until(t, fmt.Sprint(n, " follows"), func() bool { return traffic.followed.Load() >= n })
+	viewers := append(d.onShard(0, 2), d.onShard(1, 2)...)
+	before := b.start(t, d, viewers, users, 5*time.Millisecond)
+	enough := func(load *traffic, n int64) {
+		until(t, fmt.Sprint(n, " follows"), func() bool { return load.followed.Load() >= n })
 	}
-	enough(50)
+	enough(before, 50)
 	shell(t, folder, dump)
-	dumped := traffic.followed.Load()
-	enough(dumped + 150)
-	traffic.stop()
+	enough(before, before.followed.Load()+150)
+	before.stop()
 
 	// The copy of the binlogs has reached the end of the server's binlog.
 	var file string
@@ -67,32 +71,51 @@ func TestBackupIsRestored(t *testing.T) {
 		info, err := os.Stat(filepath.Join(folder, "binlogs", file))
 		return err == nil && info.Size() >= position
 	})
-	before := d.number(t, 0, "SELECT COUNT(*) FROM following")
+	had := d.number(t, 0, "SELECT COUNT(*) FROM following")
+	name.become(cut)
 	servers[0].Kill(t)
 	copies.Signal(syscall.SIGTERM)
-	for i, n := range d.gateways {
-		b.out[i].Store(true)
-		n.kill(t)
-	}
 
 	fresh := testenv.MariaDB(t)
 	clientFile(t, folder, "new.cnf", fresh)
+	name.leadTo(fresh.Addr())
+	during := b.start(t, d, viewers, users, time.Millisecond) // the same follows again: most are between the dump and the loss
+	refused := func(n int64) {
+		n += during.failed.Load()
+		until(t, "writes are refused", func() bool { return during.failed.Load() >= n })
+	}
 	shell(t, folder, load)
-	d.dsns[0] = fresh.DSN("kith_0")
-	d.shards[0] = fresh.Open(t, "kith_0")
 	loaded := d.number(t, 0, "SELECT COUNT(*) FROM following")
+	for i := range d.gateways {
+		b.has(t, i, true)
+	}
+	refused(20)
 	shell(t, folder, replay)
 	replayed := d.number(t, 0, "SELECT COUNT(*) FROM following")
-	t.Logf("%d follows on the shard, %d in the dump, %d after the replay", before, loaded, replayed)
-	if loaded >= before || replayed != before {
-		t.Errorf("%d follows on the shard, %d in the dump, %d after the replay", before, loaded, replayed)
+	refused(20)
+	t.Logf("%d follows on the shard, %d in the dump, %d after the replay", had, loaded, replayed)
+	if loaded >= had || replayed != had {
+		t.Errorf("%d follows on the shard, %d in the dump, %d after the replay", had, loaded, replayed)
 	}
-
 	for _, n := range d.gateways {
-		n.launch = d.serving(n.name).launch
-		n.start(t)
+		if l := n.now.Load(); !strings.Contains(l.Stderr(), "kith shards readmit") {
+			t.Errorf("%s does not say what to do: %s", l.name, l.Stderr())
+		}
 	}
-	traffic.rolledWell(t, d, 0)
+	if end := kithtest.Run(t, kithtest.Args(append(strings.Fields(strings.TrimPrefix(readmit, "kith ")), d.settings()...)...)); end.Code != 0 {
+		t.Fatalf("readmit: %+v", end)
+	}
+	enough(during, during.followed.Load()+100)
+	during.stop()
+	for _, load := range []*traffic{before, during} {
+		load.acknowledged.Range(func(key, _ any) bool {
+			e := key.(edge)
+			if d.number(t, d.shardOf(e.from), "SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ?", e.from, e.to) != 1 {
+				t.Errorf("the follow %+v was acknowledged, and is lost", e)
+			}
+			return true
+		})
+	}
 
 	// Some follows were acknowledged by the server, but not sent. They exist only on their other side.
 	const unsent = 3

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// link is the connection of one process to Redis. It can be interrupted while other processes still
-// reach Redis.
+// link is the connection of one process to Redis, or of all to one server. It can be interrupted while other processes
+// still reach Redis.
 type link struct {
 	listener net.Listener
 	target   string
@@ -64,7 +64,10 @@ func (l *link) serve() {
 
 func (l *link) connect(near net.Conn) {
 	defer near.Close()
-	far, err := net.Dial("tcp4", l.target)
+	l.mu.Lock()
+	target := l.target
+	l.mu.Unlock()
+	far, err := net.Dial("tcp4", target)
 	if err != nil {
 		return
 	}
@@ -155,4 +158,12 @@ func (l *link) become(state linkState) {
 		clear(l.conns)
 	}
 	l.moved.Broadcast()
+}
+
+// leadTo makes the link whole, and lead to another address from now on.
+func (l *link) leadTo(target string) {
+	l.mu.Lock()
+	l.target = target
+	l.mu.Unlock()
+	l.become(whole)
 }

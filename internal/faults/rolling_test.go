@@ -28,6 +28,7 @@ const stopDelay = "3s"
 type traffic struct {
 	asked, failed, followed atomic.Int64
 	first                   atomic.Pointer[string] // the first failure
+	acknowledged            sync.Map               // edge
 	stop                    func()
 }
 
@@ -61,6 +62,7 @@ func (b *balancer) start(t *testing.T, d *deployment, viewers []int64, users int
 					load.first.CompareAndSwap(nil, &text)
 				case follows:
 					load.followed.Add(1)
+					load.acknowledged.Store(edge{viewer, next}, true)
 				}
 				time.Sleep(pause)
 			}

@@ -30,10 +30,13 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 			share[j] = repairs[i]
 		}
 		var repaired []storage.Repaired
-		err := s.transactOn(ctx, "repair", p.Shard, func(w *writer) (err error) {
-			repaired, err = w.repair(share)
-			return err
-		})
+		err := s.truthsAdmitted(ctx, share)
+		if err == nil {
+			err = s.transactOn(ctx, "repair", p.Shard, func(w *writer) (err error) {
+				repaired, err = w.repair(share)
+				return err
+			})
+		}
 		for j, i := range p.At {
 			if err != nil {
 				results[i].Err = err
@@ -43,6 +46,23 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 		}
 	})
 	return results
+}
+
+// truthsAdmitted returns an error if forward rows are missing because their shard is being restored, or may be: they were
+// read before.
+func (s *Store) truthsAdmitted(ctx context.Context, repairs []storage.Repair) error {
+	asked := make(map[int]bool)
+	for _, r := range repairs {
+		shard := s.shards.Of(r.Pair.From)
+		if asked[shard] {
+			continue
+		}
+		asked[shard] = true
+		if err := s.db.Admitted(ctx, shard); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {

@@ -57,6 +57,12 @@ func (s *Store) RemoveShard(ctx context.Context, ordinal int, cfg MoveConfig) er
 	return move.RemoveShard(ctx, s.db, ordinal, cfg)
 }
 
+// Admitted returns an error if a shard has been restored and [Store.Readmit] has not been called since. [db.ErrRestored].
+func (s *Store) Admitted(ctx context.Context, ordinal int) error { return s.db.Admitted(ctx, ordinal) }
+
+// Readmit lets a shard be written to that has been restored. [db.DB.Readmit].
+func (s *Store) Readmit(ctx context.Context, ordinal int) error { return s.db.Readmit(ctx, ordinal) }
+
 // RaiseEpoch raises the epoch of a shard and changes no claims. It is a harmless write that leaves
 // a mark in the shard's log.
 func (s *Store) RaiseEpoch(ctx context.Context, ordinal int) error {

@@ -66,7 +66,7 @@ func empty(t *testing.T, dsn string) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN ('kith_meta', 'kith_epoch', 'kith_buckets', 'kith_migrations')")
+	rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name NOT IN ('kith_meta', 'kith_epoch', 'kith_admitted', 'kith_buckets', 'kith_migrations')")
 	if err != nil {
 		t.Fatal(err)
 	}

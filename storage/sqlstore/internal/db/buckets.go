@@ -69,13 +69,15 @@ const (
 INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
 VALUES (?, ?, ?, ?, ?, ?)`
 
-	// Every transaction that writes holds this lock, so that the buckets do not change meanwhile. The id
+	// Every transaction that writes holds this lock, so that the buckets do not change meanwhile, and finds no row in a
+	// database that has been restored, see [ErrRestored]. The id
 	// is an argument, which is always 1, because only statements with arguments are kept prepared. Served
 	// by the primary key.
 	sqlEpoch = `
-SELECT epoch
-FROM kith_epoch
-WHERE id = ? /*! LOCK IN SHARE MODE */`
+SELECT e.epoch
+FROM kith_epoch e
+JOIN kith_admitted a ON a.id = 1
+WHERE e.id = ? /*! LOCK IN SHARE MODE */`
 )
 
 // isServed reports whether the shard's rows of the buckets are the ones to read.
@@ -255,6 +257,9 @@ func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Clai
 			}
 			break
 		}
+		if !d.refreshed.IsZero() {
+			return 0, nil, fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, ErrRestored) // it had an epoch at the start
+		}
 		if err = d.beginEpoch(ctx, n, d.begins(n.Ordinal)); err != nil {
 			err = fmt.Errorf("record the buckets of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
 			break
@@ -286,6 +291,9 @@ func (d *DB) beginEpoch(ctx context.Context, n *Shard, r shard.Range) error {
 		return err
 	}
 	defer tx.Rollback()
+	if err := admitted(ctx, tx); err != nil {
+		return err
+	}
 	result, err := tx.ExecContext(ctx, d.Dialect.Text(sqlBeginEpoch))
 	if err != nil {
 		return err

@@ -23,6 +23,7 @@ type Config struct {
 	MaxConns         int
 	OnStatement      func(context.Context, Statement)
 	RequestID        func(context.Context) string // for a comment in each statement; nil: there is none
+	MustExist        bool                         // no store is made
 }
 
 // A Statement is one SQL statement that a store has run.
@@ -62,6 +63,7 @@ type DB struct {
 	Dialect *Dialect
 	Map     *shard.Map
 	UUID    string // the identity that the store was given when it was laid out
+	Made    bool   // this program has laid it out
 
 	// Rescue continues a move whose mover has died, or undoes it, for writes that wait for it.
 	Rescue func(context.Context)

@@ -48,7 +48,11 @@ VALUES (1, ?, ?, ?, ?, ?, ?)`,
 func (d *DB) checkLayout(ctx context.Context) error {
 	shards := d.All()
 	found := make([]*meta, len(shards))
-	err := EveryShard(len(shards), func(i int) (err error) {
+	begun, err := d.isBegun(ctx) // before the rest is read
+	if err != nil {
+		return err
+	}
+	err = EveryShard(len(shards), func(i int) (err error) {
 		if i > 0 {
 			found[i], err = d.readMeta(ctx, shards[i])
 		}
@@ -81,11 +85,15 @@ func (d *DB) checkLayout(ctx context.Context) error {
 	for i, n := range shards {
 		m := found[i]
 		if m == nil {
+			if begun {
+				return fmt.Errorf("shard %d (%s) is empty: %w", i, n.Name, ErrRestored)
+			}
 			if m, err = d.writeMeta(ctx, n, store, d.laidOut, shard.Even(i, d.laidOut)); err != nil {
 				return err
 			}
 		}
 		if i == 0 {
+			d.Made = found[0] == nil && m.uuid == store
 			store, d.UUID, d.laidOut = m.uuid, m.uuid, m.shards
 		}
 		if err := d.fits(n, m); err != nil {
@@ -93,6 +101,16 @@ func (d *DB) checkLayout(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// isBegun reports whether any shard has an epoch: then all have been laid out, and one that has not been has lost its data.
+func (d *DB) isBegun(ctx context.Context) (begun bool, err error) {
+	for _, n := range d.All() {
+		if epoch, err := d.epochOf(ctx, n); epoch != 0 || err != nil {
+			return true, err
+		}
+	}
+	return false, nil
 }
 
 // fitsNumber compares how many shards are given with how many there are: those of the beginning have

@@ -84,7 +84,7 @@ func (t *Tx) holdBuckets() error {
 	if err == nil && epoch != t.assigned.Epoch(t.Shard) {
 		err = errEpoch
 	}
-	return err
+	return restored(err)
 }
 
 // Touch says that the transaction writes rows, or would write them if they were not already as they

@@ -74,7 +74,7 @@ func (d *DB) Transact(ctx context.Context, what string, shard int, write func(*T
 
 // Exclusive is Transact for movers of buckets: it does not hold the buckets.
 func (d *DB) Exclusive(ctx context.Context, what string, shard int, write func(*Tx) error) error {
-	return d.persist(ctx, what, shard, func() error { return d.inTx(ctx, what, shard, d.Shard(shard).Write, write) })
+	return d.persist(ctx, what, shard, func() error { return d.inTx(ctx, what, shard, d.Shard(shard).Write, ifAdmitted(write)) })
 }
 
 // Hasty is Exclusive for statements whose locks all writers of a shard wait for: it waits for locks
@@ -101,7 +101,7 @@ func (d *DB) Hasty(ctx context.Context, what string, shard int, write func(*Tx) 
 				_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 			}
 		}()
-		return d.inTx(ctx, what, shard, conn, write)
+		return d.inTx(ctx, what, shard, conn, ifAdmitted(write))
 	})
 }
 
