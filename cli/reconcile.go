@@ -26,8 +26,9 @@ type ReconcileCmd struct {
 // ReconcileFullCmd is `kith reconcile full`.
 type ReconcileFullCmd struct {
 	reconcileFlags
-	MaxLoad float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
-	Restart bool    `help:"Begin anew, whatever an earlier scan has done."`
+	MaxLoad  float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
+	MaxEnded float64 `default:"0.01" placeholder:"SHARE" help:"Repair nothing more once a repair would end more than this share of a shard's rows, and more than 1,000, above 0; 1 is no bound. Default: ${default}."`
+	Restart  bool    `help:"Begin anew, whatever an earlier scan has done."`
 }
 
 // reconcileFlags are the flags of the commands that end by themselves.
@@ -42,6 +43,9 @@ type reconcileFlags struct {
 func (c *ReconcileFullCmd) Validate() error {
 	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false for NaN
 		return errors.New("--max-load: it must be above 0 and at most 1")
+	}
+	if !(c.MaxEnded > 0 && c.MaxEnded <= 1) {
+		return errors.New("--max-ended: it must be above 0 and at most 1")
 	}
 	return c.reconcileFlags.Validate()
 }
@@ -67,7 +71,7 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	}
 	p := newScanProgress("reconcile", k.Stderr)
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{
-		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad,
+		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad, MaxEnded: c.MaxEnded,
 		List: c.List, OnProgress: p.full, Logger: logger,
 	})
 	p.done()

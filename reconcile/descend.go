@@ -2,6 +2,8 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -68,6 +70,9 @@ func (f *full) descend(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := f.mayEnd(c.found); err != nil {
+			return err
+		}
 		if err := f.repair(ctx, &c); err != nil {
 			return err
 		}
@@ -79,6 +84,30 @@ func (f *full) descend(ctx context.Context) error {
 		})
 	}
 	return nil
+}
+
+// leastEnded is how many rows a repair may end whatever their share is.
+const leastEnded = 1000
+
+// errLost is the error of a repair that would end more rows than it may.
+var errLost = errors.New("has a shard lost rows, or is it being restored? Nothing more is repaired, unless --max-ended is higher")
+
+// mayEnd returns an error if too many inverse rows have no forward row, those that were found before included.
+func (f *full) mayEnd(found []Finding) error {
+	ended, rows := f.state.Report.Found[Extra], int64(0)
+	for _, d := range found {
+		if d.Kind == Extra {
+			ended++
+		}
+	}
+	for _, pair := range pairs {
+		rows += f.state.Report.Rows[pair.Replica()]
+	}
+	most := max(leastEnded, int(f.cfg.MaxEnded*float64(rows)/float64(f.cfg.Store.Shards())))
+	if !f.cfg.Repair || f.cfg.MaxEnded >= 1 || ended <= most {
+		return nil
+	}
+	return fmt.Errorf("%d rows of %d would be ended, more than %g of a shard: %w", ended, rows, f.cfg.MaxEnded, errLost)
 }
 
 // nextPair moves on to the next pair of tables.

@@ -37,6 +37,10 @@ type FullConfig struct {
 	// and at most 1. Defaults to 0.5.
 	MaxLoad float64
 
+	// MaxEnded is the share of a shard's rows that a repair may end because the other side has no such row: more are missing
+	// there because a shard has lost them. A thousand rows may always be ended. Defaults to 1, which is no bound.
+	MaxEnded float64
+
 	// Owners is how many users one statement looks at. Defaults to 20,000.
 	Owners int
 
@@ -76,6 +80,9 @@ func (c FullConfig) withDefaults() FullConfig {
 	}
 	if c.MaxLoad <= 0 {
 		c.MaxLoad = DefaultMaxLoad
+	}
+	if c.MaxEnded <= 0 {
+		c.MaxEnded = 1
 	}
 	if c.Owners < 1 {
 		c.Owners = 20_000

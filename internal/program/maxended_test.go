@@ -1,0 +1,58 @@
+package program_test
+
+import (
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/internal/kithtest"
+)
+
+// A shard that has lost its rows does not make a repair end their other sides, unless the operator says so.
+func TestARepairEndsFewRows(t *testing.T) {
+	t.Parallel()
+	const follows = 3000
+	folder := t.TempDir()
+	var lines strings.Builder
+	for i := range follows {
+		fmt.Fprintf(&lines, "%d %d\n", 1+i%60, 100+i)
+	}
+	file := filepath.Join(folder, "follows.txt")
+	if err := os.WriteFile(file, []byte(lines.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store := "--store=sqlite:" + filepath.Join(folder, "kith.db")
+	if end := kithtest.Run(t, kithtest.Args("import", store, file)); end.Code != 0 {
+		t.Fatal(end.Stderr)
+	}
+	db, err := sql.Open("sqlite", filepath.Join(folder, "kith.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("DELETE FROM following"); err != nil {
+		t.Fatal(err)
+	}
+	followers := func() (n int) {
+		if err := db.QueryRow("SELECT COUNT(*) FROM follower WHERE type = 1").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	repair := []string{"reconcile", "full", "--repair", "--window=1ms", "--max-load=1", store}
+	if end := kithtest.Run(t, kithtest.Args(repair...)); end.Code == 0 || !strings.Contains(end.Stderr, "3000 rows of 3000 would be ended") {
+		t.Errorf("a repair that ends everything: %+v", end)
+	}
+	if n := followers(); n != follows {
+		t.Errorf("%d of %d rows are left", n, follows)
+	}
+	if end := kithtest.Run(t, kithtest.Args(append(repair, "--max-ended=1")...)); end.Code != 0 {
+		t.Errorf("a repair that may end everything: %+v", end)
+	}
+	if n := followers(); n != 0 {
+		t.Errorf("%d rows are left", n)
+	}
+}
