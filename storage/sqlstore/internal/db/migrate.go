@@ -33,6 +33,9 @@ func (d *DB) migrateShard(ctx context.Context, n *Shard) error {
 	if err != nil {
 		return err
 	}
+	if err := d.refuseForeign(ctx, n); err != nil {
+		return d.Dialect.StorageError(ctx, err)
+	}
 	if err := refuseOthers(ctx, p); err != nil {
 		return d.Dialect.StorageError(ctx, err)
 	}

@@ -231,12 +231,6 @@ const MaxText = 1 << 20
 type namedLock string
 
 const (
-	// Served by the primary key of the data dictionary.
-	sqlHasMigrations = `
-SELECT COUNT(*)
-FROM information_schema.tables
-WHERE table_schema = DATABASE() AND table_name = 'kith_migrations'`
-
 	// Served by the primary key.
 	sqlFirstMigration = `
 INSERT INTO kith_migrations (version_id, is_applied)
@@ -270,7 +264,7 @@ func (l namedLock) SessionLock(ctx context.Context, conn *sql.Conn) error {
 // writeFirstMigration writes the row of version 0 to an empty table of versions, if the table exists.
 func writeFirstMigration(ctx context.Context, conn *sql.Conn) error {
 	var tables int
-	if err := conn.QueryRowContext(ctx, sqlHasMigrations).Scan(&tables); err != nil || tables == 0 {
+	if err := conn.QueryRowContext(ctx, sqlHasMigrations.MySQL).Scan(&tables); err != nil || tables == 0 {
 		return err
 	}
 	_, err := conn.ExecContext(ctx, sqlFirstMigration)

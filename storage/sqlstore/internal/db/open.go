@@ -1,8 +1,8 @@
 package db
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +44,15 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 			d.Dialect = tiDBDialect
 		}
 	}
-	if err := errors.Join(d.refuseRepeats(ctx), d.migrate(ctx, shards)); err != nil {
+	if err := d.refuseRepeats(ctx); err != nil {
+		return err
+	}
+	if d.cfg.MustExist {
+		if has, err := d.hasTables(ctx, shards[0]); err != nil || !has {
+			return cmp.Or(d.Dialect.StorageError(ctx, err), noStore(shards[0].Name))
+		}
+	}
+	if err := d.migrate(ctx, shards); err != nil {
 		return err
 	}
 	shards, err = d.followed(ctx, shards)
@@ -78,7 +86,7 @@ func parseLocation(location string) (*Dialect, []string, error) {
 	addresses := strings.Split(rest, ";")
 	for i, a := range addresses {
 		if addresses[i] = strings.TrimSpace(a); addresses[i] == "" {
-			return nil, nil, fmt.Errorf("shard %d of %d is empty", i, len(addresses))
+			return nil, nil, fmt.Errorf("the address of shard %d of %d is missing: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…]", i, len(addresses))
 		}
 		if d != mysqlDialect {
 			continue

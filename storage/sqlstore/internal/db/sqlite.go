@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -118,6 +119,9 @@ func isSQLiteError(err error, codes ...int) bool {
 func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	if path == "" || path == ":memory:" {
 		return nil, errors.New("the path of the database file is missing")
+	}
+	if _, err := os.Stat(path); c.MustExist && errors.Is(err, fs.ErrNotExist) {
+		return nil, noStore(path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
