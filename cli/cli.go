@@ -29,6 +29,7 @@ type Program struct {
 	Export    ExportCmd    `cmd:"" group:"files" help:"Write everything into files that an import reads, as a copy that fits any number of shards."`
 	Copy      CopyCmd      `cmd:"" group:"files" help:"Copy the store to another one, of any engine and any number of shards, while it is in use."`
 	Migrate   MigrateCmd   `cmd:"" group:"care" help:"Bring the tables of every shard up to date."`
+	Agree     AgreeCmd     `cmd:"" group:"care" help:"Record the settings in which all gateways have to agree, before they are restarted with them one by one."`
 	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find where the two sides of edges and the counts disagree, and repair it."`
 	Shards    ShardsCmd    `cmd:"" group:"care" help:"Add shards and move buckets to them, while the store is in use."`
 	Documents DocumentsCmd `cmd:"" group:"care" help:"Register trusted documents of front ends in the store, list and remove them."`
@@ -106,13 +107,21 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 			return err
 		}
 	}
-	if name != "serve" && name != "doctor" && !strings.HasPrefix(name, "bench ") {
-		store, err := settings.OpenStore(ctx, sqlstore.Config{})
+	if name != "serve" && name != "doctor" && !strings.HasPrefix(name, "bench") {
+		makes := name == "migrate" || strings.HasPrefix(name, "import ")
+		store, err := settings.OpenStore(ctx, sqlstore.Config{MustExist: !makes})
 		if err != nil {
 			return err
 		}
 		defer store.Close()
 		defer deployment.InBackground(store.Watch)()
+		if strings.HasPrefix(name, "import ") || strings.HasPrefix(name, "reconcile ") { // they write rows
+			shared := settings.agreed()
+			delete(shared, "redundancy") // they write both sides
+			if err := agree(ctx, shared, store, true); err != nil {
+				return err
+			}
+		}
 		command.Bind(store)
 		command.BindTo(store, (*storage.Store)(nil))
 	}

@@ -38,7 +38,13 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 	usable := c.examineSettings(ctx, settings, &all)
 	c.examineProcess(settings, &all)
 	if usable {
-		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns})...)
+		var differing doctor.List
+		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, deployment.AgreedCheckpoint, func(recorded []byte) {
+			if _, err := settings.agreedRules(c.followRules, c.feedRules).Differs(recorded); err != nil {
+				differing.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
+			}
+		})...)
+		all = append(all, differing...)
 		scheme, addresses, _ := strings.Cut(settings.Store, ":")
 		if settings.Redundancy == deployment.Binlog && scheme == "mysql" {
 			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), !settings.modeLeftOpen)...)

@@ -83,6 +83,8 @@ kith shards replace --shard 1 'tcp(db9:3306)/kith_1'`,
 kith shards remove --shard 2`,
 	"copy": `
 kith copy 'mysql:kith:secret@tcp(db1)/kith_0' --store sqlite:data/kith.db`,
+	"agree": `
+kith agree --max-following 8000   # then restart the gateways with it, one by one`,
 	"doctor": `
 kith doctor
 kith doctor --output json`,

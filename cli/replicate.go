@@ -49,6 +49,9 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
+	if err := agree(ctx, settings.agreed(), store, false); err != nil {
+		return err
+	}
 	redis, heard, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err
@@ -79,6 +82,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	}
 	defer admin.serve(gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
 	running.Go(func() { bus.Run(ctx) })
+	running.Go(func() { settings.agreed().Watch(ctx, store, logger) })
 	return replicator.Run(ctx)
 }
 

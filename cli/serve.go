@@ -25,22 +25,21 @@ import (
 
 // ServeCmd is `kith serve`.
 type ServeCmd struct {
-	Addr            string        `group:"requests" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
-	AdminAddr       string        `group:"requests" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz, /schema.graphql and /debug/pprof/, to your own network. Default: nowhere."`
-	H2C             bool          `group:"requests" name:"h2c" env:"KITH_H2C" help:"Speak HTTP/2 without TLS as well, to proxies and backends that begin with it. WebSockets stay on HTTP/1.1."`
-	CORSOrigin      []string      `group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
-	CORSHeader      []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
-	RequestTimeout  time.Duration `group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
-	StopDelay       time.Duration `group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long everything is still answered after the signal to stop, while /readyz answers 503, so that load balancers send requests elsewhere. Default: ${default}."`
-	Drain           time.Duration `group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
-	MaxCost         int           `group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
-	MaxBody         int64         `group:"requests" default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
-	BatchLimit      int           `group:"requests" default:"0" env:"KITH_BATCH_LIMIT" placeholder:"N" help:"How many operations one request may have, in a list; at most 100, and 0 refuses lists. Default: ${default}."`
-	MaxAnswer       int           `group:"requests" default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
-	MaxRequests     int           `group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
-	Budget          int           `group:"requests" default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
-	MaxFollowing    int64         `group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
-	RequestPause    time.Duration `group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
+	Addr           string        `group:"requests" default:"127.0.0.1:8080" env:"KITH_ADDR" placeholder:"HOST:PORT" help:"Where to listen. Default: ${default}."`
+	AdminAddr      string        `group:"requests" env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz, /schema.graphql and /debug/pprof/, to your own network. Default: nowhere."`
+	H2C            bool          `group:"requests" name:"h2c" env:"KITH_H2C" help:"Speak HTTP/2 without TLS as well, to proxies and backends that begin with it. WebSockets stay on HTTP/1.1."`
+	CORSOrigin     []string      `group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
+	CORSHeader     []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
+	RequestTimeout time.Duration `group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
+	StopDelay      time.Duration `group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long everything is still answered after the signal to stop, while /readyz answers 503, so that load balancers send requests elsewhere. Default: ${default}."`
+	Drain          time.Duration `group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
+	MaxCost        int           `group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
+	MaxBody        int64         `group:"requests" default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
+	BatchLimit     int           `group:"requests" default:"0" env:"KITH_BATCH_LIMIT" placeholder:"N" help:"How many operations one request may have, in a list; at most 100, and 0 refuses lists. Default: ${default}."`
+	MaxAnswer      int           `group:"requests" default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
+	MaxRequests    int           `group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
+	Budget         int           `group:"requests" default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
+	followRules
 	ConsistencyWait time.Duration `group:"requests" default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
 	GCPercent       int           `group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected, up to the limit that follows from --cache-bytes. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
@@ -51,16 +50,14 @@ type ServeCmd struct {
 	CacheBytes      *Bytes        `group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. All it takes is at most 1.3 times this and 150 MB. Default: a quarter of what the container may use, else an eighth of the machine's memory; from 32 MiB to 2 GiB."`
 	WarmUp          bool          `group:"process" name:"warm-up" default:"true" negatable:"" env:"KITH_WARM_UP" help:"After the start, read the users who are followed most into memory, with their lists, before anybody asks for them. Default: ${default}."`
 	FeedMemory      Bytes         `group:"feeds" default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
-	Feed            string        `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
-	FeedHot         int64         `group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
-	FeedActiveDays  int           `group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
-	Suggest         []int64       `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
-	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
-	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
-	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
-	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages on this machine be any of its users."`
-	GraphiQL        bool          `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
-	App             bool          `group:"schema" default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
+	feedRules
+	Suggest     []int64 `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
+	HideSchema  bool    `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
+	Trusted     string  `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
+	OnlyTrusted string  `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
+	Demo        bool    `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages on this machine be any of its users."`
+	GraphiQL    bool    `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
+	App         bool    `group:"schema" default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
 
 	MaxConnections        int `group:"connections" default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
 	MaxAddressConnections int `group:"connections" name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
@@ -68,6 +65,18 @@ type ServeCmd struct {
 	MaxUserSubscriptions  int `group:"connections" name:"max-subscriptions-per-user" default:"1000" env:"KITH_MAX_SUBSCRIPTIONS_PER_USER" placeholder:"N" help:"Subscriptions that one user may have, on all connections. Default: ${default}."`
 
 	identity.Settings `group:"identity"`
+}
+
+// followRules and feedRules are settings of gateways in which all on a store have to agree.
+type followRules struct {
+	MaxFollowing int64         `group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
+	RequestPause time.Duration `group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
+}
+
+type feedRules struct {
+	Feed           string `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
+	FeedHot        int64  `group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
+	FeedActiveDays int    `group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 }
 
 // Run opens everything, serves until the context is done, and drains.
@@ -112,6 +121,9 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	}
 	defer store.Close()
 	defer deployment.InBackground(store.Watch)()
+	if err := agree(ctx, settings.agreedRules(c.followRules, c.feedRules), store, false); err != nil {
+		return err
+	}
 	statements.RegisterPools(store)
 	if documents == nil {
 		if documents, err = c.trustedDocuments(ctx, store); err != nil {
@@ -185,11 +197,8 @@ func (c *ServeCmd) check() error {
 	if c.SlowOperation < 0 {
 		return Misset("slow-operation", errors.New("it must not be negative"))
 	}
-	if c.MaxFollowing < 0 {
-		return Misset("max-following", errors.New("it must not be negative"))
-	}
-	if c.RequestPause <= 0 {
-		return Misset("friend-request-pause", positive)
+	if err := c.followRules.check(); err != nil {
+		return err
 	}
 	if c.ConsistencyWait <= 0 {
 		return Misset("consistency-wait", positive)
@@ -230,21 +239,39 @@ func (c *ServeCmd) requestID() func(context.Context) string {
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }
 
+func (r *followRules) check() error {
+	if r.MaxFollowing < 0 {
+		return Misset("max-following", errors.New("it must not be negative"))
+	}
+	if r.RequestPause <= 0 {
+		return Misset("friend-request-pause", errors.New("it must be greater than 0"))
+	}
+	return nil
+}
+
 // checkFeed refuses settings of home feeds that cannot be right.
 func (c *ServeCmd) checkFeed(settings *Settings) error {
+	if err := c.feedRules.check(settings); err != nil {
+		return err
+	}
+	if c.Feed != deployment.Pull && c.FeedMemory == 0 {
+		return Misset("feed", fmt.Errorf("%s needs recent posts in memory (--feed-memory)", c.Feed))
+	}
+	return nil
+}
+
+func (r *feedRules) check(settings *Settings) error {
 	const mostDays = 365
 	switch {
-	case c.FeedHot <= 0:
+	case r.FeedHot <= 0:
 		return Misset("feed-hot-followers", errors.New("it must be greater than 0"))
-	case c.FeedActiveDays <= 0 || c.FeedActiveDays > mostDays:
+	case r.FeedActiveDays <= 0 || r.FeedActiveDays > mostDays:
 		return Misset("feed-active-days", fmt.Errorf("it must be greater than 0, and at most %d", mostDays))
-	case c.Feed == deployment.Pull:
+	case r.Feed == deployment.Pull:
 	case settings.Redis == "":
-		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", c.Feed))
+		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", r.Feed))
 	case !settings.RedisCache:
-		return Misset("feed", fmt.Errorf("%s needs the cache in Redis (--redis-cache)", c.Feed))
-	case c.FeedMemory == 0:
-		return Misset("feed", fmt.Errorf("%s needs recent posts in memory (--feed-memory)", c.Feed))
+		return Misset("feed", fmt.Errorf("%s needs the cache in Redis (--redis-cache)", r.Feed))
 	}
 	return nil
 }

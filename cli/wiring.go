@@ -54,6 +54,7 @@ type parts struct {
 	feeds       *social.Feeds
 	activity    *accounts.Activity
 	documents   *trusted.Documents
+	agreed      deployment.Agreed
 	traces      *traces.Traces
 	registry    *prometheus.Registry
 	logger      *slog.Logger
@@ -105,6 +106,8 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
+	p.agreed = settings.agreedRules(c.followRules, c.feedRules)
+	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.logger) }))
 	c.startCaches(settings, p)
 	return c.openRelations(ctx, settings, p, bus)
 }
@@ -251,6 +254,7 @@ func (p *parts) checks() (list []gateway.Check) {
 		list = append(list, gateway.Check{Name: "trusted-documents", Ask: p.documents.Ready})
 	}
 	return append(list,
+		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.Check(ctx, p.store) }},
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
 		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
 }

@@ -31,7 +31,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 			if name == "serve" {
 				want = append(slices.Clone(parser.Model.Flags), want...)
 			}
-			if name == "doctor" {
+			if name == "doctor" || name == "agree" {
 				want = ofDoctor(parser.Model.Node, command)
 			}
 			want = slices.DeleteFunc(want, func(f *kong.Flag) bool { return f.Name == "help" || f.Name == "version" })
@@ -47,7 +47,7 @@ func TestSettingsAreDocumented(t *testing.T) {
 	}
 }
 
-// ofDoctor returns the flags that only `kith doctor` has. It also takes those of serve.
+// ofDoctor returns the flags that only `kith doctor`, or `kith agree`, has. They also take those of serve.
 func ofDoctor(root, command *kong.Node) []*kong.Flag {
 	return slices.DeleteFunc(slices.Clone(command.Flags), func(f *kong.Flag) bool {
 		return slices.ContainsFunc(root.DefaultCmd.Flags, func(other *kong.Flag) bool { return other.Name == f.Name })

@@ -39,6 +39,7 @@ func TestWrongSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	table := wrongValues(t)
+	store := kithtest.DemoStore(t, 1)
 	read := map[reflect.Type]bool{} // kinds for which all values that cannot be read have been tried
 	for _, command := range parser.Model.Leaves(false) {
 		name := command.Path()
@@ -62,7 +63,7 @@ func TestWrongSettings(t *testing.T) {
 				t.Errorf("%s --%s: the table has no wrong values of it", name, flag.Name)
 			}
 			for i, c := range cases {
-				refusedEachWay(t, fmt.Sprintf("%s %s %d", name, flag.Name, i), name, flag, c, i == 0)
+				refusedEachWay(t, store, fmt.Sprintf("%s %s %d", name, flag.Name, i), name, flag, c, i == 0)
 			}
 		}
 	}
@@ -70,7 +71,7 @@ func TestWrongSettings(t *testing.T) {
 
 // refusedEachWay gives a command a wrong value by the flag. The first value is also given by the variable,
 // if there is one. Both lead to the same check, and each needs a start of the program.
-func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wrong, first bool) {
+func refusedEachWay(t *testing.T, store, title, command string, flag *kong.Flag, c wrong, first bool) {
 	setting := "--" + flag.Name
 	if c.names != "" {
 		setting = "--" + c.names
@@ -94,7 +95,7 @@ func refusedEachWay(t *testing.T, title, command string, flag *kong.Flag, c wron
 			case "shards replace":
 				args = append(args, "never.db")
 			}
-			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0"), kithtest.Args(args...), option)
+			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0", "KITH_STORE="+store), kithtest.Args(args...), option)
 			refused(t, end, setting, c.says...)
 			if t.Failed() {
 				t.Logf("value %q with %q", c.value, c.with)
@@ -174,10 +175,10 @@ func wrongValues(t *testing.T) map[string][]wrong {
 			{value: "none.invalid:80"}, {value: "http://localhost:8080"},
 		},
 		"store": {
-			{value: ""}, {value: "sqlite"}, {value: "sqlite:", says: []string{"shard 0", "empty"}},
+			{value: ""}, {value: "sqlite"}, {value: "sqlite:", says: []string{"shard 0", "missing"}},
 			{value: "postgres:x", says: []string{`"postgres"`, "sqlite:PATH", "mysql:DSN"}},
 			{value: "app:" + password + "@tcp(" + closed + ")/kith", says: []string{"sqlite:PATH", "mysql:DSN"}},
-			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", says: []string{"shard 1", "empty"}},
+			{value: "sqlite:" + filepath.Join(folder, "a.db") + ";", says: []string{"shard 1", "missing"}},
 			{value: "sqlite:" + filepath.Join(noDatabase, "kith.db"), says: []string{noDatabase, "not a directory"}},
 			{value: "sqlite:/proc/none/kith.db", says: []string{"/proc/none"}}, {value: "sqlite:" + folder, says: []string{folder}},
 			{value: "sqlite:" + noDatabase, says: []string{noDatabase, "not a database"}}, {value: "sqlite:/dev/null"}, {value: "sqlite:" + pipe},

@@ -45,6 +45,9 @@ type Config struct {
 	// are left out.
 	RequestID func(context.Context) string
 
+	// MustExist refuses a location where no store has been made. Otherwise one is made there.
+	MustExist bool
+
 	// PackShort packs short lists in the background once they have been read: for programs that read the same lists again.
 	PackShort bool
 }
@@ -92,7 +95,7 @@ var (
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	d, err := db.Open(ctx, db.Config{
 		Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns, OnStatement: cfg.OnStatement,
-		RequestID: cfg.RequestID,
+		RequestID: cfg.RequestID, MustExist: cfg.MustExist,
 	})
 	if err != nil {
 		return nil, err
@@ -117,6 +120,9 @@ func Check(location string) error { return db.Check(location) }
 
 // UUID is the identity that the store was given when it was laid out.
 func (s *Store) UUID() string { return s.db.UUID }
+
+// Made reports whether this program has laid the store out.
+func (s *Store) Made() bool { return s.db.Made }
 
 // Shards is the number of shards.
 func (s *Store) Shards() int { return len(s.db.All()) }
@@ -152,7 +158,13 @@ func (s *Store) Empty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Examine looks at every shard of a location, and changes nothing. See `kith doctor`.
-func Examine(ctx context.Context, cfg Config) doctor.List {
-	return db.Examine(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns})
+// Examine looks at every shard of a location, and changes nothing. found gets the checkpoint with a name, if there is one. See
+// `kith doctor`.
+func Examine(ctx context.Context, cfg Config, checkpoint string, found func(value []byte)) doctor.List {
+	return db.Examine(ctx, db.Config{Location: cfg.Location, StatementTimeout: cfg.StatementTimeout, MaxConns: cfg.MaxConns}, func(shard *sql.DB) {
+		var value []byte
+		if err := shard.QueryRowContext(ctx, sqlLoadCheckpoint, checkpoint).Scan(&value); err == nil { // else the shards are examined
+			found(value)
+		}
+	})
 }

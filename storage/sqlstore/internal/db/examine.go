@@ -12,8 +12,8 @@ import (
 )
 
 // Examine looks at every shard of a location without changing anything: no table is made, no migration run. Shards
-// that have been added to the store are looked at, too.
-func Examine(ctx context.Context, cfg Config) (all doctor.List) {
+// that have been added to the store are looked at, too. first gets the first one, if it is a shard.
+func Examine(ctx context.Context, cfg Config, first func(*sql.DB)) (all doctor.List) {
 	cfg = cfg.withDefaults()
 	dialect, addresses, err := parseLocation(cfg.Location)
 	if err != nil {
@@ -22,11 +22,12 @@ func Examine(ctx context.Context, cfg Config) (all doctor.List) {
 	}
 	d := &DB{cfg: cfg, Dialect: dialect}
 	shards := d.examineShards(ctx, 0, addresses)
-	if first := shards[0]; first.shard != nil && first.meta != nil {
-		d.shards.Store(&[]*Shard{first.shard})
-		added, err := d.addedBehind(ctx, len(addresses), first.meta.shards)
+	if s := shards[0]; s.shard != nil && s.meta != nil {
+		first(s.shard.Read)
+		d.shards.Store(&[]*Shard{s.shard})
+		added, err := d.addedBehind(ctx, len(addresses), s.meta.shards)
 		if err != nil {
-			first.Fail("layout", first.of, fmt.Sprintf("the list of added shards cannot be read: %v", err), "")
+			s.Fail("layout", s.of, fmt.Sprintf("the list of added shards cannot be read: %v", err), "")
 		}
 		shards = append(shards, d.examineShards(ctx, len(addresses), added)...)
 	}
@@ -106,6 +107,10 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 	err = s.shard.Read.QueryRowContext(ctx, sqlNewestMigration).Scan(&version)
 	switch have := version.Int64; {
 	case isMySQLError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table") || err == nil && have == 0:
+		if err := d.refuseForeign(ctx, s.shard); err != nil {
+			s.Fail("tables", s.of, err.Error(), "name a database of Kith's own in KITH_STORE")
+			return
+		}
 		s.OK("tables", s.of, "there are none yet: the first start makes them")
 		return
 	case err != nil:
@@ -119,6 +124,8 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 		return
 	case have < known:
 		s.Warn("tables", s.of, fmt.Sprintf("they are at version %d, this program brings them to %d", have, known), "run kith migrate, or let the next start do it")
+	case admitted(ctx, s.shard.Read) != nil:
+		s.Fail("tables", s.of, "nothing is written to the shard: it is being restored, or has been", "kith shards readmit, once its dump and its binlogs are in")
 	default:
 		s.OK("tables", s.of, "version %d", have)
 	}
