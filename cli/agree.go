@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +15,11 @@ import (
 // AgreeCmd is `kith agree`.
 type AgreeCmd struct {
 	followRules
-	feedRules
 }
 
 // Prepare implements [Preparer].
-func (c *AgreeCmd) Prepare(settings *Settings, _ *kong.Context) error {
-	return cmp.Or(c.followRules.check(), c.feedRules.check(settings))
+func (c *AgreeCmd) Prepare(_ *Settings, _ *kong.Context) error {
+	return c.followRules.check()
 }
 
 // Run records the settings.
@@ -32,7 +30,7 @@ func (c *AgreeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.
 	if err := agree(ctx, still, store, true); err != nil {
 		return err
 	}
-	if err := settings.agreedRules(c.followRules, c.feedRules).Record(ctx, store); err != nil {
+	if err := settings.agreedRules(c.followRules).Record(ctx, store); err != nil {
 		return Misset("store", err)
 	}
 	fmt.Fprintln(k.Stdout, "recorded: restart all gateways with these settings, one by one; those that still have others say so")
@@ -50,23 +48,17 @@ func agree(ctx context.Context, own deployment.Agreed, store *sqlstore.Store, on
 
 // agreed are those settings of all commands in which all processes on a store have to agree.
 func (s *Settings) agreed() deployment.Agreed {
-	all := deployment.Agreed{"redundancy": s.Redundancy, "friend-request-ttl": s.FriendRequestTTL.String(), "redis-cache": "without Redis"}
+	all := deployment.Agreed{"redundancy": s.Redundancy, "friend-request-ttl": s.FriendRequestTTL.String(), "redis-cache": strconv.FormatBool(s.Redis != "" && s.RedisCache)}
 	if s.modeLeftOpen {
 		all["redundancy"] += deployment.ByStore
-	}
-	if s.Redis != "" {
-		all["redis-cache"] = strconv.FormatBool(s.RedisCache)
 	}
 	return all
 }
 
 // agreedRules are all settings in which gateways have to agree.
-func (s *Settings) agreedRules(follow followRules, feed feedRules) deployment.Agreed {
+func (s *Settings) agreedRules(follow followRules) deployment.Agreed {
 	all := s.agreed()
 	all["max-following"] = strconv.FormatInt(follow.MaxFollowing, 10)
 	all["friend-request-pause"] = follow.RequestPause.String()
-	all["feed"] = feed.Feed
-	all["feed-hot-followers"] = strconv.FormatInt(feed.FeedHot, 10)
-	all["feed-active-days"] = strconv.Itoa(feed.FeedActiveDays)
 	return all
 }

@@ -40,7 +40,7 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 	if usable {
 		var differing doctor.List
 		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, deployment.AgreedCheckpoint, func(recorded []byte) {
-			if _, err := settings.agreedRules(c.followRules, c.feedRules).Differs(recorded); err != nil {
+			if _, err := settings.agreedRules(c.followRules).Differs(recorded); err != nil {
 				differing.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
 			}
 		})...)

@@ -50,14 +50,16 @@ type ServeCmd struct {
 	CacheBytes      *Bytes        `group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. All it takes is at most 1.3 times this and 150 MB. Default: a quarter of what the container may use, else an eighth of the machine's memory; from 32 MiB to 2 GiB."`
 	WarmUp          bool          `group:"process" name:"warm-up" default:"true" negatable:"" env:"KITH_WARM_UP" help:"After the start, read the users who are followed most into memory, with their lists, before anybody asks for them. Default: ${default}."`
 	FeedMemory      Bytes         `group:"feeds" default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
-	feedRules
-	Suggest     []int64 `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
-	HideSchema  bool    `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
-	Trusted     string  `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
-	OnlyTrusted string  `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
-	Demo        bool    `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages on this machine be any of its users."`
-	GraphiQL    bool    `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
-	App         bool    `group:"schema" default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
+	Feed            string        `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
+	FeedHot         int64         `group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
+	FeedActiveDays  int           `group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
+	Suggest         []int64       `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
+	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
+	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
+	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
+	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages on this machine be any of its users."`
+	GraphiQL        bool          `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
+	App             bool          `group:"schema" default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
 
 	MaxConnections        int `group:"connections" default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
 	MaxAddressConnections int `group:"connections" name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
@@ -67,16 +69,10 @@ type ServeCmd struct {
 	identity.Settings `group:"identity"`
 }
 
-// followRules and feedRules are settings of gateways in which all on a store have to agree.
+// followRules are settings of gateways in which all on a store have to agree.
 type followRules struct {
 	MaxFollowing int64         `group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
 	RequestPause time.Duration `group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
-}
-
-type feedRules struct {
-	Feed           string `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
-	FeedHot        int64  `group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
-	FeedActiveDays int    `group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 }
 
 // Run opens everything, serves until the context is done, and drains.
@@ -121,7 +117,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	}
 	defer store.Close()
 	defer deployment.InBackground(store.Watch)()
-	if err := agree(ctx, settings.agreedRules(c.followRules, c.feedRules), store, false); err != nil {
+	if err := agree(ctx, settings.agreedRules(c.followRules), store, false); err != nil {
 		return err
 	}
 	statements.RegisterPools(store)
@@ -251,27 +247,19 @@ func (r *followRules) check() error {
 
 // checkFeed refuses settings of home feeds that cannot be right.
 func (c *ServeCmd) checkFeed(settings *Settings) error {
-	if err := c.feedRules.check(settings); err != nil {
-		return err
-	}
-	if c.Feed != deployment.Pull && c.FeedMemory == 0 {
-		return Misset("feed", fmt.Errorf("%s needs recent posts in memory (--feed-memory)", c.Feed))
-	}
-	return nil
-}
-
-func (r *feedRules) check(settings *Settings) error {
 	const mostDays = 365
 	switch {
-	case r.FeedHot <= 0:
+	case c.FeedHot <= 0:
 		return Misset("feed-hot-followers", errors.New("it must be greater than 0"))
-	case r.FeedActiveDays <= 0 || r.FeedActiveDays > mostDays:
+	case c.FeedActiveDays <= 0 || c.FeedActiveDays > mostDays:
 		return Misset("feed-active-days", fmt.Errorf("it must be greater than 0, and at most %d", mostDays))
-	case r.Feed == deployment.Pull:
+	case c.Feed == deployment.Pull:
 	case settings.Redis == "":
-		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", r.Feed))
+		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", c.Feed))
 	case !settings.RedisCache:
-		return Misset("feed", fmt.Errorf("%s needs the cache in Redis (--redis-cache)", r.Feed))
+		return Misset("feed", fmt.Errorf("%s needs the cache in Redis (--redis-cache)", c.Feed))
+	case c.FeedMemory == 0:
+		return Misset("feed", fmt.Errorf("%s needs recent posts in memory (--feed-memory)", c.Feed))
 	}
 	return nil
 }

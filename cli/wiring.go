@@ -106,7 +106,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
-	p.agreed = settings.agreedRules(c.followRules, c.feedRules)
+	p.agreed = settings.agreedRules(c.followRules)
 	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.logger) }))
 	c.startCaches(settings, p)
 	return c.openRelations(ctx, settings, p, bus)

@@ -50,7 +50,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 		}
 	}
 	whole, small := apitest.New(t, store, apitest.Options{}).As(1), apitest.New(t, store, apitest.Options{Budget: 300}).As(1)
-	medium := apitest.New(t, store, apitest.Options{Budget: friends + 1000}).As(1)
+	medium := apitest.New(t, store, apitest.Options{Budget: friends + 10}).As(1)
 	for _, list := range []string{
 		`viewer { list: followings(first: 3 @) $ }`, `viewer { list: followers(first: 3 @) $ }`, `viewer { list: friends(first: 3 @) $ }`,
 		`user(id: 3100) { list: notFollowingBack(first: 3 @) $ }`, `viewer { list: notFollowedBack(first: 3 @) $ }`,

@@ -53,7 +53,8 @@ func (d *cachedDeployment) ready(t testing.TB) {
 // cold starts one more gateway, which has no cache and reads the tables.
 func (d *cachedDeployment) cold(t testing.TB) *life {
 	t.Helper()
-	args := append(d.settings(), "--jwt-secret", secret, "--no-replicate", "--max-cost", "10000000", "--cache-bytes", "0", "--no-redis-cache")
+	args := append(d.settings(), "--jwt-secret", secret, "--no-replicate", "--max-cost", "10000000", "--cache-bytes", "0")
+	args = append(args, "--redis", "127.0.0.1:1") // one that never answers: all gateways agree about the cache there
 	g := kithtest.Start(t, kithtest.Args(args...))
 	return &life{Command: g.Command, gateway: g, name: "the gateway without caches"}
 }

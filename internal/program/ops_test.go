@@ -146,7 +146,7 @@ func TestWithoutItsRedis(t *testing.T) {
 	store := location(shards...)
 	importFew(t, store)
 	with := kithtest.Args("--store", store, "--redis", redis.URL())
-	gateway := kithtest.Args("--no-replicate", "--jwt-secret", strings.Repeat("secret ", 6))
+	gateway := kithtest.Args("--no-replicate", "--jwt-secret", "nobody will guess what this test has for a secret")
 	a, b := kithtest.Start(t, with, gateway), kithtest.Start(t, with, gateway)
 	replicator := kithtest.Launch(t, kithtest.Args("replicate"), with)
 	both := func(what string, there bool) {

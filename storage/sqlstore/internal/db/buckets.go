@@ -159,7 +159,7 @@ func (d *DB) attach(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	opened, err := d.connect(ctx, len(d.All()), []string{full})
+	opened, err := d.connect(ctx, d.cfg, len(d.All()), []string{full})
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 
 // open opens the shards that are given, and then those that have been added to the store.
 func (d *DB) open(ctx context.Context, addresses []string) error {
-	shards, err := d.connect(ctx, 0, addresses)
+	shards, err := d.connect(ctx, d.cfg, 0, addresses)
 	d.shards.Store(&shards)
 	if err != nil {
 		return err
@@ -102,14 +102,14 @@ func parseLocation(location string) (*Dialect, []string, error) {
 }
 
 // connect opens databases as the shards from an ordinal on. The caller closes them.
-func (d *DB) connect(ctx context.Context, first int, addresses []string) ([]*Shard, error) {
+func (d *DB) connect(ctx context.Context, cfg Config, first int, addresses []string) ([]*Shard, error) {
 	open := openSQLite
 	if d.Dialect != sqliteDialect {
 		open = openMySQL
 	}
 	found := make([]*Shard, len(addresses))
 	err := EveryShard(len(found), func(i int) error {
-		n, err := open(ctx, addresses[i], d.cfg)
+		n, err := open(ctx, addresses[i], cfg)
 		if err != nil {
 			return fmt.Errorf("shard %d: %w", first+i, err)
 		}

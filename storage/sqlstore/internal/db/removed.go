@@ -97,7 +97,7 @@ func (d *DB) addedAgain(ctx context.Context, gone *Shard) (*Shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.connect(ctx, gone.Ordinal, []string{address})
+	opened, err := d.connect(ctx, d.cfg, gone.Ordinal, []string{address})
 	if err != nil {
 		return nil, err
 	}

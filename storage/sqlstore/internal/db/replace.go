@@ -97,7 +97,7 @@ func (d *DB) follow(ctx context.Context, gone *Shard, address string) (*Shard, e
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.connect(ctx, gone.Ordinal, []string{address})
+	opened, err := d.connect(ctx, d.cfg, gone.Ordinal, []string{address})
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,9 @@ func (d *DB) prepare(ctx context.Context, ordinal int, plain string) (*Shard, er
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.connect(ctx, ordinal, []string{address})
+	made := d.cfg
+	made.MustExist = false
+	opened, err := d.connect(ctx, made, ordinal, []string{address})
 	if err != nil {
 		return nil, err
 	}
