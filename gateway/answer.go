@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -26,23 +27,41 @@ const (
 	mediaResponse = "application/graphql-response+json"
 )
 
-// negotiate picks the media type of the answer: the first that the client lists
-// and we have. A client that accepts neither gets mediaJSON all the same.
+// negotiate picks the media type of the answer: the one that we have to which the client gives the greatest weight, the
+// first of those that have the same. A client that accepts none gets mediaJSON all the same.
 func negotiate(r *http.Request) string {
 	accept := r.Header.Get("Accept")
+	best, most := mediaJSON, 0.0
+	if accept == best { // as in most requests
+		return best
+	}
 	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
-		media, ok := mediaOf(part)
-		if !ok {
+		media, weight := weighed(part)
+		switch media {
+		case mediaResponse, mediaStream, mediaJSON:
+		case "application/*", "*/*":
+			media = mediaJSON
+		default:
 			continue
 		}
-		switch media {
-		case mediaResponse, mediaStream:
-			return media
-		case mediaJSON, "application/*", "*/*":
-			return mediaJSON
+		if weight > most {
+			best, most = media, weight
 		}
 	}
-	return mediaJSON
+	return best
+}
+
+// weighed is a media type of the header Accept, with its weight (RFC 9110, section 12.4.2).
+func weighed(part string) (media string, weight float64) {
+	media, parameters, err := mime.ParseMediaType(part)
+	if err != nil {
+		return "", 0
+	}
+	weight = 1
+	if q, ok := parameters["q"]; ok {
+		weight, _ = strconv.ParseFloat(q, 64)
+	}
+	return media, weight
 }
 
 // maxAccept is how many bytes of the header Accept are read: browsers send some 200.

@@ -100,7 +100,7 @@ func (k keeping) keep(h http.Header, parts ...[]byte) (has bool) {
 	h.Set("ETag", tag)
 	h["Vary"] = append(h["Vary"], personal[:]...)
 	for one := range strings.SplitSeq(k.noneMatch, ",") {
-		if one = strings.TrimSpace(one); one == tag || one == "*" {
+		if one = strings.TrimSpace(one); strings.TrimPrefix(one, "W/") == tag[len("W/"):] || one == "*" { // caches on the way drop the W/
 			return true
 		}
 	}

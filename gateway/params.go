@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -75,8 +76,8 @@ func (t transport) read(w http.ResponseWriter, r *http.Request) (received, *refu
 }
 
 func (t transport) readBody(w http.ResponseWriter, r *http.Request, b received) (received, *refusal) {
-	if media, ok := mediaOf(r.Header.Get("Content-Type")); !ok || media != mediaJSON {
-		return b, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json")
+	if !isJSON(r.Header.Get("Content-Type")) {
+		return b, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json, in UTF-8")
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return b, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
@@ -113,13 +114,14 @@ func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refus
 	return params, nil
 }
 
-// mediaOf is the media type of a header's value, without its parameters.
-func mediaOf(value string) (media string, ok bool) {
+// isJSON reports whether a content type is JSON in UTF-8, which is what it is without a charset (RFC 8259, section 8.1).
+func isJSON(value string) bool {
 	if value == mediaJSON { // as in most requests
-		return value, true
+		return true
 	}
-	media, _, err := mime.ParseMediaType(value)
-	return media, err == nil
+	media, parameters, err := mime.ParseMediaType(value)
+	charset := strings.ToLower(parameters["charset"])
+	return err == nil && media == mediaJSON && (charset == "" || charset == "utf-8" || charset == "us-ascii")
 }
 
 // tooLarge gives up the connection: to use it again, the gateway would have to read the rest of the

@@ -69,6 +69,9 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 	if got := get(query, "If-None-Match", `"other", `+first.Header.Get("ETag")); got.StatusCode != http.StatusNotModified || got.Header.Get("ETag") != first.Header.Get("ETag") {
 		t.Errorf("asked again: %d", got.StatusCode)
 	}
+	if got := get(query, "If-None-Match", strings.TrimPrefix(first.Header.Get("ETag"), "W/")); got.StatusCode != http.StatusNotModified {
+		t.Errorf("compared weakly: %d", got.StatusCode)
+	}
 	if got := get("{ user(id: 2) { handle } }", "If-None-Match", first.Header.Get("ETag")); got.StatusCode != http.StatusOK {
 		t.Errorf("another answer: %d", got.StatusCode)
 	}
