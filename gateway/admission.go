@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,14 +24,16 @@ type admission struct {
 	requests *semaphore.Weighted // of 1 each
 	costly   *semaphore.Weighted // of 1 each
 	sockets  *semaphore.Weighted // of 1: the one WebSocket that waits for costly work
-	writing  *semaphore.Weighted // of the bytes of long answers that are being sent
 
-	most          int64 // requests in work
-	mostWritten   int64 // bytes of long answers
-	queued        atomic.Int64
-	queuedCostly  atomic.Int64
-	queuedWriting atomic.Int64
-	metrics       *Metrics
+	most         int64 // requests in work
+	queued       atomic.Int64
+	queuedCostly atomic.Int64
+	metrics      *Metrics
+
+	mostWritten int64 // bytes of long answers
+	mu          sync.Mutex
+	written     int64           // bytes of long answers that are being sent
+	writtenTo   map[Party]int64 // those of one user, or of one address
 }
 
 const (
@@ -46,16 +49,17 @@ const (
 	// longAnswer is the number of bytes from which an answer is not handed to the system at once.
 	longAnswer = 64 << 10
 
-	// longAnswers is how many answers of the greatest length may be being sent.
-	longAnswers = 8
+	// longAnswers is how many answers of the greatest length may be being sent, and longAnswersOfOne how many of these to one
+	// user, or to one address if nobody is signed in: who does not read keeps them in memory.
+	longAnswers      = 8
+	longAnswersOfOne = 2
 )
 
 func newAdmission(cfg Config) *admission {
-	a := &admission{most: int64(cfg.MaxRequests), mostWritten: longAnswers * int64(cfg.MaxAnswer), metrics: cfg.Metrics}
+	a := &admission{most: int64(cfg.MaxRequests), mostWritten: longAnswers * int64(cfg.MaxAnswer), metrics: cfg.Metrics, writtenTo: make(map[Party]int64)}
 	a.requests = semaphore.NewWeighted(a.most)
 	a.costly = semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0)/2)))
 	a.sockets = semaphore.NewWeighted(1)
-	a.writing = semaphore.NewWeighted(a.mostWritten)
 	return a
 }
 
@@ -67,7 +71,7 @@ type permit struct {
 
 // enter takes a request in; false if there are too many. Its permit has to end.
 func (a *admission) enter(ctx context.Context) (permit, bool) {
-	ok := a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, 1, "requests")
+	ok := a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, "requests")
 	if !ok {
 		return permit{}, false
 	}
@@ -77,7 +81,7 @@ func (a *admission) enter(ctx context.Context) (permit, bool) {
 // work announces work of milliseconds; it returns false if there is too much such work.
 func (p *permit) work(ctx context.Context) bool {
 	if a := p.of; !p.costly {
-		p.costly = a.costly.TryAcquire(1) || a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, 1, "costly")
+		p.costly = a.costly.TryAcquire(1) || a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, "costly")
 	}
 	return p.costly
 }
@@ -112,23 +116,42 @@ func (a *admission) take(ctx context.Context, length int) (done func(), err erro
 	return func() { a.costly.Release(1); a.sockets.Release(1) }, nil
 }
 
-// enterWriting admits an answer that is to be sent. leave is called when it has been sent.
-func (a *admission) enterWriting(ctx context.Context, length int) (leave func(), ok bool) {
+// enterWriting admits an answer that is to be sent to a party. leave is called when it has been sent. An answer for which there
+// is no room does not wait: it would take its memory and its turn meanwhile.
+func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
 	if length < longAnswer {
 		return func() {}, true
 	}
-	n := min(int64(length), a.mostWritten)
-	if !a.writing.TryAcquire(n) && !a.wait(ctx, a.writing, &a.queuedWriting, a.most/4, n, "writing") {
+	n := min(int64(length), a.mostWritten/longAnswers)
+	if to = (Party{Address: to.Address, User: to.User}); to.User != 0 {
+		to.Address = ""
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.written+n > a.mostWritten || to != (Party{}) && a.writtenTo[to]+n > a.mostWritten/longAnswers*longAnswersOfOne {
+		a.metrics.overloaded("writing")
 		return nil, false
 	}
-	return func() { a.writing.Release(n) }, true
+	a.written += n
+	a.writtenTo[to] += n
+	return func() { a.wrote(to, n) }, true
+}
+
+// wrote makes room for other answers.
+func (a *admission) wrote(to Party, n int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.written -= n
+	if a.writtenTo[to] -= n; a.writtenTo[to] == 0 {
+		delete(a.writtenTo, to)
+	}
 }
 
 // wait waits for room, unless too many already wait.
-func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *atomic.Int64, most, n int64, why string) bool {
+func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *atomic.Int64, most int64, why string) bool {
 	if queued.Add(1) <= max(1, most) {
 		ctx, cancel := context.WithTimeout(ctx, queueTime)
-		err := room.Acquire(ctx, n)
+		err := room.Acquire(ctx, 1)
 		cancel()
 		if err == nil {
 			queued.Add(-1)

@@ -150,6 +150,48 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	}
 }
 
+// Clients that stand still hold up their own answers, and nobody else's. 16 of one address hold no more than two
+// answers of the greatest length, and no turn.
+func TestLongAnswersPassClientsThatStandStill(t *testing.T) {
+	t.Parallel()
+	const most = 8 << 20
+	long, short := strings.Repeat("a", most-100), strings.Repeat("b", 100<<10)
+	registry := prometheus.NewRegistry()
+	cfg := gateway.Config{Metrics: gateway.NewMetrics(registry), MaxAnswer: most, Schema: newSchema(map[string]resolver{
+		"big":   func(context.Context, map[string]any) (any, error) { return long, nil },
+		"hello": func(context.Context, map[string]any) (any, error) { return short, nil },
+	})}
+	type address struct{}
+	cfg.Identify = func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), address{}, r.Header.Get("X-Address"))))
+		})
+	}
+	cfg.Subscriptions.Party = func(ctx context.Context) gateway.Party {
+		from, _ := ctx.Value(address{}).(string)
+		return gateway.Party{Address: from}
+	}
+	s := serve(t, cfg)
+	const body = `{"query": "{big}"}`
+	for range 16 {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+		fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nX-Address: still\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	}
+	eventually(t, "refuse the others", func() bool {
+		return value(t, registry, "kith_graphql_requests_overload_total") >= 14
+	})
+	for range 10 {
+		if began, got := time.Now(), s.query(`{hello}`, "X-Address", "another"); got.status != http.StatusOK || time.Since(began) > 500*time.Millisecond {
+			t.Errorf("%d after %s: %.100s", got.status, time.Since(began), got.text)
+		}
+	}
+}
+
 // gauge is the value of a metric without labels.
 func gauge(t *testing.T, registry *prometheus.Registry, name string) float64 {
 	t.Helper()

@@ -114,7 +114,7 @@ func (t transport) batch(parent context.Context, r *http.Request, raw received, 
 	for _, part := range parts {
 		length += len(part)
 	}
-	written, ok := t.admission.enterWriting(ctx, length)
+	written, ok := t.admission.enterWriting(t.streams.Party(ctx), length)
 	if !ok {
 		busy(a.w, a, tooManyRequests)
 		return

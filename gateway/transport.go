@@ -171,7 +171,7 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		prepared = selections.With(prepared, &document.memo)
 	}
 	executed, response := t.answer(prepared, exec, op)
-	written, ok := t.admission.enterWriting(ctx, len(response.Data))
+	written, ok := t.admission.enterWriting(t.streams.Party(ctx), len(response.Data))
 	if !ok {
 		busy(a.w, a, tooManyRequests)
 		return
