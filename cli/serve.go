@@ -35,7 +35,6 @@ type ServeCmd struct {
 	Drain          time.Duration `group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
 	MaxCost        int           `group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
 	MaxBody        int64         `group:"requests" default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
-	BatchLimit     int           `group:"requests" default:"0" env:"KITH_BATCH_LIMIT" placeholder:"N" help:"How many operations one request may have, in a list; at most 100, and 0 refuses lists. Default: ${default}."`
 	MaxAnswer      int           `group:"requests" default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
 	MaxRequests    int           `group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
 	Budget         int           `group:"requests" default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
@@ -149,10 +148,6 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	return gateway.Serve(ctx, cfg, listener, c.Drain)
 }
 
-// maxBatch is how many operations --batch-limit may allow: each is a query to be parsed, and its answer is held until
-// the last answer is ready.
-const maxBatch = 100
-
 // check refuses settings that cannot be right, before anything is opened.
 func (c *ServeCmd) check() error {
 	positive := errors.New("it must be greater than 0")
@@ -167,8 +162,6 @@ func (c *ServeCmd) check() error {
 		return Misset("max-cost", positive)
 	case c.MaxBody <= 0:
 		return Misset("max-body", positive)
-	case c.BatchLimit < 0 || c.BatchLimit > maxBatch:
-		return Misset("batch-limit", fmt.Errorf("it must not be negative, and is at most %d", maxBatch))
 	case c.MaxAnswer <= 0:
 		return Misset("max-answer", positive)
 	case c.MaxRequests <= 0:

@@ -218,7 +218,6 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		},
 		Limits:         c.limits(),
 		MaxBody:        c.MaxBody,
-		BatchLimit:     c.BatchLimit,
 		MaxAnswer:      c.MaxAnswer,
 		MaxRequests:    c.MaxRequests,
 		Trusted:        p.documents,

@@ -51,9 +51,6 @@ type Config struct {
 	// MaxBody is how many bytes a request's body may have. Defaults to 256 KiB.
 	MaxBody int64
 
-	// BatchLimit is how many operations one request may have, in a list. Defaults to 0: lists are refused.
-	BatchLimit int
-
 	// MaxAnswer is how many bytes the data of an answer may have. Defaults to 16 MiB.
 	MaxAnswer int
 

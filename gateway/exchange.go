@@ -18,13 +18,11 @@ import (
 // the way fill it in; the log and the metrics read it at the end.
 type exchange struct {
 	id        string
-	operation string    // query, mutation, subscription, batch, or "" while unknown
+	operation string    // query, mutation, subscription, or "" while unknown
 	name      string    // of the operation, as the client says
 	isTrusted bool      // its document is one of [Config.Trusted]
 	outcome   outcome   // "" if the request is not GraphQL
 	stream    *streamed // of a connection that stays open, otherwise nil
-
-	batch []executed // the operations of a batch
 
 	span *traces.Span // nil: it is not traced
 
@@ -39,9 +37,6 @@ type exchange struct {
 	// Values of headers that differ by request: they need no allocation here.
 	idValue, lengthValue [1]string
 }
-
-// operationBatch is what the log and the metrics call a request with a list of operations.
-const operationBatch = "batch"
 
 // executed is the outcome of one operation of a request.
 type executed struct {

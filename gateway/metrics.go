@@ -148,12 +148,7 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 				return // counted already; or a preflight
 			}
 			took := time.Since(start)
-			if x.batch == nil {
-				m.executed(executed{x.operation, x.name, x.isTrusted, x.outcome, took}, x.patience > 0)
-			}
-			for _, one := range x.batch {
-				m.executed(one, x.patience > 0)
-			}
+			m.executed(executed{x.operation, x.name, x.isTrusted, x.outcome, took}, x.patience > 0)
 			m.duration.WithLabelValues(named(x.operation)).Observe(took.Seconds())
 		}()
 		next.ServeHTTP(w, r)

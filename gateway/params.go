@@ -98,6 +98,9 @@ func (t transport) readBody(w http.ResponseWriter, r *http.Request, b received) 
 
 // params are the parameters that were received.
 func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refusal) {
+	if b.body != nil && bytes.HasPrefix(bytes.TrimLeft(b.body.Bytes(), " \t\r\n"), []byte{'['}) {
+		return nil, refuse(http.StatusBadRequest, "the body is a list: send each operation as a request of its own")
+	}
 	if b.body != nil {
 		params, bad = decodeParams(b.body)
 	} else {

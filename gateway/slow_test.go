@@ -30,7 +30,7 @@ func reads(statements int) resolver {
 }
 
 func readingFrom(statements int) gateway.Config {
-	return gateway.Config{BatchLimit: 2, Schema: newSchema(map[string]resolver{"hello": reads(statements), "touch": reads(statements)})}
+	return gateway.Config{Schema: newSchema(map[string]resolver{"hello": reads(statements), "touch": reads(statements)})}
 }
 
 // slowLines are the log lines about slow operations of one request.
@@ -54,7 +54,6 @@ func TestSlowOperationsAreLogged(t *testing.T) {
 	s.query("mutation { touch }", "X-Request-Id", "mutation")
 	s.query("query "+strings.Repeat("N", 1000)+" { hello }", "X-Request-Id", "longName")
 	s.post(operation(text), "Accept", "text/event-stream", "X-Request-Id", "stream")
-	s.list([]string{operation(text), operation("{ hello }")}, "X-Request-Id", "list")
 	s.query("{ nonsense }", "X-Request-Id", "refused")
 	for id, lines := range map[string][][]string{
 		"named":    {{"operation=query", "name=Mine", "sha256=40a847778d6640513770d6c76bdbec21d92650f77547187c9b28a82278745d1f"}},
@@ -62,7 +61,6 @@ func TestSlowOperationsAreLogged(t *testing.T) {
 		"mutation": {{"operation=mutation"}},
 		"longName": {{"name=" + strings.Repeat("N", 100) + "… "}},
 		"stream":   {{"name=Mine"}},
-		"list":     {{"name=Mine"}, {"operation=query sha256="}},
 		"refused":  {},
 	} {
 		got := s.slowLines(id)

@@ -35,9 +35,6 @@ func traced(t *traces.Traces, next http.Handler) http.Handler {
 			if x.span == nil {
 				return // it was a subscription
 			}
-			if x.operation == operationBatch {
-				x.span.Named(operationBatch)
-			}
 			x.span.HTTP(traces.Request{ID: x.id, Method: r.Method, Path: r.URL.Path, Status: sent.status})
 			x.span.Outcome(string(x.outcome), x.outcome.isFailure())
 			x.span.End()

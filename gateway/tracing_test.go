@@ -46,9 +46,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		"a failure":  {func(s site) { s.query(`{ fail(name: "unknown") }`) }, []string{"/query!", "query/plan"}},
 		"refused":    {func(s site) { s.query("{ nonsense }") }, []string{"/request", "request/plan"}},
 		"no GraphQL": {func(s site) { s.post("nonsense") }, []string{"/request"}},
-		"a list": {func(s site) { s.list([]string{operation("{ hello }"), operation("mutation { touch }")}) },
-			[]string{"/batch", "batch/mutation", "batch/plan", "batch/plan", "batch/query"}},
-		"a stream": {func(s site) { s.post(operation("{ hello }"), "Accept", "text/event-stream") }, []string{"/query", "query/plan"}},
+		"a stream":   {func(s site) { s.post(operation("{ hello }"), "Accept", "text/event-stream") }, []string{"/query", "query/plan"}},
 		"a WebSocket": {func(s site) {
 			c := s.joined()
 			c.subscribe("a", "{ hello }")
@@ -69,7 +67,7 @@ func TestSpansWhereverOneAsks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := serve(t, gateway.Config{BatchLimit: 2, Schema: newSchema(nil), Traces: tracer})
+		s := serve(t, gateway.Config{Schema: newSchema(nil), Traces: tracer})
 		c.ask(s)
 		tracer.Close(context.Background())
 		mu.Lock()

@@ -28,7 +28,6 @@ type transport struct {
 	origins    origins
 	maxBody    int64
 	maxAnswer  int
-	batchLimit int // operations a request; 0: one, not in a list
 	recover    graphql.RecoverFunc
 	operations operations
 	queries    queries
@@ -43,7 +42,6 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 		origins:    origins,
 		maxBody:    cfg.MaxBody,
 		maxAnswer:  cfg.MaxAnswer,
-		batchLimit: cfg.BatchLimit,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
 		queries:    queries,
@@ -103,10 +101,6 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	defer permit.end()
 	if raw.length(r) > costlyBytes && !permit.work(ctx) {
 		busy(w, a, tooManyRequests)
-		return
-	}
-	if raw.isList() {
-		t.batch(ctx, r, raw, exec, a, streaming)
 		return
 	}
 	params, refusal := raw.params(r)

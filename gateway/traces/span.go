@@ -48,14 +48,6 @@ func (t *Traces) begin(parent context.Context, name string, kind trace.SpanKind)
 	return &Span{traces: t, ctx: ctx, span: span, began: began}
 }
 
-// Child begins the span of one operation of a list.
-func (s *Span) Child() *Span {
-	if s == nil {
-		return nil
-	}
-	return s.traces.begin(s.ctx, "operation", trace.SpanKindInternal)
-}
-
 // TraceID is the id of the trace, 32 hexadecimal digits; "" of nil.
 func (s *Span) TraceID() string {
 	if s == nil {
@@ -129,13 +121,6 @@ func (s *Span) HTTP(r Request) {
 	if s != nil {
 		s.span.SetAttributes(attribute.String("kith.request_id", r.ID), attribute.String("http.request.method", r.Method),
 			attribute.String("url.path", r.Path), attribute.Int("http.response.status_code", r.Status))
-	}
-}
-
-// Named names the span of something that is not a single operation.
-func (s *Span) Named(name string) {
-	if s != nil {
-		s.span.SetName(name)
 	}
 }
 

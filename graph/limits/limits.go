@@ -125,15 +125,6 @@ func (e *Extension) Charge(more func(*graphql.OperationContext) (cost uint64, er
 	e.charge = more
 }
 
-// CheckSum checks the sum of the costs of the operations of one request. The error, an [apierr.Error], refuses the
-// request.
-func (e *Extension) CheckSum(cost uint64) error {
-	if limit := uint64(max(0, e.limits.Cost)); cost > limit {
-		return apierr.TooCostly(cost, limit, "the operations cost %d together and one request may cost at most %d: send fewer at once", cost, limit)
-	}
-	return nil
-}
-
 // TextBytes is the limit that applies.
 func (e *Extension) TextBytes() int { return e.limits.TextBytes }
 

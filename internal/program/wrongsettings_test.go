@@ -105,7 +105,7 @@ func refusedEachWay(t *testing.T, store, title, command string, flag *kong.Flag,
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "batch-limit", "slow-operation", "trace-ratio", "from", "to", "shard"}
+var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "slow-operation", "trace-ratio", "from", "to", "shard"}
 
 // wrongOfKind returns values that no setting of this kind accepts. Values that cannot be read as the kind
 // are refused by the same code for every setting. So all of them are tried only with the first setting of a
@@ -225,7 +225,6 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"trace-ratio":     {{value: "1.01", says: []string{"between 0 and 1"}}},
 		"drain":           {{value: "-1s", says: notNegative}},
 		"slow-operation":  {{value: "-1s", says: notNegative}},
-		"batch-limit":     {{value: "-1", says: notNegative}, {value: "101", says: []string{"at most 100"}}},
 		"max-following":   {{value: "-1", says: notNegative}},
 		"login-limit":     {{value: "-1", says: notNegative}},
 		"write-limit":     {{value: "-1", says: notNegative}},
