@@ -32,7 +32,6 @@ type Program struct {
 	Agree     AgreeCmd     `cmd:"" group:"care" help:"Record the settings in which all gateways have to agree, before they are restarted with them one by one."`
 	Reconcile ReconcileCmd `cmd:"" group:"care" help:"Find where the two sides of edges and the counts disagree, and repair it."`
 	Shards    ShardsCmd    `cmd:"" group:"care" help:"Add shards and move buckets to them, while the store is in use."`
-	Documents DocumentsCmd `cmd:"" group:"care" help:"Register trusted documents of front ends in the store, list and remove them."`
 	Doctor    DoctorCmd    `cmd:"" group:"care" help:"Check settings, servers, grants, clocks and versions, and say what to mend. It changes nothing."`
 	Bench     BenchCmd     `cmd:"" group:"about" passthrough:"" help:"Make large graphs and measure a gateway, by kith-bench beside this program."`
 	Schema    SchemaCmd    `cmd:"" group:"about" help:"Print the GraphQL schema, with descriptions and costs, and end."`

@@ -58,15 +58,6 @@ kith reconcile full --repair --max-load 0.2`,
 kith reconcile incremental --repair`,
 	"reconcile realtime": `
 kith reconcile realtime --dry-run --admin-addr 127.0.0.1:9102`,
-	"documents": `
-kith documents add web-app manifests/
-kith documents list`,
-	"documents add": `
-kith documents add web-app persisted-documents.json`,
-	"documents list": `
-kith documents list --output json`,
-	"documents remove": `
-kith documents remove web-app`,
 	"shards": `
 kith shards
 kith shards add 'tcp(db3:3306)/kith_2'

@@ -54,7 +54,7 @@ type ServeCmd struct {
 	FeedActiveDays  int           `group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 	Suggest         []int64       `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
-	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER|store" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql; store is those that kith documents has put into the store. They are looked at again every five seconds. Default: none."`
+	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let whoever opens the pages on this machine be any of its users."`
 	GraphiQL        bool          `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
@@ -88,7 +88,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer c.closeTraces(ctx, spans)()
 	takes := c.footprint(settings)
 	c.tuneGC(takes)
-	documents, err := c.trustedDocuments(ctx, nil)
+	documents, err := c.trustedDocuments(ctx)
 	if err != nil {
 		return err
 	}
@@ -120,12 +120,6 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	statements.RegisterPools(store)
-	if documents == nil {
-		if documents, err = c.trustedDocuments(ctx, store); err != nil {
-			return err
-		}
-	}
-
 	redis, _, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err

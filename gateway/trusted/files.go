@@ -121,15 +121,3 @@ func (m Manifest) add(id, text string) error {
 	m[id] = text
 	return nil
 }
-
-// Join adds the documents of another manifest, and returns how many of them are new. If an id stands for
-// different texts in the two, Join returns an error, and the manifest may have been changed in part.
-func (m Manifest) Join(other Manifest) (added int, err error) {
-	before := len(m)
-	for id, text := range other {
-		if err := m.add(id, text); err != nil {
-			return 0, err
-		}
-	}
-	return len(m) - before, nil
-}

@@ -3,7 +3,6 @@ package trusted_test
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -88,45 +87,5 @@ func TestAFolderIsFollowed(t *testing.T) {
 	until(t, "it is not ready", func() bool { return documents.Ready(ctx) != nil })
 	if !has("a") {
 		t.Error("a folder that is gone takes the documents along")
-	}
-}
-
-// Documents that are to be added are checked together with the existing documents. The existing documents are not
-// checked: another version of the program may have registered them.
-func TestCheck(t *testing.T) {
-	t.Parallel()
-	full := trusted.Manifest{}
-	for i := range trusted.MaxDocuments {
-		full[fmt.Sprint("f", i)] = fmt.Sprintf("{ later(n: %d) }", i)
-	}
-	others := []trusted.Manifest{{"a": "{ later }"}, {"b": "{ hello }"}}
-	for name, c := range map[string]struct {
-		added  trusted.Manifest
-		others []trusted.Manifest
-		want   string
-	}{
-		"good":               {trusted.Manifest{"c": "{ hello }", "b": "{ hello }"}, others, ""},
-		"an id that is used": {trusted.Manifest{"a": "{ hello }"}, others, "another text"},
-		"does not fit":       {trusted.Manifest{"c": "{ later(n: 1) }"}, others, "later"},
-		"no UTF-8":           {trusted.Manifest{"c": "{ hello } #\xff"}, nil, "UTF-8"},
-		"one too many":       {trusted.Manifest{"c": "{ hello }"}, []trusted.Manifest{full}, "more than 20000"},
-		"known again":        {trusted.Manifest{"c": "{ later(n: 1) }"}, []trusted.Manifest{full}, ""},
-	} {
-		err := trusted.Check(c.added, c.others, schema, limits.Limits{})
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s: %v, want %q", name, err, c.want)
-		}
-	}
-}
-
-// Two manifests that give two texts the same name cannot be joined.
-func TestJoin(t *testing.T) {
-	t.Parallel()
-	m := trusted.Manifest{"a": "1"}
-	if added, err := m.Join(trusted.Manifest{"a": "1", "b": "2"}); added != 1 || err != nil || len(m) != 2 {
-		t.Errorf("%d, %v: %v", added, err, m)
-	}
-	if _, err := m.Join(trusted.Manifest{"b": "3"}); err == nil || m["b"] != "2" {
-		t.Errorf("%v: %v", err, m)
 	}
 }

@@ -200,21 +200,6 @@ func (d *Documents) Register(registerer prometheus.Registerer) {
 	}, func() float64 { return float64(d.Len()) }))
 }
 
-// Check reports why documents cannot be added to those of other manifests. Those are registered already and
-// are not checked again.
-func Check(added Manifest, others []Manifest, schema *ast.Schema, limit limits.Limits) error {
-	l := loader{content{"", map[string]string{}, map[string]*ast.QueryDocument{}}, map[string]*ast.QueryDocument{}, schema, limit}
-	for _, m := range others {
-		for _, text := range m {
-			l.parsed[text] = &ast.QueryDocument{} // as good as parsed
-		}
-		if err := l.take(m); err != nil {
-			return err
-		}
-	}
-	return l.take(added)
-}
-
 // loader gathers documents.
 type loader struct {
 	content

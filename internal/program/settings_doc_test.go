@@ -68,7 +68,6 @@ var tables = map[string]string{
 	"shards resume":         "docs/shards.md#kith shards resume",
 	"shards replace":        "docs/shards.md#kith shards replace",
 	"shards remove":         "docs/shards.md#kith shards remove",
-	"documents list":        "docs/trusted-documents.md#In the store",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"schema":                "docs/api.md#The schema as a file",
 	"reconcile full":        "docs/operations.md#kith reconcile full",

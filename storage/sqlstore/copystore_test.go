@@ -29,9 +29,6 @@ func TestAStoreIsCopiedUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := g.mover.PutManifest(t.Context(), "web", 1, []byte{0xff, 0, '\'', '\\'}, 1, nil); err != nil {
-		t.Fatal(err)
-	}
 	for _, location := range locations {
 		writing, stop := context.WithCancel(t.Context())
 		writers := g.write(writing, 3)
@@ -75,7 +72,7 @@ func rowsOf(t *testing.T, addresses []string) string {
 	var text strings.Builder
 	for _, table := range []string{
 		"users", "handles", "following", "follower", "friend_request", "friend_request_inbox", "edge_marks", "suggestion_dismissals", "post", "post_counts", "comment", "identities",
-		"user_counts", "user_states", "kith_secrets", "kith_documents",
+		"user_counts", "user_states", "kith_secrets",
 	} {
 		var all []string
 		for _, address := range addresses {

@@ -15,11 +15,8 @@ import (
 var (
 	secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}}
 
-	documents = table{name: "kith_documents", keys: []string{"name"}, columns: []string{"digest", "documents", "bytes", "added_at", "value"}, texts: []string{"name", "digest", "value"}}
-
 	controls = []table{
 		secrets,
-		documents,
 		{name: "kith_checkpoints", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}},
 		{name: "kith_leases", keys: []string{"kind", "slot"}, columns: []string{"owner", "leased_until"}, texts: []string{"kind", "owner"}},
 		{name: "kith_shards", keys: []string{"ordinal"}, columns: []string{"address"}, texts: []string{"address"}},
@@ -41,7 +38,7 @@ WHERE id = 1`
 )
 
 // Replace lets an empty database take the place of a shard that has no buckets and no rows, or continues to do so. What shard
-// 0 has besides is copied: checkpoints, leases, secrets, trusted documents, where the other shards are. One transaction of
+// 0 has besides is copied: checkpoints, leases, secrets, where the other shards are. One transaction of
 // the old database decides it, and prevents these from being written meanwhile.
 func Replace(ctx context.Context, d *db.DB, ordinal int, address string, cfg Config) error {
 	cfg = cfg.withDefaults()

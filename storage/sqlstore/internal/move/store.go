@@ -215,13 +215,9 @@ func (m *Mover) compareKeys(ctx context.Context) error {
 	return nil
 }
 
-// copyControls copies the trusted documents, and what keys are derived from, so that tokens and cursors
-// stay valid.
+// copyControls copies what keys are derived from, so that tokens and cursors stay valid.
 func copyControls(ctx context.Context, from, to *db.DB) error {
 	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error {
-		if err := secrets.copyAll(ctx, side{from, 0}, tx); err != nil {
-			return err
-		}
-		return documents.copyAll(ctx, side{from, 0}, tx)
+		return secrets.copyAll(ctx, side{from, 0}, tx)
 	})
 }
