@@ -30,12 +30,7 @@ func CheckText(what, text string, least, most int) (string, error) {
 // out, and refuses what is not seen, by which two names would look alike; except joiners and variation
 // selectors, which emoji and many scripts need.
 func CheckName(what, name string, least, most int) (string, error) {
-	name = strings.Map(func(r rune) rune {
-		if isMark(r) {
-			return -1
-		}
-		return r
-	}, name)
+	name = withoutMarks.Replace(name)
 	if strings.ContainsFunc(name, func(r rune) bool { return isIgnorable(r) && !isJoiner(r) }) {
 		return "", apierr.BadInput("%s holds characters that cannot be seen", what)
 	}
@@ -48,6 +43,9 @@ func isUnprintable(r rune) bool {
 
 // isMark is for the left-to-right, right-to-left and Arabic letter marks.
 func isMark(r rune) bool { return r == '\u200e' || r == '\u200f' || r == '\u061c' }
+
+// withoutMarks leaves bytes that are no UTF-8 as they are, so that they are refused; [strings.Map] would not.
+var withoutMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "")
 
 func isJoiner(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r)

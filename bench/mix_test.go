@@ -12,7 +12,6 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/graph/generated"
-	"kith/identity"
 	"kith/storage"
 )
 
@@ -20,7 +19,7 @@ func newTestMix(t *testing.T, users int) *mixed {
 	t.Helper()
 	g := NewGraph(users, 42)
 	g.Degrees = PublishedDegrees
-	m, err := NewMix(g, make([]byte, identity.MinSecret))
+	m, err := NewMix(g, []byte("a secret for tests of 32 bytes or more"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,7 +83,8 @@ func (t *track) note(sent time.Time, took time.Duration, by storage.UserID, requ
 		text, _ := json.Marshal(wrong.Error())
 		l = append(append(l, `,"wrong":`...), text...)
 	}
-	t.line = append(l, "}\n"...)
+	l = append(l, "}\n"...)
+	t.line = l
 	if _, err := t.out.Write(t.line); t.err == nil {
 		t.err = err
 	}
@@ -180,7 +181,10 @@ func halves(line []byte) (question, answer []byte) {
 }
 
 // afterBy is who asks and what, without the times.
-func afterBy(question []byte) []byte { return question[bytes.Index(question, []byte(`,"by":`)):] }
+func afterBy(question []byte) []byte {
+	_, asked, _ := bytes.Cut(question, []byte(`,"by":`))
+	return asked
+}
 
 func addIDs(to map[string]bool, text []byte) {
 	for _, id := range ids.FindAllSubmatch(text, -1) {

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"kith/bench"
-	"kith/identity"
 )
 
 // Of a wrong answer, everything that was asked about its user is kept, and the writes about those whom the
@@ -49,7 +48,7 @@ func TestRecorder(t *testing.T) {
 		t.Fatal(err)
 	}
 	graph := bench.NewGraph(500, 42)
-	mix, err := bench.NewMix(graph, make([]byte, identity.MinSecret))
+	mix, err := bench.NewMix(graph, []byte("a secret for tests of 32 bytes or more"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func TestWritesAreThoseOfTheGateway(t *testing.T) {
 		baseline := serveBaseline(t, locations[1])
 		all := map[string][]string{}
 		for _, url := range []string{gateway, baseline} {
-			mix, err := bench.NewMix(graph, make([]byte, identity.MinSecret))
+			mix, err := bench.NewMix(graph, []byte("a secret for tests of 32 bytes or more"))
 			if err != nil {
 				t.Fatal(err)
 			}
