@@ -13,7 +13,7 @@ import (
 type Loader[K comparable, V any] struct {
 	all  *Loaders
 	side storage.Side
-	kind kind[K, V]
+	kind *kind[K, V]
 
 	mu    sync.Mutex
 	known index[K, V]  // every key that has been asked for
@@ -31,19 +31,19 @@ func (p location[K, V]) result() storage.Result[V] {
 	return p.in.Results[p.at]
 }
 
-// Load answers one key: at once when it has been fetched, otherwise together with
-// the keys that others ask for within a millisecond.
-func (l *Loader[K, V]) Load(key K) storage.Result[V] { return l.single(waiting, key) }
+// Load answers one key: at once when it has been fetched. If it is about relations, others may ask for more within a
+// millisecond.
+func (l *Loader[K, V]) Load(key K) storage.Result[V] { return l.single(key, false) }
 
-// Get answers one key, not together with others.
-func (l *Loader[K, V]) Get(key K) storage.Result[V] { return l.single(atOnce, key) }
+// Get answers one key, without waiting for others.
+func (l *Loader[K, V]) Get(key K) storage.Result[V] { return l.single(key, true) }
 
-func (l *Loader[K, V]) single(line int, key K) storage.Result[V] {
+func (l *Loader[K, V]) single(key K, all bool) storage.Result[V] {
 	if p, ok := l.find(key); ok {
 		return p.result()
 	}
 	asked := l.Ask([]K{key})
-	_, _ = l.all.line(line).Load(l.all.ctx, asked)()
+	l.all.send([]Question{asked}, all)
 	return asked.Results()[0]
 }
 
@@ -183,7 +183,13 @@ type batch[K comparable, V any] struct {
 	done   sync.WaitGroup
 }
 
-func (b *batch[K, V]) into(all *storage.Bundle) { *b.loader.kind(all, b.loader.side) = &b.Lookup }
+func (b *batch[K, V]) into(all *storage.Bundle) { *b.loader.kind.in(all, b.loader.side) = &b.Lookup }
+
+func (b *batch[K, V]) isOfRelations() bool { return b.loader.kind.key != nil }
+
+func (b *batch[K, V]) whole() whole { return &part[K, V]{of: b, to: len(b.Keys)} }
+
+func (b *batch[K, V]) wait() { b.done.Wait() }
 
 func (b *batch[K, V]) answered() bool { return b.Results != nil }
 

@@ -200,27 +200,29 @@ func (h held) Bundle(ctx context.Context, b *storage.Bundle) {
 	h.counting.Bundle(ctx, b)
 }
 
-// Single keys whose values are not known wait for one another.
+// Single edges that are not known wait for one another.
 func TestLateKeysShareABatch(t *testing.T) {
-	store := newCounting()
+	store := &echoing{}
 	ctx := loaders.Attach(loaders.WithWait(t.Context(), time.Second), store)
-	l := loaders.For(ctx)
-	l.Users.Prime(6, storage.User{ID: 6, Name: "primed"})
-	l.Users.Prime(6, storage.User{ID: 6, Name: "too late"})
+	edges := loaders.For(ctx).Edges(storage.Inverse)
+	pair := func(from storage.UserID) storage.Pair { return storage.Pair{From: from, To: from % 2} }
+	primed := storage.Edge{From: 6, Type: storage.Following}
+	edges.Prime(pair(6), primed)
+	edges.Prime(pair(6), storage.Edge{})
 	var all sync.WaitGroup
-	for _, id := range []storage.UserID{2, 3, 4, 2, 6} {
+	for _, from := range []storage.UserID{2, 3, 4, 2, 6} {
 		all.Go(func() {
-			if r := l.Users.Load(id); !isUser(id, r) {
-				t.Errorf("the answer to %d is %+v", id, r)
+			if r := edges.Load(pair(from)); !r.Found || r.Value.From != from {
+				t.Errorf("the answer to %d is %+v", from, r)
 			}
 		})
 	}
 	all.Wait()
-	if r := l.Users.Load(6); r.Value.Name != "primed" {
-		t.Errorf("the primed user is %+v", r)
+	if r := edges.Load(pair(6)); r.Value != primed {
+		t.Errorf("the primed edge is %+v", r)
 	}
-	if store.batches != 1 || store.users[6] != 0 {
-		t.Errorf("there were %d batches of %v, want one without the primed user", store.batches, store.users)
+	if len(store.seen) != 1 || len(store.seen[0].Edges[storage.Inverse].Keys) != 3 {
+		t.Errorf("there were %d bundles, want one of three edges: %+v", len(store.seen), store.seen)
 	}
 }
 

@@ -1,7 +1,7 @@
 // Package loaders batches what the resolvers of one request read from the store, and remembers it
 // during the request. Keys that are known together are read together, at once, as
-// one [storage.Bundle], and so is each step of answers of many steps (together.go); single keys
-// are gathered by graph-gophers/dataloader (send.go).
+// one [storage.Bundle], and so is each step of answers of many steps (together.go). Relations are
+// read by graph-gophers/dataloader (following.go).
 package loaders
 
 import (
@@ -49,30 +49,25 @@ type Loaders struct {
 	ctx   context.Context // of the request
 	reads *storage.Reads  // of the request; nil: they are not counted
 	store storage.Bundler
-	lines [lines]atomic.Pointer[line]
+	made  atomic.Pointer[Relations] // of the request; nil: memory has answered everything
 
-	mu   sync.Mutex
-	kept []any // each of a different type; there are one or two
+	mu     sync.Mutex
+	beside []whole // batches that the next one of the relations takes along
+	kept   []any   // each of a different type; there are one or two
 }
 
 // init makes the loaders of one request. ctx is the request's context.
 func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 	l.ctx, l.store, l.reads = ctx, store, storage.ReadsOf(ctx)
-	l.Users.all, l.Users.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.User] { return &b.Users }
-	l.Handles.all, l.Handles.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[string, storage.UserID] { return &b.Handles }
-	l.Counts.all, l.Counts.kind = l, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Counts] { return &b.Counts }
+	l.Users.all, l.Users.kind = l, &users
+	l.Handles.all, l.Handles.kind = l, &handles
+	l.Counts.all, l.Counts.kind = l, &counts
 }
-
-// lookup is the part of a bundle that a loader fills.
-type lookup[K comparable, V any] = storage.Lookup[K, V]
-
-// kind is where a bundle has the look-up of a loader.
-type kind[K comparable, V any] func(*storage.Bundle, storage.Side) **lookup[K, V]
 
 // lazy is a loader that most requests do not need.
 type lazy[K comparable, V any] struct{ made atomic.Pointer[Loader[K, V]] }
 
-func (z *lazy[K, V]) of(l *Loaders, side storage.Side, k kind[K, V]) *Loader[K, V] {
+func (z *lazy[K, V]) of(l *Loaders, side storage.Side, k *kind[K, V]) *Loader[K, V] {
 	if loader := z.made.Load(); loader != nil {
 		return loader
 	}
@@ -83,100 +78,56 @@ func (z *lazy[K, V]) of(l *Loaders, side storage.Side, k kind[K, V]) *Loader[K, 
 // Edges reads single edges from one side: Forward for `from → to` on the shard of
 // from, Inverse for `to ← from` on the shard of to.
 func (l *Loaders) Edges(side storage.Side) *Loader[storage.Pair, storage.Edge] {
-	return l.edges[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.Pair, storage.Edge] { return &b.Edges[side] })
+	return l.edges[side].of(l, side, &edges)
 }
 
 // Pages reads ranges of followings (Forward), of followers (Inverse) or of requests.
 func (l *Loaders) Pages(side storage.Side) *Loader[storage.PageQuery, []storage.Edge] {
-	return l.pages[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.PageQuery, []storage.Edge] {
-		return &b.Pages[side]
-	})
-}
-
-func (l *Loaders) rowsOf() *Loader[storage.RowsQuery, []storage.Edge] {
-	return l.rows.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.RowsQuery, []storage.Edge] { return &b.Rows })
-}
-
-func (l *Loaders) neighboursOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
-	return l.neighbours[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
-		return &b.Neighbours[side]
-	})
-}
-
-func (l *Loaders) packedOf(side storage.Side) *Loader[storage.UserID, []storage.UserID] {
-	return l.packed[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, []storage.UserID] {
-		return &b.Packed[side]
-	})
-}
-
-func (l *Loaders) setsOf(side storage.Side) *Loader[storage.UserID, storage.Set] {
-	return l.sets[side].of(l, side, func(b *storage.Bundle, side storage.Side) **lookup[storage.UserID, storage.Set] { return &b.Sets[side] })
-}
-
-func (l *Loaders) recommendersOf() *Loader[storage.UserID, storage.Recommender] {
-	return l.recommenders.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, storage.Recommender] {
-		return &b.Recommenders
-	})
+	return l.pages[side].of(l, side, &pages)
 }
 
 // Blocks lists who is in a block with a user.
 func (l *Loaders) Blocks() *Loader[storage.UserID, []storage.UserID] {
-	return l.blocks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Blocks })
+	return l.blocks.of(l, 0, &blocks)
 }
 
 // Marks reads users' notes on their followings.
-func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] {
-	return l.marks.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, storage.EdgeMark] { return &b.Marks })
-}
+func (l *Loaders) Marks() *Loader[storage.Pair, storage.EdgeMark] { return l.marks.of(l, 0, &marks) }
 
 // Specials lists the special follows of a user.
 func (l *Loaders) Specials() *Loader[storage.UserID, []storage.UserID] {
-	return l.specials.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.UserID, []storage.UserID] { return &b.Specials })
+	return l.specials.of(l, 0, &specials)
 }
 
 // Messages reads the messages of pending requests.
-func (l *Loaders) Messages() *Loader[storage.Pair, string] {
-	return l.messages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.Pair, string] { return &b.Messages })
-}
+func (l *Loaders) Messages() *Loader[storage.Pair, string] { return l.messages.of(l, 0, &messages) }
 
 // Posts reads posts.
-func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] {
-	return l.posts.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.PostID, storage.Post] { return &b.Posts })
-}
+func (l *Loaders) Posts() *Loader[storage.PostID, storage.Post] { return l.posts.of(l, 0, &posts) }
 
 // PostPages reads ranges of the posts of authors.
 func (l *Loaders) PostPages() *Loader[storage.PostsQuery, []storage.Post] {
-	return l.postPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.PostsQuery, []storage.Post] {
-		return &b.PostPages
-	})
+	return l.postPages.of(l, 0, &postPages)
 }
 
 // Comments reads comments.
 func (l *Loaders) Comments() *Loader[storage.CommentID, storage.Comment] {
-	return l.comments.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentID, storage.Comment] {
-		return &b.Comments
-	})
+	return l.comments.of(l, 0, &comments)
 }
 
 // CommentPages reads ranges of the comments on posts.
 func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Comment] {
-	return l.commentPages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.CommentsQuery, []storage.Comment] {
-		return &b.CommentPages
-	})
+	return l.commentPages.of(l, 0, &commentPages)
 }
 
 // FavoritePages reads ranges of what users have favorited.
 func (l *Loaders) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
-	return l.favoritePages.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.FavoritesQuery, []storage.Edge] {
-		return &b.FavoritePages
-	})
+	return l.favoritePages.of(l, 0, &favoritePages)
 }
 
 // FavoritedBy reads ranges of who has favorited posts.
 func (l *Loaders) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge] {
-	return l.favoritedBy.of(l, 0, func(b *storage.Bundle, _ storage.Side) **lookup[storage.FavoritedByQuery, []storage.Edge] {
-		return &b.FavoritedBy
-	})
+	return l.favoritedBy.of(l, 0, &favoritedBy)
 }
 
 // Kept is a package's own value for the duration of a request. It is found by its type: there is

@@ -3,74 +3,10 @@ package loaders
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"slices"
-	"time"
-
-	"github.com/graph-gophers/dataloader/v7"
 
 	"kith/storage"
 )
-
-// Keys that are sent to the store at the same time are one [storage.Bundle]. A caller that knows
-// many keys passes them to Dispatch, and reads them itself. A single key of a resolver is a load of
-// the library: a batch of the library is the keys that arrive until it is closed, and the batch
-// function reads their bundle. Sending everything in this way, or each owner or key as a load of
-// its own, costs too much: docs/adr/0038.
-//
-// The library's own cache is off: each [Loader] remembers its keys.
-
-// line is a loader of the library, whose keys are single keys of ours.
-type line = dataloader.Loader[Question, struct{}]
-
-// The lines of a request differ in who closes a batch.
-const (
-	atOnce  = iota // none is needed: each key is a batch
-	waiting        // the library's timer: a key that no level has fetched waits for other such keys
-	lines
-)
-
-// defaultWait is how long a single Load waits for others. It is only the fallback: a resolver that
-// knows the keys of the level below fetches them all at once.
-const defaultWait = time.Millisecond
-
-// waitKey is the key of a different wait in a request's context.
-type waitKey struct{}
-
-// WithWait changes how long a single Load waits for others, in the requests of a context: tests make
-// it longer.
-func WithWait(ctx context.Context, d time.Duration) context.Context {
-	return context.WithValue(ctx, waitKey{}, d)
-}
-
-// line returns a line; most requests have one at most.
-func (l *Loaders) line(which int) *line {
-	if made := l.lines[which].Load(); made != nil {
-		return made
-	}
-	l.lines[which].CompareAndSwap(nil, dataloader.NewBatchedLoader(l.send, l.options(which)...))
-	return l.lines[which].Load()
-}
-
-type option = dataloader.Option[Question, struct{}]
-
-var (
-	noCache = dataloader.WithCache[Question, struct{}](&dataloader.NoCache[Question, struct{}]{})
-	one     = []option{noCache, dataloader.WithBatchCapacity[Question, struct{}](1), dataloader.WithInputCapacity[Question, struct{}](1)}
-	queue   = dataloader.WithInputCapacity[Question, struct{}](64) // the library's 1,000 are 8 kB
-)
-
-func (l *Loaders) options(which int) []option {
-	if which == atOnce {
-		return one
-	}
-	wait, set := l.ctx.Value(waitKey{}).(time.Duration)
-	if !set {
-		wait = defaultWait
-	}
-	return []option{noCache, queue, dataloader.WithWait[Question, struct{}](wait)}
-}
 
 // Question is keys asked of one loader.
 type Question interface {
@@ -84,21 +20,20 @@ type task interface {
 	answered() bool // by the bundle
 	size() int      // how many keys
 	end(error)      // lets the waiting callers continue; the error is for a batch that is not answered
+	wait()
+
+	isOfRelations() bool
+	load(context.Context, *Relations) (answered func()) // if it is
+	whole() whole                                       // if not
 }
 
-// done is the library's answer to a question; the answers to its keys are in their batches.
-var done dataloader.Result[struct{}]
+// Dispatch answers questions that are asked together: from memory if it can, and the rest by a bundle, those about relations
+// by the library. It returns when that is done. It reads under the context of the request, because callers other than the
+// first may wait for the answers.
+func (l *Loaders) Dispatch(asked ...Question) { l.send(asked, true) }
 
-// send is the batch function of a line.
-func (l *Loaders) send(_ context.Context, asked []Question) []*dataloader.Result[struct{}] {
-	l.Dispatch(asked...)
-	return slices.Repeat([]*dataloader.Result[struct{}]{&done}, len(asked))
-}
-
-// Dispatch answers questions that are asked together: from memory if it can, and the rest by a
-// bundle. It returns when that is done. It reads under the context of the request, because callers
-// other than the first may wait for the answers. A look-up that panics has failed.
-func (l *Loaders) Dispatch(asked ...Question) {
+// send is Dispatch if these are all that the level asks, so that the library need not wait for more.
+func (l *Loaders) send(asked []Question, all bool) {
 	for _, q := range asked {
 		q.claim()
 	}
@@ -118,16 +53,35 @@ func (l *Loaders) Dispatch(asked ...Question) {
 	if tasks = l.recall(&b, tasks, reads); len(tasks) == 0 {
 		return
 	}
-	err := errNotAnswered
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("a look-up panicked: %v\n%s", reason, debug.Stack())
+	var relations []task
+	var beside []whole
+	for _, t := range tasks {
+		if t.isOfRelations() {
+			relations = append(relations, t)
+		} else {
+			beside = append(beside, t.whole())
 		}
-		for _, t := range tasks {
-			t.end(err)
-		}
-	}()
-	l.store.Bundle(ctx, &b)
+	}
+	if len(relations) == 0 {
+		_ = l.read(ctx, new(storage.Bundle), beside...)
+		return
+	}
+	l.mu.Lock()
+	l.beside = append(l.beside, beside...) // the next batch takes them along
+	l.mu.Unlock()
+	answered := make([]func(), len(relations))
+	for i, t := range relations {
+		answered[i] = t.load(ctx, l.relations())
+	}
+	if all {
+		l.relations().Flush()
+	}
+	for _, wait := range answered {
+		wait()
+	}
+	for _, t := range tasks {
+		t.wait()
+	}
 }
 
 // recall answers what is in memory, and returns the rest. If the memory panics, it counts as

@@ -18,8 +18,8 @@ const long, patience = 20 * time.Second, 5 * time.Second
 
 const users = 12
 
-// tangled is a graph with lists of every visibility, hidden users, requests and marks.
-func tangled(t *testing.T) *apitest.API {
+// tangledStore has a graph with lists of every visibility, hidden users, requests and marks.
+func tangledStore(t *testing.T) *memory.Store {
 	store := memory.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
@@ -45,7 +45,11 @@ func tangled(t *testing.T) *apitest.API {
 	}
 	apitest.Block(t, store, 2, 9)
 	apitest.Publish(t, store, users)
-	return apitest.New(t, store, apitest.Options{
+	return store
+}
+
+func tangled(t *testing.T) *apitest.API {
+	return apitest.New(t, tangledStore(t), apitest.Options{
 		Limits:  apitest.NoLimits,
 		Context: func(ctx context.Context) context.Context { return loaders.WithWait(ctx, long) },
 	})

@@ -107,7 +107,7 @@ func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.User
 		r.l.reads.InMemory(len(owners))
 		return kept.Results
 	}
-	return fetch(r, r.l.setsOf(side), owners)
+	return fetch(r, r.l.sets[side].of(r.l, side, &sets), owners)
 }
 
 // Recommenders returns users as suggestions need them. Users whom the store does not keep in this
@@ -118,12 +118,12 @@ func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.
 		r.l.reads.InMemory(len(ids))
 		return kept.Results
 	}
-	return fetch(r, r.l.recommendersOf(), ids)
+	return fetch(r, r.l.recommenders.of(r.l, 0, &recommenders), ids)
 }
 
 // PackedNeighbours implements [storage.PackedReader].
 func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, r.l.packedOf(side), owners)
+	return fetch(r, r.l.packed[side].of(r.l, side, &packed), owners)
 }
 
 // Users is the method of [storage.UserReader].
@@ -143,10 +143,10 @@ func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.Pa
 
 // AllRows implements [storage.EdgeReader].
 func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return fetch(r, r.l.rowsOf(), queries)
+	return fetch(r, r.l.rows.of(r.l, 0, &rows), queries)
 }
 
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, r.l.neighboursOf(side), owners)
+	return fetch(r, r.l.neighbours[side].of(r.l, side, &neighbours), owners)
 }

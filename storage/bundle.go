@@ -108,13 +108,8 @@ func (b *Bundle) Apart(ctx context.Context, r Reader) {
 		readSide(&all, ctx, r, side, b.Pages[side], Reader.Pages)
 		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
 		readSide(&all, ctx, r, side, b.Packed[side], Reader.PackedNeighbours)
-		if l := b.Sets[side]; l.Open() {
-			l.Results = make([]Result[Set], len(l.Keys))
-		}
 	}
-	if l := b.Recommenders; l.Open() {
-		l.Results = make([]Result[Recommender], len(l.Keys))
-	}
+	b.WithoutSets()
 	read(&all, ctx, r, b.Blocks, Reader.Blocks)
 	read(&all, ctx, r, b.Specials, Reader.Specials)
 	read(&all, ctx, r, b.Marks, Reader.Marks)
@@ -137,6 +132,18 @@ func read[K, V any](all *apart, ctx context.Context, r Reader, l *Lookup[K, V], 
 func readSide[K, V any](all *apart, ctx context.Context, r Reader, side Side, l *Lookup[K, V], by func(Reader, context.Context, Side, []K) []Result[V]) {
 	if l.Open() {
 		all.add(func() { l.answer(func(keys []K) []Result[V] { return by(r, ctx, side, keys) }) })
+	}
+}
+
+// WithoutSets answers what only caches keep, sets and recommenders, for a store that keeps none: nothing is Found.
+func (b *Bundle) WithoutSets() {
+	for _, l := range b.Sets {
+		if l.Open() {
+			l.Results = make([]Result[Set], len(l.Keys))
+		}
+	}
+	if l := b.Recommenders; l.Open() {
+		l.Results = make([]Result[Recommender], len(l.Keys))
 	}
 }
 

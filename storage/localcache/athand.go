@@ -9,8 +9,13 @@ import (
 
 // AtHand implements [storage.Bundler] from the entries that the cache has.
 func (c *Cache) AtHand(b *storage.Bundle) {
-	if c.Mode() != On {
+	switch c.Mode() {
+	case Off:
+		b.WithoutSets()
 		return
+	case Through:
+		return
+	case On:
 	}
 	atHand(c, profileKind, profileKey, b.Users, func(p *profile) storage.Result[storage.User] {
 		return storage.Result[storage.User]{Value: p.User, Found: p.Exists}

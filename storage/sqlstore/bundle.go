@@ -20,7 +20,7 @@ import (
 const bundleKeys = 128
 
 // AtHand implements [storage.Bundler]: the store keeps nothing.
-func (s *Store) AtHand(*storage.Bundle) {}
+func (s *Store) AtHand(b *storage.Bundle) { b.WithoutSets() }
 
 // Bundle implements [storage.Bundler].
 func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) {
