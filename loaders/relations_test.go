@@ -1,0 +1,147 @@
+package loaders_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// watched is a store that notes who reads relations: the batch function of the library, or somebody past it.
+type watched struct {
+	storage.Store
+
+	mu      sync.Mutex
+	past    map[string]bool  // look-ups
+	batches []storage.Bundle // with relations
+}
+
+func (w *watched) Bundle(ctx context.Context, b *storage.Bundle) {
+	if asked := relationsIn(b); len(asked) > 0 {
+		w.mu.Lock()
+		if w.batches = append(w.batches, *b); !isUnder("dataloader/v7.(*batcher[") {
+			w.past[strings.Join(asked, ", ")] = true
+		}
+		w.mu.Unlock()
+	}
+	w.Store.Bundle(ctx, b)
+}
+
+// reads notes a read past the loaders.
+func (w *watched) reads(lookup string) storage.Store {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.past["the store's "+lookup] = true
+	return w.Store
+}
+
+func (w *watched) Edges(ctx context.Context, s storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return w.reads("Edges").Edges(ctx, s, pairs)
+}
+
+func (w *watched) Pages(ctx context.Context, s storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return w.reads("Pages").Pages(ctx, s, q)
+}
+
+func (w *watched) AllRows(ctx context.Context, q []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return w.reads("AllRows").AllRows(ctx, q)
+}
+
+func (w *watched) Neighbours(ctx context.Context, s storage.Side, ids []storage.UserID) []storage.Result[[]storage.UserID] {
+	return w.reads("Neighbours").Neighbours(ctx, s, ids)
+}
+
+func (w *watched) PackedNeighbours(ctx context.Context, s storage.Side, ids []storage.UserID) []storage.Result[[]storage.UserID] {
+	return w.reads("PackedNeighbours").PackedNeighbours(ctx, s, ids)
+}
+
+func (w *watched) Blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
+	return w.reads("Blocks").Blocks(ctx, ids)
+}
+
+func (w *watched) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	return w.reads("Marks").Marks(ctx, pairs)
+}
+
+// relationsIn are the relations that a bundle asks for.
+func relationsIn(b *storage.Bundle) (asked []string) {
+	note := func(lookup string, side any, isAsked bool) {
+		if isAsked {
+			asked = append(asked, fmt.Sprint(lookup, side))
+		}
+	}
+	for _, side := range storage.AllSides {
+		note("edges of ", side, b.Edges[side] != nil)
+	}
+	for _, side := range storage.Sides {
+		note("pages of ", side, b.Pages[side] != nil)
+		note("lists of ", side, b.Neighbours[side] != nil || b.Packed[side] != nil || b.Sets[side] != nil)
+	}
+	note("rows", "", b.Rows != nil || b.Recommenders != nil)
+	note("blocks", "", b.Blocks != nil || b.Specials != nil)
+	note("beside edges", "", b.Marks != nil || b.Messages != nil)
+	note("favorites", "", b.FavoritePages != nil || b.FavoritedBy != nil)
+	return asked
+}
+
+// isUnder reports whether a function is among the callers.
+func isUnder(function string) bool {
+	callers := make([]uintptr, 32)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	for frame, more := frames.Next(); ; frame, more = frames.Next() {
+		if strings.Contains(frame.Function, function) {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// Whatever is asked: edges, pages and lists are read by loads of the library, and in no other way.
+func TestRelationsAreReadByTheLibrary(t *testing.T) {
+	store := &watched{Store: tangledStore(t), past: map[string]bool{}}
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	clear(store.past) // the API reads who is hidden at its start
+	rapid.Check(t, func(t *rapid.T) {
+		query, vars := apitest.Query(t, users)
+		api := api.For(t)
+		if viewer := rapid.IntRange(0, users).Draw(t, "viewer"); viewer > 0 {
+			api = api.As(storage.UserID(viewer))
+		}
+		api.Ask(query, vars).Whole()
+		if len(store.past) > 0 {
+			t.Fatalf("past the library: %v", store.past)
+		}
+	})
+	if len(store.batches) == 0 {
+		t.Error("no relation was read")
+	}
+}
+
+// Fields beside one another ask for different users: what they read is one batch, of as many keys.
+func TestSiblingsAreOneBatch(t *testing.T) {
+	store := &watched{Store: tangledStore(t), past: map[string]bool{}}
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	var query strings.Builder
+	const siblings = 8
+	for i := range siblings {
+		fmt.Fprintf(&query, "u%d: user(id: %d) { relationship(to: %d) { status } }\n", i, i+1, i+2)
+	}
+	api.As(9).Ask("{ "+query.String()+" }", nil).Whole()
+	for _, b := range store.batches {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			if l := b.Edges[side]; l != nil && len(l.Keys) == siblings && b.Users != nil {
+				return
+			}
+		}
+	}
+	t.Errorf("no batch has the edges of %d users, and these: %v", siblings, store.batches)
+}
