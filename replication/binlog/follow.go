@@ -33,8 +33,8 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	t := &tail{server: s, feed: feed, progress: p, at: p.at.clone()}
 	defer feed.Silent(time.Time{})
 	pause := firstPause
+	t.heard = time.Now()
 	for {
-		t.heard = time.Now()
 		err := t.connection(ctx, t)
 		s.alive = t.heard
 		var stop *StopError
@@ -44,7 +44,11 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 		if t.arrived {
 			pause = firstPause
 		}
-		feed.Silent(t.heard)
+		silent := t.heard
+		if unread := t.unread(); !unread.IsZero() && unread.Before(silent) {
+			silent = unread
+		}
+		feed.Silent(silent)
 		s.set(Connecting, err)
 		s.log().Warn("replication: the binlog is interrupted; connecting again", "error", err)
 		_ = sleep.For(ctx, pause)
@@ -59,7 +63,7 @@ func (t *tail) hear() {
 		return
 	}
 	t.connected = true
-	t.feed.Silent(time.Time{})
+	t.feed.Silent(t.unread())
 	t.server.set(Tailing, nil)
 	t.server.log().Info("replication: following the binlog", "from", t.at.set().String())
 }

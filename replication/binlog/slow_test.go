@@ -3,6 +3,7 @@ package binlog_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -156,4 +157,36 @@ func TestResetWhileAShardWaits(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// If a link lets heartbeats through and nothing else, the lag grows although every connection begins well.
+func TestOnlyHeartbeatsArrive(t *testing.T) {
+	t.Parallel()
+	w, server := newPrivateWorld(t)
+	direct := w.dsns
+	link := testenv.NarrowLink(t, server.Addr(), 16<<10)
+	w.dsns = slices.Clone(direct)
+	for i, dsn := range direct {
+		w.dsns[i] = strings.Replace(dsn, server.Addr(), link, 1)
+	}
+	r := w.replicate(t)
+	w.dsns = direct
+	r.await(t, binlog.Tailing)
+	largeNeighbour(t, server)
+	began := time.Now()
+	interrupted := false
+	within(t, func() error {
+		interrupted = interrupted || strings.Contains(w.log.String(), "interrupted")
+		lag := r.applier.Status().Lag
+		if late := time.Since(began); interrupted && lag < late-10*time.Second {
+			t.Fatalf("after %s the lag is %s", late, lag)
+		}
+		if lag < 25*time.Second {
+			return errNotYet
+		}
+		return nil
+	})
+	if !interrupted {
+		t.Error("the connection was not ended")
+	}
 }

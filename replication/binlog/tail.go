@@ -46,8 +46,10 @@ type tail struct {
 	busy      atomic.Bool  // the sink is taking something
 	came      atomic.Int64 // when events, or a part of one, came last, or were last dealt with, in nanoseconds
 
-	mu sync.Mutex // guards what watch reads, too
-	at position
+	mu      sync.Mutex // guards what watch reads, too
+	at      position
+	goal    mysql.GTIDSet // what the server had written when it was asked; the zero value: it has not been
+	noticed time.Time     // when it was asked
 }
 
 // sink receives a tail's transactions.
@@ -251,8 +253,7 @@ func (s *server) continues(ctx context.Context, at position) error {
 // watch runs beside the stream and compares what the server has written with what has been read: a
 // server that was reset may leave the stream open and silent without end.
 func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	goal, noticed := t.read(), time.Now() // what the server had written when it was asked
-	var ahead time.Time                   // since when the same position has been ahead of the server's
+	var ahead time.Time // since when the same position has been ahead of the server's
 	var last string
 	for sleep.For(ctx, lockCheck) == nil {
 		read := t.read()
@@ -261,10 +262,9 @@ func (t *tail) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 			ahead = time.Time{}
 			continue // the stream has the same error
 		}
-		reached := read.Contain(goal)
-		t.late(reached, noticed)
-		if reached {
-			goal, noticed = set, time.Now()
+		noticed := t.see(set)
+		if t.feed != nil {
+			t.feed.Silent(t.unread())
 		}
 		if !read.Contain(set) || read.Equal(set) || ahead.IsZero() || read.String() != last {
 			ahead, last = time.Now(), read.String()
@@ -289,15 +289,26 @@ func (t *tail) read() mysql.GTIDSet {
 	return t.at.set()
 }
 
-// late lets the lag grow while something is being read that the server had written when it was asked.
-func (t *tail) late(reached bool, since time.Time) {
-	switch {
-	case t.feed == nil:
-	case reached:
-		t.feed.Silent(time.Time{})
-	default:
-		t.feed.Silent(since)
+// see notes what the server has written, once everything has been read that it had written before. It returns when
+// that was seen.
+func (t *tail) see(written mysql.GTIDSet) time.Time {
+	unread := t.unread()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if unread.IsZero() {
+		t.goal, t.noticed = written, time.Now()
 	}
+	return t.noticed
+}
+
+// unread is since when something is known that has not been read, also on earlier connections; zero if nothing is.
+func (t *tail) unread() (since time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.goal != nil && !t.at.set().Contain(t.goal) {
+		since = t.noticed
+	}
+	return since
 }
 
 func (s *server) assembler() *assembler {
