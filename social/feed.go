@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"kith/storage"
 	"kith/storage/idset"
@@ -153,6 +154,9 @@ func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after s
 	authors, whole, err := g.Followings(ctx, user)
 	if err != nil {
 		return nil, fmt.Errorf("read whom user %s follows: %w", user, err)
+	}
+	if after == (storage.Place{}) {
+		after.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
 	}
 	w := &feedWalk{Feeds: f, authors: authors, hides: g.audience.Hides, whole: whole, at: after, ended: authors.Len() == 0}
 	w.inbox = f.Inboxes.walk(user, authors, whole)

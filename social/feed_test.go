@@ -49,6 +49,10 @@ func TestFeedsOfMany(t *testing.T) {
 		}
 	}
 	slices.SortFunc(all, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
+	ofTheFuture := storage.NewPost{PostID: storage.PostID{Author: all[0].Author, Number: posts + 1}, Key: "later", Text: "x", At: began + 1e6*3600}
+	if _, _, err := store.Publish(t.Context(), ofTheFuture); err != nil {
+		t.Fatal(err)
+	}
 	some := recent.NewSince(1<<20, time.Now, all[120].CreatedAt)
 	for _, p := range all {
 		some.Add(p)

@@ -189,12 +189,12 @@ func (p *Posts) add(post storage.PostAt) bool {
 	return true
 }
 
-// ahead is how far the clocks of gateways may be ahead of ours.
-const ahead = time.Minute
+// Ahead is how far the clocks of gateways may be ahead of ours: posts of a later time are not in feeds yet.
+const Ahead = time.Minute
 
 // horizon is the time of the newest post that may be here. A post of a later time, as imports have, would make all that
 // come after it look old; the follower finds it when its time has come.
-func (p *Posts) horizon() storage.Micros { return storage.MicrosOf(p.now().Add(ahead)) }
+func (p *Posts) horizon() storage.Micros { return storage.MicrosOf(p.now().Add(Ahead)) }
 
 func (p *Posts) remove(id storage.PostID) {
 	author, known := p.authors.find(id.Author)
