@@ -33,6 +33,9 @@ func parseEntity(v any) (nodeID, error) {
 	if typeName == "User" && byHandle && representation["id"] == nil {
 		return nodeID{handle: storage.FoldHandle(handle)}, nil
 	}
+	if representation["id"] == nil {
+		return nodeID{}, apierr.BadInput("a representation of %q has no id", abridged(typeName))
+	}
 	text, _ := graphql.UnmarshalID(representation["id"]) // a router may send a number
 	id, err := parseNodeID(text)
 	if err == nil && id.typeName() != typeName {

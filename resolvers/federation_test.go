@@ -83,6 +83,13 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	answer.DataIs(`{"_entities": [` + two + `, ` + three + `, null, null, {"id": "rel_1_3"}, ` + two + `, ` + three + strings.Repeat(", null", 12) + `]}`)
 
 	api.Ask(`{ _entities(representations: []) { __typename } }`, nil).Is(`{"_entities": []}`)
+	for _, ofNobody := range []string{``, `id: null`, `handle: null`} {
+		answer := api.Ask(`{ _entities(representations: {__typename: "User", `+ofNobody+`}) { __typename } }`, nil)
+		answer.FailsAt("BAD_USER_INPUT", "_entities.0")
+		if !strings.Contains(answer.Errors[0].Message, "has no id") {
+			t.Error(answer.Errors)
+		}
+	}
 	api.Ask(`{ _entities(representations: {__typename: "User", id: 2}) { ... on _Entity { ... on User { id } } } }`, nil).Is(`{"_entities": [{"id": "2"}]}`)
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
 }
