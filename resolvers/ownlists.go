@@ -97,7 +97,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 	if len(pairs) == 0 {
 		return n, all < maxCounted, nil
 	}
-	for _, e := range r.Store.Edges(ctx, l.side, pairs) {
+	for _, e := range loaders.For(ctx).Edges(l.side).Fetch(pairs) {
 		if e.Err != nil {
 			return 0, false, e.Err
 		}
@@ -119,7 +119,7 @@ func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (
 func (l ownList) sizeRead(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
 	var after storage.Position
 	for examined := 0; examined < maxCounted; examined += countStep {
-		read := r.Store.Pages(ctx, l.side, []storage.PageQuery{l.query(after, countStep)})[0]
+		read := loaders.For(ctx).Pages(l.side).Get(l.query(after, countStep))
 		if read.Err != nil {
 			return 0, false, read.Err
 		}

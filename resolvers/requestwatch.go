@@ -9,6 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/model"
+	"kith/loaders"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -61,7 +62,7 @@ func (w *requestWatch) pages(ctx context.Context, side storage.Side, query stora
 		queries[i] = query
 		queries[i].Owner, queries[i].Type = w.viewer, state
 	}
-	return w.resolver.Store.Pages(ctx, side, queries)
+	return loaders.For(ctx).Pages(side).Fetch(queries)
 }
 
 // missed reads the requests of a side that are newer than a position, oldest first. more is true if it
@@ -124,7 +125,7 @@ func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*mod
 
 // row reads a request where the viewer has it.
 func (w *requestWatch) row(ctx context.Context, pair storage.Pair) ([]storage.Edge, error) {
-	r := w.resolver.Store.Edges(ctx, w.sideOf(pair), []storage.Pair{pair})[0]
+	r := loaders.For(ctx).Edges(w.sideOf(pair)).Get(pair)
 	if r.Err != nil || !r.Found || r.Value.Type == storage.None {
 		return nil, r.Err
 	}

@@ -129,13 +129,12 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 	begins := func(e events.Event) bool {
 		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
-	f := &newFollowers{store: r.Store, viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
+	f := &newFollowers{viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
 	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
 }
 
 // newFollowers is the state of one newFollowers.
 type newFollowers struct {
-	store  storage.Reader
 	viewer storage.UserID
 	began  storage.Position                  // of the newest follower when the subscription began
 	newest storage.Position                  // of the followers that are known
@@ -164,8 +163,7 @@ func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros
 }
 
 func (f *newFollowers) begin(ctx context.Context) error {
-	query := storage.PageQuery{Owner: f.viewer, Limit: 1}
-	r := f.store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0]
+	r := loaders.For(ctx).Pages(storage.Inverse).Get(storage.PageQuery{Owner: f.viewer, Limit: 1})
 	for _, e := range r.Value {
 		f.newest = storage.PositionOf(storage.Inverse, e)
 	}
@@ -210,8 +208,7 @@ func (f *newFollowers) missed(ctx context.Context) ([]storage.Edge, error) {
 			since = f.began
 		}
 	}
-	query := storage.PageQuery{Owner: f.viewer, Limit: maxFirst, Before: since, Backward: true}
-	page := f.store.Pages(ctx, storage.Inverse, []storage.PageQuery{query})[0]
+	page := loaders.For(ctx).Pages(storage.Inverse).Get(storage.PageQuery{Owner: f.viewer, Limit: maxFirst, Before: since, Backward: true})
 	oldestFirst := slices.Clone(page.Value)
 	slices.Reverse(oldestFirst)
 	return oldestFirst, page.Err
