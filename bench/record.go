@@ -30,9 +30,11 @@ type Recorder struct {
 	tracks []*track
 }
 
-// NewRecorder makes a recorder that keeps its files in a new folder.
-func NewRecorder(folder string) (*Recorder, error) {
-	return &Recorder{folder: folder, began: time.Now()}, os.Mkdir(folder, 0o700)
+// NewRecorder makes a recorder that keeps its files in a new folder within a folder; "" is the system's for
+// temporary files.
+func NewRecorder(within string) (*Recorder, error) {
+	folder, err := os.MkdirTemp(within, "kith-recorded-")
+	return &Recorder{folder: folder, began: time.Now()}, err
 }
 
 // Close removes the files.
@@ -111,13 +113,13 @@ var (
 	at  = regexp.MustCompile(`^\{"at":(-?[0-9]+)`)
 )
 
-// History writes the history of the wrong answers to a file, in the order of time: all requests about
-// the users who were asked about, and all writes that concern anybody who was ever in an answer to the same request.
-// It must not be called while a load runs.
-func (r *Recorder) History(path string) error {
+// History writes the history of the wrong answers to a new file in a folder ("" as for [NewRecorder]), in the order of
+// time: all requests about the users who were asked about, and all writes that concern anybody who was ever in an answer
+// to the same request. It returns the file's path. It must not be called while a load runs.
+func (r *Recorder) History(folder string) (path string, err error) {
 	asked, shown := map[string]bool{}, map[string]bool{}
 	var requests [][]byte
-	err := r.each(func(l []byte) {
+	err = r.each(func(l []byte) {
 		if wrong := bytes.Contains(l, []byte(`,"wrong":`)); wrong && len(requests) < mostExplained {
 			question, _ := halves(l)
 			addIDs(asked, question)
@@ -125,7 +127,7 @@ func (r *Recorder) History(path string) error {
 		}
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	err = r.each(func(l []byte) {
 		question, answer := halves(l)
@@ -134,7 +136,7 @@ func (r *Recorder) History(path string) error {
 		}
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	var all []recorded
 	err = r.each(func(l []byte) {
@@ -145,14 +147,18 @@ func (r *Recorder) History(path string) error {
 		}
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	slices.SortStableFunc(all, func(a, b recorded) int { return int(a.at - b.at) })
-	var text bytes.Buffer
-	for _, one := range all {
-		text.Write(append(one.line, '\n'))
+	file, err := os.CreateTemp(folder, "kith-wrong-*.jsonl")
+	if err != nil {
+		return "", err
 	}
-	return os.WriteFile(path, text.Bytes(), 0o600)
+	text := bufio.NewWriter(file)
+	for _, one := range all {
+		_, _ = text.Write(append(one.line, '\n')) // Flush has the error
+	}
+	return file.Name(), errors.Join(text.Flush(), file.Close())
 }
 
 // each hands over every line.

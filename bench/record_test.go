@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -43,7 +42,7 @@ func TestRecorder(t *testing.T) {
 		fmt.Fprintf(w, `{"data":{"user":{"followings":{"edges":%s,"complete":true}}}}`, list)
 	}))
 	defer server.Close()
-	recorder, err := bench.NewRecorder(filepath.Join(t.TempDir(), "recorded"))
+	recorder, err := bench.NewRecorder(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +56,8 @@ func TestRecorder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "history")
-	if err := recorder.History(path); err != nil {
+	path, err := recorder.History(t.TempDir())
+	if err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(path)

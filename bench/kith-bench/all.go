@@ -22,6 +22,7 @@ import (
 // benchFlags say what is measured, and how long.
 type benchFlags struct {
 	cli.Output
+	checkFlags
 	Engines     []string      `placeholder:"E,…" enum:"sqlite,mariadb,mariadb+redis" help:"On which stores: sqlite, mariadb, mariadb+redis."`
 	States      []string      `default:"baseline,cold,warm" enum:"baseline,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
 	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"A server on which databases may be made and dropped; auto starts a private one. Default: ${default}."`
@@ -33,12 +34,16 @@ type benchFlags struct {
 	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
 	Heat        time.Duration `default:"30s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law (zipf). Default: ${default}."`
-	CheckEvery  int           `default:"50" placeholder:"N" help:"One answer in so many is compared with the graph in full; the others are searched for errors, nulls and incomplete lists. Default: ${default}."`
-	Histories   string        `placeholder:"PATH" help:"Where the histories of wrong answers are written: all that was asked about their users. Default: the system's folder for temporary files."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
 	program string // the program that is measured; empty: kith, beside this one
 	self    string // the program that has the baseline; empty: this one
+}
+
+// checkFlags say how answers are checked, and where it is written what was wrong.
+type checkFlags struct {
+	CheckEvery int    `default:"50" placeholder:"N" help:"One answer in so many is decoded and checked in full: ids, order, counts, and in the mixed load what only one of its connections has written. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
+	Histories  string `placeholder:"PATH" help:"Where the history of wrong answers is written: all that was asked about their users. Default: the system's folder for temporary files."`
 }
 
 // BenchAllCmd is `kith bench` and `kith bench all`.
@@ -177,9 +182,7 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(config.Folder)) }()
 	config.Engines, config.States, config.MariaDB, config.Redis = f.Engines, f.States, f.MariaDB, f.Redis
-	if config.CheckEvery, config.Histories = f.CheckEvery, f.Histories; config.Histories == "" {
-		config.Histories = os.TempDir()
-	}
+	config.CheckEvery, config.Histories = f.CheckEvery, f.Histories
 	config.Seed, config.Sonyflake, config.Draw = f.Seed, f.Sonyflake, f.Draw
 	config.Connections, config.Rounds, config.Duration, config.Heat = f.Connections, f.Rounds, f.Duration, f.Heat
 	config.FirstWarmup, config.Warmup = f.Duration/4, f.Duration/10

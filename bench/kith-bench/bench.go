@@ -98,16 +98,21 @@ type BenchRunCmd struct {
 	Warmup      time.Duration `default:"2s" help:"How long each is asked before that, uncounted. Default: ${default}."`
 	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law. Default: ${default}."`
 	Questions   []string      `placeholder:"Q,…" help:"Which: ${bench_questions}. Default: all."`
+	checkFlags
 	cli.Output
 }
 
-// Run asks the questions one after another. Wrong answers are an error, after the
-// results were printed.
-func (c *BenchRunCmd) Run(ctx context.Context, k *kong.Context) error {
+// Run asks the questions one after another. Wrong answers are an error that names the file with their history, after
+// the results were printed.
+func (c *BenchRunCmd) Run(ctx context.Context, k *kong.Context) (err error) {
 	load, questions, err := c.load()
 	if err != nil {
 		return err
 	}
+	if load.Recorder, err = bench.NewRecorder(""); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, load.Recorder.Close()) }()
 	var results []bench.Result
 	var wrong error
 	for _, q := range questions {
@@ -119,6 +124,10 @@ func (c *BenchRunCmd) Run(ctx context.Context, k *kong.Context) error {
 		if r.Errors > 0 && wrong == nil {
 			wrong = fmt.Errorf("%d of %d answers to %s were wrong, the first: %w", r.Errors, r.Requests, r.Question, r.Error)
 		}
+	}
+	if wrong != nil {
+		path, err := load.Recorder.History(c.Histories)
+		wrong = errors.Join(fmt.Errorf("%w; the history of the users of wrong answers is in %s", wrong, path), err)
 	}
 	if c.JSON() {
 		return errors.Join(cli.WriteJSON(k.Stdout, results), wrong)
@@ -157,5 +166,6 @@ func (c *BenchRunCmd) load() (bench.Load, []*bench.Question, error) {
 		Warmup:      c.Warmup,
 		Duration:    c.Duration,
 		Seed:        c.Seed,
+		CheckEvery:  c.CheckEvery,
 	}, questions, nil
 }

@@ -5,12 +5,14 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/alecthomas/kong"
@@ -108,6 +110,40 @@ func TestBenchRun(t *testing.T) {
 	}
 }
 
+// With --check-every 1 every answer is compared, and the error names the file in --histories with all that was asked.
+func TestBenchRunKeepsHistories(t *testing.T) {
+	var asked atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost { // not for /metrics
+			asked.Add(1)
+		}
+		_, _ = io.WriteString(w, `{"data":{"user":{"id":"1000000","name":"somebody else","followingCount":1,"followerCount":0}}}`)
+	}))
+	defer other.Close()
+	folder := t.TempDir()
+	_, err := benchCommand(t, "run", "--url", other.URL, "--users", "300", "--questions", "q1", "--connections", "2", "--warmup", "0s", "--duration", "50ms",
+		"--check-every", "1", "--histories", folder)
+	if err == nil {
+		t.Fatal("wrong answers are no error")
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*"))
+	if len(files) != 1 || !strings.Contains(err.Error(), files[0]) {
+		t.Fatalf("%v, want a history of %q", err, files)
+	}
+	text, fault := os.ReadFile(files[0])
+	if fault != nil {
+		t.Fatal(fault)
+	}
+	n := asked.Load()
+	if all := fmt.Sprintf("%d of %d answers", n, n); !strings.Contains(err.Error(), all) {
+		t.Errorf("%v, want %s", err, all)
+	}
+	// The history is of the users of twenty wrong answers.
+	if lines := strings.Count(string(text), `"wrong":`); lines < 20 && int64(lines) < n || lines != strings.Count(string(text), "\n") {
+		t.Errorf("%d of %d wrong answers are in the history", lines, n)
+	}
+}
+
 func TestBenchRunFails(t *testing.T) {
 	wrong := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"errors":[{"message":"no"}],"data":null}`)
@@ -126,7 +162,7 @@ func TestBenchRunFails(t *testing.T) {
 		{[]string{"--users", "10"}, "--users"},
 		{[]string{"--connections", "0"}, "--connections"},
 	} {
-		_, err := benchCommand(t, append([]string{"run", "--warmup", "0s", "--duration", "50ms"}, c.arguments...)...)
+		_, err := benchCommand(t, append([]string{"run", "--warmup", "0s", "--duration", "50ms", "--histories", t.TempDir()}, c.arguments...)...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.arguments, err, c.want)
 		}

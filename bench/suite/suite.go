@@ -68,7 +68,7 @@ type Config struct {
 	// CheckEvery is how many answers of a load there are to one that is checked in full; see
 	// [bench.Load].
 	CheckEvery int
-	// Histories is a folder for the histories of wrong answers.
+	// Histories is a folder for the histories of wrong answers, "" the system's for temporary files.
 	Histories string
 
 	// Log reports what is being done.
@@ -336,8 +336,8 @@ func (r *run) askMix(ctx context.Context, family []string, into *report.Size) (e
 // inRounds asks all subjects one after another, round by round, so that other load on the machine
 // affects all of them.
 func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Graph, of func(*subject) bench.Workload, into *report.Size) (err error) {
-	for i, s := range subjects {
-		if s.recorder, err = bench.NewRecorder(r.path(fmt.Sprintf("recorded%d", i))); err != nil {
+	for _, s := range subjects {
+		if s.recorder, err = bench.NewRecorder(r.Folder); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, s.recorder.Close()) }()
@@ -364,8 +364,8 @@ func (r *run) inRounds(ctx context.Context, subjects []*subject, graph *bench.Gr
 		into.Cells = append(into.Cells, cell)
 		r.Log("%s %s: %.0f/s, p99 %.1f ms, %d wrong", s.name(), cell.Question, cell.PerSecond, cell.P99, cell.Errors)
 		if all.Error != nil {
-			path := filepath.Join(r.Histories, fmt.Sprintf("kith-wrong-%s-%d.jsonl", cell.Question, time.Now().UnixNano()))
-			if err := s.recorder.History(path); err != nil {
+			path, err := s.recorder.History(r.Histories)
+			if err != nil {
 				return err
 			}
 			r.Log("%s %s: the first wrong answer: %v; the history of the users of wrong answers is in %s", s.name(), cell.Question, all.Error, path)
