@@ -81,6 +81,7 @@ var (
 	errMissing    = errors.New("a field or a user is missing")
 	errIncomplete = errors.New("not complete")
 	errOther      = errors.New("another user than was asked for")
+	errWritten    = errors.New("not what was written before")
 	errOrder      = errors.New("out of order")
 	errCount      = errors.New("the number does not fit")
 )

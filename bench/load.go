@@ -230,7 +230,7 @@ type worker struct {
 // least, however late. Wrong answers count from the start.
 func (w *worker) run(ctx context.Context, begin, end time.Time) {
 	var body []byte
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && (time.Now().Before(end) || w.good+w.errors == 0) {
 		var token string
 		var more bool
 		if body, token, more = w.stream.next(body[:0]); !more {
@@ -241,12 +241,7 @@ func (w *worker) run(ctx context.Context, begin, end time.Time) {
 			return
 		}
 		sent := time.Now()
-		if !sent.Before(end) {
-			if w.good+w.errors > 0 {
-				return
-			}
-			w.late = true
-		}
+		w.late = w.late || !sent.Before(end) && w.good+w.errors == 0
 		status, response, err := w.client.ask(body, token)
 		took := time.Since(sent)
 		if err == nil {

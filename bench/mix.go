@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 
 	"kith/identity"
@@ -17,7 +18,8 @@ import (
 // writes there.
 //
 // The last fifth of the users exists only to be deleted, one after another: no other request asks
-// about them or follows them, so that every other request has an answer.
+// about them or follows them, so that every other request has an answer. But one in six follows of the graph leads to one of
+// them, so lists lose them meanwhile.
 type Mix struct {
 	graph  *Graph
 	issuer *identity.Issuer
@@ -31,11 +33,17 @@ type Mix struct {
 
 	added, deleted atomic.Int64
 
-	renames []renames // by user
+	written []written // by user
 }
 
-// renames are the changes of one user's name.
-type renames struct{ begun, ended atomic.Int64 }
+// written is what is known of a user from the answers to the mix's own writes. If two writes of a user overlap, what they
+// have changed is not known afterwards.
+type written struct {
+	mu           sync.Mutex
+	begun, ended int64                   // how many
+	name         string                  // "" if it is not known
+	follows      map[storage.UserID]bool // of others it is not known
+}
 
 // NewMix makes the load for a store that holds the graph. The secret signs the tokens
 // that writers need, as [identity.IssuerConfig.Secret].
@@ -44,7 +52,7 @@ func NewMix(g *Graph, secret []byte) (*Mix, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Mix{graph: g, issuer: issuer, lists: make([][]int, g.Users+1), renames: make([]renames, g.Users+1), lasting: g.Users - g.Users/5}
+	m := &Mix{graph: g, issuer: issuer, lists: make([][]int, g.Users+1), written: make([]written, g.Users+1), lasting: g.Users - g.Users/5}
 	for n := 1; n <= g.Users; n++ {
 		m.lists[n] = g.followings(n)
 	}
@@ -103,8 +111,9 @@ type mixedRequest struct {
 	id, with storage.UserID
 	to       []storage.UserID
 	name     string
-	renaming *renames // of the user who gets the name; nil: the name is new
-	rename   int64    // its number among them; 0: another was under way
+	known    *written // of the user
+	begun    int64    // how many writes of the user had begun when this began, itself included
+	alone    bool     // no other write of the user overlapped it
 }
 
 // The requests of the mix. A front end asks for a list together with names, so these queries do
@@ -172,7 +181,6 @@ func (s *mixed) draw() mixedRequest {
 			q.with = s.graph.ID(kept)
 		case updateNode:
 			q.user = s.byRank(s.nodeUpdates, 0)
-			q.beginRename(&s.renames[q.user])
 		case addNode:
 			last := s.graph.ID(s.graph.Users)
 			q.user, q.id = 1, last+storage.UserID(s.added.Add(1))
@@ -188,6 +196,7 @@ func (s *mixed) draw() mixedRequest {
 		if q.op == updateNode || q.op == updateLink || q.op == addNode {
 			q.name = "name " + strconv.FormatUint(s.random.Uint64N(1e12), 36)
 		}
+		q.begin(&s.written[q.user])
 		return q
 	}
 }
@@ -309,24 +318,40 @@ func (q *mixedRequest) appendBody(body []byte) []byte {
 	return append(body, '}', '}')
 }
 
-func (q *mixedRequest) beginRename(of *renames) {
-	q.renaming = of
-	ended := of.ended.Load()
-	if nth := of.begun.Add(1); nth == ended+1 {
-		q.rename = nth
-	}
+// writes reports whether the request changes what is known of the user.
+func (q *mixedRequest) writes() bool {
+	return q.op == updateNode || q.op == addLink || q.op == deleteLink
 }
 
-// endRename forgets the name if another request has changed it meanwhile: then the answer may show
-// either.
-func (q *mixedRequest) endRename() {
-	if q.renaming == nil {
+func (q *mixedRequest) begin(of *written) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	q.known, q.alone = of, of.begun == of.ended
+	if q.writes() {
+		of.begun++
+	}
+	q.begun = of.begun
+}
+
+// end notes what is known after the request, whose lock is held.
+func (q *mixedRequest) end(succeeded bool) {
+	q.alone = q.alone && q.known.begun == q.begun
+	if !q.writes() {
 		return
 	}
-	if q.renaming.begun.Load() != q.rename {
-		q.name = ""
+	q.known.ended++
+	switch known := q.alone && succeeded; {
+	case q.op == updateNode && !known:
+		q.name, q.known.name = "", "" // the answer may show either name
+	case q.op == updateNode:
+		q.known.name = q.name
+	case !known:
+		delete(q.known.follows, q.with)
+	case q.known.follows == nil:
+		q.known.follows = map[storage.UserID]bool{q.with: q.op == addLink}
+	default:
+		q.known.follows[q.with] = q.op == addLink
 	}
-	q.renaming.ended.Add(1)
 }
 
 func (q *mixedRequest) handle() string { return fmt.Sprintf("new%d", q.id) }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -158,7 +159,7 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 		"mark":               {mixedRequest{op: updateLink}, `{"data":{"setFollowMark":{"changed":true}}}`, ""},
 		"mark, failed":       {mixedRequest{op: updateLink}, `{"errors":[{"message":"no"}],"data":{}}`, "no"},
 		"profile":            {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"user":{"id":"5","name":"n"}}}}`, ""},
-		"profile, old name":  {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"user":{"id":"5","name":"o"}}}}`, "another"},
+		"profile, old name":  {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"user":{"id":"5","name":"o"}}}}`, "written"},
 		"create":             {mixedRequest{op: addNode, id: 5, name: "n"}, `{"data":{"createUser":{"user":{"id":"5","name":"n"}}}}`, ""},
 		"create, nobody":     {mixedRequest{op: addNode, id: 5, name: "n"}, `{"data":{"createUser":{}}}`, "missing"},
 		"delete":             {mixedRequest{op: deleteNode}, `{"data":{"deleteAccount":{"complete":true}}}`, ""},
@@ -166,6 +167,7 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 		"delete, unheard of": {mixedRequest{op: deleteNode}, `{"data":{}}`, "missing"},
 	} {
 		s := &mixed{asked: c.asked}
+		s.asked.begin(new(written))
 		err := s.judge(200, []byte(c.text), true)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -173,34 +175,94 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// If another request has changed a name in the meantime, either name is right.
-func TestNamesThatOthersChangeToo(t *testing.T) {
-	var of renames
-	ask := func(name string) *mixed {
-		s := &mixed{asked: mixedRequest{op: updateNode, id: 5, name: name}}
-		s.asked.beginRename(&of)
-		return s
+// What was written shows in later answers about the same user. If another write of the user overlaps the
+// write or the read, either is right.
+func TestWhatWasWrittenIsChecked(t *testing.T) {
+	var of written
+	ask := func(q mixedRequest) *mixed {
+		q.id = 5
+		q.begin(&of)
+		return &mixed{asked: q}
 	}
-	judge := func(s *mixed, shown string) error {
-		return s.judge(200, fmt.Appendf(nil, `{"data":{"updateProfile":{"user":{"id":"5","name":%q}}}}`, shown), true)
+	rename := func(name string) *mixed { return ask(mixedRequest{op: updateNode, name: name}) }
+	change := func(op operation) *mixed { return ask(mixedRequest{op: op, with: 8}) }
+	answer := func(s *mixed, status int, data string) error {
+		return s.judge(status, fmt.Appendf(nil, `{"data":{%s}}`, data), true)
 	}
-	if err := judge(ask("alone"), "old"); err == nil {
-		t.Error("an old name is taken for the new one")
+	renamed := func(s *mixed, name string) error {
+		return answer(s, 200, fmt.Sprintf(`"updateProfile":{"user":{"id":"5","name":%q}}`, name))
 	}
-	a, b := ask("a"), ask("b")
-	if err := judge(a, "b"); err != nil {
-		t.Errorf("a name that is being changed: %v", err)
+	named := func(s *mixed, name string) error {
+		return answer(s, 200, fmt.Sprintf(`"user":{"id":"5","name":%q}`, name))
 	}
-	c := ask("c")
-	if err := judge(b, "a"); err != nil {
-		t.Errorf("a name that was being changed: %v", err)
+	followed := func(s *mixed) error { return answer(s, 200, `"follow":{"changed":true}`) }
+	unfollowed := func(s *mixed) error { return answer(s, 200, `"unfollow":{"changed":true}`) }
+	list := func(s *mixed, ids ...int) error {
+		var edges []string
+		for _, id := range ids {
+			edges = append(edges, fmt.Sprintf(`{"followedAt":"2026-11-20T00:00:00Z","node":{"id":"%d","name":"n"}}`, id))
+		}
+		return answer(s, 200, `"user":{"followings":{"edges":[`+strings.Join(edges, ",")+`],"complete":true}}`)
 	}
-	if err := judge(c, "b"); err != nil {
-		t.Errorf("a name that was being changed as this began: %v", err)
+	links := func(follows bool) error {
+		return answer(ask(mixedRequest{op: getLinks, to: []storage.UserID{7, 8}}), 200, fmt.Sprintf(
+			`"relationships":[{"id":"rel_5_7","following":false,"followedBy":false},{"id":"rel_5_8","following":%v,"followedBy":false}]`, follows))
 	}
-	if err := judge(ask("again alone"), "c"); err == nil {
-		t.Error("an old name is taken for the new one")
+	node := func() *mixed { return ask(mixedRequest{op: getNode}) }
+	page := func() *mixed { return ask(mixedRequest{op: getList}) }
+	right := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
+	wrong := func(what string, err error) {
+		t.Helper()
+		if !errors.Is(err, errWritten) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	wrong("an old name in its own answer", renamed(rename("alone"), "old"))
+	right("any name before", named(node(), "alone"))
+	right("a name", renamed(rename("a"), "a"))
+	right("a new name", named(node(), "a"))
+	wrong("an old name", named(node(), "alone"))
+
+	early := node()
+	a, b := rename("b"), rename("c")
+	right("a name that is being changed", renamed(a, "c"))
+	c := rename("d")
+	right("a name that was being changed", renamed(b, "b"))
+	right("a name that was being changed as this began", renamed(c, "c"))
+	right("a name that was read before", named(early, "a"))
+	right("one of three names", named(node(), "c"))
+	right("a name", renamed(rename("e"), "e"))
+	wrong("an old name again", named(node(), "c"))
+
+	right("a list of which nothing is known", list(page()))
+	right("a follow", followed(change(addLink)))
+	right("a list with the follow", list(page(), 8, 7))
+	wrong("a list without the follow", list(page(), 7))
+	right("a page that the follow is not on", list(page(), 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28))
+	right("the follow", links(true))
+	wrong("no follow", links(false))
+	before := page()
+	right("its end", unfollowed(change(deleteLink)))
+	right("a list that was read before", list(before, 8))
+	wrong("a list with the ended follow", list(page(), 8))
+	wrong("the ended follow", links(true))
+	one, other := change(addLink), change(deleteLink)
+	right("a follow", followed(one))
+	right("a list while it is changed", list(page(), 8))
+	right("its end", unfollowed(other))
+	right("either of two", links(true))
+	right("either of two", links(false))
+	right("a follow", followed(change(addLink)))
+	if err := answer(change(deleteLink), 503, ""); err == nil {
+		t.Error("a refusal is taken for an answer")
+	}
+	right("what may have failed", links(false))
+	right("what may have failed", links(true))
 }
 
 // The degrees are those that LinkBench has published.

@@ -27,7 +27,9 @@ type changeAnswer struct{ Changed *bool }
 
 func (s *mixed) judge(status int, response []byte, thorough bool) error {
 	err := Skim(status, response)
-	s.asked.endRename()
+	s.asked.known.mu.Lock()
+	defer s.asked.known.mu.Unlock()
+	s.asked.end(err == nil)
 	if s.asked.op == deleteNode && errors.Is(err, errIncomplete) {
 		err = nil // a deletion that takes more than two seconds goes on after its answer
 	}
@@ -61,9 +63,15 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 		if d.User == nil {
 			return errMissing
 		}
-		return checkNewestFirst(d.User.Followings)
+		if err := checkNewestFirst(d.User.Followings); err != nil || !q.alone {
+			return err
+		}
+		return q.known.isOn(d.User.Followings)
 	case getNode:
-		return q.isPerson(d.User.person(), "")
+		if q.alone {
+			q.name = q.known.name
+		}
+		return q.isPerson(d.User.person(), q.name)
 	case countLinks:
 		if d.User == nil || d.User.FollowingCount == nil {
 			return errMissing
@@ -72,7 +80,13 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 			return errCount
 		}
 	case getLinks:
-		return checkRelationsTo(q.id, q.to, d.Relationships)
+		err := checkRelationsTo(q.id, q.to, d.Relationships)
+		for i, to := range q.to {
+			if follows, known := q.known.follows[to]; err == nil && q.alone && known && follows != *d.Relationships[i].Following {
+				err = fmt.Errorf("%w: the follow of %d", errWritten, to)
+			}
+		}
+		return err
 	case addLink:
 		return d.Follow.isThere()
 	case deleteLink:
@@ -103,8 +117,24 @@ func (q *mixedRequest) isPerson(got *personAnswer, name string) error {
 	switch {
 	case got == nil || got.Name == "":
 		return errMissing
-	case got.ID != q.id || name != "" && got.Name != name:
+	case got.ID != q.id:
 		return errOther
+	case name != "" && got.Name != name:
+		return errWritten
+	}
+	return nil
+}
+
+// isOn checks that the first page of the user's followings shows what is known of them.
+func (w *written) isOn(list *listAnswer) error {
+	shown := map[storage.UserID]bool{}
+	for _, e := range list.Edges {
+		shown[e.Node.ID] = true
+	}
+	for id, follows := range w.follows {
+		if shown[id] && !follows || !shown[id] && follows && len(list.Edges) < 20 {
+			return fmt.Errorf("%w: the follow of %d", errWritten, id)
+		}
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ type benchFlags struct {
 
 // checkFlags say how answers are checked, and where it is written what was wrong.
 type checkFlags struct {
-	CheckEvery int    `default:"50" placeholder:"N" help:"One answer in so many is decoded and checked in full: ids, order, counts, and in the mixed load what only one of its connections has written. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
+	CheckEvery int    `default:"50" placeholder:"N" help:"One answer in so many is decoded and checked in full: ids, order, counts, and in the mixed load names and follows against its own writes, unless two of one user overlapped. The others are searched for errors, nulls and incomplete lists. Default: ${default}."`
 	Histories  string `placeholder:"PATH" help:"Where the history of wrong answers is written: all that was asked about their users. Default: the system's folder for temporary files."`
 }
 
