@@ -244,7 +244,7 @@ func (j *journal) holds(t *testing.T, most time.Duration, lags *windows, calmUnt
 		*list = append(*list, l)
 		if bound += lags.allowed(l.missed.acked, l.began); l.by > bound {
 			if broken++; broken <= 5 {
-				t.Errorf("%v: more than %v (%s)", l, bound.Round(time.Millisecond), when(l, outages))
+				t.Errorf("%v: more than %v (%s); %s", l, bound.Round(time.Millisecond), when(l, outages), j.story(t, l.register))
 			}
 		}
 	}

@@ -125,6 +125,8 @@ func id(n int64) string { return strconv.FormatInt(n, 10) }
 // edge is a follow, from one user to another.
 type edge struct{ from, to int64 }
 
+func (e edge) String() string { return fmt.Sprintf("{%d %d}", e.from, e.to) }
+
 // versions reads the versions of edges from a consistency token. Each mark is a byte for its kind,
 // 1 for an edge, and three numbers. The signature is at the end.
 func versions(token string) (map[edge]int64, error) {

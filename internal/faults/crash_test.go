@@ -113,8 +113,8 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 	failed := h.explain(t, found, different)
 	r.failuresAreCounted(t, failed)
 	if mode == "binlog" && len(different) > 0 {
-		t.Errorf("%d of %d edges differ, the first is %v: %+v in following, %+v in follower", len(different), len(found.forward), different[0],
-			found.forward[different[0]], found.inverse[different[0]])
+		t.Errorf("%d of %d edges differ, the first is %v: %+v in following, %+v in follower; %s", len(different), len(found.forward), different[0],
+			found.forward[different[0]], found.inverse[different[0]], h.story(t, different[0]))
 	}
 	r.summarize(t, h, found, different, faults)
 	t.Logf("started and written in %v, quiet %v later", written.Sub(began).Round(time.Millisecond), settled.Sub(written).Round(time.Millisecond))

@@ -16,6 +16,9 @@ type history struct {
 	// doubtful edges are those of requests that were not answered. They may have a version that no
 	// caller got as an answer.
 	doubtful map[edge]bool
+
+	// all holds every request on an edge, in no order.
+	all map[edge][]result
 }
 
 // change is one version of an edge.
@@ -26,7 +29,7 @@ type change struct {
 }
 
 func newHistory() *history {
-	return &history{answered: map[edge]map[int64]change{}, doubtful: map[edge]bool{}}
+	return &history{answered: map[edge]map[int64]change{}, doubtful: map[edge]bool{}, all: map[edge][]result{}}
 }
 
 // add notes a change that an answer reported. It returns an error if another answer reported the same change.
@@ -111,7 +114,7 @@ func (h *history) judge(t testing.TB, found tables) (different []edge) {
 			continue
 		}
 		if inverse.version >= forward.version {
-			t.Errorf("%v: follower holds %+v, which was never in following, where it is %+v", e, inverse, forward)
+			t.Errorf("%v: follower holds %+v, which was never in following, where it is %+v; %s", e, inverse, forward, h.story(t, e))
 		}
 		different = append(different, e)
 	}
@@ -128,11 +131,11 @@ func (h *history) judgeForward(t testing.TB, e edge, r row) {
 	}
 	switch c, answered := h.answered[e][r.version]; {
 	case r.version < last:
-		t.Errorf("%v: following holds %+v, but a caller was answered %d", e, r, last)
+		t.Errorf("%v: following holds %+v, but a caller was answered %d; %s", e, r, last, h.story(t, e))
 	case answered && c.follows != (r.kind == 1):
-		t.Errorf("%v: following holds %+v, but at that version a caller was answered that it follows: %v", e, r, c.follows)
+		t.Errorf("%v: following holds %+v, but at that version a caller was answered that it follows: %v; %s", e, r, c.follows, h.story(t, e))
 	case !answered && r.version > 0 && !h.doubtful[e]:
-		t.Errorf("%v: following holds %+v, which is in no answer, and every request on it was answered", e, r)
+		t.Errorf("%v: following holds %+v, which is in no answer, and every request on it was answered; %s", e, r, h.story(t, e))
 	}
 }
 
@@ -166,10 +169,29 @@ func (h *history) explain(t testing.TB, found tables, different []edge) map[*lif
 		case answered && c.stale:
 			failed[c.by]++
 		case answered:
-			t.Errorf("%v: following holds %+v, follower %+v, and %s reported to nobody that anything is missing", e, found.forward[e], found.inverse[e], c.by.name)
+			t.Errorf("%v: following holds %+v, follower %+v, and %s reported to nobody that anything is missing; %s", e, found.forward[e], found.inverse[e], c.by.name, h.story(t, e))
 		}
 	}
 	return failed
+}
+
+// story writes down every request on an edge, answered or not, and names the file.
+func (h *history) story(t testing.TB, e edge) string {
+	t.Helper()
+	var events []happened
+	for _, r := range h.all[e] {
+		what := fmt.Sprintf("%v at %s: done %v, stale %v, %s %s", r.operation, r.by.name, r.done, r.stale, r.code, r.message)
+		for _, c := range r.changes {
+			if c.edge == e {
+				what += fmt.Sprintf(", version %d", c.version)
+			}
+		}
+		if r.err != nil {
+			what += fmt.Sprintf(", no answer: %v", r.err)
+		}
+		events = append(events, happened{r.began, r.ended, what})
+	}
+	return "its history is in " + told(t, e, events)
 }
 
 // countsAreExact compares every count with the rows that it counts.

@@ -56,16 +56,25 @@ type sight struct {
 // journal is everything that all clients wrote and saw.
 type journal struct {
 	mu     sync.Mutex
-	writes map[register][]writing // in the order of writing: each register has one writer
+	writes map[register][]writing  // in the order of writing: each register has one writer
+	failed map[register][]happened // writes that were refused or not answered
 	sights []sight
 }
 
-func newJournal() *journal { return &journal{writes: map[register][]writing{}} }
+func newJournal() *journal {
+	return &journal{writes: map[register][]writing{}, failed: map[register][]happened{}}
+}
 
 func (j *journal) wrote(r register, w writing) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.writes[r] = append(j.writes[r], w)
+}
+
+func (j *journal) missed(r register, w writing, why any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.failed[r] = append(j.failed[r], happened{w.sent, w.acked, fmt.Sprintf("gateway %d did not write %d: %v", w.on, w.value, why)})
 }
 
 func (j *journal) saw(list ...sight) {
@@ -95,7 +104,9 @@ func (j *journal) judge(t testing.TB) (all []late) {
 		writes := j.writes[s.register]
 		shown := j.shown(s, writes)
 		if shown == never {
-			t.Errorf("%v: user %d saw %d, which it never was", s.register, s.by, s.value)
+			if broken++; broken <= 10 {
+				t.Errorf("%v: user %d saw %d, which it never was; %s", s.register, s.by, s.value, j.story(t, s.register))
+			}
 			continue
 		}
 		rest := writes[shown+1:]
@@ -105,17 +116,32 @@ func (j *journal) judge(t testing.TB) (all []late) {
 		l := late{s, rest[0], s.began.Sub(rest[0].acked)}
 		if s.by == s.owner && !s.inverse && (s.promised || slices.ContainsFunc(rest, func(w writing) bool { return w.on == s.on && w.acked.Before(s.began) })) {
 			if broken++; broken <= 10 {
-				t.Errorf("a writer does not see what it wrote (token: %v): %v", s.promised, l)
+				t.Errorf("a writer does not see what it wrote (token: %v): %v; %s", s.promised, l, j.story(t, s.register))
 			}
 			continue
 		}
 		all = append(all, l)
 	}
 	if broken > 10 {
-		t.Errorf("writers did not see what they wrote %d times", broken)
+		t.Errorf("%d sights were wrong: of what never was, or of writers who did not see what they wrote", broken)
 	}
 	slices.SortFunc(all, func(a, b late) int { return int(b.by - a.by) })
 	return all
+}
+
+// story writes down all writes of a register and all that was seen of it, and names the file.
+func (j *journal) story(t testing.TB, r register) string {
+	t.Helper()
+	events := slices.Clone(j.failed[r])
+	for _, w := range j.writes[r] {
+		events = append(events, happened{w.sent, w.acked, fmt.Sprintf("gateway %d wrote %d", w.on, w.value)})
+	}
+	for _, s := range j.sights {
+		if s.register == r {
+			events = append(events, happened{s.began, s.ended, fmt.Sprintf("user %d saw %d on gateway %d (inverse side: %v, token: %v)", s.by, s.value, s.on, s.inverse, s.promised)})
+		}
+	}
+	return "its history is in " + told(t, r, events)
 }
 
 // never is the index of a value that was never written.

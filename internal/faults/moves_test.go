@@ -87,7 +87,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills, moverPauses in
 	r.countsAreExact(t)
 	h.explain(t, found, different)
 	if mode == "binlog" && len(different) > 0 {
-		t.Errorf("%d of %d edges differ, the first is %v", len(different), len(found.forward), different[0])
+		t.Errorf("%d of %d edges differ, the first is %v; %s", len(different), len(found.forward), different[0], h.story(t, different[0]))
 	}
 	r.summarize(t, h, found, different, r.faults())
 	t.Logf("the mover lived %d times, and was killed %d times, in the phases %v", m.lives, m.killed, m.phases)

@@ -77,11 +77,14 @@ func (o *onlooker) somebody() int64 {
 	}
 }
 
-// mutate sends a mutation of the onlooker. A refusal by the rules is not a failure.
-func (o *onlooker) mutate(ctx context.Context, on int, query string, variables map[string]any) (w writing, payload followed, done bool, err error) {
-	w = writing{sent: time.Now(), on: on}
+// mutate sends a mutation of the onlooker that gives a register a value. A refusal by the rules is not a failure.
+func (o *onlooker) mutate(ctx context.Context, on int, r register, value int64, query string, variables map[string]any) (w writing, payload followed, done bool, err error) {
+	w = writing{value: value, sent: time.Now(), on: on}
 	a, err := o.ask(ctx, o.gateways[on].now.Load().gateway.URL, o.me, "", query, variables)
 	w.acked = time.Now()
+	if err != nil || a.code() != "" {
+		o.missed(r, w, fmt.Sprint(a.code(), err))
+	}
 	switch {
 	case err != nil:
 		return w, payload, false, err
@@ -99,7 +102,8 @@ func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
 	if o.follows[whom] {
 		field = "unfollow"
 	}
-	w, payload, done, err := o.mutate(ctx, on, mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
+	r := register{followOf, o.me, whom}
+	w, payload, done, err := o.mutate(ctx, on, r, number(field == "follow"), mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
 	if err != nil || !done {
 		return err
 	}
@@ -111,8 +115,6 @@ func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
 	if !payload.Changed {
 		return fmt.Errorf("%s of %d by %d has changed nothing", field, whom, o.me)
 	}
-	w.value = number(o.follows[whom])
-	r := register{followOf, o.me, whom}
 	o.wrote(r, w)
 	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
 }
@@ -128,29 +130,27 @@ func (o *onlooker) block(ctx context.Context, on int) error {
 	if o.blocks[whom] {
 		field = "unblock"
 	}
-	w, payload, done, err := o.mutate(ctx, on, mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
+	r := register{blockOf, o.me, whom}
+	w, payload, done, err := o.mutate(ctx, on, r, number(field == "block"), mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
 	if err != nil || !done {
 		return err
 	}
 	o.blocks[whom] = field == "block"
 	delete(o.follows, whom)
 	o.counted[field]++
-	w.value = number(o.blocks[whom])
-	r := register{blockOf, o.me, whom}
 	o.wrote(r, w)
 	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
 }
 
 func (o *onlooker) rename(ctx context.Context, on int) error {
 	o.names++
-	w, _, _, err := o.mutate(ctx, on, `mutation($name: String!) { m: updateProfile(name: $name) { user { id } } }`,
+	r := register{nameOf, o.me, 0}
+	w, _, _, err := o.mutate(ctx, on, r, o.names, `mutation($name: String!) { m: updateProfile(name: $name) { user { id } } }`,
 		map[string]any{"name": fmt.Sprintf("User %d #%d", o.me, o.names)})
 	if err != nil {
 		return err
 	}
 	o.counted["rename"]++
-	w.value = o.names
-	r := register{nameOf, o.me, 0}
 	o.wrote(r, w)
 	return o.lookAtOwn(ctx, on, r, "")
 }

@@ -173,6 +173,9 @@ func (r result) notSent() bool { return errors.Is(r.err, errNotSent) }
 
 // note adds the answer to the history.
 func (r result) note(h *history) error {
+	for _, e := range r.edges() {
+		h.all[e] = append(h.all[e], r)
+	}
 	if r.notSent() {
 		return nil
 	}

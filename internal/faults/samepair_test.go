@@ -71,7 +71,7 @@ func (d *deployment) fight(t *testing.T, h *history, pair edge, connections, tim
 	d.quiet(t, h)
 	found := d.tables(t)
 	if different := h.judge(t, found); len(different) > 0 {
-		t.Errorf("%v differ: %+v", different, found)
+		t.Errorf("%v differ: %+v; %s", different, found, h.story(t, different[0]))
 	}
 	d.countsAreExact(t)
 }
@@ -84,7 +84,7 @@ func (h *history) alternates(t *testing.T) {
 		follows := false
 		for _, version := range slices.Sorted(maps.Keys(list)) {
 			if list[version].follows == follows {
-				t.Errorf("%v: at %d it was changed to what it was, follows: %v", e, version, follows)
+				t.Errorf("%v: at %d it was changed to what it was, follows: %v; %s", e, version, follows, h.story(t, e))
 			}
 			follows = list[version].follows
 		}
