@@ -38,6 +38,9 @@ var bodyTexts = map[string]bool{
 
 	`{"query":"a","extensions":{"more":[1,}}`: false, `{"query":"a","extensions":[]}`: false,
 	`{"query":"a","extensions":{"persistedQuery":"` + strings.Repeat("x", maxPersistedExtension) + `"}}`: false,
+
+	`{"query":"a","variables":{"a":"\ud83d\ude00 \ufffd","b":"\\ud800 �"}}`: true, `{"query":"a","variables":{"a":"\\\ud800"}}`: false,
+
 	``: false, `[]`: false, `[{"query":"a"}]`: false, `{"query":"a"`: false, `{"query":"a"}}`: false, `{"query":"a",}`: false, `{"query":"a" "b"}`: false,
 	`{"query":1}`: false, `{"query":"\x"}`: false, "{\"query\":\"a\nb\"}": false, `{"query":"a"} {}`: false, `{1:"a"}`: false,
 	`{"query":"a","variables":[]}`: false, `{"query":"a","variables":{"a":01}}`: false, `{"query":"a","variables":{"a":1.}}`: false, `{"query":"a","variables":{"a":+1}}`: false,

@@ -73,7 +73,7 @@ func (s *settling) value(v *ast.Value) {
 	switch {
 	case v.Kind == ast.BlockValue:
 		s.dedent(v)
-	case v.Kind == ast.StringValue && strings.ContainsRune(v.Raw, utf8.RuneError) && surrogate.MatchString(string(s.written(v))):
+	case v.Kind == ast.StringValue && strings.ContainsRune(v.Raw, utf8.RuneError) && surrogate.MatchString(whole.ReplaceAllString(string(s.written(v)), "|")):
 		s.err = gqlerror.ErrorPosf(v.Position, "a text has half of a surrogate pair")
 		s.err.Err = apierr.BadInput("%s", s.err.Message)
 	case v.Kind == ast.IntValue && v.Definition != nil && v.Definition.Name == "ID":
@@ -89,8 +89,12 @@ func (s *settling) value(v *ast.Value) {
 	}
 }
 
-// surrogate is an escape of half of a pair. The parser joins pairs, and puts U+FFFD for halves without the other one.
-var surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+// surrogate is an escape of half of a pair, once what is whole has been taken out: pairs, which the parser joins, and escaped
+// backslashes. For halves without the other one the parser puts U+FFFD.
+var (
+	surrogate = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+	whole     = regexp.MustCompile(`\\[^u]|\\u[dD][89abAB]..\\u[dD][c-fC-F]..`)
+)
 
 // written is a value as the document has it, with its quotes.
 func (s *settling) written(v *ast.Value) []rune {
