@@ -27,28 +27,43 @@ const (
 	mediaResponse = "application/graphql-response+json"
 )
 
+// ranges are those that include each media type that we have, which is the last. Nobody gets a stream by a `*`.
+var ranges = [...][]string{{"*/*", "application/*", mediaJSON}, {"*/*", "application/*", mediaResponse}, {mediaStream}}
+
+// claim is what the header Accept says of a media type, in the most specific range that includes it (RFC 9110, section 12.5.1).
+type claim struct {
+	specific, place int // from 1, in ranges and in the header
+	weight          float64
+}
+
+func claims(accept string) (list [len(ranges)]claim) {
+	place := 0
+	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
+		place++
+		media, weight := weighed(part)
+		for i := range ranges {
+			if specific := 1 + slices.Index(ranges[i], media); specific > list[i].specific {
+				list[i] = claim{specific, place, weight}
+			}
+		}
+	}
+	return list
+}
+
 // negotiate picks the media type of the answer: the one that we have to which the client gives the greatest weight, the
 // first of those that have the same. A client that accepts none gets mediaJSON all the same.
 func negotiate(r *http.Request) string {
 	accept := r.Header.Get("Accept")
-	best, most := mediaJSON, 0.0
-	if accept == best { // as in most requests
-		return best
+	if accept == mediaJSON { // as in most requests
+		return accept
 	}
-	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
-		media, weight := weighed(part)
-		switch media {
-		case mediaResponse, mediaStream, mediaJSON:
-		case "application/*", "*/*":
-			media = mediaJSON
-		default:
-			continue
-		}
-		if weight > most {
-			best, most = media, weight
+	list, best := claims(accept), 0
+	for i, c := range list {
+		if c.weight > list[best].weight || c.weight > 0 && c.weight == list[best].weight && c.place < list[best].place {
+			best = i
 		}
 	}
-	return best
+	return ranges[best][len(ranges[best])-1]
 }
 
 // weighed is a media type of the header Accept, with its weight (RFC 9110, section 12.4.2).
@@ -70,7 +85,7 @@ const maxAccept = 1 << 10
 // acceptsStream reports whether a client takes server-sent events, even if only as a
 // last resort.
 func acceptsStream(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), mediaStream)
+	return claims(r.Header.Get("Accept"))[len(ranges)-1].weight > 0
 }
 
 // answer writes the response of one request.

@@ -143,6 +143,11 @@ func TestStreamsOnlyWhereTheyAreWanted(t *testing.T) {
 	if got := e.response.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("a subscription is answered as %s", got)
 	}
+	for _, accept := range []string{"*/*", "text/event-stream;q=0, */*", "text/event-stream; q=0.0"} {
+		if got := s.query("subscription { tick }", "Accept", accept); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
+			t.Errorf("Accept %q: %d %s", accept, got.status, got.text)
+		}
+	}
 	if got := s.post("{", "Accept", "text/event-stream"); got.status != 400 || got.code(t) != "BAD_USER_INPUT" {
 		t.Errorf("malformed: %d %s", got.status, got.text)
 	}
