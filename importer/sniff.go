@@ -67,18 +67,22 @@ func (in *input) sniff(s *stream) error {
 	return nil
 }
 
-// count counts the lines that have been read ahead and are edges, and those that are users and could not be meant as edges.
+// count counts the lines that have been read ahead and are edges, and the records that are users and could not be meant as edges.
 func (s *stream) count() (edges, users int) {
 	text, _ := s.Peek(s.Buffered())
 	columns := graphfile.DefaultColumns()
-	for line := range bytes.Lines(text) {
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
 		if _, found, err := graphfile.ParseLine(line); err == nil {
 			if found {
 				edges++
 			}
+			text = rest
 			continue
 		}
-		record, err := csv.NewReader(bytes.NewReader(line)).Read()
+		reader := csv.NewReader(bytes.NewReader(text)) // the record may have more lines
+		record, err := reader.Read()
+		text = text[reader.InputOffset():]
 		if err != nil {
 			continue
 		}

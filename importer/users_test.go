@@ -100,6 +100,8 @@ func TestSniff(t *testing.T) {
 		{"a.csv", "1,2,x\n3,4\n5,six\n7,8\n", edgesFile},
 		{"a.csv", "1,2,Two\n3,maya,Maya\n4,liam,Liam\n", usersFile},
 		{"a.csv", "\"1\",\"2\",\"2026-11-20 08:15:30\"\n", edgesFile},
+		{"a.csv", "1,maya,Maya,\"liked:\n3 4\n5 6\"\n2,liam,Liam,\"\n1,2\n1,3\n\"\n7,noor,Noor,\"one line, and \"\"3 4\"\"\"\n", usersFile},
+		{"a.csv", "# a \"quote\n1 2\n3 x\"\n\"4\" \"5\"\n", edgesFile},
 		{"a.txt", "1,maya\n", edgesFile},
 		{"a.txt", "\n# people\n id , HANDLE \n1,maya\n", usersFile},
 		{"a.csv", "name,handle,id\nMaya,maya,1\n", usersFile},
