@@ -146,6 +146,7 @@ func addRows[T any](im *run, c *chunk, rows []recordRow[T], totals *Report, writ
 				totals.Existed++
 			}
 		}
+		im.wrote(len(some))
 	}
 	return nil
 }

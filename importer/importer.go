@@ -99,8 +99,8 @@ type run struct {
 	reported    int                     // problems so far
 
 	writing       *chunk // nil: none
-	written, toDo int64  // rows of that chunk: of users, and of both sides of edges
-	newUsers      int64  // of those written
+	written, toDo int64  // rows of that chunk: of users and records, and of both sides of edges
+	edgeRows      int64  // of those written
 }
 
 // Import is an import ready to run: its files have been examined.
@@ -254,7 +254,8 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 	for _, p := range c.problems {
 		im.report(p)
 	}
-	im.writing, im.written, im.newUsers, im.toDo = c, 0, 0, 2*int64(len(c.edges))
+	im.writing, im.written, im.edgeRows = c, 0, 0
+	im.toDo = int64(2*len(c.edges) + len(c.beside) + len(c.posts) + len(c.comments) + len(c.favorites) + len(c.identities))
 	totals, err := im.write(ctx, c)
 	im.writing = nil
 	if err != nil {
@@ -283,7 +284,7 @@ func (im *run) progress() {
 	elapsed := time.Since(im.began)
 	p := Progress{Report: im.at.Report, Resumed: im.resumed, Bytes: im.at.Bytes, TotalBytes: total}
 	if im.writing != nil {
-		p.Edges += (im.written - im.newUsers) / 2
+		p.Edges += im.edgeRows / 2
 		p.Bytes += int64(float64(im.writing.read-im.at.Bytes) * float64(im.written) / float64(im.toDo))
 	}
 	p.EdgesPerSecond = rate(p.Handled()-im.found.Report.Handled(), elapsed)

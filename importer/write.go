@@ -198,7 +198,6 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	var results []storage.Result[bool]
 	for some := range slices.Chunk(users, edgesAtOnce) {
 		results = append(results, im.store.CreateUsers(ctx, some)...)
-		im.newUsers += int64(len(some))
 		im.wrote(len(some))
 	}
 	for i, result := range results {
@@ -322,6 +321,7 @@ func (im *run) apply(
 				}
 				each(from+i, result.Value)
 			}
+			im.edgeRows += int64(len(edges))
 			im.wrote(len(edges))
 			return nil
 		})
