@@ -21,6 +21,7 @@ var (
 	ErrIDRange  = errors.New("an id must be between 1 and 9223372036854775807")
 	errTime     = errors.New("a time must be Unix seconds or milliseconds, RFC 3339, or SQL's `2006-01-02 15:04:05`")
 	errTimeUnit = errors.New("a time must lie between 1970 and 9999; Unix times are in seconds or milliseconds")
+	errUnclear  = errors.New("a time without a fraction may be seconds after 2099 or milliseconds before 1978: write it as RFC 3339")
 	ErrLong     = errors.New("the line is too long")
 
 	// ErrLongRecord ends an import: where the next record begins is not known.
@@ -29,6 +30,9 @@ var (
 
 // maxTime is the end of the year 9999, the last that RFC 3339 can write.
 const maxTime = storage.Micros(253402300800e6 - 1)
+
+// unclear is the time, the end of the year 2099, from which on whole seconds may be meant as milliseconds.
+const unclear = storage.Micros(4102444800e6)
 
 // Line is what one line of an edge list says.
 type Line struct {
@@ -106,10 +110,10 @@ func Writable(e storage.Edge) bool { return e.From > 0 && e.To > 0 && writableTi
 
 func writableTime(t storage.Micros) bool { return 0 <= t && t <= maxTime }
 
-// AppendTime appends a time as Unix seconds, with a fraction of six digits unless that is 0.
+// AppendTime appends a time as Unix seconds, with a fraction of six digits unless that is 0 and the time is clear without it.
 func AppendTime(text []byte, t storage.Micros) []byte {
 	text = strconv.AppendInt(text, int64(t/1e6), 10)
-	if micros := int64(t % 1e6); micros > 0 {
+	if micros := int64(t % 1e6); micros > 0 || t >= unclear {
 		text = append(text, '.')
 		for unit := int64(1e5); unit > 0; unit /= 10 {
 			text = append(text, byte('0'+micros/unit%10))
@@ -206,7 +210,7 @@ func parseDigits(field []byte) (n int64, digits int, fits bool) {
 }
 
 // parseTime reads Unix seconds, with or without a fraction, RFC 3339, or a date or time of SQL, which is of UTC. Digits
-// finer than a microsecond are dropped. A number that would be a time behind the year 9999 is milliseconds.
+// finer than a microsecond are dropped. A whole number that would be a time behind the year 9999 is milliseconds.
 func parseTime(field []byte) (storage.Micros, error) {
 	if len(field) > 4 && field[4] == '-' {
 		return parseRFC3339(field)
@@ -219,11 +223,14 @@ func parseTime(field []byte) (storage.Micros, error) {
 	if !ok {
 		return 0, errTime
 	}
-	if millis := seconds; fits && millis > int64(maxTime/1e6) && millis <= int64(maxTime/1e3) && digits == len(field) {
+	whole := digits == len(field)
+	switch millis := seconds; {
+	case whole && fits && millis > int64(maxTime/1e6) && millis <= int64(maxTime/1e3):
 		return storage.Micros(millis * 1e3), nil
-	}
-	if !fits || seconds > int64(maxTime/1e6) {
+	case !fits || seconds > int64(maxTime/1e6):
 		return 0, errTimeUnit
+	case whole && seconds >= int64(unclear/1e6):
+		return 0, errUnclear
 	}
 	return storage.Micros(seconds*1e6 + fraction), nil
 }
@@ -265,7 +272,12 @@ func parseRFC3339(field []byte) (storage.Micros, error) {
 		text = append(text, rest...)
 	case len(text) > len(time.DateOnly) && text[len(time.DateOnly)] == ' ':
 		text[len(time.DateOnly)] = 'T'
-		text = append(text, 'Z')
+		switch zone := bytes.LastIndexAny(text, "+-Z"); {
+		case zone < len(time.DateOnly): // it is UTC
+			text = append(text, 'Z')
+		case len(text)-zone == len("+00"): // PostgreSQL leaves out minutes that are 0
+			text = append(text, ":00"...)
+		}
 	}
 	var t time.Time
 	if err := t.UnmarshalText(text); err != nil {

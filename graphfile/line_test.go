@@ -52,9 +52,15 @@ func TestParseLine(t *testing.T) {
 		{name: "RFC 3339 with an offset", line: "1 2 2024-02-29T15:14:15.25+02:00\n", want: timed(day + 250_000)},
 		{name: "milliseconds", line: "1 2 1709212455123\n", want: timed(day + 123_000)},
 		{name: "the first milliseconds", line: "1 2 253402300800\n", want: timed(253402300800e3)},
+		{name: "the last whole seconds", line: "1 2 4102444799\n", want: timed(4102444799e6)},
+		{name: "far seconds", line: "1 2 170000000000.0\n", want: timed(170000000000e6)},
 		{name: "a day alone", line: "1 2 2024-02-29\n", want: timed(storage.MicrosOf(time.Date(2024, 2, 29, 0, 0, 0, 0, time.UTC)))},
 		{name: "SQL's time", line: "1 2 2024-02-29 13:14:15\n", want: timed(day)},
 		{name: "SQL's time with commas", line: "1,2,2024-02-29 13:14:15.25\r\n", want: timed(day + 250_000)},
+		{name: "PostgreSQL's time", line: "1 2 2024-02-29 15:14:15.25+02\n", want: timed(day + 250_000)},
+		{name: "PostgreSQL's time in quotes", line: "\"1\",\"2\",\"2024-02-29 07:44:15-05:30\"\n", want: timed(day)},
+		{name: "SQL's time with an offset", line: "1 2 2024-02-29 13:14:15+00:00 # why\n", want: timed(day)},
+		{name: "SQL's time with a Z", line: "1,2,2024-02-29 13:14:15z\n", want: timed(day)},
 		{name: "SQL's time and a comment", line: "1 2 2024-02-29 13:14:15 # why\n", want: timed(day)},
 		{name: "all quoted", line: "\"1\",\"2\",\"2024-02-29 13:14:15\"\n", want: timed(day)},
 		{name: "quoted ids", line: "\"1\"\t\"2\"\n", want: untimed(1, 2)},
@@ -95,6 +101,11 @@ func TestParseLine(t *testing.T) {
 		{name: "no such day", line: "1 2 2023-02-29T00:00:00Z\n", err: errTime},
 		{name: "endless RFC 3339", line: "1 2 2024-02-29T13:14:15." + strings.Repeat("1", 90) + "Z\n", err: errTime},
 		{name: "microseconds", line: "1 2 1709212455000000\n", err: errTimeUnit},
+		{name: "seconds or milliseconds", line: "1 2 170000000000\n", err: errUnclear},
+		{name: "the first unclear time", line: "1,2,4102444800\n", err: errUnclear},
+		{name: "the last unclear time", line: "1,2,253402300799\n", err: errUnclear},
+		{name: "no such offset", line: "1 2 2024-02-29 13:14:15+0a\n", err: errTime},
+		{name: "an offset without a time", line: "1 2 2024-02-29 +00\n", err: errTime},
 		{name: "no such time", line: "1 2 2024-02-29 25:00:00\n", err: errTime},
 		{name: "a day and something", line: "1 2 2024-02-29 soon\n", err: errTime},
 		{name: "a quote that does not end", line: "1 \"2\n", err: errID},
@@ -119,7 +130,7 @@ func TestParseLine(t *testing.T) {
 }
 
 func TestParseLineDoesNotAllocate(t *testing.T) {
-	lines := [][]byte{[]byte("12345 67890\n"), []byte("1,2,1709212455.25\n"), []byte("1 2 2024-02-29T13:14:15.5Z\n"), []byte("x y\n")}
+	lines := [][]byte{[]byte("12345 67890\n"), []byte("1,2,1709212455.25\n"), []byte("1 2 2024-02-29T13:14:15.5Z\n"), []byte("1 2 2024-02-29 13:14:15.5+00\n"), []byte("x y\n")}
 	allocs := testing.AllocsPerRun(100, func() {
 		for _, line := range lines {
 			_, _, _ = ParseLine(line)
@@ -132,7 +143,7 @@ func TestParseLineDoesNotAllocate(t *testing.T) {
 
 // If the parser accepts a line, writing the parsed line results in a line of the same meaning.
 func FuzzParseLine(f *testing.F) {
-	for _, seed := range []string{"1 2\n", "1,2,3.5", "# x", "1\t2\t2024-02-29T13:14:15.25+02:00\r\n", "9223372036854775807 1 0", "-1 2", "1,,2"} {
+	for _, seed := range []string{"1 2\n", "1,2,3.5", "# x", "1\t2\t2024-02-29T13:14:15.25+02:00\r\n", "9223372036854775807 1 0", "-1 2", "1,,2", "1 2 170000000000.0", "1 2 2024-02-29 13:14:15-05"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

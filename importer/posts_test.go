@@ -154,7 +154,7 @@ func TestRecordsHaveBounds(t *testing.T) {
 // The import says how many posts are dated in the future.
 func TestPostsOfTheFuture(t *testing.T) {
 	users := file(t, "users.csv", someUsers)
-	posts := file(t, "posts.csv", "author,post,key,created_at,edited_at,deleted,text,media\n1,10,a,50,,false,past,\n1,11,b,253370764800,,false,in the year 9999,\n")
+	posts := file(t, "posts.csv", "author,post,key,created_at,edited_at,deleted,text,media\n1,10,a,50,,false,past,\n1,11,b,9999-01-01T00:00:00Z,,false,in the year 9999,\n")
 	r, err := Run(ctx, newKeeper(), Config{Files: []string{users, posts}})
 	if err != nil || r.Posts != 2 || r.FuturePosts != 1 {
 		t.Errorf("%+v, %v", r, err)
