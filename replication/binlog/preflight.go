@@ -3,12 +3,14 @@ package binlog
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
+	driver "github.com/go-sql-driver/mysql"
 )
 
 // setting is a variable that the server must have set; otherwise its binlog does not say enough.
@@ -60,7 +62,12 @@ func (s *server) try(ctx context.Context) error {
 		`UPDATE ` + table + ` SET version = version + 1 WHERE user_id = ?`,
 		`DELETE FROM ` + table + ` WHERE user_id = ?`,
 	} {
-		if _, err := tx.ExecContext(ctx, statement, nobodysID); err != nil {
+		_, err := tx.ExecContext(ctx, statement, nobodysID)
+		if e := (*driver.MySQLError)(nil); errors.As(err, &e) && e.Number == mysql.ER_OPTION_PREVENTS_STATEMENT {
+			s.log().Warn("replication: the server is read-only: it is followed without having tried a write", "error", err)
+			return nil
+		}
+		if err != nil {
 			return fmt.Errorf("try a write: %w", err)
 		}
 	}

@@ -262,6 +262,16 @@ func TestPreflight(t *testing.T) {
 	w.write(t, w.follow(1, 2))
 	w.settle(t)
 	r.stop(t)
+
+	server.Exec(t, "SET GLOBAL read_only = 1") // for others than administrators, as this test is
+	r = w.replicate(t)
+	r.await(t, binlog.Tailing)
+	w.write(t, w.follow(1, 3))
+	w.settle(t)
+	if !strings.Contains(w.log.String(), "without having tried a write") {
+		t.Error(w.log)
+	}
+	r.stop(t)
 }
 
 // The settings of the server say nothing about sessions that have others.
