@@ -64,7 +64,7 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	}
 	if cfg.Bytes > 0 || c.redis != nil {
 		c.local = localcache.New(localcache.Config{
-			Source: source, Rows: cfg.Store, Store: cfg.Store, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
+			Source: source, Rows: cfg.Store, Store: cfg.Store, ShardOf: cfg.Store.ShardOf, Packer: cfg.Store, Bytes: cfg.Bytes, Metrics: localcache.NewMetrics(cfg.Registerer),
 		})
 		c.local.Switch(localcache.Off)
 	}

@@ -68,16 +68,6 @@ func (o *Outages) Add(others *Outages) {
 	}
 }
 
-// Any reports whether a shard did not answer.
-func (o *Outages) Any() bool {
-	if o == nil {
-		return false
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return len(o.shards) > 0
-}
-
 // Of returns why a shard should not be asked, or nil if it may be.
 func (o *Outages) Of(shard int) error {
 	if o == nil {

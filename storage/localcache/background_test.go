@@ -94,7 +94,7 @@ func TestOutagesAreOfOneRequest(t *testing.T) {
 		}
 		synctest.Wait()
 		store.silent = errors.New("silent")
-		if r := c.Users(other, []storage.UserID{2})[0]; r.Err == nil || !storage.OutagesOf(other).Any() {
+		if r := c.Users(other, []storage.UserID{2})[0]; r.Err == nil || storage.OutagesOf(other).Of(0) == nil {
 			t.Errorf("%v, and the outage is not remembered", r.Err)
 		}
 	})

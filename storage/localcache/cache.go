@@ -33,6 +33,7 @@ type Cache struct {
 	packer  storage.Packer    // nil: no packing
 	metrics *Metrics
 	now     func() time.Time
+	shardOf func(storage.UserID) int
 	longest int // lists up to here are kept once they are first asked for
 	packed  int // lists up to here are kept once they are asked for more often
 
@@ -69,6 +70,8 @@ type Config struct {
 	// Store is the store itself, from which long lists are read, and everything while the cache is
 	// off. Defaults to Source.
 	Store storage.Snapshots
+	// ShardOf is the shard from which what belongs to a user is read. Defaults to 0 for everybody.
+	ShardOf func(storage.UserID) int
 	// Packer packs long lists in the store once they have been read. Defaults to none.
 	Packer storage.Packer
 	// Bytes bounds what is kept, the directory of users included.
@@ -84,6 +87,9 @@ func New(cfg Config) *Cache {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.ShardOf == nil {
+		cfg.ShardOf = func(storage.UserID) int { return 0 }
+	}
 	if cfg.Store == nil {
 		cfg.Store = cfg.Source
 	}
@@ -91,7 +97,7 @@ func New(cfg Config) *Cache {
 		cfg.Metrics = newMetrics()
 	}
 	c := &Cache{
-		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, seed: maphash.MakeSeed(),
+		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
 		background: newBackground(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}

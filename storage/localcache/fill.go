@@ -136,16 +136,18 @@ type source[Q comparable, V any] struct {
 // yet.
 func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], from source[Q, V], ids []Q) []storage.Result[V] {
 	results := make([]storage.Result[V], len(ids))
-	if storage.OutagesOf(ctx).Any() {
-		fetchAlone(ctx, from, ids, results)
-		return results
-	}
+	outages := storage.OutagesOf(ctx)
+	var alone []int // indexes
 	var waiting []awaited[V]
 	var missing []missed[Q, V]
 	for i, id := range ids {
 		k := from.key(id)
 		if r, ok := from.known(k); ok {
 			results[i] = r
+			continue
+		}
+		if outages.Of(c.shardOf(k.id)) != nil {
+			alone = append(alone, i)
 			continue
 		}
 		one, mine := f.begin(c, k)
@@ -159,12 +161,16 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 		}
 		waiting = append(waiting, awaited[V]{i, one})
 	}
+	hits := len(ids) - len(waiting) - len(alone)
 	if !from.warming {
-		c.asked(from.kind, len(ids)-len(waiting), len(missing))
+		c.asked(from.kind, hits, len(missing)+len(alone))
 	}
-	storage.ReadsOf(ctx).InMemory(len(ids) - len(waiting))
+	storage.ReadsOf(ctx).InMemory(hits)
 	if len(missing) > 0 {
 		f.read(ctx, c, from, missing)
+	}
+	if len(alone) > 0 {
+		fetchAlone(ctx, from, ids, alone, results)
 	}
 	for _, w := range waiting {
 		results[w.index] = w.fill.wait(ctx)
@@ -172,21 +178,15 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 	return results
 }
 
-// fetchAlone reads for one request only. The request has found a shard silent, and does not wait for it again; others
+// fetchAlone reads for one request only, from a shard that it has found silent. It does not wait for the shard again; others
 // are not refused because of that.
-func fetchAlone[Q comparable, V any](ctx context.Context, from source[Q, V], ids []Q, results []storage.Result[V]) {
-	var missing []Q
-	var where []int
-	for i, id := range ids {
-		r, ok := from.known(from.key(id))
-		if results[i] = r; !ok {
-			missing, where = append(missing, id), append(where, i)
-		}
+func fetchAlone[Q comparable, V any](ctx context.Context, from source[Q, V], ids []Q, at []int, results []storage.Result[V]) {
+	some := make([]Q, len(at))
+	for j, i := range at {
+		some[j] = ids[i]
 	}
-	if len(missing) > 0 {
-		for k, r := range from.read(ctx, missing) {
-			results[where[k]] = r
-		}
+	for j, r := range from.read(ctx, some) {
+		results[at[j]] = r
 	}
 }
 
