@@ -27,7 +27,7 @@ type ReconcileCmd struct {
 type ReconcileFullCmd struct {
 	reconcileFlags
 	MaxLoad  float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
-	MaxEnded float64 `default:"0.01" placeholder:"SHARE" help:"Repair nothing more once a repair would end more than this share of a shard's rows, and more than 1,000, above 0; 1 is no bound. Default: ${default}."`
+	MaxEnded float64 `default:"0.01" placeholder:"SHARE" help:"Repair nothing more once more than this share of a shard's rows are missing, so that their other sides would be ended, and more than 1,000 or a tenth, above 0; 1 is no bound. Default: ${default}."`
 	Restart  bool    `help:"Begin anew, whatever an earlier scan has done."`
 }
 

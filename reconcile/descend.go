@@ -78,6 +78,9 @@ func (f *full) descend(ctx context.Context) error {
 		}
 		f.commit(ctx, func(s *state) {
 			s.take(c, f.cfg.List)
+			for shard, n := range f.missing(c.found) {
+				s.Missing[shard] += n
+			}
 			s.Report.RowsRead += read
 			s.Report.Bytes += read*rowBytes + 4*int64(len(suspects))*rowBytes
 			s.NextSlice, s.Unsettled = i+1, nil
@@ -86,28 +89,37 @@ func (f *full) descend(ctx context.Context) error {
 	return nil
 }
 
-// leastEnded is how many rows a repair may end whatever their share is.
+// leastEnded is how many rows of a shard a repair may end whatever their share is, unless they are more than a tenth.
 const leastEnded = 1000
 
 // errLost is the error of a repair that would end more rows than it may.
-var errLost = errors.New("has a shard lost rows, or is it being restored? Nothing more is repaired, unless --max-ended is higher")
+var errLost = errors.New("has the shard lost rows, or is it being restored? Nothing more is repaired, unless --max-ended is higher")
 
-// mayEnd returns an error if too many inverse rows have no forward row, those that were found before included.
+// mayEnd returns an error if too many forward rows of a shard are missing, so that their inverse rows would be ended, those
+// that were found before included.
 func (f *full) mayEnd(found []Finding) error {
-	ended, rows := f.state.Report.Found[Extra], int64(0)
-	for _, d := range found {
-		if d.Kind == Extra {
-			ended++
-		}
-	}
-	for _, pair := range pairs {
-		rows += f.state.Report.Rows[pair.Replica()]
-	}
-	most := max(leastEnded, int(f.cfg.MaxEnded*float64(rows)/float64(f.cfg.Store.Shards())))
-	if !f.cfg.Repair || f.cfg.MaxEnded >= 1 || ended <= most {
+	if !f.cfg.Repair || f.cfg.MaxEnded >= 1 {
 		return nil
 	}
-	return fmt.Errorf("%d rows of %d would be ended, more than %g of a shard: %w", ended, rows, f.cfg.MaxEnded, errLost)
+	for shard, missing := range f.missing(found) {
+		missing += f.state.Missing[shard]
+		rows := f.state.Truths[shard] + missing
+		if most := max(min(leastEnded, rows/10), int64(f.cfg.MaxEnded*float64(rows))); missing > most {
+			return fmt.Errorf("%d rows of %d of shard %d are missing, more than %d, and their other sides would be ended: %w", missing, rows, shard, most, errLost)
+		}
+	}
+	return nil
+}
+
+// missing counts the forward rows that are missing on each shard.
+func (f *full) missing(found []Finding) map[int]int64 {
+	missing := make(map[int]int64)
+	for _, d := range found {
+		if d.Kind == Extra {
+			missing[f.cfg.Store.ShardOf(d.Pair().From)]++
+		}
+	}
+	return missing
 }
 
 // nextPair moves on to the next pair of tables.

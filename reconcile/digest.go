@@ -43,6 +43,9 @@ func (f *full) digest(ctx context.Context, t *summary, half int, w *walk) error 
 				t.Sums[t.indexOf(g)].add(half, d)
 				if t == &s.Coarse {
 					s.Report.Rows[side] += d.Rows
+					if half == 0 {
+						s.Truths[w.Shard] += d.Rows
+					}
 				}
 			}
 			s.Report.Bytes += int64(len(digests)) * digestBytes

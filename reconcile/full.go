@@ -17,6 +17,7 @@ type FullStore interface {
 	storage.Comparer
 	storage.Checkpoints
 	Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post]
+	ShardOf(user storage.UserID) int
 }
 
 // FullConfig says how a full scan is done.
@@ -37,8 +38,9 @@ type FullConfig struct {
 	// and at most 1. Defaults to 0.5.
 	MaxLoad float64
 
-	// MaxEnded is the share of a shard's rows that a repair may end because the other side has no such row: more are missing
-	// there because a shard has lost them. A thousand rows may always be ended. Defaults to 1, which is no bound.
+	// MaxEnded is which share of a shard's forward rows may be missing for a repair to end their other sides: more are missing
+	// because the shard has lost them. Of a shard, a thousand may always be missing, but no more than a tenth. Defaults to 1,
+	// which is no bound.
 	MaxEnded float64
 
 	// Owners is how many users one statement looks at. Defaults to 20,000.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -344,6 +345,8 @@ type memoryStore struct {
 	kept *sync.Map
 }
 
+func (memoryStore) ShardOf(storage.UserID) int { return 0 }
+
 func (m memoryStore) LoadCheckpoint(_ context.Context, name string) ([]byte, bool, error) {
 	value, found := m.kept.Load(name)
 	if !found {
@@ -360,4 +363,40 @@ func (m memoryStore) SaveCheckpoint(_ context.Context, name string, value []byte
 func (m memoryStore) DeleteCheckpoint(_ context.Context, name string) error {
 	m.kept.Delete(name)
 	return nil
+}
+
+// A shard that has lost its rows does not make a repair end their other sides, however small it is beside the others.
+func TestFewRowsOfEachShardAreEnded(t *testing.T) {
+	g := newGraph(t, 9, 2, 200, 3000)
+	cfg := quick(g)
+	cfg.Repair, cfg.MaxEnded = true, 0.01
+	ofShard := func(shard int) (pairs []storage.Pair) {
+		for _, e := range g.rows(storage.Forward) {
+			if g.shards.Of(e.From) == shard {
+				pairs = append(pairs, e.Pair())
+			}
+		}
+		return pairs
+	}
+	lost := ofShard(1)
+	for _, p := range lost[200:] { // as if the shard had always been small
+		g.remove(storage.Forward, p)
+		g.remove(storage.Inverse, p)
+	}
+	for _, p := range append(ofShard(0)[:50], lost[:10]...) {
+		g.remove(storage.Forward, p)
+	}
+	if r := scan(t, cfg); r.Repaired[reconcile.Extra] != 60 {
+		t.Errorf("a few are missing on each shard: %+v", r)
+	}
+	for _, p := range lost[10:200] {
+		g.remove(storage.Forward, p)
+	}
+	before := len(g.rows(storage.Inverse))
+	if r, err := reconcile.Full(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "of shard 1 are missing") {
+		t.Errorf("all are missing on shard 1: %v %+v", err, r)
+	}
+	if n := len(g.rows(storage.Inverse)); before-n > 20 {
+		t.Errorf("%d were ended", before-n)
+	}
 }

@@ -14,7 +14,7 @@ import (
 const fullCheckpoint = "reconcile/full"
 
 // stateLayout changes when an older state can no longer be continued.
-const stateLayout = 5
+const stateLayout = 6
 
 // A state has to fit into a column of 16 MB, whatever the number of shards and of disagreements.
 // These constants bound it, and mostSums bounds the summaries.
@@ -36,6 +36,8 @@ type state struct {
 	NextSlice int     // index among the slices of the finest summary
 	Unsettled []Key   // edges that may differ because of repairs that were begun, see [full.noteUnsettled]
 
+	Truths, Missing map[int]int64 // on each shard: forward rows that were digested, and that were found to be missing
+
 	Follows []walk         // whose follows were looked at for forbidden ones
 	Counted [counts][]walk // whose counts were compared
 
@@ -50,7 +52,7 @@ type state struct {
 func (f *full) newState() state {
 	s := state{
 		Layout: stateLayout, Repair: f.cfg.Repair, GroupRows: f.cfg.GroupRows, SliceRows: f.cfg.SliceRows,
-		Follows: newWalks(),
+		Truths: make(map[int]int64), Missing: make(map[int]int64), Follows: newWalks(),
 		Report: Report{
 			Began: f.began, Repair: f.cfg.Repair,
 			Found: make(map[Kind]int), Repaired: make(map[Kind]int),
@@ -118,6 +120,12 @@ func (f *full) load(ctx context.Context) error {
 
 // fill makes the maps that gob leaves out when they are empty.
 func (s *state) fill(empty state) {
+	if s.Truths == nil {
+		s.Truths = empty.Truths
+	}
+	if s.Missing == nil {
+		s.Missing = empty.Missing
+	}
 	if s.Explained == nil {
 		s.Explained = empty.Explained
 	}

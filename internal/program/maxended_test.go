@@ -43,7 +43,7 @@ func TestARepairEndsFewRows(t *testing.T) {
 		return n
 	}
 	repair := []string{"reconcile", "full", "--repair", "--window=1ms", "--max-load=1", store}
-	if end := kithtest.Run(t, kithtest.Args(repair...)); end.Code == 0 || !strings.Contains(end.Stderr, "3000 rows of 3000 would be ended") {
+	if end := kithtest.Run(t, kithtest.Args(repair...)); end.Code == 0 || !strings.Contains(end.Stderr, "3000 rows of 3000 of shard 0 are missing") {
 		t.Errorf("a repair that ends everything: %+v", end)
 	}
 	if n := followers(); n != follows {
