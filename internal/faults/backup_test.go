@@ -18,8 +18,9 @@ import (
 )
 
 // TestBackupIsRestored runs the commands of docs/backup.md. A shard is dumped while it is written to, its binlogs are
-// copied, its server is lost, and another server takes its place, under the same name. Gateways run all the time, and are
-// asked to write. Nothing that was acknowledged is lost, and both sides agree.
+// copied, its server is lost, and another server takes its place, under the same name. Before that one is dumped it is lost,
+// too: its binlogs have the readmission. Gateways run all the time, and are asked to write. Nothing that was acknowledged is
+// lost, and both sides agree.
 func TestBackupIsRestored(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "the page is about MariaDB's programs", "mariadb")
@@ -29,9 +30,12 @@ func TestBackupIsRestored(t *testing.T) {
 		}
 	}
 	const users = 300
-	servers := testenv.Servers{testenv.MariaDB(t), testenv.MariaDB(t)}
+	servers := testenv.Servers{fit(t), fit(t)}
 	name := newLink(t, servers[0].Addr())
 	dsns := []string{servers[0].CreateDatabase(t, "kith_0"), servers[1].CreateDatabase(t, "kith_1")}
+	for i := range dsns {
+		dsns[i] = strings.Replace(dsns[i], "app:app", "kith:kith", 1)
+	}
 	dsns[0] = strings.Replace(dsns[0], servers[0].Addr(), name.listener.Addr().String(), 1)
 	d := assemble(t, servers, dsns, testenv.Redis(t), "binlog", users)
 	page := commandsOf(t, "../../docs/backup.md")
@@ -61,53 +65,67 @@ func TestBackupIsRestored(t *testing.T) {
 	enough(before, before.followed.Load()+150)
 	before.stop()
 
-	// The copy of the binlogs has reached the end of the server's binlog.
-	var file string
-	var position int64
-	if err := d.shards[0].QueryRow("SHOW MASTER STATUS").Scan(&file, &position, new(string), new(string)); err != nil {
-		t.Fatal(err)
+	lose := func(server *testenv.MariaDBServer, copies *kithtest.Command, binlogs string) (had int64) {
+		t.Helper()
+		file, position := endOfBinlog(t, server)
+		copies.Until(t, "the binlogs are copied", func() bool {
+			info, err := os.Stat(filepath.Join(folder, binlogs, file))
+			return err == nil && info.Size() >= position
+		})
+		had = d.number(t, 0, "SELECT COUNT(*) FROM following")
+		name.become(cut)
+		server.Kill(t)
+		copies.Signal(syscall.SIGTERM)
+		return had
 	}
-	copies.Until(t, "the binlogs are copied", func() bool {
-		info, err := os.Stat(filepath.Join(folder, "binlogs", file))
-		return err == nil && info.Size() >= position
-	})
-	had := d.number(t, 0, "SELECT COUNT(*) FROM following")
-	name.become(cut)
-	servers[0].Kill(t)
-	copies.Signal(syscall.SIGTERM)
-
-	fresh := testenv.MariaDB(t)
-	clientFile(t, folder, "new.cnf", fresh)
-	name.leadTo(fresh.Addr())
+	restore := func(onto *testenv.MariaDBServer, during *traffic, had int64, replays ...string) {
+		t.Helper()
+		refused := func() {
+			t.Helper()
+			n := during.failed.Load() + 20
+			until(t, "writes are refused", func() bool { return during.failed.Load() >= n })
+		}
+		clientFile(t, folder, "new.cnf", onto)
+		name.leadTo(onto.Addr())
+		shell(t, folder, load)
+		loaded := d.number(t, 0, "SELECT COUNT(*) FROM following")
+		for i := range d.gateways {
+			b.has(t, i, true)
+		}
+		refused()
+		for _, replay := range replays {
+			shell(t, folder, replay)
+			refused()
+		}
+		replayed := d.number(t, 0, "SELECT COUNT(*) FROM following")
+		t.Logf("%d follows on the shard, %d in the dump, %d after the replay", had, loaded, replayed)
+		if loaded >= had || replayed != had {
+			t.Errorf("%d follows on the shard, %d in the dump, %d after the replay", had, loaded, replayed)
+		}
+		open, readmit, _ := strings.Cut(readmit, "\n")
+		shell(t, folder, open)
+		file, _ := endOfBinlog(t, onto)
+		copying = strings.ReplaceAll(strings.ReplaceAll(strings.ReplaceAll(copying, "binlog.000001", file), "db1.cnf", "new.cnf"), "binlogs", "binlogs2")
+		if end := kithtest.Run(t, kithtest.Args(append(strings.Fields(strings.TrimPrefix(strings.TrimSpace(readmit), "kith ")), d.settings()...)...)); end.Code != 0 {
+			t.Fatalf("readmit: %+v", end)
+		}
+		enough(during, during.followed.Load()+100)
+		during.stop()
+	}
+	had := lose(servers[0], copies, "binlogs")
 	during := b.start(t, d, viewers, users, time.Millisecond) // the same follows again: most are between the dump and the loss
-	refused := func(n int64) {
-		n += during.failed.Load()
-		until(t, "writes are refused", func() bool { return during.failed.Load() >= n })
-	}
-	shell(t, folder, load)
-	loaded := d.number(t, 0, "SELECT COUNT(*) FROM following")
-	for i := range d.gateways {
-		b.has(t, i, true)
-	}
-	refused(20)
-	shell(t, folder, replay)
-	replayed := d.number(t, 0, "SELECT COUNT(*) FROM following")
-	refused(20)
-	t.Logf("%d follows on the shard, %d in the dump, %d after the replay", had, loaded, replayed)
-	if loaded >= had || replayed != had {
-		t.Errorf("%d follows on the shard, %d in the dump, %d after the replay", had, loaded, replayed)
-	}
+	second := fit(t)
+	restore(second, during, had, replay)
 	for _, n := range d.gateways {
 		if l := n.now.Load(); !strings.Contains(l.Stderr(), "kith shards readmit") {
 			t.Errorf("%s does not say what to do: %s", l.name, l.Stderr())
 		}
 	}
-	if end := kithtest.Run(t, kithtest.Args(append(strings.Fields(strings.TrimPrefix(readmit, "kith ")), d.settings()...)...)); end.Code != 0 {
-		t.Fatalf("readmit: %+v", end)
-	}
-	enough(during, during.followed.Load()+100)
-	during.stop()
-	for _, load := range []*traffic{before, during} {
+	copies = kithtest.Launch(t, kithtest.Program("/bin/bash"), kithtest.Dir(folder), kithtest.Args("-c", copying))
+	had = lose(second, copies, "binlogs2")
+	again := b.start(t, d, viewers, users, time.Millisecond)
+	restore(fit(t), again, had, replay, "cd binlogs2; mariadb-binlog --disable-log-bin $(ls binlog.[0-9]*) | mariadb --defaults-file=../new.cnf")
+	for _, load := range []*traffic{before, during, again} {
 		load.acknowledged.Range(func(key, _ any) bool {
 			e := key.(edge)
 			if d.number(t, d.shardOf(e.from), "SELECT COUNT(*) FROM following WHERE from_user_id = ? AND to_user_id = ?", e.from, e.to) != 1 {
@@ -133,6 +151,30 @@ func TestBackupIsRestored(t *testing.T) {
 			t.Errorf("again %t: found %v", again, report.Found)
 		}
 	}
+}
+
+// fit is a server with the user of docs/operations.md, who is no administrator.
+func fit(t *testing.T) *testenv.MariaDBServer {
+	t.Helper()
+	server := testenv.MariaDB(t)
+	for _, statement := range []string{
+		"CREATE USER kith IDENTIFIED BY 'kith'",
+		"GRANT SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, INDEX, DROP ON `kith\\_%`.* TO kith",
+		"GRANT REPLICATION SLAVE, BINLOG MONITOR ON *.* TO kith",
+	} {
+		server.Exec(t, statement)
+	}
+	return server
+}
+
+// endOfBinlog is where the server's next event will be written.
+func endOfBinlog(t *testing.T, server *testenv.MariaDBServer) (file string, position int64) {
+	t.Helper()
+	db := server.Open(t, "mysql")
+	if err := db.QueryRow("SHOW MASTER STATUS").Scan(&file, &position, new(string), new(string)); err != nil {
+		t.Fatal(err)
+	}
+	return file, position
 }
 
 // commandsOf returns the commands of a page, in their order.
