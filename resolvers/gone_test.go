@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"kith/internal/apitest"
 	"kith/storage"
@@ -68,8 +69,15 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 		}
 	}
 	aware := apitest.New(t, lagging, apitest.Options{})
+	later := apitest.New(t, lagging, apitest.Options{Now: func() time.Time { return time.Now().Add(2 * time.Hour) }})
 	for name, call := range lists {
 		look(aware, name, call, true)
 		look(unaware, name+" of a gateway that has not heard of it", call, false)
+		look(later, name+" two hours later", call, false) // totals: docs/consistency.md
+	}
+	deleting.As(20).Ask(`mutation { deactivateAccount { __typename } }`, nil).Whole()
+	aware = apitest.New(t, lagging, apitest.Options{})
+	for name, call := range lists {
+		look(aware, name+" with one unrelated user who is hidden", call, true)
 	}
 }

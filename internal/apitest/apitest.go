@@ -55,7 +55,7 @@ type Options struct {
 
 	RequestTTL   time.Duration    // 0: the default
 	RequestPause time.Duration    // 0: the default
-	Now          func() time.Time // the clock of what changes relations; nil: time.Now
+	Now          func() time.Time // the clock of what changes relations, and of who is hidden; nil: time.Now
 
 	Context func(context.Context) context.Context // changes that of every request; nil: does not
 }
@@ -127,7 +127,11 @@ func New(t T, store storage.Store, o Options) *API {
 		t.Cleanup(sync.Close)
 		o.Redundancy = sync
 	}
-	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
+	now := time.Now
+	if o.Now != nil {
+		now = o.Now
+	}
+	hiddenUsers := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), now)
 	if err := hiddenUsers.Refresh(context.Background()); err != nil {
 		t.Fatalf("read who is hidden: %v", err)
 	}
