@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/alecthomas/kong"
@@ -24,13 +25,18 @@ func (c *AgreeCmd) Prepare(_ *Settings, _ *kong.Context) error {
 
 // Run records the settings.
 func (c *AgreeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
-	// These two need all processes to stop, not only to start again one by one.
-	still := settings.agreed()
-	delete(still, "friend-request-ttl")
+	own, err := settings.beside(ctx, settings.agreedRules(c.followRules))
+	if err != nil {
+		return err
+	}
+	still := maps.Clone(own) // the others need all processes to stop, not only to start again one by one
+	for _, rule := range []string{"friend-request-ttl", "friend-request-pause", "max-following"} {
+		delete(still, rule)
+	}
 	if err := agree(ctx, still, store, true); err != nil {
 		return err
 	}
-	if err := settings.agreedRules(c.followRules).Record(ctx, store); err != nil {
+	if err := own.Record(ctx, store); err != nil {
 		return Misset("store", err)
 	}
 	fmt.Fprintln(k.Stdout, "recorded: restart all gateways with these settings, one by one; those that still have others say so")
@@ -53,6 +59,16 @@ func (s *Settings) agreed() deployment.Agreed {
 		all["redundancy"] += deployment.ByStore
 	}
 	return all
+}
+
+// beside adds to settings which Redis the command has.
+func (s *Settings) beside(ctx context.Context, own deployment.Agreed) (deployment.Agreed, error) {
+	redis, _, err := s.deployment().JoinRedis(ctx)
+	if err != nil {
+		return own, Misset("redis", err)
+	}
+	defer redis.Close()
+	return own.Beside(ctx, redis), nil
 }
 
 // agreedRules are all settings in which gateways have to agree.

@@ -115,7 +115,10 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		defer store.Close()
 		defer deployment.InBackground(store.Watch)()
 		if strings.HasPrefix(name, "import ") || strings.HasPrefix(name, "reconcile ") { // they write rows
-			shared := settings.agreed()
+			shared, err := settings.beside(ctx, settings.agreed())
+			if err != nil {
+				return err
+			}
 			delete(shared, "redundancy") // they write both sides
 			if err := agree(ctx, shared, store, true); err != nil {
 				return err

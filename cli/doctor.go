@@ -40,7 +40,8 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 	if usable {
 		var differing doctor.List
 		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, deployment.AgreedCheckpoint, func(recorded []byte) {
-			if _, err := settings.agreedRules(c.followRules).Differs(recorded); err != nil {
+			own, _ := settings.beside(ctx, settings.agreedRules(c.followRules)) // what is wrong with the Redis is told below
+			if _, err := own.Differs(recorded); err != nil {
 				differing.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
 			}
 		})...)

@@ -49,14 +49,14 @@ func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
 func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
 	slog.SetDefault(logger)
-	if err := agree(ctx, settings.agreed(), store, false); err != nil {
-		return err
-	}
 	redis, heard, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
+	if err := agree(ctx, settings.agreed().Beside(ctx, redis), store, false); err != nil {
+		return err
+	}
 
 	registry := newRegistry()
 	reconcile.NewRuns(registry, store)
@@ -82,7 +82,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	}
 	defer admin.serve(gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
 	running.Go(func() { bus.Run(ctx) })
-	running.Go(func() { settings.agreed().Watch(ctx, store, logger) })
+	running.Go(func() { settings.agreed().Watch(ctx, store, redis, logger) })
 	return replicator.Run(ctx)
 }
 

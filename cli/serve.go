@@ -116,15 +116,15 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	}
 	defer store.Close()
 	defer deployment.InBackground(store.Watch)()
-	if err := agree(ctx, settings.agreedRules(c.followRules), store, false); err != nil {
-		return err
-	}
 	statements.RegisterPools(store)
 	redis, _, err := settings.joinRedis(ctx, logger)
 	if err != nil {
 		return err
 	}
 	defer redis.Close()
+	if err := agree(ctx, settings.agreedRules(c.followRules).Beside(ctx, redis), store, false); err != nil {
+		return err
+	}
 
 	if c.Demo {
 		if err := demo.Load(ctx, store, time.Now()); err != nil {

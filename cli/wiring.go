@@ -107,7 +107,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
 	p.agreed = settings.agreedRules(c.followRules)
-	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.logger) }))
+	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.redis, p.logger) }))
 	c.startCaches(settings, p)
 	return c.openRelations(ctx, settings, p, bus)
 }
@@ -253,7 +253,7 @@ func (p *parts) checks() (list []gateway.Check) {
 		list = append(list, gateway.Check{Name: "trusted-documents", Ask: p.documents.Ready})
 	}
 	return append(list,
-		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.Check(ctx, p.store) }},
+		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.Beside(ctx, p.redis).Check(ctx, p.store) }},
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
 		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
 }

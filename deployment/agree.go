@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"kith/internal/sleep"
 	"kith/storage"
@@ -23,11 +22,14 @@ const (
 	// AgreedCheckpoint is the name under which they lie in the store.
 	AgreedCheckpoint = "settings"
 
+	// agreedRedis is which Redis the processes have.
+	agreedRedis = "redis"
+
 	// ByStore ends the value of a setting that was left open: two such values never differ.
 	ByStore = " (by store)"
 
-	// agreedEvery is how often running processes compare.
-	agreedEvery = 10 * time.Second
+	// agreedEvery is how often running processes compare: within the time for which one that starts looks whether they run.
+	agreedEvery = presenceRenew
 )
 
 // ErrDisagrees is the error of settings that are not those of the processes on the store.
@@ -43,8 +45,12 @@ type AgreeStore interface {
 // settings that are not recorded yet are recorded, unless the caller only asks.
 func (a Agreed) Agree(ctx context.Context, store AgreeStore, onlyAsk bool) error {
 	all, err := a.compare(ctx, store)
-	if errors.Is(err, ErrDisagrees) && !othersRun(ctx, store) {
-		all, err = Agreed{}, nil
+	if errors.Is(err, ErrDisagrees) {
+		if othersRun(ctx, store) {
+			all, err = a.compare(ctx, store) // if their Redis has lost its data, they have recorded it meanwhile
+		} else {
+			all, err = Agreed{}, nil
+		}
 	}
 	if err != nil || onlyAsk {
 		return err
@@ -55,6 +61,17 @@ func (a Agreed) Agree(ctx context.Context, store AgreeStore, onlyAsk bool) error
 		}
 	}
 	return all.Record(ctx, store)
+}
+
+// Beside adds which Redis a process has, if any. One that does not answer is left out.
+func (a Agreed) Beside(ctx context.Context, redis *Redis) Agreed {
+	own := maps.Clone(a)
+	if redis.Client() == nil {
+		own[agreedRedis] = "none"
+	} else if id, err := redis.id(ctx); err == nil {
+		own[agreedRedis] = "one whose " + redisID + " is " + id
+	}
+	return own
 }
 
 // othersRun reports whether leases are renewed, whatever their clocks say. Those of dead processes stay as they are.
@@ -80,8 +97,11 @@ func (a Agreed) Check(ctx context.Context, store storage.Checkpoints) error {
 
 func (a Agreed) compare(ctx context.Context, store storage.Checkpoints) (recorded Agreed, err error) {
 	value, found, err := store.LoadCheckpoint(ctx, AgreedCheckpoint)
-	if err != nil || !found {
-		return Agreed{}, err
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return Agreed{}, nil
 	}
 	return a.Differs(value)
 }
@@ -95,7 +115,7 @@ func (a Agreed) Differs(value []byte) (recorded Agreed, err error) {
 		own, open := strings.CutSuffix(a[flag], ByStore)
 		other, left := strings.CutSuffix(recorded[flag], ByStore)
 		if other != "" && own != other && !(open && left) {
-			return nil, fmt.Errorf("--%s (KITH_%s): it is %s here, and %s for what runs on the store: %w",
+			return recorded, fmt.Errorf("--%s (KITH_%s): it is %s here, and %s for what runs on the store: %w",
 				flag, strings.ToUpper(strings.ReplaceAll(flag, "-", "_")), a[flag], recorded[flag], ErrDisagrees)
 		}
 	}
@@ -111,10 +131,22 @@ func (a Agreed) Record(ctx context.Context, store storage.Checkpoints) error {
 	return store.SaveCheckpoint(ctx, AgreedCheckpoint, value)
 }
 
-// Watch compares until the context is done, and logs once what differs.
-func (a Agreed) Watch(ctx context.Context, store storage.Checkpoints, logger *slog.Logger) {
-	for said := ""; sleep.For(ctx, agreedEvery) == nil; {
-		if err := a.Check(ctx, store); errors.Is(err, ErrDisagrees) && err.Error() != said {
+// Watch compares until the context is done, and logs once what differs. If a Redis has another id than the recorded one, it
+// answers for the first time, or has lost its data, or it is not the one of the other processes. So its id is recorded once when
+// it changes, and once more by those who had the recorded one: if nobody else has another Redis, it stays.
+func (a Agreed) Watch(ctx context.Context, store storage.Checkpoints, redis *Redis, logger *slog.Logger) {
+	for said, last, agreed := "", "", false; sleep.For(ctx, agreedEvery) == nil; {
+		own := a.Beside(ctx, redis)
+		recorded, err := own.compare(ctx, store)
+		if id := own[agreedRedis]; id != "" && recorded != nil {
+			differs := recorded[agreedRedis] != id
+			if differs && (agreed || id != last) {
+				recorded[agreedRedis] = id
+				err = recorded.Record(ctx, store)
+			}
+			last, agreed = id, !differs
+		}
+		if errors.Is(err, ErrDisagrees) && err.Error() != said {
 			said = err.Error()
 			logger.ErrorContext(ctx, "a setting is not that of the store", "error", err)
 		}

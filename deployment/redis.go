@@ -2,6 +2,7 @@ package deployment
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -95,6 +96,17 @@ func (r *Redis) Ready(ctx context.Context) error {
 		return fmt.Errorf("it is a replica, which cannot be written: %w", err)
 	}
 	return nil
+}
+
+// redisID is the key of the id.
+const redisID = "kith:id"
+
+// id tells a Redis from others, by whatever address it is reached. The first process that asks writes it.
+func (r *Redis) id(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisAnswers)
+	defer cancel()
+	_ = r.client.SetNX(ctx, redisID, rand.Text(), 0).Err() // a full one has the id already
+	return r.client.Get(ctx, redisID).Result()
 }
 
 // CheckRedis returns an error if a location of a Redis cannot be valid.

@@ -54,7 +54,7 @@ func (d *cachedDeployment) ready(t testing.TB) {
 func (d *cachedDeployment) cold(t testing.TB) *life {
 	t.Helper()
 	args := append(d.settings(), "--jwt-secret", secret, "--no-replicate", "--max-cost", "10000000", "--cache-bytes", "0")
-	args = append(args, "--redis", "127.0.0.1:1") // one that never answers: all gateways agree about the cache there
+	args = append(args, "--redis", "127.0.0.1:1") // one that never answers is not compared with the others'
 	g := kithtest.Start(t, kithtest.Args(args...))
 	return &life{Command: g.Command, gateway: g, name: "the gateway without caches"}
 }

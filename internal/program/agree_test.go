@@ -1,9 +1,12 @@
 package program_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
@@ -51,4 +54,73 @@ func TestProcessesAgree(t *testing.T) {
 	first.Interrupt(t)
 	second.Interrupt(t)
 	kithtest.Serve(t, with(store, "--max-following=7")) // nothing else runs
+}
+
+// Processes on one store have one Redis, or none, by whatever address they reach it. One that answers late, or has lost its data,
+// is compared once it answers.
+func TestProcessesAgreeOnTheRedis(t *testing.T) {
+	t.Parallel()
+	redis, other := testenv.Redis(t), testenv.Redis(t)
+	away := testenv.Redis(t)
+	away.Kill(t)
+	store := "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+	gateway := []string{"serve", "--addr=127.0.0.1:0", store}
+	refused := func(want string, args ...string) {
+		t.Helper()
+		end := kithtest.Run(t, kithtest.Args(args...))
+		if end.Code != 1 || !strings.Contains(end.Stderr, "--redis (KITH_REDIS): it is "+want) || strings.Count(end.Stderr, "\n") != 1 {
+			t.Errorf("%v: %+v", args, end)
+		}
+	}
+	agrees := func(g *kithtest.Gateway, want bool) {
+		t.Helper()
+		g.Until(t, fmt.Sprintf("its settings are those of the others: %t", want), func() bool {
+			_, ready := g.Get(t, "/readyz")
+			return strings.Contains(ready, fmt.Sprintf(`{"name":"settings","ok":%t`, want))
+		})
+	}
+	first := kithtest.Serve(t, kithtest.Args("--redis", redis.URL(), "--no-redis-cache", store))
+	refused("none here, and one whose kith:id is ", append(gateway, "--no-redis-cache")...)
+	refused("one whose kith:id is ", append(gateway, "--no-redis-cache", "--redis", other.URL())...)
+	refused("none here, and one whose kith:id is ", "reconcile", "full", store)
+	refused("none here, and one whose kith:id is ", "agree", store)
+	doctor := kithtest.Run(t, kithtest.Args("doctor", "--no-redis-cache", "--redis", other.URL(), store))
+	if !strings.Contains(doctor.Stdout, "warn  settings: --redis (KITH_REDIS): it is one whose") {
+		t.Errorf("doctor: %s", doctor.Stdout)
+	}
+
+	late := kithtest.Serve(t, kithtest.Args("--redis", away.URL(), "--no-redis-cache", store))
+	agrees(late, true)
+	away.Restart(t)
+	late.Until(t, "it says that it has another Redis", func() bool { return strings.Contains(late.Stderr(), "--redis (KITH_REDIS): it is one whose") })
+	agrees(late, false)
+	agrees(first, true)
+	late.Interrupt(t)
+
+	options, err := goredis.ParseURL(redis.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := goredis.NewClient(options)
+	defer client.Close()
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	second := kithtest.Serve(t, kithtest.Args("--redis", strings.Replace(redis.URL(), "127.0.0.1", "localhost", 1), "--no-redis-cache", store))
+	agrees(first, true)
+	agrees(second, true)
+}
+
+// A gateway does not join a store on which others propagate in another mode.
+func TestProcessesAgreeOnTheMode(t *testing.T) {
+	t.Parallel()
+	testenv.NeedsBinlog(t)
+	store := "--store=mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
+	kithtest.Serve(t, kithtest.Args("--redundancy=binlog", store))
+	for _, args := range [][]string{{"--redundancy=sync"}, {}} {
+		end := kithtest.Run(t, kithtest.Args(append([]string{"serve", "--addr=127.0.0.1:0", store}, args...)...))
+		if want := "--redundancy (KITH_REDUNDANCY): it is sync"; end.Code != 1 || !strings.Contains(end.Stderr, want) || !strings.Contains(end.Stderr, "and binlog for") {
+			t.Errorf("%v: %+v", args, end)
+		}
+	}
 }
