@@ -20,23 +20,18 @@ type ExportCmd struct {
 	Dir   string `arg:"" help:"The folder for the files, made where it is missing. It holds nothing else."`
 	Plain bool   `help:"Do not compress the files."`
 	Output
-
-	export   *exporter.Export
-	progress *scanProgress
-}
-
-// Prepare implements [Preparer]: it opens the folder.
-func (c *ExportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
-	c.progress = newScanProgress("export", k.Stderr)
-	c.export, err = exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: c.progress.export})
-	return err
 }
 
 // Run exports the store. Progress goes to the standard error, the summary to the standard output.
 func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	defer c.export.Close()
-	report, err := c.export.Run(ctx, store)
-	c.progress.done()
+	progress := newScanProgress("export", k.Stderr)
+	export, err := exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: progress.export})
+	if err != nil {
+		return err
+	}
+	defer export.Close()
+	report, err := export.Run(ctx, store)
+	progress.done()
 	if err != nil {
 		return adviseExport(err)
 	}

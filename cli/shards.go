@@ -112,6 +112,9 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 		return err
 	}
 	ordinal, err := store.AddShard(ctx, c.Address)
+	if errors.Is(err, storage.ErrUnavailable) {
+		err = fmt.Errorf("%w; run the same command again: the shard may have been added already", err)
+	}
 	if err != nil {
 		return err
 	}

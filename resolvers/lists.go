@@ -337,7 +337,9 @@ func (r *Resolver) others(ctx context.Context, graph *social.Graph, a *setAnswer
 	q.Limit += len(specials)
 	shown, err := r.show(ctx, storage.Forward, audience, q)
 	a.total, a.complete = int(size.Value.Total)-len(specials), size.Value.Complete && shown.Complete
-	page = slices.DeleteFunc(slices.Clone(shown.Edges), func(e storage.Edge) bool { return slices.Contains(specials, e) })
+	page = slices.DeleteFunc(slices.Clone(shown.Edges), func(e storage.Edge) bool {
+		return slices.ContainsFunc(specials, func(special storage.Edge) bool { return special.To == e.To }) // it may have been renewed meanwhile
+	})
 	switch {
 	case len(page) <= wanted:
 		return page, shown.More, err

@@ -281,7 +281,9 @@ func (r *run) askGroup(ctx context.Context, subjects []*subject, graph *bench.Gr
 // wantsToBeAlone reports whether a subject must have its store to itself. A gateway that does not hear of others'
 // writes keeps nothing in memory while there are others on its store, and gateways with a Redis do not run beside others
 // without it.
-func (s *subject) wantsToBeAlone() bool { return s.state == report.Warm || s.engine == report.MariaDBRedis }
+func (s *subject) wantsToBeAlone() bool {
+	return s.state == report.Warm || s.engine == report.MariaDBRedis
+}
 
 // heatAll heats the gateways that keep something in memory, one after another.
 func (r *run) heatAll(ctx context.Context, subjects []*subject, graph *bench.Graph, q *bench.Question) error {

@@ -88,7 +88,7 @@ func Unavailable(format string, args ...any) error {
 	return err
 }
 
-// Copied: the store takes no writes any more, and never will.
+// Copied: the store takes no writes any more, unless kith shards abort gives the copy up.
 func Copied() *Error {
 	return newError(CodeUnavailable, "nothing can be changed here any more: the data has been copied to another store", nil)
 }

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	driver "github.com/go-sql-driver/mysql"
 
 	"kith/internal/testenv"
 	"kith/storage"
@@ -17,9 +20,9 @@ import (
 // A database with tables of somebody else is refused, and nothing is made there.
 func TestForeignDatabasesAreRefused(t *testing.T) {
 	t.Parallel()
-	refused := func(t *testing.T, db *sql.DB, location, tables string) {
+	refused := func(t *testing.T, db *sql.DB, location, made, tables string) {
 		t.Helper()
-		if _, err := db.Exec("CREATE TABLE users (id INTEGER PRIMARY KEY)"); err != nil {
+		if _, err := db.Exec(made); err != nil {
 			t.Fatal(err)
 		}
 		cfg := sqlstore.Config{Location: location}
@@ -38,6 +41,16 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 			t.Errorf("%d tables, %v", n, err)
 		}
 	}
+	const table, view = "CREATE TABLE users (id INTEGER PRIMARY KEY)", "CREATE VIEW users AS SELECT 1"
+	t.Run("only views", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "theirs.db")
+		db, err := sql.Open("sqlite", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		refused(t, db, "sqlite:"+path, view, "SELECT COUNT(*) FROM sqlite_master")
+	})
 	t.Run("SQLite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "theirs.db")
 		db, err := sql.Open("sqlite", path)
@@ -45,7 +58,7 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		refused(t, db, "sqlite:"+path, "SELECT COUNT(*) FROM sqlite_master")
+		refused(t, db, "sqlite:"+path, table, "SELECT COUNT(*) FROM sqlite_master")
 	})
 	t.Run("MySQL", func(t *testing.T) {
 		dsn := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0]
@@ -54,7 +67,7 @@ func TestForeignDatabasesAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		refused(t, db, "mysql:"+dsn, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()")
+		refused(t, db, "mysql:"+dsn, table, "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()")
 	})
 }
 
@@ -86,4 +99,92 @@ func TestStoresThatMustExist(t *testing.T) {
 			}
 		}
 	}
+}
+
+// If there is a store, an empty database among its shards is refused, and nothing is made there: its address is wrong, or it has
+// lost its data.
+func TestEmptyShardsAreRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 3)
+	for _, of := range []struct{ scheme, first, second, typo string }{
+		{"sqlite:", filepath.Join(folder, "a.db"), filepath.Join(folder, "b.db"), filepath.Join(folder, "typo.db")},
+		{"mysql:", dsns[0], dsns[1], dsns[2]},
+	} {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: of.scheme + of.first + ";" + of.second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		store.Close()
+		for _, location := range []string{of.scheme + of.first + ";" + of.typo, of.scheme + of.typo + ";" + of.second} {
+			for _, must := range []bool{false, true} {
+				cfg := sqlstore.Config{Location: location, MustExist: must}
+				store, err := sqlstore.Open(t.Context(), cfg)
+				if err == nil {
+					store.Close()
+				}
+				if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), "its address is wrong, or it is lost and not restored yet") || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s, must exist %t: %v", location, must, err)
+				}
+				if found := sqlstore.Examine(t.Context(), cfg, "", func([]byte) {}); !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+					return f.Level == doctor.Fail && f.Check == "layout" && strings.Contains(f.Says, "it is empty")
+				}) {
+					t.Errorf("doctor: %+v", found)
+				}
+			}
+		}
+		if of.scheme == "sqlite:" {
+			if _, err := os.Stat(of.typo); err == nil {
+				t.Error("the file was made")
+			}
+			continue
+		}
+		if n := tablesOf(t, of.typo); n != 0 {
+			t.Errorf("%d tables were made", n)
+		}
+	}
+}
+
+// A start while a shard that was added has been emptied, to be restored, makes no table there: kith_admitted would let gateways
+// write before the rows are back.
+func TestEmptiedShardsAreLeftAlone(t *testing.T) {
+	t.Parallel()
+	servers := testenv.SharedMariaDB(t, 1)
+	dsns := servers.FreshDatabases(t, 2)
+	cfg := sqlstore.Config{Location: "mysql:" + dsns[0]}
+	store, err := sqlstore.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added, err := driver.ParseDSN(dsns[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = store.AddShard(t.Context(), "tcp("+added.Addr+")/"+added.DBName)
+	store.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers[0].Exec(t, "DROP DATABASE "+added.DBName)
+	servers[0].CreateDatabase(t, added.DBName)
+	if store, err = sqlstore.Open(t.Context(), cfg); err == nil {
+		store.Close()
+	}
+	if n := tablesOf(t, dsns[1]); !errors.Is(err, storage.ErrLayout) || n != 0 {
+		t.Errorf("%d tables were made: %v", n, err)
+	}
+}
+
+// tablesOf counts the tables of a database.
+func tablesOf(t *testing.T, dsn string) (n int) {
+	t.Helper()
+	db, err := sql.Open("mysql", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

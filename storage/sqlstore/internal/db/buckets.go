@@ -155,21 +155,15 @@ func (d *DB) learnShards(ctx context.Context) error {
 
 // attach opens an added shard, which has been laid out, as the next one.
 func (d *DB) attach(ctx context.Context, address string) error {
-	full, err := d.withCredentials(address)
+	n, err := d.reopen(ctx, len(d.All()), address)
 	if err != nil {
 		return err
 	}
-	opened, err := d.connect(ctx, d.cfg, len(d.All()), []string{full})
-	if err != nil {
-		return err
-	}
-	if err = d.migrate(ctx, opened); err == nil {
-		opened, err = d.followed(ctx, opened)
-	}
+	opened, err := d.followed(ctx, []*Shard{n})
 	if err == nil && len(opened) == 0 {
 		return errRemoved
 	}
-	n := opened[0]
+	n = opened[0]
 	var m *meta
 	if err == nil {
 		m, err = d.readMeta(ctx, n)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"kith/storage"
 )
@@ -21,7 +22,7 @@ LIMIT 1`,
 	SQLite: `
 SELECT name
 FROM sqlite_master
-WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'
 LIMIT 1`,
 }
 
@@ -60,6 +61,21 @@ func (d *DB) hasTables(ctx context.Context, n *Shard) (has bool, err error) {
 	return has, err
 }
 
-func noStore(name string) error {
-	return fmt.Errorf("%w: there is no store at %s: kith serve, kith import and kith migrate make one", storage.ErrLayout, name)
+// errNoStore is the error of a database in which Kith has made nothing.
+var errNoStore = fmt.Errorf("%w: there is no store", storage.ErrLayout)
+
+// haveTables returns [errNoStore] if a database has no tables of Kith.
+func (d *DB) haveTables(ctx context.Context, shards []*Shard) error {
+	return EveryShard(len(shards), func(i int) error {
+		has, err := d.hasTables(ctx, shards[i])
+		if err == nil && !has {
+			err = fmt.Errorf("%w at %s", errNoStore, shards[i].Name)
+		}
+		return d.Dialect.StorageError(ctx, err)
+	})
+}
+
+// isNoTable reports whether a statement failed because its table is missing.
+func isNoTable(err error) bool {
+	return isMySQLError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table")
 }

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"kith/storage/doctor"
@@ -106,7 +105,7 @@ func (d *DB) examineTables(ctx context.Context, s *examined) {
 	var version sql.NullInt64
 	err = s.shard.Read.QueryRowContext(ctx, sqlNewestMigration).Scan(&version)
 	switch have := version.Int64; {
-	case isMySQLError(err, 1146) || err != nil && strings.Contains(err.Error(), "no such table") || err == nil && have == 0:
+	case isNoTable(err) || err == nil && have == 0:
 		if err := d.refuseForeign(ctx, s.shard); err != nil {
 			s.Fail("tables", s.of, err.Error(), "name a database of Kith's own in KITH_STORE")
 			return
@@ -154,8 +153,12 @@ func (s *examined) examineMoves(ctx context.Context) {
 func examineLayout(all *doctor.List, shards []*examined) {
 	known := slices.DeleteFunc(slices.Clone(shards), func(s *examined) bool { return s.meta == nil })
 	bad := false
-	for _, s := range known {
+	for _, s := range shards {
 		switch {
+		case s.meta == nil && (len(known) == 0 || s.Count(doctor.Fail) > 0):
+			continue // a new store, or said already
+		case s.meta == nil:
+			all.Fail("layout", s.of, "it is empty, and others are shards of a store", "correct its address in KITH_STORE, or restore it; a store that is only half made is finished by the next start")
 		case s.meta.uuid != known[0].meta.uuid:
 			all.Fail("layout", s.of, "it belongs to another store than "+known[0].of, "name the databases of one store, in the order in which they were first given")
 		case s.meta.ordinal != s.shard.Ordinal:

@@ -48,7 +48,7 @@ VALUES (1, ?, ?, ?, ?, ?, ?)`,
 func (d *DB) checkLayout(ctx context.Context) error {
 	shards := d.All()
 	found := make([]*meta, len(shards))
-	begun, err := d.isBegun(ctx) // before the rest is read
+	begun, err := d.isBegun(ctx, shards) // before the rest is read
 	if err != nil {
 		return err
 	}
@@ -104,8 +104,8 @@ func (d *DB) checkLayout(ctx context.Context) error {
 }
 
 // isBegun reports whether any shard has an epoch: then all have been laid out, and one that has not been has lost its data.
-func (d *DB) isBegun(ctx context.Context) (begun bool, err error) {
-	for _, n := range d.All() {
+func (d *DB) isBegun(ctx context.Context, shards []*Shard) (begun bool, err error) {
+	for _, n := range shards {
 		if epoch, err := d.epochOf(ctx, n); epoch != 0 || err != nil {
 			return true, err
 		}

@@ -3,6 +3,7 @@ package db
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 
 // open opens the shards that are given, and then those that have been added to the store.
 func (d *DB) open(ctx context.Context, addresses []string) error {
-	shards, err := d.connect(ctx, d.cfg, 0, addresses)
+	shards, err := d.connectGiven(ctx, addresses)
 	d.shards.Store(&shards)
 	if err != nil {
 		return err
@@ -46,11 +47,6 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 	}
 	if err := d.refuseRepeats(ctx); err != nil {
 		return err
-	}
-	if d.cfg.MustExist {
-		if has, err := d.hasTables(ctx, shards[0]); err != nil || !has {
-			return cmp.Or(d.Dialect.StorageError(ctx, err), noStore(shards[0].Name))
-		}
 	}
 	if err := d.migrate(ctx, shards); err != nil {
 		return err
@@ -99,6 +95,37 @@ func parseLocation(location string) (*Dialect, []string, error) {
 		return nil, nil, fmt.Errorf("%d shards are given, %d is the most", len(addresses), shard.Buckets)
 	}
 	return d, addresses, nil
+}
+
+// connectGiven opens the databases that are given. If there is a store, or one must exist, none of them may be empty: its address
+// is wrong, or it has lost its data. So nothing is made before that is known.
+func (d *DB) connectGiven(ctx context.Context, addresses []string) ([]*Shard, error) {
+	shards, err := d.connect(ctx, d.cfg.existing(), 0, addresses)
+	if err != nil && !errors.Is(err, errNoStore) {
+		return shards, err
+	}
+	begun, failed := d.isBegun(ctx, shards) // before it is looked which are empty: another program may be making a new store
+	empty := cmp.Or(failed, err, d.haveTables(ctx, shards))
+	switch {
+	case failed != nil || empty != nil && !errors.Is(empty, errNoStore):
+		return shards, empty
+	case begun && empty != nil:
+		return shards, fmt.Errorf("%w, and others of KITH_STORE are shards: its address is wrong, or it is lost and not restored yet", empty)
+	case d.cfg.MustExist && empty != nil:
+		return shards, fmt.Errorf("%w: kith serve, kith import and kith migrate make one", empty)
+	case err == nil:
+		return shards, nil
+	}
+	for _, n := range shards {
+		_ = n.close() // nothing is under way there
+	}
+	return d.connect(ctx, d.cfg, 0, addresses)
+}
+
+// existing is the configuration to open databases that are shards already.
+func (c Config) existing() Config {
+	c.MustExist = true
+	return c
 }
 
 // connect opens databases as the shards from an ordinal on. The caller closes them.

@@ -61,7 +61,7 @@ VALUES (?, ?)`
 // epochOf reads the epoch of a database, 0 if it has none yet.
 func (d *DB) epochOf(ctx context.Context, n *Shard) (epoch int64, err error) {
 	err = n.Write.QueryRowContext(ctx, sqlPresentEpoch).Scan(&epoch)
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sql.ErrNoRows) || isNoTable(err) {
 		return 0, nil
 	}
 	if err != nil {
@@ -93,22 +93,33 @@ func (d *DB) successor(ctx context.Context, gone *Shard) (*Shard, error) {
 
 // follow opens a database in the place of one that is gone.
 func (d *DB) follow(ctx context.Context, gone *Shard, address string) (*Shard, error) {
+	n, err := d.reopen(ctx, gone.Ordinal, address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = n.Write.ExecContext(ctx, SQLBeginShard); err != nil {
+		return nil, errors.Join(fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err)), n.close())
+	}
+	return n, nil
+}
+
+// reopen opens a database of which the store says that it is a shard, by its stored address, and brings its tables up to date.
+func (d *DB) reopen(ctx context.Context, ordinal int, address string) (*Shard, error) {
 	address, err := d.withCredentials(address)
 	if err != nil {
 		return nil, err
 	}
-	opened, err := d.connect(ctx, d.cfg, gone.Ordinal, []string{address})
+	opened, err := d.connect(ctx, d.cfg.existing(), ordinal, []string{address})
 	if err != nil {
 		return nil, err
 	}
-	n := opened[0]
-	if err = d.migrate(ctx, opened); err == nil {
-		_, err = n.Write.ExecContext(ctx, SQLBeginShard)
+	if err = d.haveTables(ctx, opened); err == nil {
+		err = d.migrate(ctx, opened)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err)), n.close())
+		return nil, errors.Join(err, opened[0].close())
 	}
-	return n, nil
+	return opened[0], nil
 }
 
 // followed makes the list of shards ready for use: databases that have taken the place of others are in it

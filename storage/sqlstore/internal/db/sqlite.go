@@ -121,7 +121,7 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 		return nil, errors.New("the path of the database file is missing")
 	}
 	if _, err := os.Stat(path); c.MustExist && errors.Is(err, fs.ErrNotExist) {
-		return nil, noStore(path)
+		return nil, fmt.Errorf("%w at %s", errNoStore, path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
