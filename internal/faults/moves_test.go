@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/kithtest"
 	"kith/internal/testenv"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
@@ -200,4 +201,35 @@ func (d *deployment) grown(t testing.TB, added string) {
 	}
 	t.Cleanup(func() { _ = db.Close() })
 	d.shards = append(d.shards, db)
+}
+
+// `kith shards add` that is cut off from its server once the shard is listed says that it can be run again, and then it can.
+func TestCutOffShardIsAddedAgain(t *testing.T) {
+	t.Parallel()
+	servers := testenv.SharedMariaDB(t, 1)
+	dsns := servers.FreshDatabases(t, 2)
+	way := newLink(t, servers[0].Addr())
+	for i := range dsns {
+		dsns[i] = strings.Replace(dsns[i], servers[0].Addr(), way.listener.Addr().String(), 1)
+	}
+	run := kithtest.Args("shards", "add", dsns[1], "--store", "mysql:"+dsns[0])
+	if end := kithtest.Run(t, kithtest.Args("migrate", "--store", "mysql:"+dsns[0])); end.Code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	way.set("REPLACE INTO kith_shards")
+	listed := way.set("FROM kith_shards")
+	command := kithtest.Launch(t, run)
+	select {
+	case <-listed:
+	case <-time.After(patience):
+		t.Fatalf("it has not read the list again: %s", command.Stderr())
+	}
+	way.become(cut)
+	if end := command.Wait(t); end.Code != 1 || !strings.Contains(end.Stderr, "run the same command again") {
+		t.Errorf("cut off: %+v", end)
+	}
+	way.become(whole)
+	if end := kithtest.Run(t, run); end.Code != 0 || !strings.Contains(end.Stdout, " is shard 1.") {
+		t.Errorf("again: %+v", end)
+	}
 }

@@ -312,3 +312,29 @@ func TestExportToAFullDisk(t *testing.T) {
 		t.Errorf("left: %s", out.String())
 	}
 }
+
+// A mistyped store is not made by commands that read one, nor by those that repair one, nor is the folder of an export. An import
+// says that it has made one.
+func TestMistypedStores(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	typo, users := filepath.Join(folder, "typo.db"), filepath.Join(folder, "users.csv")
+	if err := os.WriteFile(users, []byte("id,handle,name\n1,one,One\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"export", filepath.Join(folder, "out")}, {"reconcile", "full"}, {"shards", "status"}} {
+		end := kithtest.Run(t, kithtest.Args(append(args, "--store", "sqlite:"+typo)...))
+		if end.Code != 1 || !strings.Contains(end.Stderr, "there is no store at "+typo) {
+			t.Errorf("%v: %+v", args, end)
+		}
+	}
+	if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+		t.Errorf("something was made: %v, %v", left, err)
+	}
+	for _, made := range []bool{true, false} {
+		end := kithtest.Run(t, kithtest.Args("import", users, "--store", "sqlite:"+typo))
+		if end.Code != 0 || made != strings.Contains(end.Stderr, "there was no store: ") {
+			t.Errorf("an import, the store is new: %t: %+v", made, end)
+		}
+	}
+}
