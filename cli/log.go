@@ -24,8 +24,9 @@ func (s *Settings) Logger(w io.Writer) *slog.Logger {
 	return slog.New(sampled{handler, &sample{windows: map[string]*window{}}})
 }
 
-// sampled passes on the first warnings and errors of each message in a while. One cause, such as a Redis that is gone, would
-// otherwise write lines for every request.
+// sampled passes on the first failures of each message in a while: warnings and errors with the attribute "error". One cause,
+// such as a Redis that is gone, would otherwise write lines for every request. Lines without it are records, such as a finding,
+// a slow operation or a panic, each about something else: all of them pass.
 type sampled struct {
 	slog.Handler
 	sample *sample
@@ -49,7 +50,12 @@ type window struct {
 
 // Handle implements [slog.Handler].
 func (h sampled) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelWarn {
+	failure := false
+	r.Attrs(func(a slog.Attr) bool {
+		failure = a.Key == "error"
+		return !failure
+	})
+	if failure && r.Level >= slog.LevelWarn {
 		leftOut, passes := h.sample.take(r.Message, r.Time)
 		if !passes {
 			return nil

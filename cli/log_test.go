@@ -2,11 +2,15 @@ package cli
 
 import (
 	"bytes"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"kith/reconcile"
+	"kith/storage"
 )
 
 // One cause does not fill the log: of a message, ten lines pass in 30 s, and a later line says how many did not.
@@ -16,7 +20,7 @@ func TestLogIsSampled(t *testing.T) {
 		logger := (&Settings{LogLevel: "info"}).Logger(&out)
 		count := func(part string) int { return strings.Count(out.String(), part) }
 		for i := range 100 {
-			logger.With("n", i).Warn("Redis is gone")
+			logger.With("n", i).Warn("Redis is gone", "error", io.EOF)
 			logger.Info("a user has signed in")
 		}
 		logger.Error("another cause")
@@ -24,12 +28,24 @@ func TestLogIsSampled(t *testing.T) {
 			t.Errorf("%d, %d and %d lines", gone, info, other)
 		}
 		time.Sleep(sampleEvery + time.Second)
-		logger.Warn("Redis is gone")
-		logger.Warn("Redis is gone")
+		logger.Warn("Redis is gone", "error", io.EOF)
+		logger.Warn("Redis is gone", "error", io.EOF)
 		if count("Redis is gone") != 12 || count("left_out=90") != 1 {
 			t.Error(out.String())
 		}
 	})
+}
+
+// Each finding of realtime is logged.
+func TestFindingsAreNotSampled(t *testing.T) {
+	var out bytes.Buffer
+	logger := (&Settings{LogLevel: "info"}).Logger(&out)
+	for i := range 40 {
+		logFound(t.Context(), logger, reconcile.Finding{Kind: reconcile.Missing, Side: storage.Forward, Forward: storage.Edge{From: storage.UserID(i)}})
+	}
+	if n := strings.Count(out.String(), "an edge disagrees"); n != 40 {
+		t.Errorf("%d lines", n)
+	}
 }
 
 func TestLogLevels(t *testing.T) {

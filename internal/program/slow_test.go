@@ -3,6 +3,8 @@ package program_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -47,6 +49,24 @@ func adminToken(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return token
+}
+
+// Lines that are records are all in the log: each document that is not trusted, and each slow operation.
+func TestRecordsAreNotSampled(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "manifest.json"), []byte(`{"known": "{ __typename }"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 1), "--trusted-documents", folder, "--only-trusted", "log", "--slow-operation", "1ns"))
+	const documents = 40
+	for i := range documents {
+		g.Query(t, fmt.Sprintf(`query Q%d { user(id: "1") { name } }`, i), nil, new(any))
+	}
+	g.Until(t, "each is logged", func() bool {
+		log := g.Stderr()
+		return strings.Count(log, "a document is not trusted") == documents && strings.Count(log, "slow operation") == documents
+	})
 }
 
 // TestASlowOperationIsFound: while its statement runs, the database server shows for which request. Once the operation has

@@ -157,6 +157,6 @@ func (c *Consumer) bury(ctx context.Context, m redis.XMessage, reason error) err
 		return fmt.Errorf("bury entry %s: %w", m.ID, err)
 	}
 	c.Metrics.poison.Inc()
-	c.Logger.ErrorContext(ctx, "stream entry cannot be decoded", "stream", c.Key, "entry", m.ID, "moved to", c.deadLetters(), "error", reason)
+	c.Logger.ErrorContext(ctx, "stream entry cannot be decoded", "stream", c.Key, "entry", m.ID, "moved to", c.deadLetters(), "reason", reason)
 	return nil
 }
