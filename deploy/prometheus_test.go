@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -17,7 +18,7 @@ import (
 )
 
 type rule struct {
-	Alert, Expr         string
+	Alert, Expr, For    string
 	Annotations, Labels map[string]string
 }
 
@@ -74,11 +75,16 @@ func TestAlertsBeginWithoutSeries(t *testing.T) {
 	}
 }
 
-// Alertmanager's rules name alerts that exist. An alert silences none that is more severe.
+// Alertmanager's rules name alerts that exist. An alert silences none that is more severe, and none that fires before it.
 func TestInhibitRules(t *testing.T) {
-	severity := map[string]string{}
+	severity, fires := map[string]string{}, map[string]time.Duration{}
 	for _, a := range alerts(t) {
 		severity[a.Alert] = a.Labels["severity"]
+		fires[a.Alert], _ = time.ParseDuration(a.For)                                            // 0 without
+		if m := regexp.MustCompile(`_seconds\) > (\d+)$`).FindStringSubmatch(a.Expr); m != nil { // an age
+			age, _ := time.ParseDuration(m[1] + "s")
+			fires[a.Alert] += age
+		}
 	}
 	var file struct {
 		Rules []struct {
@@ -95,6 +101,9 @@ func TestInhibitRules(t *testing.T) {
 		for _, target := range append(targets, source) {
 			if severity[target] == "" || severity[target] == "critical" && severity[source] != "critical" {
 				t.Errorf("%s (%s) silences %s (%s)", source, severity[source], target, severity[target])
+			}
+			if fires[source] > fires[target] {
+				t.Errorf("%s fires after %s and silences %s, which fires after %s", source, fires[source], target, fires[target])
 			}
 		}
 	}
