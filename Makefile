@@ -53,12 +53,13 @@ test-race: assets ## the tests of concurrent packages once more, under the race 
 	@scripts/test.sh race
 
 test-clients: assets ## Kith with large programs from npm: routers of Federation 2, tools that write manifests, the schema by graphql-eslint and -inspector, recipes for Relay and Hive, axe on the app (a minute or two the first time)
+	@scripts/install-test-deps.sh
 	@scripts/test.sh clients
 
-test-all: assets ## test and test-race, with the long tests
+test-all: assets ## test and test-race, with the long tests (TIMEOUT=120m for a package)
 	@scripts/install-test-deps.sh
-	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh
-	@KITH_TEST_LONG=1 TIMEOUT=120m scripts/test.sh race
+	@KITH_TEST_LONG=1 TIMEOUT=$(or $(TIMEOUT),120m) scripts/test.sh
+	@KITH_TEST_LONG=1 TIMEOUT=$(or $(TIMEOUT),120m) scripts/test.sh race
 
 # What to stress, and how often: make stress N=30 PKG=./gateway/...
 stress: ## tests that fail by chance: each package N times (30), two runs at once, on 1, 2 and 8 processors

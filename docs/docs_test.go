@@ -13,6 +13,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -455,9 +456,16 @@ func TestTablesAreDocumented(t *testing.T) {
 	}
 }
 
-// The workflows of the forge, and .ci/run, call targets that the Makefile has.
+// The workflows of the forge, and .ci/run, call targets that the Makefile has. Targets that run tests install what tests need, and
+// take the settings that a workflow gives.
 func TestWorkflowsCallTargets(t *testing.T) {
-	targets := submatches(`(?m)^([a-z-]+):`, read(t, filepath.Join(root, "Makefile")))
+	makefile := read(t, filepath.Join(root, "Makefile"))
+	targets := submatches(`(?m)^([a-z-]+):`, makefile)
+	for _, recipe := range regexp.MustCompile(`(?m)^([a-z-]+):.*\n((?:\t.*\n)+)`).FindAllStringSubmatch(makefile, -1) {
+		if regexp.MustCompile(`scripts/test(-engines)?\.sh`).MatchString(recipe[2]) && !strings.Contains(recipe[2], "scripts/install-test-deps.sh") {
+			t.Errorf("make %s does not install the servers that its tests start", recipe[1])
+		}
+	}
 	files, err := filepath.Glob(filepath.Join(root, ".github/workflows/*.yml"))
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
@@ -466,6 +474,13 @@ func TestWorkflowsCallTargets(t *testing.T) {
 		called := submatches(`(?m)^\s*(?:- run: |run: )?make ([a-z-]+)`, read(t, file))
 		if len(called) == 0 {
 			t.Errorf("%s calls no target", file)
+		}
+		for _, given := range regexp.MustCompile(`make ([a-z-]+) ([A-Z]+)=`).FindAllStringSubmatch(read(t, file), -1) {
+			without, err := exec.Command("make", "-n", "-C", root, given[1]).Output()
+			with, failed := exec.Command("make", "-n", "-C", root, given[1], given[2]+"=given").Output()
+			if err != nil || failed != nil || bytes.Equal(with, without) {
+				t.Errorf("%s: make %s does the same with %s: %v, %v", file, given[1], given[2], err, failed)
+			}
 		}
 		for _, target := range called {
 			if !slices.Contains(targets, target) {
