@@ -1,20 +1,23 @@
 package faults_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
 
 // The command of kith-binlogs.service copies binlogs from the first on. It is killed, and goes on where it was, also behind files that
-// the server has removed meanwhile.
+// the server has removed meanwhile. What was copied of a file is kept if its next copies are cut off, and the server then removes it.
 func TestTheUnitCopiesBinlogs(t *testing.T) {
 	t.Parallel()
 	testenv.OnlyOn(t, "it is for MariaDB's programs", "mariadb")
@@ -45,10 +48,10 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 		}
 		server.Exec(t, "FLUSH BINARY LOGS")
 	}
-	// copied runs the command until all closed files are there, and kills it.
-	copied := func() {
+	sizes := map[string]int64{} // as the server says
+	// files are the server's binlogs.
+	files := func() (names []string) {
 		t.Helper()
-		p := kithtest.Launch(t, kithtest.Program("/bin/sh"), kithtest.Dir(folder), kithtest.Env("CREDENTIALS_DIRECTORY="+credentials), kithtest.Args("-c", script))
 		rows, err := server.Open(t, "").Query("SHOW BINARY LOGS")
 		if err != nil {
 			t.Fatal(err)
@@ -60,19 +63,64 @@ func TestTheUnitCopiesBinlogs(t *testing.T) {
 			if err := rows.Scan(&name, &size); err != nil {
 				t.Fatal(err)
 			}
+			names, sizes[name] = append(names, name), size
+		}
+		return names
+	}
+	launch := func(path string) *kithtest.Command {
+		return kithtest.Launch(t, kithtest.Program("/bin/sh"), kithtest.Dir(folder), kithtest.Env("CREDENTIALS_DIRECTORY="+credentials, "PATH="+path), kithtest.Args("-c", script))
+	}
+	// copied runs the command until all files are there, kills it, and returns what it said and the last file.
+	copied := func() (said, last string) {
+		t.Helper()
+		p := launch(os.Getenv("PATH"))
+		for _, name := range files() {
+			last = name
 			p.Until(t, "all is copied of "+name, func() bool {
 				info, err := os.Stat(filepath.Join(folder, name))
-				return err == nil && info.Size() >= size
+				return err == nil && info.Size() >= sizes[name]
 			})
 		}
 		p.Kill(t)
+		return p.Stderr(), last
 	}
 	write()
 	copied()
 	write()
 	server.Exec(t, "PURGE BINARY LOGS TO 'binlog.000002'")
-	copied()
-	if files, _ := filepath.Glob(filepath.Join(folder, "*.[0-9]*")); len(files) < 3 {
+	if said, _ := copied(); said != "" {
+		t.Errorf("it said %s", said)
+	}
+	write()
+	_, last := copied()
+	whole, err := os.ReadFile(filepath.Join(folder, last))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Twice the copy is cut off just after it has begun.
+	cut := t.TempDir()
+	if err := os.WriteFile(filepath.Join(cut, "mariadb-binlog"), []byte("#!/bin/sh\nfor file; do :; done\necho begun >\"$file\"\necho cut off\nexec sleep 600\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		p := launch(cut + ":" + os.Getenv("PATH"))
+		p.Until(t, "the copy begins anew", func() bool { return strings.Contains(p.Stdout(), "cut off") })
+		p.Kill(t)
+	}
+	write()
+	for slices.Contains(files(), last) { // the server keeps it until it notices that the first copier is gone
+		server.Exec(t, "FLUSH BINARY LOGS")
+		server.Exec(t, "PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
+		time.Sleep(10 * time.Millisecond)
+	}
+	said, newest := copied()
+	if !strings.Contains(said, "a gap behind "+last) || newest == last {
+		t.Errorf("%s is gone from the server: it said %q and copied up to %s", last, said, newest)
+	}
+	if text, err := os.ReadFile(filepath.Join(folder, last)); err != nil || !bytes.Equal(text, whole) {
+		t.Errorf("%s had %d bytes, and has %d: %v", last, len(whole), len(text), err)
+	}
+	if files, _ := filepath.Glob(filepath.Join(folder, "binlog.[0-9]*")); len(files) < 5 { // as docs/backup.md lists them
 		t.Errorf("copied are %v", files)
 	}
 }
