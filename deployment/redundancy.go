@@ -124,8 +124,6 @@ func applierOf(with Redundant) applied {
 // consumed reports the state of the consumer in this process.
 type consumed struct{ *stream.Consumer }
 
-func (consumed) Ready(context.Context) error { return nil }
-
 func (c consumed) Report() any {
 	s := c.State()
 	return streamReport{LagSeconds: s.Age.Seconds(), Backlog: s.Backlog, Pending: s.Pending}

@@ -91,7 +91,8 @@ const (
 // Consumer applies what the stream holds.
 type Consumer struct {
 	ConsumerConfig
-	state atomic.Pointer[State]
+	state   atomic.Pointer[State]
+	failing atomic.Pointer[interruption] // nil while Redis answers
 
 	claimAt time.Time // when to look for abandoned entries next
 }
@@ -101,12 +102,30 @@ func NewConsumer(cfg ConsumerConfig) *Consumer {
 	return &Consumer{ConsumerConfig: cfg.withDefaults()}
 }
 
-// State is how far all consumers are behind, as last measured.
-func (c *Consumer) State() State {
-	if s := c.state.Load(); s != nil {
-		return *s
+// interruption is why the stream cannot be read, and since when.
+type interruption struct {
+	since time.Time
+	err   error
+}
+
+// State is how far all consumers are behind, as last measured. The age is at least the time for which this consumer has not been
+// able to read the stream.
+func (c *Consumer) State() (s State) {
+	if measured := c.state.Load(); measured != nil {
+		s = *measured
 	}
-	return State{}
+	if f := c.failing.Load(); f != nil {
+		s.Age = max(s.Age, time.Since(f.since))
+	}
+	return s
+}
+
+// Ready returns why the stream cannot be read, or nil.
+func (c *Consumer) Ready(context.Context) error {
+	if f := c.failing.Load(); f != nil {
+		return f.err
+	}
+	return nil
 }
 
 // Run consumes until the context is done, and ends in no other way: it retries everything that
@@ -127,6 +146,11 @@ func (c *Consumer) Run(ctx context.Context) {
 		if progress {
 			pause = firstPause
 		}
+		failing := &interruption{time.Now(), err}
+		if before := c.failing.Load(); before != nil {
+			failing.since = before.since
+		}
+		c.failing.Store(failing)
 		c.Logger.WarnContext(ctx, "stream is interrupted", "stream", c.Key, "error", err)
 		_ = sleep.For(ctx, pause)
 		pause = min(2*pause, longPause)
@@ -157,6 +181,7 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 			return progress, err
 		}
 		progress = true
+		c.failing.Store(nil)
 		complete, err := c.settle(working, fresh)
 		if err != nil {
 			return progress, err
