@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
+	"kith/internal/sleep"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )
@@ -118,7 +119,9 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		return Misset("redis", err)
 	}
 	defer repairs.Close()
-	serving.Go(func() { keepStatus(ctx, store, metrics, logger) })
+	keeping, ended := context.WithCancel(context.WithoutCancel(ctx)) // until the watch has ended
+	defer ended()
+	serving.Go(func() { keepStatus(keeping, store, metrics, logger) })
 	cfg := reconcile.ChangesConfig{
 		Store: store, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
 		Found: func(f reconcile.Finding) { logFound(ctx, logger, f) }, BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
@@ -155,17 +158,13 @@ func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.Chan
 // statusEvery is how often the realtime mode reports its state.
 const statusEvery = 5 * time.Second
 
-// keepStatus saves the status of the realtime mode until the context is done.
+// keepStatus saves the status of the realtime mode until the context is done, and then once more.
 func keepStatus(ctx context.Context, store *sqlstore.Store, metrics *reconcile.Metrics, logger *slog.Logger) {
-	for {
+	for ended := false; !ended; _ = sleep.For(ctx, statusEvery) {
+		ended = ctx.Err() != nil
 		err := reconcile.SaveStatus(context.WithoutCancel(ctx), store, metrics.Status(reconcile.ModeRealtime, time.Now()))
 		if err != nil {
 			logger.WarnContext(ctx, "the status is not saved", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(statusEvery):
 		}
 	}
 }

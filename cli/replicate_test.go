@@ -101,8 +101,8 @@ func TestReplicateCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	if text, _ := io.ReadAll(answer.Body); !strings.Contains(string(text), "kith_replication_lag_seconds{") {
-		t.Errorf("no lag among the metrics:\n%s", text)
+	if text, _ := io.ReadAll(answer.Body); !strings.Contains(string(text), "kith_replication_lag_seconds{") || strings.Contains(string(text), "kith_cache_enabled") {
+		t.Errorf("no lag among the metrics, or a cache, which a replicator has not:\n%s", text)
 	}
 	cancel()
 	if err := <-ended; err != nil {

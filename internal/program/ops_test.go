@@ -137,7 +137,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 }
 
 // TestWithoutItsRedis starts two gateways and a replicator whose Redis is not there, and starts it later. They are ready at once,
-// say what is missing, and join. When Redis is killed again, they stay ready.
+// say what is missing, and join. When Redis is killed again, they stay ready. Another one starts while Redis is silent.
 func TestWithoutItsRedis(t *testing.T) {
 	t.Parallel()
 	redis := testenv.Redis(t)
@@ -188,6 +188,16 @@ func TestWithoutItsRedis(t *testing.T) {
 	both("Redis has gone", false)
 	if text := names(b); !strings.Contains(text, "Later") {
 		t.Error(text)
+	}
+	redis.Restart(t)
+	redis.Freeze(t) // it accepts connections, and says nothing
+	began := time.Now()
+	silent := kithtest.Start(t, with, gateway)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("with a silent Redis a gateway starts after %s", took)
+	}
+	if r := askReadyz(t, silent); r.status != http.StatusOK || r.ok["redis"] {
+		t.Errorf("with a silent Redis: %+v", r)
 	}
 	if replicator.Ended() {
 		t.Error("the replicator has ended")

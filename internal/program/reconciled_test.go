@@ -3,10 +3,12 @@ package program_test
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"kith/internal/kithtest"
+	"kith/storage"
 )
 
 // The metrics of a gateway show a full scan that ran in another process.
@@ -33,5 +35,64 @@ func TestAGatewayServesWhatAFullScanHasLeft(t *testing.T) {
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(want) + `$`).MatchString(metrics) {
 			t.Errorf("/metrics has no %s", want)
 		}
+	}
+}
+
+// The metrics of a gateway show that a log did not go on from the checkpoint of a run elsewhere, and what realtime found last
+// before it was stopped.
+func TestAGatewayServesWhatTheOtherModesHaveLeft(t *testing.T) {
+	t.Parallel()
+	file := newSQLite(t, 1)
+	importFew(t, location(file...))
+	store := kithtest.Args("--store", location(file...))
+	incremental := func() kithtest.End { return kithtest.Run(t, store, kithtest.Args("reconcile", "incremental")) }
+	if end := incremental(); end.Code != 0 {
+		t.Fatalf("%+v", end)
+	}
+	file[0].exec(t, `UPDATE kith_checkpoints SET value = '999999' WHERE name LIKE '%relation_log%'`)
+	began := float64(time.Now().Unix())
+	if end := incremental(); end.Code != 1 || !strings.Contains(end.Stderr, "run kith reconcile full") {
+		t.Fatalf("%+v", end)
+	}
+
+	realtime := kithtest.Launch(t, store, kithtest.Args("reconcile", "realtime", "--dry-run", "--window=1ms"))
+	s := opened(t, file)
+	from, to := storage.UserID(1), storage.UserID(3)
+	realtime.Until(t, "an edge is found whose other side is never written", func() bool {
+		change := storage.EdgeChange{To: to, Type: storage.Following, At: storage.MicrosOf(time.Now())}
+		if r := s.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
+			t.Fatalf("%+v", r)
+		}
+		if to++; to > 16 {
+			from, to = from%16+1, 1
+		}
+		if to == from {
+			to++
+		}
+		return strings.Contains(realtime.Stderr(), "an edge disagrees")
+	})
+	end := realtime.Interrupt(t)
+	found := strings.Count(end.Stderr, "an edge disagrees")
+	if end.Code != 0 {
+		t.Errorf("%+v", end)
+	}
+	g := kithtest.Start(t, store)
+	value := func(series string) (n float64) {
+		_, metrics := g.Get(t, "/metrics")
+		m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(series) + ` (\S+)$`).FindStringSubmatch(metrics)
+		if m == nil {
+			t.Fatalf("no %s in\n%s", series, metrics)
+		}
+		n, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if lost := value(`kith_reconcile_lost_timestamp_seconds{mode="incremental"}`); lost < began {
+		t.Errorf("changes are said to be lost at %f, which is before %f", lost, began)
+	}
+	if saved := value(`kith_reconcile_last_run_found{kind="missing",mode="realtime"}`); saved != float64(found) {
+		t.Errorf("%d edges are logged, and %g in the last status", found, saved)
 	}
 }

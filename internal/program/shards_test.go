@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"encoding/json"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,7 +47,26 @@ func TestShardsAreAdded(t *testing.T) {
 	if out := run(0, "shards", "split", "--from", "0", "--to", "1", "--dry-run").Stdout; !strings.Contains(out, "buckets 512–1023 from shard 0 to shard 1: about ") || !strings.Contains(out, "about 1m") {
 		t.Errorf("a dry run says %q", out)
 	}
-	run(0, "shards", "split", "--from", "0", "--to", "1", "--keep", "2s")
+	var expected struct {
+		Rows    int64
+		Seconds float64
+	}
+	var report struct{ Rows int64 }
+	split := func(to any, args ...string) {
+		t.Helper()
+		args = append([]string{"shards", "split", "--from", "0", "--to", "1", "--keep", "2s", "--output=json"}, args...)
+		if err := json.Unmarshal([]byte(run(0, args...).Stdout), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	split(&expected, "--dry-run", "--max-load=0.1")
+	if want := 2 + float64(expected.Rows)/8000/0.1; math.Abs(expected.Seconds-want) > 0.01 {
+		t.Errorf("%d rows are said to take %g s, want %g s", expected.Rows, expected.Seconds, want)
+	}
+	split(&report)
+	if report.Rows < 1000 || expected.Rows < report.Rows/2 || expected.Rows > 2*report.Rows {
+		t.Errorf("%d rows were expected, and %d copied", expected.Rows, report.Rows)
+	}
 	var status struct {
 		Shards []struct{ Buckets int }
 		Moves  []any
