@@ -30,6 +30,7 @@ type arrival struct {
 	address netip.Addr
 	left    sync.Once
 	waiting *list.Element // among those that are idle; nil: it is not
+	frames  frames
 }
 
 func newArrivals(listener net.Listener, most int, metrics *Metrics) *arrivals {

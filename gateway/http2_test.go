@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,6 +220,78 @@ func TestSlowClientsOfH2CAreDropped(t *testing.T) {
 	if got, _ := ask(t, client, s, "{ hello }"); got.StatusCode != http.StatusOK {
 		t.Errorf("another request: %d", got.StatusCode)
 	}
+}
+
+// TestFloodsOfControlFramesAreCut: a client that reads every acknowledgement may send a thousand at once, and is then cut.
+func TestFloodsOfControlFramesAreCut(t *testing.T) {
+	s, _, _ := serveH2C(t, gateway.Config{})
+	const preface, settings, ping = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\x00\x00\x00\x04\x00\x00\x00\x00\x00", "\x00\x00\x08\x06\x00\x00\x00\x00\x00"
+	for name, frame := range map[string]string{
+		"SETTINGS": "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x64",
+		"PING":     ping + "a number",
+		"PRIORITY": "\x00\x00\x05\x02\x00\x00\x00\x00\x01\x00\x00\x00\x00\x10",
+		"unknown":  "\x00\x00\x01\x77\x00\x00\x00\x00\x00x",
+	} {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+		acknowledged, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			in := bufio.NewReader(conn)
+			for head := make([]byte, 9); ; {
+				if _, err := io.ReadFull(in, head); err != nil {
+					return
+				}
+				payload := make([]byte, int(head[1])<<8|int(head[2]))
+				if _, err := io.ReadFull(in, payload); err != nil {
+					return
+				}
+				if string(payload) == "the last" {
+					close(acknowledged)
+				}
+			}
+		}()
+		thousand := preface + settings + strings.Repeat(frame, 998) + ping + "the last"
+		for piece := range slices.Chunk([]byte(thousand), 1009) { // heads are cut
+			_, _ = conn.Write(piece)
+		}
+		select {
+		case <-acknowledged:
+		case <-ended:
+			t.Errorf("a thousand of %s are too many", name)
+		}
+		sent, began := 0, time.Now()
+		for ; err == nil && time.Since(began) < 10*time.Second; sent += 100 {
+			_, err = conn.Write([]byte(strings.Repeat(frame, 100)))
+		}
+		if err == nil {
+			t.Errorf("%d of %s were taken in %s", sent, name, time.Since(began))
+		}
+		t.Logf("%s: cut within %d more, in %s", name, sent, time.Since(began))
+	}
+}
+
+// TestFramesOfRequestsAreNotCut: nor are the frames by which clients take long answers.
+func TestFramesOfRequestsAreNotCut(t *testing.T) {
+	s, _, _ := serveH2C(t, gateway.Config{Schema: newSchema(map[string]resolver{
+		"big": func(context.Context, map[string]any) (any, error) { return strings.Repeat("kith ", 10_000), nil },
+	})})
+	client := overHTTP2(t)
+	var asking sync.WaitGroup
+	for range 10 {
+		asking.Go(func() {
+			for range 120 {
+				if got, text := ask(t, client, s, "{ big }"); got.StatusCode != http.StatusOK {
+					t.Errorf("%d %.100s", got.StatusCode, text)
+				}
+			}
+		})
+	}
+	asking.Wait()
 }
 
 // TestHostileStreams: under each attack over HTTP/2 the gateway answers other clients, runs no more requests than it should,
