@@ -338,7 +338,7 @@ func (c *ServeCmd) demoUsers(p *parts) web.Demo {
 	if !c.Demo || p.identity.Issuer == nil {
 		return web.Demo{}
 	}
-	return web.Demo{Users: demo.Users, IsLocal: p.identity.Proxies.IsLocal, Token: func(user int64) (string, time.Time, error) {
+	return web.Demo{Users: demo.Users, IsLocal: identity.IsLocal, Token: func(user int64) (string, time.Time, error) {
 		return p.identity.Issuer.Issue(storage.UserID(user), 0)
 	}}
 }

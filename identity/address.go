@@ -59,16 +59,15 @@ func (p Proxies) ClientOf(r *http.Request) netip.Addr {
 	return client
 }
 
-// IsLocal reports whether a request's client is on this machine: its address is a loopback one, or the one
-// at which it has reached the gateway. What a proxy has forwarded without saying for whom, or without being
-// trusted to say so, is not local: the proxy may be on this machine, and its clients anywhere.
-func (p Proxies) IsLocal(r *http.Request) bool {
-	client := p.ClientOf(r)
+// IsLocal reports whether a request's connection comes from this machine: from a loopback address, or from the one
+// at which it has reached the gateway. What a proxy has forwarded is not local, whatever it says about its client.
+func IsLocal(r *http.Request) bool {
 	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via"} {
-		if r.Header.Get(header) != "" && client == parseAddress(r.RemoteAddr) {
+		if len(r.Header.Values(header)) > 0 {
 			return false
 		}
 	}
+	client := parseAddress(r.RemoteAddr)
 	own, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return client.IsLoopback() || known && client.IsValid() && client == parseAddress(own.String())
 }

@@ -14,7 +14,7 @@ type Demo struct {
 	// Users is how many there are, with the ids from 1. Defaults to 0: there are none.
 	Users int64
 
-	// IsLocal reports whether a request comes from this machine. Others get no tokens.
+	// IsLocal reports whether a request's connection comes from this machine. Others get no tokens.
 	IsLocal func(*http.Request) bool
 
 	// Token signs in as one of these users.

@@ -118,8 +118,10 @@ func TestTokenIsForOwnNames(t *testing.T) {
 		t.Errorf("through a proxy on this machine: status %d", status)
 	}
 	g = kithtest.Start(t, kithtest.Args("--demo", "--store", kithtest.DemoStore(t, 1), "--trusted-proxy", "127.0.0.1"))
-	if status := demoToken(t, g.URL, "localhost", "203.0.113.9"); status != http.StatusForbidden {
-		t.Errorf("through a trusted proxy: status %d", status)
+	for _, client := range []string{"203.0.113.9", "127.0.0.1", "::1"} { // clients may say the same to a proxy
+		if status := demoToken(t, g.URL, "localhost", client); status != http.StatusForbidden {
+			t.Errorf("through a trusted proxy, for %s: status %d", client, status)
+		}
 	}
 }
 
