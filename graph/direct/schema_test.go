@@ -8,7 +8,7 @@ import (
 	"kith/storage/memory"
 )
 
-// Every field of the schema can be queried.
+// TestTheSchemaHasNoDefer: the schema does not name @defer, and queries with it are refused.
 func TestTheSchemaHasNoDefer(t *testing.T) {
 	api := apitest.New(t, memory.New(), apitest.Options{})
 	if a := api.Ask(`{ __schema { directives { name } } }`, nil).Whole(); strings.Contains(a.Text, "defer") || !strings.Contains(a.Text, "include") {
