@@ -33,7 +33,7 @@ type admission struct {
 	mostWritten int64 // bytes of long answers
 	mu          sync.Mutex
 	written     int64           // bytes of long answers that are being sent
-	writtenTo   map[Party]int64 // those of one user, or of one address
+	writtenTo   map[Party]int64 // those of one user, and of one address
 }
 
 const (
@@ -49,10 +49,8 @@ const (
 	// longAnswer is the number of bytes from which an answer is not handed to the system at once.
 	longAnswer = 64 << 10
 
-	// longAnswers is how many answers of the greatest length may be being sent, and longAnswersOfOne how many of these to one
-	// user, or to one address if nobody is signed in: who does not read keeps them in memory.
-	longAnswers      = 8
-	longAnswersOfOne = 2
+	// longAnswers is how many answers of the greatest length may be being sent: clients that do not read keep them in memory.
+	longAnswers = 8
 )
 
 func newAdmission(cfg Config) *admission {
@@ -118,32 +116,41 @@ func (a *admission) take(ctx context.Context, length int) (done func(), err erro
 
 // enterWriting admits an answer that is to be sent to a party. leave is called when it has been sent. An answer for which there
 // is no room does not wait: it would take its memory and its turn meanwhile.
+//
+// A user, and an address, may have half of what is then left, as queues of a switch that share its memory do (dynamic
+// thresholds, Choudhury and Hahne 1998): the more is taken, the less everybody may have, and there is room for those who have nothing.
+// Alone a client has two answers of the greatest length.
 func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
 	if length < longAnswer {
 		return func() {}, true
 	}
-	n := min(int64(length), a.mostWritten/longAnswers)
-	if to = (Party{Address: to.Address, User: to.User}); to.User != 0 {
-		to.Address = ""
-	}
+	n := int64(length)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.written+n > a.mostWritten || to != (Party{}) && a.writtenTo[to]+n > a.mostWritten/longAnswers*longAnswersOfOne {
-		a.metrics.overloaded("writing")
-		return nil, false
+	left := a.mostWritten - a.written - n
+	ok = left >= 0
+	for _, one := range [...]Party{{User: to.User}, {Address: to.Address}} {
+		ok = ok && (one == (Party{}) || a.writtenTo[one]+n <= left/2)
 	}
-	a.written += n
-	a.writtenTo[to] += n
-	return func() { a.wrote(to, n) }, true
+	if !ok {
+		a.metrics.overloaded("writing")
+		return func() {}, false
+	}
+	a.write(to, n)
+	return func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.write(to, -n)
+	}, true
 }
 
-// wrote makes room for other answers.
-func (a *admission) wrote(to Party, n int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.written -= n
-	if a.writtenTo[to] -= n; a.writtenTo[to] == 0 {
-		delete(a.writtenTo, to)
+// write counts bytes that are being sent to a party. The caller holds the lock.
+func (a *admission) write(to Party, n int64) {
+	a.written += n
+	for _, one := range [...]Party{{User: to.User}, {Address: to.Address}} {
+		if a.writtenTo[one] += n; a.writtenTo[one] == 0 {
+			delete(a.writtenTo, one)
+		}
 	}
 }
 
@@ -171,5 +178,6 @@ func busy(w http.ResponseWriter, a answer, message string) {
 
 const (
 	tooManyRequests    = "the server is busy: try again soon"
+	tooManyAnswers     = "too many long answers wait for their clients: try again soon (a mutation has been done)"
 	tooManyConnections = "there are too many open connections at the moment"
 )

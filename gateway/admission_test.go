@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,45 +152,142 @@ func TestClientsThatDoNotReadAreCutOff(t *testing.T) {
 	}
 }
 
-// Clients that stand still hold up their own answers, and nobody else's. 16 of one address hold no more than two
-// answers of the greatest length, and no turn.
+// long is a gateway whose field `big` and mutation `touch` answer with 8 MiB, the most that an answer may have, and `hello`
+// with 100 KiB. Who asks is in X-From and Authorization.
+func long(t *testing.T) (_ site, registry *prometheus.Registry, touched *atomic.Int64) {
+	const most = 8 << 20
+	big, short := strings.Repeat("a", most-100), strings.Repeat("b", 100<<10)
+	registry, touched = prometheus.NewRegistry(), new(atomic.Int64)
+	cfg := counting(gateway.Subscriptions{WriteTimeout: time.Minute})
+	cfg.Metrics, cfg.MaxAnswer = gateway.NewMetrics(registry), most
+	cfg.Schema = newSchema(map[string]resolver{
+		"big":   func(context.Context, map[string]any) (any, error) { return big, nil },
+		"hello": func(context.Context, map[string]any) (any, error) { return short, nil },
+		"touch": func(context.Context, map[string]any) (any, error) { touched.Add(1); return big, nil },
+	})
+	return serve(t, cfg), registry, touched
+}
+
+// stands asks for an answer, reads the beginning of it, and then nothing. It returns what it has read.
+func (s site) stands(query, address, user, accept string) string {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
+	body := fmt.Sprintf(`{"query": %q}`, query)
+	fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nX-From: %s\r\nAuthorization: %s\r\nAccept: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		address, user, accept, len(body), body)
+	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	in := bufio.NewReaderSize(conn, 16)
+	var read strings.Builder
+	for !strings.HasSuffix(read.String(), `"data":`) && !strings.HasSuffix(read.String(), `"errors":`) {
+		c, err := in.ReadByte()
+		if err != nil {
+			s.t.Fatalf("%v after %s", err, read.String())
+		}
+		read.WriteByte(c)
+	}
+	return read.String()
+}
+
+// Clients that stand still hold up their own answers, and nobody else's, however many they are, and hold no turn.
 func TestLongAnswersPassClientsThatStandStill(t *testing.T) {
 	t.Parallel()
-	const most = 8 << 20
-	long, short := strings.Repeat("a", most-100), strings.Repeat("b", 100<<10)
-	registry := prometheus.NewRegistry()
-	cfg := gateway.Config{Metrics: gateway.NewMetrics(registry), MaxAnswer: most, Schema: newSchema(map[string]resolver{
-		"big":   func(context.Context, map[string]any) (any, error) { return long, nil },
-		"hello": func(context.Context, map[string]any) (any, error) { return short, nil },
-	})}
-	type address struct{}
-	cfg.Identify = func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), address{}, r.Header.Get("X-Address"))))
+	for name, c := range map[string]struct {
+		from  func(i int) (address, user string)
+		asked int
+		most  int // how many answers of 8 MiB; there is room for eight
+	}{
+		"one address":             {func(int) (string, string) { return "a", "" }, 8, 2},
+		"one user":                {func(i int) (string, string) { return fmt.Sprint("a", i), "1" }, 4, 2},
+		"four users, one address": {func(i int) (string, string) { return "a", fmt.Sprint(1 + i/2) }, 8, 2},
+		"four addresses":          {func(i int) (string, string) { return fmt.Sprint("a", i/2), "" }, 8, 6},
+		"a backend, many users":   {func(i int) (string, string) { return "", fmt.Sprint(1 + i) }, 10, 6},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _, _ := long(t)
+			admitted, began := 0, time.Now()
+			for i := range c.asked {
+				address, user := c.from(i)
+				if got := s.stands("{big}", address, user, "application/json"); strings.Contains(got, " 200 OK") {
+					admitted++
+				} else if !strings.Contains(got, " 503 ") || !strings.Contains(got, "Retry-After: 1") {
+					t.Errorf("refused with %s", got)
+				}
+			}
+			if admitted != c.most && time.Since(began) < 5*time.Second { // then the first is cut
+				t.Errorf("%d long answers wait for their clients, want %d", admitted, c.most)
+			}
+			for _, another := range []string{"elsewhere", "a"} {
+				began := time.Now()
+				if got := s.query(`{hello}`, "X-From", another, "Authorization", "99"); got.status != http.StatusOK || time.Since(began) > 1500*time.Millisecond {
+					t.Errorf("another user at %s: %d after %s: %.100s", another, got.status, time.Since(began), got.text)
+				}
+			}
 		})
 	}
-	cfg.Subscriptions.Party = func(ctx context.Context) gateway.Party {
-		from, _ := ctx.Value(address{}).(string)
-		return gateway.Party{Address: from}
+}
+
+// A mutation is done before it is known that there is no room for its answer, and the error says so.
+func TestMutationsWithoutRoomAreDone(t *testing.T) {
+	t.Parallel()
+	s, _, touched := long(t)
+	s.stands("{big}", "a", "", "text/event-stream") // counts twice
+	got := s.query("mutation { touch }", "X-From", "a")
+	if got.status != http.StatusServiceUnavailable || got.code(t) != "UNAVAILABLE" || !strings.Contains(got.text, "has been done") || touched.Load() != 1 {
+		t.Errorf("%d, done %d times: %.200s", got.status, touched.Load(), got.text)
 	}
+}
+
+// Streams count as well, for the data and for the message that is made of it. In the place of an answer for which there is no
+// room there is an error.
+func TestLongAnswersOfStreamsAreCounted(t *testing.T) {
+	t.Parallel()
+	s, registry, _ := long(t)
+	admitted := 0
+	for i := range 32 {
+		got := s.stands("{big}", fmt.Sprint("a", i%16), "", "text/event-stream")
+		if strings.HasSuffix(got, "data: {\"data\":") {
+			admitted++
+		}
+	}
+	if refused := value(t, registry, "kith_graphql_requests_overload_total"); admitted != 2 || refused != 30 {
+		t.Errorf("%d long answers wait for their clients, %v were refused", admitted, refused)
+	}
+	_, text := s.subscribeSSE("{big}", "X-From", "b").next()
+	if !strings.Contains(text, `"UNAVAILABLE"`) || !strings.Contains(text, `"data":null`) {
+		t.Errorf("one too many: %.200s", text)
+	}
+	if _, text := s.subscribeSSE("{hello}", "X-From", "b").next(); !strings.Contains(text, "bbb") {
+		t.Errorf("another: %.200s", text)
+	}
+	c, _ := s.from("b", "")
+	c.init("")
+	c.expect(`{"type":"connection_ack"}`)
+	c.subscribe("1", "{big}")
+	if text, err := c.read(); !strings.Contains(text, `"UNAVAILABLE"`) {
+		t.Errorf("over WebSocket: %.200s %v", text, err)
+	}
+}
+
+// The turn of a costly query is over when its answer is made: who reads it slowly keeps no other from being answered.
+func TestSlowReadersHoldNoCostlyTurn(t *testing.T) {
+	t.Parallel()
+	cfg := gateway.Config{Limits: limits.Limits{Tokens: 20_000, Overlaps: 1 << 20}, MaxAnswer: 64 << 20}
+	big := strings.Repeat("a", 8<<20)
+	cfg.Schema = newSchema(map[string]resolver{"big": func(context.Context, map[string]any) (any, error) { return big, nil }})
 	s := serve(t, cfg)
-	const body = `{"query": "{big}"}`
-	for range 16 {
-		conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
-		if err != nil {
-			t.Fatal(err)
+	costly := "{ hello" + strings.Repeat(" page(first: 100)", 50) + " }"
+	for range runtime.GOMAXPROCS(0) {
+		if got := s.stands(strings.Replace(costly, "hello", "big", 1), "", "", "application/json"); !strings.Contains(got, " 200 OK") {
+			t.Fatal(got)
 		}
-		defer conn.Close()
-		_ = conn.(*net.TCPConn).SetReadBuffer(4 << 10)
-		fmt.Fprintf(conn, "POST /graphql HTTP/1.1\r\nHost: kith\r\nX-Address: still\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	}
-	eventually(t, "refuse the others", func() bool {
-		return value(t, registry, "kith_graphql_requests_overload_total") >= 14
-	})
-	for range 10 {
-		if began, got := time.Now(), s.query(`{hello}`, "X-Address", "another"); got.status != http.StatusOK || time.Since(began) > 500*time.Millisecond {
-			t.Errorf("%d after %s: %.100s", got.status, time.Since(began), got.text)
-		}
+	if got := s.query(costly); got.status != http.StatusOK {
+		t.Errorf("another costly query: %d %.100s", got.status, got.text)
 	}
 }
 

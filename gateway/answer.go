@@ -312,12 +312,12 @@ func envelope(response *graphql.Response) (head, tail []byte) {
 // The bytes around the data of most answers.
 var headOfData, tailOfAll = []byte(`{"data":`), []byte{'}'}
 
-// appendResponse writes a response on one line.
-func appendResponse(to []byte, response *graphql.Response) []byte {
+// appendResponse writes a response on one line, and what follows it.
+func appendResponse(to []byte, response *graphql.Response, end string) []byte {
 	head, tail := envelope(response)
 	start := len(to)
-	to = slices.Concat(to, head, response.Data, tail)
-	for i, c := range to[start:] {
+	to = slices.Concat(to, head, response.Data, tail, []byte(end))
+	for i, c := range to[start : len(to)-len(end)] {
 		if c == '\n' { // this one is between values: within strings it is escaped
 			to[start+i] = ' '
 		}

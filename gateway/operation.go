@@ -83,8 +83,7 @@ func (o *operation) next(response *graphql.Response) error {
 	}
 	text := appendJSON([]byte(`{"id":`), o.id)
 	text = append(text, `,"type":"next","payload":`...)
-	text = appendResponse(text, response)
-	return o.send(append(text, '}'))
+	return o.send(appendResponse(text, response, "}"))
 }
 
 // fail ends the operation with an error, after which it must not be completed. A refused operation

@@ -65,7 +65,7 @@ func (t transport) stream(r *http.Request, exec graphql.GraphExecutor, op *graph
 		a.exchange.outcome = streams.run(ctx, exec, op, slot, counted)
 	}
 	if ctx.Err() == nil {
-		_ = e.write("event: complete\ndata:\n\n")
+		_ = e.write([]byte("event: complete\ndata:\n\n"))
 	}
 	close(working)
 	watching.Wait()
@@ -89,7 +89,7 @@ func (s *streams) watch(ctx context.Context, e *events, working chan struct{}, l
 	for {
 		select {
 		case <-ping.C:
-			_ = e.write(":\n\n")
+			_ = e.write([]byte(":\n\n"))
 		case <-closing:
 			e.cancel(errStopped)
 			return
@@ -109,23 +109,22 @@ func (e *events) open() {
 	h.Set("X-Accel-Buffering", "no")           // proxies that collect answers would never send this one
 	h.Set(gzhttp.HeaderNoCompression, "plain") // each event has to be sent at once; gzhttp removes this header
 	e.w.WriteHeader(http.StatusOK)
-	_ = e.write(":\n\n")
+	_ = e.write([]byte(":\n\n"))
 }
 
 func (e *events) next(response *graphql.Response) error {
-	text := appendResponse([]byte("event: next\ndata: "), response)
-	return e.write(string(append(text, "\n\n"...)))
+	return e.write(appendResponse([]byte("event: next\ndata: "), response, "\n\n"))
 }
 
 // fail sends errors as an answer: they have no event of their own.
 func (e *events) fail(response *graphql.Response) error { return e.next(response) }
 
 // write sends a whole text, or ends the connection.
-func (e *events) write(text string) error {
+func (e *events) write(text []byte) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tookTooLong := e.limit()
-	_, err := e.w.Write([]byte(text))
+	_, err := e.w.Write(text)
 	if err == nil {
 		err = e.control.Flush()
 	}

@@ -119,7 +119,7 @@ func (s *streams) run(ctx context.Context, exec graphql.GraphExecutor, op *graph
 	}
 	for {
 		e, response, how := s.next(ctx, on, responses, false, nil)
-		gone := response != nil && to.next(response) != nil
+		gone := response != nil && s.send(on, response, to) != nil
 		e.turn.sent()
 		switch {
 		case gone, response == nil && ctx.Err() != nil:
@@ -161,10 +161,21 @@ func (s *streams) runOnce(ctx context.Context, exec graphql.GraphExecutor, op *g
 	if x := exchangeOf(ctx); x.span == nil { // otherwise the request ends it
 		span.End()
 	}
-	if ctx.Err() != nil || to.next(response) != nil {
+	if ctx.Err() != nil || s.send(on, response, to) != nil {
 		return outcomeCanceled
 	}
 	return how
+}
+
+// send gives an answer to a sink, or an error in its place if there is no room for it. Such answers are held twice: as data, and
+// as the message that is made of it.
+func (s *streams) send(on *slot, response *graphql.Response, to sink) error {
+	leave, ok := s.admission.enterWriting(on.party, 2*len(response.Data))
+	defer leave()
+	if !ok {
+		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{asGraphQL(apierr.Unavailable(tooManyAnswers))}}
+	}
+	return to.next(response)
 }
 
 // spanOf is the span of a query or a mutation: that of its request. On a WebSocket it is a span of its own, with the parent

@@ -166,11 +166,11 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 	}
 	executed, response := t.answer(prepared, exec, op)
 	written, ok := t.admission.enterWriting(t.streams.Party(ctx), len(response.Data))
+	defer written()
 	if !ok {
-		busy(a.w, a, tooManyRequests)
+		busy(a.w, a, tooManyAnswers)
 		return
 	}
-	defer written()
 	a.gzip = acceptsGzip(r)
 	a.keeping = keepingOf(r, byID, op, response)
 	a.result(executed, response)
