@@ -1,10 +1,14 @@
 package accounts
 
 import (
+	"math"
 	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 
 	"kith/graph/apierr"
 	"kith/storage"
@@ -26,16 +30,42 @@ func CheckText(what, text string, least, most int) (string, error) {
 	return text, nil
 }
 
-// CheckName is [CheckText] for names and addresses, by which people are told apart. It takes directional marks
-// out, and refuses what is not seen, by which two names would look alike; except joiners and variation
-// selectors, which emoji and many scripts need.
+// CheckName is [CheckText] for names, by which people are told apart, in Unicode's form NFC. It takes directional
+// marks out, and refuses what is not seen, by which two names would look alike; except joiners and variation
+// selectors where emoji and scripts need them.
 func CheckName(what, name string, least, most int) (string, error) {
-	name = withoutMarks.Replace(name)
-	if strings.ContainsFunc(name, func(r rune) bool { return isIgnorable(r) && !isJoiner(r) }) {
+	return checkSeen(what, norm.NFC.String(withoutMarks.Replace(name)), least, most)
+}
+
+// checkSeen is [CheckName] for addresses, of which only one form may be right.
+func checkSeen(what, text string, least, most int) (string, error) {
+	text = withoutMarks.Replace(text)
+	rest := joined.ReplaceAllString(text, "-")
+	_, misplaced := joiners.ToUnicode(rest)
+	unseen := func(r rune) bool { return isIgnorable(r) && (r != '\u200c' && r != '\u200d' || misplaced != nil) }
+	if strings.ContainsFunc(rest, unseen) {
 		return "", apierr.BadInput("%s holds characters that cannot be seen", what)
 	}
-	return CheckText(what, name, least, most)
+	return CheckText(what, text, least, most)
 }
+
+// SeenOnly is a name or an address as [CheckName] accepts it, without the characters that are not seen if it
+// refuses them: names of versions before have some.
+func SeenOnly(name string) string {
+	if _, err := checkSeen("", name, 0, math.MaxInt); err != nil {
+		name = strings.Join(strings.FieldsFunc(name, isIgnorable), "") // not by strings.Map, see withoutMarks
+	}
+	return strings.TrimSpace(name)
+}
+
+// joined matches emoji, which joiners join, numbers on keys, and characters that have variants.
+var joined = regexp.MustCompile(strings.NewReplacer(
+	"E", `[©®‼⁉™ℹ←-⟿⤀-⯿〰〽㊗㊙\x{1f000}-\x{1faff}]`, "V", `[\x{fe0e}\x{fe0f}]`,
+	"S", `[\p{Han}\p{Mongolian}\p{Myanmar}][\x{180b}-\x{180f}\x{fe00}-\x{fe0f}\x{e0100}-\x{e01ef}]`,
+).Replace(`(EV?\x{200d})*EV?|[0-9#*]\x{fe0f}\x{20e3}|S`))
+
+// joiners has the rules of RFC 5892 A.1 and A.2: where scripts need joiners.
+var joiners = idna.New(idna.CheckJoiners(true))
 
 func isUnprintable(r rune) bool {
 	return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) && !isMark(r)
@@ -47,20 +77,15 @@ func isMark(r rune) bool { return r == '\u200e' || r == '\u200f' || r == '\u061c
 // withoutMarks leaves bytes that are no UTF-8 as they are, so that they are refused; [strings.Map] would not.
 var withoutMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "")
 
-func isJoiner(r rune) bool {
-	return r == '\u200c' || r == '\u200d' || unicode.Is(unicode.Variation_Selector, r)
-}
-
-// isIgnorable is for Unicode's Default_Ignorable_Code_Point, and other characters of format, such as tags.
+// isIgnorable is for Unicode's Default_Ignorable_Code_Point, other characters of format, such as tags, and the
+// Braille pattern without dots.
 func isIgnorable(r rune) bool {
-	return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+	return r == '\u2800' || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
 		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
-// isSeen is false for blanks, too; a Braille pattern without dots is one.
-func isSeen(r rune) bool {
-	return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) && r != '\u2800'
-}
+// isSeen is false for blanks, too.
+func isSeen(r rune) bool { return !unicode.In(r, unicode.Z, unicode.Cc) && !isIgnorable(r) }
 
 // CheckProfile trims and checks the given texts of a profile with [CheckText] and [CheckName].
 // An avatarUrl begins with https://, because pages link to it, or is the path of a face that the gateway draws.
@@ -73,7 +98,7 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 	}{
 		{"name", &change.Name, CheckName, 1, storage.MaxNameLength},
 		{"bio", &change.Bio, CheckText, 0, storage.MaxBioLength},
-		{"avatarUrl", &change.AvatarURL, CheckName, 0, storage.MaxAvatarURLLength},
+		{"avatarUrl", &change.AvatarURL, checkSeen, 0, storage.MaxAvatarURLLength},
 	} {
 		if *c.text == nil {
 			continue
@@ -116,7 +141,7 @@ func CheckMedia(files []storage.Media) (err error) {
 		if files[i].Name, err = CheckName("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
 			return err
 		}
-		if files[i].URL, err = CheckName("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
+		if files[i].URL, err = checkSeen("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
 			return err
 		}
 		if !strings.HasPrefix(files[i].URL, "https://") {

@@ -13,6 +13,11 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{ // "" if it is refused
 		"Ada": "Ada", " Ada\r\nL. ": "Ada\nL.", "\u200fעדה\u200f": "עדה", "أحمد\u061c": "أحمد", "A\u200eda": "Ada",
 		"می\u200cخواهم": "می\u200cخواهم", "👩\u200d💻": "👩\u200d💻", "❤\ufe0f": "❤\ufe0f", "葛\U000e0100城": "葛\U000e0100城",
+		"Zoe\u0301": "Zo\u00e9", "Zoe\u200e\u0301": "Zo\u00e9", "علی\u200cرضا": "علی\u200cرضا", "श्री\u200d": "", "क्\u200dष": "क्\u200dष", "xn--ada": "xn--ada", "A. B.": "A. B.",
+		"👩\u200d❤\ufe0f\u200d💋\u200d👨": "👩\u200d❤\ufe0f\u200d💋\u200d👨", "👨🏽\u200d👩🏻\u200d👧": "👨🏽\u200d👩🏻\u200d👧", "🏳\ufe0f\u200d🌈 می\u200cخواهم": "🏳\ufe0f\u200d🌈 می\u200cخواهم",
+		"🙂\u200d↔\ufe0f": "🙂\u200d↔\ufe0f", "1\ufe0f\u20e3": "1\ufe0f\u20e3", "ᠨ\u180b": "ᠨ\u180b", "Ada ☎\ufe0e": "Ada ☎\ufe0e",
+		"Ada\u200d": "", "\u200cAda": "", "A\u200dda": "", "A\ufe0fda": "", "A\U000e0100da": "", "1\ufe0f": "", "Ada\u2800": "", "A\u2800da": "",
+		"م\u200c": "", "دا\u200cرا": "", "ب😀\u200cب": "", "👩\u200d": "", "👩\u200dAda": "", "👩\u200d\u200d💻": "", "❤\ufe0f\ufe0f": "", "می\u200c\u200cخواهم": "",
 		"": "", " ": "", "\u200b": "", "\u3164": "", "\u2800": "", "\u200d": "", "\ufe0f": "", "\u200e\u200f\u061c": "", "\u00a0\u2003": "",
 		"Ada\u200b": "", "A\u00adda": "", "Ada\u3164": "", "Ada\U000e0041": "", "\ufeffAda": "", "Ada\u2060": "", "Ada\u034f": "", "A\u202eda": "", "A\rda": "",
 	} {
@@ -36,5 +41,18 @@ func TestTexts(t *testing.T) {
 	}
 	if got, err := accounts.CheckText("bio", "", 0, 100); got != "" || err != nil {
 		t.Errorf("an empty bio: %q, %v", got, err)
+	}
+}
+
+// TestNamesOfVersionsBefore: what is refused is taken out, and what is right stays as it is.
+func TestNamesOfVersionsBefore(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Ada\u200b": "Ada", "\u3164": "", "A\U000e0041da\u200d ": "Ada", "👩\u200d💻": "👩\u200d💻", "a\xff\u200bb": "a\xffb", "a\u200b\u202eb": "ab",
+		"https://example.org/e\u0301\u2060": "https://example.org/e\u0301", "": "",
+	} {
+		if got := accounts.SeenOnly(name); got != want {
+			t.Errorf("%q: %q, want %q", name, got, want)
+		}
 	}
 }

@@ -24,6 +24,7 @@ const (
 const maxMediaText = 1 << 16
 
 var (
+	errNoComment = fmt.Errorf("text has 1 to %d characters", storage.MaxCommentLength)
 	errMedia     = errors.New(`media must be a JSON array of {"name", "url", "kind"}`)
 	errLongMedia = fmt.Errorf("media take up to %d bytes", maxMediaText)
 )
@@ -131,7 +132,9 @@ func ParseComment(record []string) (c storage.NewComment, err error) {
 	if c.At, err = parseTime([]byte(strings.TrimSpace(record[5]))); err != nil {
 		return c, err
 	}
-	c.Text, err = accounts.CheckText("text", record[6], 1, storage.MaxCommentLength)
+	if c.Text, err = accounts.CheckText("text", record[6], 0, storage.MaxCommentLength); err == nil && c.Text == "" {
+		err = errNoComment // one of a version before may have nothing to see
+	}
 	return c, err
 }
 
@@ -223,7 +226,7 @@ func parseMedia(text string) ([]storage.Media, error) {
 		if kind < 0 {
 			return nil, fmt.Errorf("the kind of media is one of %s", strings.Join(mediaKinds, ", "))
 		}
-		media = append(media, storage.Media{Name: m.Name, URL: m.URL, Kind: storage.Image + storage.MediaKind(kind)})
+		media = append(media, storage.Media{Name: accounts.SeenOnly(m.Name), URL: accounts.SeenOnly(m.URL), Kind: storage.Image + storage.MediaKind(kind)})
 	}
 	return media, accounts.CheckMedia(media)
 }

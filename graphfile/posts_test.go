@@ -143,7 +143,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 			t.Errorf("%.80q: %v, want %q", tt.record, err, tt.wrong)
 		}
 	}
-	for text, wrong := range map[string]string{long(500): "", long(501): "text has 1 to 500", " ": "text has 1 to 500"} {
+	for text, wrong := range map[string]string{long(500): "", long(501): "to 500 characters", "\u200b": "", " ": "text has 1 to 500"} {
 		_, err := ParseComment([]string{"1", "2", "3", "4", "k", "5", text})
 		if wrong == "" && err != nil || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
 			t.Errorf("%.20q: %v, want %q", text, err, wrong)

@@ -76,7 +76,7 @@ func ParseColumns(line []byte) (Columns, error) {
 }
 
 // User reads a record. Handles are folded to lower case; a user without a name is called by the
-// handle. Names, bios and avatar URLs have to be as those that users write. Times that the record
+// handle. Names, bios and avatar URLs have to be as those that users write, except that what is not seen is taken out. Times that the record
 // does not have are 0.
 func (places Columns) User(record []string) (u storage.UserWithState, err error) {
 	field := func(i int) string {
@@ -92,7 +92,7 @@ func (places Columns) User(record []string) (u storage.UserWithState, err error)
 		return u, err
 	}
 	u.User.Handle = storage.FoldHandle(field(1))
-	u.User.Name, u.User.Bio, u.User.AvatarURL = field(2), field(3), field(4)
+	u.User.Name, u.User.Bio, u.User.AvatarURL = accounts.SeenOnly(field(2)), field(3), accounts.SeenOnly(field(4))
 	if u.User.Name == "" {
 		u.User.Name = u.User.Handle
 	}
