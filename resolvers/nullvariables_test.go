@@ -1,11 +1,14 @@
 package resolvers_test
 
 import (
+	"encoding/base64"
+	"encoding/binary"
 	"strings"
 	"testing"
 
 	"kith/graph/cursor"
 	"kith/internal/apitest"
+	"kith/storage"
 	"kith/storage/memory"
 )
 
@@ -44,18 +47,62 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 	api.Ask(`{ relationship(from: 1, to: 2) { following } }`, nil).Is(`{"relationship": {"following": true}}`)
 }
 
-// A cursor that somebody has made up may claim any number of users before it.
+// A cursor that somebody has made up may claim any number of users before it. The total is an Int, and the list goes on.
 func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
 	store := memory.New()
-	apitest.Users(t, store, 3)
-	apitest.Follow(t, store, 1, 2)
-	apitest.Follow(t, store, 2, 1)
+	apitest.Users(t, store, 12)
+	for from := storage.UserID(1); from <= 12; from++ {
+		for to := storage.UserID(1); to <= 12; to++ {
+			if from != to && (from+3*to)%5 > 1 {
+				apitest.Follow(t, store, from, to)
+			}
+		}
+	}
 	api := apitest.New(t, store, apitest.Options{}).As(1)
-	for _, found := range []int64{1<<31 - 1, 1<<31 + 5, 1<<63 - 1} {
-		after := cursor.Encode(cursor.Friends, 1, 1<<60, 1, found)
-		answer := api.Ask(`query($after: String) { viewer { friends(after: $after) { totalCount } } }`, apitest.Vars{"after": after})
-		if strings.Contains(answer.Text, "-") || !strings.Contains(answer.Text, `"totalCount":`) {
-			t.Errorf("%d: %s", found, answer.Text)
+	type page struct {
+		TotalCount int64
+		PageInfo   struct{ EndCursor string }
+	}
+	for field, place := range map[string]int{
+		"viewer.friends": 3, "user(id: 8).notFollowingBack": 3, "user(id: 2).notFollowedBack": 3, "user(id: 2).followersYouKnow": 3,
+		"viewer.commonFollowings with: 2": 3, "viewer.commonFollowers with: 2": 3, "people where: {followersOf: 2}": 2,
+		"viewer.commonFollowings with: 2, orderBy: RECENT": 3, "viewer.commonFollowers with: 2, orderBy: RECENT": 3,
+	} {
+		owner, list, isBelow := strings.Cut(field, ".")
+		if !isBelow {
+			owner, list = "", field
+		}
+		name, arguments, _ := strings.Cut(list, " ")
+		path, _, _ := strings.Cut(owner, "(")
+		query := `query($after: String) { ` + name + `(first: 1, after: $after ` + arguments + `) { totalCount pageInfo { endCursor } } }`
+		if isBelow {
+			query, path = strings.Replace(query, "{", "{ "+owner+" {", 1)+" }", path+"."
+		}
+		ask := func(after any) page {
+			return apitest.Into[page](api.Ask(query, apitest.Vars{"after": after}).Whole(), path+name)
+		}
+		raw, err := base64.RawURLEncoding.DecodeString(ask(nil).PageInfo.EndCursor)
+		if err != nil || len(raw) == 0 {
+			t.Fatal(field, raw, err)
+		}
+		var numbers []int64
+		for b := raw[1:]; len(b) > 0; {
+			n, size := binary.Uvarint(b)
+			numbers, b = append(numbers, int64(n)), b[size:]
+		}
+		if numbers[place] != 1 {
+			t.Fatal(field, numbers)
+		}
+		for _, found := range []int64{1<<30 - 1, 1 << 30, 1<<31 - 1, 1<<31 + 5, 1<<63 - 2, 1<<63 - 1} {
+			numbers[place] = found
+			after := cursor.Encode(cursor.Kind(raw[0]), numbers...)
+			for pages := 0; pages < 2 && after != ""; pages++ {
+				got := ask(after)
+				if got.TotalCount < 2 || got.TotalCount >= 1<<31-1 {
+					t.Errorf("%s, %d: %+v", field, found, got)
+				}
+				after = got.PageInfo.EndCursor
+			}
 		}
 	}
 }

@@ -145,5 +145,5 @@ func (r *Resolver) decodePeopleMark(text string, hash int64) (social.Mark, error
 	if of != hash {
 		return social.Mark{}, apierr.BadInput("the cursor %q belongs to another filter", abridged(text))
 	}
-	return social.Mark{After: storage.UserID(id), Found: int(found)}, nil
+	return social.Mark{After: storage.UserID(id), Found: foundBefore(found)}, nil
 }

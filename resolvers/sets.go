@@ -292,8 +292,12 @@ func decodeMark(ctx context.Context, kind cursor.Kind, text string, a, b storage
 	if storage.UserID(ownerA) != a || storage.UserID(ownerB) != b {
 		return social.Mark{}, otherList(text)
 	}
-	return social.Mark{After: storage.UserID(id), Found: int(found)}, nil
+	return social.Mark{After: storage.UserID(id), Found: foundBefore(found)}, nil
 }
+
+// foundBefore is the count of a cursor. No list is so long as a made-up cursor may say: the total stays an Int,
+// and the next cursor one that can be read.
+func foundBefore(claimed int64) int { return int(min(claimed, 1<<30)) }
 
 func otherList(text string) error {
 	return apierr.BadInput("the cursor %q belongs to another list", abridged(text))
@@ -374,7 +378,7 @@ func decodeMatchMark(ctx context.Context, kind cursor.Kind, text string, q socia
 		return social.MatchMark{}, otherList(text)
 	}
 	after := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	return social.MatchMark{After: after, Found: int(found)}, nil
+	return social.MatchMark{After: after, Found: foundBefore(found)}, nil
 }
 
 // pageInfoOf is the PageInfo of a list that pages forward only. The list continues behind the last

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"math"
 	"time"
 
 	"kith/storage"
@@ -16,11 +15,8 @@ type UserConnection struct {
 	Total    storage.Result[int64]
 }
 
-// TotalCount fails when the shard of the list's owner did not answer. A cursor that somebody has made up may claim any number, and
-// then the sum is below zero.
-func (c *UserConnection) TotalCount() (int32, error) {
-	return int32(min(uint64(c.Total.Value), math.MaxInt32)), c.Total.Err
-}
+// TotalCount fails when the shard of the list's owner did not answer.
+func (c *UserConnection) TotalCount() (int32, error) { return int32(c.Total.Value), c.Total.Err }
 
 // UserEdge is one user in such a list.
 type UserEdge struct {
