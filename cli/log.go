@@ -99,12 +99,12 @@ func (h sampled) WithGroup(name string) slog.Handler {
 	return sampled{h.Handler.WithGroup(name), h.sample}
 }
 
-// StoreName names the store, without credentials.
+// StoreName names the store, without credentials, for terminals.
 func (s *Settings) StoreName() string {
 	scheme, rest, _ := strings.Cut(s.Store, ":")
 	shards := strings.Split(rest, ";")
 	if scheme == "sqlite" && len(shards) == 1 {
-		return "the graph in " + rest
+		return "the graph in " + printable(rest)
 	}
 	return fmt.Sprintf("the graph on %d %s shard(s)", len(shards), scheme)
 }

@@ -34,7 +34,7 @@ func (c *MigrateCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Con
 		return WriteJSON(k.Stdout, list)
 	}
 	for _, m := range shards {
-		fmt.Fprintf(k.Stdout, "shard %d  %s  version %d\n", m.Shard, m.Name, m.Version)
+		fmt.Fprintf(k.Stdout, "shard %d  %s  version %d\n", m.Shard, printable(m.Name), m.Version)
 	}
 	return nil
 }

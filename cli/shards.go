@@ -75,9 +75,9 @@ func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 		return WriteJSON(k.Stdout, report)
 	}
 	for _, s := range report.Shards {
-		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, s.Name, s.Buckets, rangesText(s.Ranges))
+		fmt.Fprintf(k.Stdout, "shard %d  %s  %d buckets: %s\n", s.Shard, printable(s.Name), s.Buckets, rangesText(s.Ranges))
 		if s.Error != "" {
-			fmt.Fprintf(k.Stdout, "         %s\n", s.Error)
+			fmt.Fprintf(k.Stdout, "         %s\n", printable(s.Error))
 		}
 	}
 	if store.IsCopied() {
@@ -120,10 +120,10 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 	}
 	added := store.ShardsStatus()[ordinal]
 	if len(added.Buckets) > 0 {
-		fmt.Fprintf(k.Stdout, "%s has been shard %d before, with buckets %s\n", added.Name, ordinal, rangesText(added.Buckets))
+		fmt.Fprintf(k.Stdout, "%s has been shard %d before, with buckets %s\n", printable(added.Name), ordinal, rangesText(added.Buckets))
 		return nil
 	}
-	fmt.Fprintf(k.Stdout, "%s is shard %d. It has no buckets yet: kith shards split --from N --to %d\n", added.Name, ordinal, ordinal)
+	fmt.Fprintf(k.Stdout, "%s is shard %d. It has no buckets yet: kith shards split --from N --to %d\n", printable(added.Name), ordinal, ordinal)
 	return nil
 }
 

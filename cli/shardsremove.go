@@ -28,7 +28,7 @@ func (c *ShardsRemoveCmd) Run(ctx context.Context, settings *Settings, store *sq
 	}
 	name := fmt.Sprintf("the database of shard %d", *c.Shard)
 	if status := store.ShardsStatus(); *c.Shard < len(status) {
-		name = status[*c.Shard].Name
+		name = printable(status[*c.Shard].Name)
 	}
 	err := alone(ctx, store, func(ctx context.Context, _ string) error {
 		if settings.Redundancy == deployment.Binlog && *c.Shard > 0 && *c.Shard == store.Shards()-1 && len(store.ShardsStatus()[*c.Shard].Buckets) == 0 {

@@ -52,7 +52,7 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 	if err := still(store); err != nil {
 		return err
 	}
-	old := store.ShardsStatus()[*c.Shard].Name
+	old := printable(store.ShardsStatus()[*c.Shard].Name)
 	err := alone(ctx, store, func(ctx context.Context, _ string) error {
 		if settings.Redundancy == deployment.Binlog {
 			if err := awaitApplied(ctx, store, *c.Shard); err != nil {
@@ -68,7 +68,7 @@ func (c *ShardsReplaceCmd) Run(ctx context.Context, settings *Settings, store *s
 	if err != nil {
 		return fmt.Errorf("%w; the same command again goes on", err)
 	}
-	now := store.ShardsStatus()[*c.Shard].Name
+	now := printable(store.ShardsStatus()[*c.Shard].Name)
 	fmt.Fprintf(k.Stdout, "shard %d is %s. Write that into KITH_STORE where %s stands, for the next start of every program\n", *c.Shard, now, old)
 	if err := sleep.For(ctx, c.Keep); err != nil {
 		return err
