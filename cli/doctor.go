@@ -129,7 +129,15 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 		all.OK("scopes", "tokens signed with the secret", "may have act-as and admin: whoever has the secret acts as anybody")
 	}
 	for _, p := range who.Providers {
-		all.OK("scopes", "tokens of "+cmp.Or(p.Issuer, "--jwks"), "may have %s", cmp.Or(strings.Join(p.Scopes, " and "), "none"))
+		of, scopes := "tokens of "+cmp.Or(p.Issuer, "--jwks"), "may have "+cmp.Or(strings.Join(p.Scopes, " and "), "none")
+		switch names := "it names users by their ids: it acts as any user, without a scope"; {
+		case p.Mapped:
+			all.OK("scopes", of, "%s", scopes)
+		case len(who.Providers) > 1:
+			all.Warn("scopes", of, scopes+"; "+names, `write "subjects": "mapped", unless it is your own provider`)
+		default:
+			all.OK("scopes", of, "%s; %s", scopes, names)
+		}
 	}
 }
 

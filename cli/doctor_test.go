@@ -228,13 +228,13 @@ func TestDoctorChecksSettings(t *testing.T) {
 	if err := os.WriteFile(keys, []byte(key), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	list := fmt.Sprintf(`[{"issuer": "a", "jwks": %[1]q, "audience": ["kith"], "scopes": ["act-as", "admin"]}, {"issuer": "b", "jwks": %[1]q, "audience": ["kith"]}]`, keys)
+	list := fmt.Sprintf(`[{"issuer": "a", "jwks": %[1]q, "audience": ["kith"], "subjects": "mapped", "scopes": ["act-as", "admin"]}, {"issuer": "b", "jwks": %[1]q, "audience": ["kith"], "subjects": "ids"}]`, keys)
 	if err := os.WriteFile(issuers, []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	found, _ = diagnosed(t, "--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwt-issuers="+issuers)
 	expect(t, found, doctor.OK, "scopes", "may have act-as and admin", "")
-	expect(t, found, doctor.OK, "scopes", "may have none", "")
+	expect(t, found, doctor.Warn, "scopes", "may have none; it names users by their ids: it acts as any user", "mapped")
 
 	var out, complaints bytes.Buffer
 	if code := Run(t.Context(), []string{"doctor", "--store=sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, &out, &complaints); code != 0 {

@@ -85,8 +85,9 @@ func (p Provider) check() error {
 	return checkJWKS(p.JWKS)
 }
 
-// readProviders reads a JSON file with a list of providers.
-func readProviders(name string) ([]Provider, error) {
+// readProviders reads a JSON file with a list of providers. If there are several, or others beside them, each says
+// what its subjects are: a partner whose subjects were taken for ids could name any user.
+func readProviders(name string, others bool) ([]Provider, error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
@@ -122,6 +123,9 @@ func readProviders(name string) ([]Provider, error) {
 	}
 	providers := make([]Provider, len(list))
 	for i, p := range list {
+		if p.Subjects == "" && (others || len(list) > 1) {
+			return nil, fmt.Errorf("issuer %d lacks subjects: %q, or %q for one that may act as any user", i+1, SubjectsAreMapped, SubjectsAreIDs)
+		}
 		if p.Subjects != "" && p.Subjects != SubjectsAreIDs && p.Subjects != SubjectsAreMapped {
 			return nil, fmt.Errorf("issuer %d: subjects are %q or %q, not %q", i+1, SubjectsAreIDs, SubjectsAreMapped, p.Subjects)
 		}

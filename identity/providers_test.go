@@ -140,23 +140,30 @@ func TestProviderFile(t *testing.T) {
 	one := func(more string) string {
 		return fmt.Sprintf(`{"issuer": "https://a.example", "jwks": %q, "audience": ["kith"]%s}`, jwks, more)
 	}
-	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid", "scopes": ["admin", "act-as"]`)+"]\n")))
+	list, err := readProviders(fileOf(t, []byte("["+one(`, "subjects": "mapped", "userClaim": "oid", "scopes": ["admin", "act-as"]`)+"]\n")), true)
 	if err != nil || len(list) != 1 || !list[0].Mapped || list[0].UserClaim != "oid" || len(list[0].Scopes) != 2 || list[0].JWKS != jwks || list[0].Issuer != "https://a.example" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	many := "[" + one("") + strings.Repeat(","+one(""), MaxProviders-1)
-	if _, err := readProviders(fileOf(t, []byte(many+"]"))); err != nil {
+	said := one(`, "subjects": "ids"`)
+	many := "[" + said + strings.Repeat(","+said, MaxProviders-1)
+	if _, err := readProviders(fileOf(t, []byte(many+"]")), false); err != nil {
 		t.Error(err)
 	}
+	if _, err := readProviders(fileOf(t, []byte("["+one("")+"]")), false); err != nil {
+		t.Error(err)
+	}
+	if _, err := readProviders(fileOf(t, []byte("["+one("")+"]")), true); err == nil || !strings.Contains(err.Error(), "lacks subjects") {
+		t.Errorf("beside --jwks: %v", err)
+	}
 	for name, text := range map[string]string{
-		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + one("") + "]", "more behind": "[" + one("") + "] x",
+		"empty": ``, "no list": one(""), "none": `[]`, "too many": many + "," + said + "]", "subjects of a second one": "[" + said + "," + one("") + "]", "more behind": "[" + one("") + "] x",
 		"unknown key": "[" + one(`, "secret": "x"`) + "]", "odd scope": "[" + one(`, "scopes": ["openid"]`) + "]", "odd subjects": "[" + one(`, "subjects": "some"`) + "]", "odd claim": "[" + one(`, "userClaim": "exp"`) + "]",
 		"no issuer":   `[{"jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
 		"no audience": `[{"issuer": "a", "jwks": "https://a.example/jwks"}]`, "no keys": `[{"issuer": "a", "audience": ["kith"]}]`,
 		"long issuer": `[{"issuer": "` + strings.Repeat("a", 256) + `", "jwks": "https://a.example/jwks", "audience": ["kith"]}]`,
 		"long":        "[" + one("") + "]" + strings.Repeat(" ", maxProviderFile),
 	} {
-		if list, err := readProviders(fileOf(t, []byte(text))); err == nil {
+		if list, err := readProviders(fileOf(t, []byte(text)), false); err == nil {
 			t.Errorf("%s is taken as %+v", name, list)
 		}
 	}

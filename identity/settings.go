@@ -96,7 +96,7 @@ func (s *Settings) Check() error {
 // providers are those of the flags and of the file.
 func (s *Settings) providers() (list []Provider, err error) {
 	if s.JWTIssuers != "" {
-		if list, err = readProviders(s.JWTIssuers); err != nil {
+		if list, err = readProviders(s.JWTIssuers, s.JWKS != ""); err != nil {
 			return nil, misset("jwt-issuers", err)
 		}
 	}
