@@ -49,8 +49,8 @@ const (
 	// user who has registered at one gateway may be unknown to the others.
 	absenceKept = time.Second
 
-	// unlinkingTime is longer than a request lasts.
-	unlinkingTime = time.Minute
+	// clocksDiffer is by how much the clocks of gateways may differ.
+	clocksDiffer = time.Minute
 
 	// identitiesMost is how many identities are remembered, some 20 MB.
 	identitiesMost = 65_536
@@ -249,9 +249,13 @@ func (a *Accounts) UnlinkIdentity(ctx context.Context, who storage.Identity) (bo
 // reports whether the identity stood for the user. One is unlinked at a time, by a lease: the identities of a
 // user are on many shards, and of the last two, each would be unlinked because of the other.
 func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who storage.Identity) (bool, error) {
-	kind, holder, now := "unlink "+id.String(), rand.Text(), storage.MicrosOf(a.Now())
+	kind, holder, now := "unlink "+id.String(), rand.Text(), a.Now()
+	until := now.Add(clocksDiffer)
+	if deadline, ok := ctx.Deadline(); ok {
+		until = until.Add(time.Until(deadline)) // the request unlinks nothing after it
+	}
 	leases := a.Identities.store
-	if _, err := leases.Lease(ctx, kind, holder, 1, now, now+storage.Micros(unlinkingTime.Microseconds())); errors.Is(err, storage.ErrNoLease) {
+	if _, err := leases.Lease(ctx, kind, holder, 1, storage.MicrosOf(now), storage.MicrosOf(until)); errors.Is(err, storage.ErrNoLease) {
 		return false, errUnlinking
 	} else if err != nil {
 		return false, fmt.Errorf("unlink an identity of user %s: %w", id, err)

@@ -248,6 +248,34 @@ func TestUnlinkIdentity(t *testing.T) {
 	}
 }
 
+// leaseWatched notes until when it has given a lease.
+type leaseWatched struct {
+	*memory.Store
+	until storage.Micros
+}
+
+func (s *leaseWatched) Lease(ctx context.Context, kind, holder string, slots int, now, until storage.Micros) (int, error) {
+	s.until = until
+	return s.Store.Lease(ctx, kind, holder, slots, now, until)
+}
+
+// The lease under which an identity is unlinked lasts longer than the request may take, and longer by what clocks differ.
+func TestAnUnlinkingIsAloneAsLongAsItsRequest(t *testing.T) {
+	t.Parallel()
+	a, store, _ := identified(t)
+	watched := &leaseWatched{Store: store.Store}
+	a.Identities = accounts.NewIdentities(watched, time.Now)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer cancel()
+	before := a.Now()
+	if _, err := a.UnlinkOwnIdentity(ctx, 7, storage.Identity{Issuer: "https://id.example.org", Subject: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if least := storage.MicrosOf(before.Add(10 * time.Minute)); watched.until < least {
+		t.Errorf("the lease ends %d µs before the request", least-watched.until)
+	}
+}
+
 // A password is another way to sign in if Kith signs users in.
 func TestAPasswordIsAnotherWay(t *testing.T) {
 	t.Parallel()

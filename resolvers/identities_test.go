@@ -3,6 +3,7 @@ package resolvers_test
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"kith/internal/apitest"
@@ -79,6 +80,7 @@ func TestOneIdentityStays(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		for user := storage.UserID(1); user <= 40; user++ {
 			var all sync.WaitGroup
+			var changed atomic.Int32
 			begin := make(chan struct{})
 			for _, n := range []string{"a", "b"} {
 				who := storage.Identity{Issuer: "https://id.example.org", Subject: n + user.String()}
@@ -87,13 +89,16 @@ func TestOneIdentityStays(t *testing.T) {
 				}
 				all.Go(func() {
 					<-begin
-					v.api.As(user).Ask(`mutation($s: String!) { unlinkIdentity(issuer: "https://id.example.org", subject: $s) { changed } }`, apitest.Vars{"s": who.Subject})
+					a := v.api.As(user).Ask(`mutation($s: String!) { unlinkIdentity(issuer: "https://id.example.org", subject: $s) { changed } }`, apitest.Vars{"s": who.Subject})
+					if strings.Contains(a.Text, `"changed":true`) {
+						changed.Add(1)
+					}
 				})
 			}
 			close(begin)
 			all.Wait()
-			if left, err := v.store.IdentitiesOf(t.Context(), user); err != nil || len(left) == 0 {
-				t.Errorf("user %s has %d identities left, %v", user, len(left), err)
+			if left, err := v.store.IdentitiesOf(t.Context(), user); err != nil || len(left) != 1 || changed.Load() != 1 {
+				t.Errorf("user %s has %d identities left after %d changes, %v", user, len(left), changed.Load(), err)
 			}
 		}
 	})
