@@ -395,6 +395,30 @@ func TestLimitsAreDocumented(t *testing.T) {
 	}
 }
 
+// The defaults in SECURITY.md are those of docs/settings.md.
+func TestDefaultsOfSecurity(t *testing.T) {
+	compact := strings.NewReplacer(",", "", " ", "").Replace
+	settings, compared := read(t, "settings.md"), 0
+	_, table, _ := strings.Cut(read(t, filepath.Join(root, "SECURITY.md")), "## Defaults")
+	for _, row := range regexp.MustCompile("(?m)^\\| [^|]+ \\| ([^|]+) \\| (`--[^|]+) \\|$").FindAllStringSubmatch(table, -1) {
+		for _, flag := range submatches("`(--[a-z-]+)`", row[2]) {
+			for _, value := range submatches("(?m)^\\| `"+flag+"` \\| [^|]+ \\| `(\\d+h?)` \\|", settings) {
+				compared++
+				if !slices.Contains(regexp.MustCompile(`\d+h?`).FindAllString(compact(row[1]), -1), value) {
+					t.Errorf("SECURITY.md says %q of %s, which is %s", row[1], flag, value)
+				}
+			}
+		}
+	}
+	costly := submatches(`costlyFrom += ([\d_]+)`, read(t, filepath.Join(root, "gateway/admission.go")))
+	if len(costly) != 1 || !strings.Contains(table, "cost more than "+strings.ReplaceAll(costly[0], "_", ",")) {
+		t.Errorf("what costs more than %v takes turns", costly)
+	}
+	if compared < 8 {
+		t.Errorf("%d defaults compared", compared)
+	}
+}
+
 // docs/limits.md lists every weight.
 func TestWeightsAreDocumented(t *testing.T) {
 	want, got := map[string]string{}, map[string]string{}

@@ -12,6 +12,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/internal/properties"
+	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -20,8 +21,8 @@ import (
 // twin is one of two graphs that differ only in what others may not see: in edges between users whose lists are closed, and
 // in what a deactivated user is like. All public figures are the same. Users 1 to 3 have open lists, 4 to 7 closed ones, and 8 to 11 are
 // deactivated.
-func twin(t testing.TB, other bool) *apitest.API {
-	store := apitest.Open(t, sqlstore.Config{Location: apitest.Location(t, 2), StatementTimeout: generous})
+func twin(t *testing.T, location string, cached, other bool) *apitest.API {
+	store := apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	users := make([]storage.User, 11)
 	for i := range users {
 		id := storage.UserID(i + 1)
@@ -54,12 +55,30 @@ func twin(t testing.TB, other bool) *apitest.API {
 	if other {
 		deactivate(t, store, 12)
 	}
-	return apitest.New(t, store, apitest.Options{Budget: social.Budget(15)})
+	var served storage.Store = store
+	if cached {
+		served = newWarmStore(t, store)
+	}
+	return apitest.New(t, served, apitest.Options{Budget: social.Budget(15)})
 }
 
 // An answer depends on nothing that it does not show: neither its data nor its errors, extensions and headers.
 func TestWhatIsHiddenChangesNoAnswer(t *testing.T) {
-	one, other := twin(t, false), twin(t, true)
+	t.Run("SQLite", func(t *testing.T) {
+		equalAnswers(t, twin(t, apitest.Location(t, 2), false, false), twin(t, apitest.Location(t, 2), false, true))
+	})
+	t.Run("SQLite, from memory", func(t *testing.T) {
+		equalAnswers(t, twin(t, apitest.Location(t, 2), true, false), twin(t, apitest.Location(t, 2), true, true))
+	})
+	t.Run("MariaDB, from memory", func(t *testing.T) {
+		dsns := func() string {
+			return "mysql:" + strings.Join(testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1), ";")
+		}
+		equalAnswers(t, twin(t, dsns(), true, false), twin(t, dsns(), true, true))
+	})
+}
+
+func equalAnswers(t *testing.T, one, other *apitest.API) {
 	same := func(t apitest.T, viewer storage.UserID, query string, vars apitest.Vars) {
 		var got [2]string
 		for i, api := range []*apitest.API{one, other} {
@@ -84,6 +103,26 @@ func TestWhatIsHiddenChangesNoAnswer(t *testing.T) {
 	properties.Check(t, 300, func(t *rapid.T) {
 		query, vars := apitest.Query(t, 10)
 		same(t, storage.UserID(rapid.SampledFrom([]int{0, 1, 3}).Draw(t, "viewer")), query, vars)
+	})
+}
+
+// Whoever deletes a hidden comment of somebody else learns no more than of one that does not exist.
+func TestAHiddenCommentIsAsNone(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		post := publish(t, v.api, v.a, "text", "k")
+		hidden := comment(t, v.api, v.b, post, "hidden")
+		v.api.As(v.b).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
+		none := unused(hidden)
+		for _, api := range []*apitest.API{v.api, v.api.As(v.c)} {
+			var got [2]string
+			for i, id := range []string{hidden, none} {
+				a := api.With("Kith-Cost", "1").Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": id})
+				got[i] = strings.ReplaceAll(fmt.Sprint(a.Text, headersOf(a.Header)), id, "ID")
+			}
+			if got[0] != got[1] {
+				t.Errorf("a hidden one:\n%s\nnone:\n%s", got[0], got[1])
+			}
+		}
 	})
 }
 
