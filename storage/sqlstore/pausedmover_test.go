@@ -40,7 +40,7 @@ func TestPausedMover(t *testing.T) {
 	cfg := sqlstore.MoveConfig{
 		Token: fmt.Sprint(os.Getpid()), Keep: time.Millisecond, Page: 20, Step: pause,
 		OnProgress: func(p sqlstore.MoveProgress) {
-			pause(fmt.Sprint(p.Phase, map[bool]string{false: " none", true: " some"}[p.Rows > 0]))
+			pause(progressOf(p))
 		},
 	}
 	var err error
@@ -53,6 +53,11 @@ func TestPausedMover(t *testing.T) {
 		err = s.AbortMove(t.Context(), plan, cfg)
 	}
 	fmt.Println("ended:", err)
+}
+
+// progressOf names a phase, and whether it has come to any rows.
+func progressOf(p sqlstore.MoveProgress) string {
+	return fmt.Sprint(p.Phase, map[bool]string{false: " none", true: " some"}[p.Rows > 0])
 }
 
 // pausedProcess starts a process that moves or aborts, and returns once it has stopped itself. wake lets it go on, and returns
@@ -85,15 +90,18 @@ func (g *grower) pausedProcess(what string, plan sqlstore.Move, step string) (wa
 	}
 }
 
-// moveAfter carries a plan out, and calls f before one of the steps.
+// moveAfter carries a plan out, and calls f before one of the steps, or at the first progress in one of the phases.
 func (g *grower) moveAfter(plan sqlstore.Move, token, step string, f func()) {
 	g.t.Helper()
-	report, err := g.mover.Move(g.t.Context(), plan, sqlstore.MoveConfig{Token: token, Keep: time.Millisecond, Page: 20, Step: func(at string) {
+	reached := func(at string) {
 		if at == step {
 			f()
 			f = func() {}
 		}
-	}})
+	}
+	report, err := g.mover.Move(g.t.Context(), plan, sqlstore.MoveConfig{
+		Token: token, Keep: time.Millisecond, Page: 20, Step: reached, OnProgress: func(p sqlstore.MoveProgress) { reached(progressOf(p)) },
+	})
 	if err != nil || report.Repaired > 0 {
 		g.t.Fatalf("%+v, %v", report, err)
 	}
@@ -250,6 +258,43 @@ func TestAStoppedRemoverEndsNoLaterMove(t *testing.T) {
 		g.moveAfter(plan, "c", "remove", func() {
 			if end := wake(); end == "<nil>" {
 				g.t.Error("the stopped one says that it has removed the rows")
+			}
+		})
+		g.checkRows()
+	})
+}
+
+// A mover is stopped before it closes the buckets. Its move is taken back, and begun anew. The first one, once it goes on, does
+// not close, decide and open what has been copied in part.
+func TestAStoppedMoverClosesNoLaterMove(t *testing.T) {
+	t.Parallel()
+	stoppedMover(t, "close", func(g *grower, plan sqlstore.Move) { g.abort(plan) })
+}
+
+// A mover is stopped before it opens the buckets. Another one does, the buckets come back, and leave again. The first one, once
+// it goes on, does not open them while they are being copied.
+func TestAStoppedMoverOpensNoLaterMove(t *testing.T) {
+	t.Parallel()
+	stoppedMover(t, "open", func(g *grower, plan sqlstore.Move) {
+		g.moveAfter(plan, "a", "", nil)
+		g.moveAfter(half(plan.To, plan.From), "b", "", nil)
+	})
+}
+
+// stoppedMover stops a mover before a step, lets others move meanwhile, and lets it go on once a later move has copied some rows.
+func stoppedMover(t *testing.T, step string, meanwhile func(*grower, sqlstore.Move)) {
+	grow(t, 200, func(g *grower) {
+		g.preload(4)
+		to, err := g.mover.AddShard(g.t.Context(), g.add)
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		plan := half(0, to)
+		wake := g.pausedProcess("move", plan, step)
+		meanwhile(g, plan)
+		g.moveAfter(plan, "later", "copying some", func() {
+			if end := wake(); end == "<nil>" {
+				g.t.Error("the stopped one says that it has moved the buckets")
 			}
 		})
 		g.checkRows()

@@ -72,7 +72,7 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 		if _, err := lockEpoch(tx); err != nil {
 			return err
 		}
-		old, err := claimsIn(tx)
+		old, err := claimsOf(ctx, within{tx})
 		if err != nil {
 			return err
 		}
@@ -102,8 +102,8 @@ func lockEpoch(tx *db.Tx) (epoch int64, err error) {
 	return epoch, err
 }
 
-func claimsIn(tx *db.Tx) (claims []db.Claim, err error) {
-	err = tx.Read(1, sqlClaims, nil, func(rows *sql.Rows) error {
+func claimsOf(ctx context.Context, shard reader) (claims []db.Claim, err error) {
+	err = shard.read(ctx, sqlClaims, nil, func(rows *sql.Rows) error {
 		var c db.Claim
 		err := rows.Scan(&c.First, &c.Last, &c.State, &c.Other, &c.Token, &c.Since)
 		claims = append(claims, c)
@@ -203,7 +203,7 @@ func Rescue(ctx context.Context, d *db.DB) {
 				_ = reopen(ctx, d, i, c) // those who wait try again
 			case c.State == db.Left && c.Other >= 0 && c.Other < len(claims):
 				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
-					_ = Open(ctx, d, Plan{c.Range, i, c.Other})
+					_ = open(ctx, d, Plan{c.Range, i, c.Other})
 				}
 			}
 		}

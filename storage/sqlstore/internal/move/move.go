@@ -4,6 +4,7 @@
 package move
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -169,11 +170,13 @@ func (m *Mover) run(ctx context.Context) error {
 		switch {
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To && arriving:
 			m.cfg.Step("open")
-			err = m.open(ctx)
+			err = open(ctx, m.db, m.plan)
 		case hasFrom && from.State == db.Left && from.Other == m.plan.To:
 			if err = m.remove(ctx, from); err == nil {
 				return nil
 			}
+		case m.report.Waited > 0:
+			return fmt.Errorf("%w: another process has ended the move, and moved the buckets again", storage.ErrUnavailable)
 		case hasFrom && leaves(from, m.plan.To) && arriving:
 			err = m.moveOver(ctx, from, to)
 		case arriving || m.owns(claims[m.plan.From]) || hasFrom && leaves(from, m.plan.To):
@@ -316,7 +319,7 @@ func (m *Mover) enter(p Phase) {
 // them again and returns false.
 func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	m.cfg.Step("close")
-	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+	err := m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
 		return cut(old, m.plan.Buckets, m.claim(db.Closed, m.plan.To), db.Leaving)
 	})
 	if err != nil {
@@ -332,7 +335,7 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 		if ctx.Err() != nil {
 			return false, err
 		}
-		back := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+		back := m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
 			return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Closed)
 		})
 		if errors.Is(context.Cause(limited), late) {
@@ -341,7 +344,7 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 		return false, errors.Join(err, back)
 	}
 	m.cfg.Step("decide")
-	err = step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
+	err = m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
 		if c, ok := find(old, m.plan.Buckets); !ok || c.Token != m.cfg.Token {
 			return nil, errStep
 		}
@@ -356,19 +359,19 @@ func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 		return true, err
 	}
 	m.cfg.Step("open")
-	err = m.open(ctx)
+	err = open(ctx, m.db, m.plan)
 	m.report.Waited = time.Since(closed)
 	return true, err
 }
 
-// open gives the buckets to the shard to which they have gone.
-func (m *Mover) open(ctx context.Context) error {
-	return Open(ctx, m.db, m.plan)
-}
-
-// Open ends the wait of writes after a move has been decided.
-func Open(ctx context.Context, d *db.DB, p Plan) error {
+// open gives the buckets to the shard to which they have gone, and ends the wait of writes. That they have gone is read while
+// the shard's claims are locked: what the caller knows may be of an earlier move.
+func open(ctx context.Context, d *db.DB, p Plan) error {
 	return step(ctx, d, p.To, func(old []db.Claim) ([]db.Claim, error) {
+		claims, err := claimsOf(ctx, side{d, p.From})
+		if from, ok := find(claims, p.Buckets); err != nil || !ok || from.State != db.Left || from.Other != p.To {
+			return nil, cmp.Or(err, errStep)
+		}
 		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
 	}, forgetCopied(p.Buckets.First))
 }

@@ -51,7 +51,7 @@ func retire(ctx context.Context, d *db.DB, ordinal int) error {
 		if _, err := lockEpoch(tx); err != nil {
 			return err
 		}
-		claims, err := claimsIn(tx)
+		claims, err := claimsOf(ctx, within{tx})
 		if err == nil && len(claims) > 0 {
 			err = fmt.Errorf("%w: shard %d has buckets %d–%d", storage.ErrLayout, ordinal, claims[0].First, claims[0].Last)
 		}

@@ -98,7 +98,7 @@ func handOver(ctx context.Context, d, beside *db.DB, ordinal int, plain string, 
 		if err != nil {
 			return err
 		}
-		if claims, err := claimsIn(tx); err != nil || len(claims) > 0 {
+		if claims, err := claimsOf(ctx, within{tx}); err != nil || len(claims) > 0 {
 			return errors.Join(err, errStep)
 		}
 		err = beside.Exclusive(ctx, "replace", 0, func(to *db.Tx) error {
