@@ -36,27 +36,28 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 	}
 	parts := s.db.Split(len(edges), len(edges), func(i int) int { return s.shards.Of(side.Owner(edges[i].Pair())) })
 	db.AtOnce(parts, func(p db.Part) {
-		share := make([]storage.Edge, len(p.At))
-		for j, i := range p.At {
-			share[j] = edges[i]
-		}
-		if len(share) == 1 {
+		if len(p.At) == 1 {
 			i := p.At[0]
-			if applied, err := s.applyOne(ctx, p.Shard, side, share[0], rule); err != nil {
+			if applied, err := s.applyOne(ctx, p.Shard, side, edges[i], rule); err != nil {
 				results[i].Err = err
 			} else {
 				results[i] = storage.Result[storage.Applied]{Value: applied, Found: true}
 			}
 			return
 		}
+		at := p.At
 		var applied []storage.Applied
 		err := s.transactOn(ctx, "apply."+side.String(), p.Shard, func(w *writer) (err error) {
-			if applied, err = w.apply(side, share, rule); err == nil && len(share) >= 1000 {
+			at = slices.DeleteFunc(slices.Clone(p.At), func(i int) bool { // these wait until their buckets have moved, and no others
+				results[i].Err = w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: side.Owner(edges[i].Pair())})
+				return results[i].Err != nil
+			})
+			if applied, err = w.apply(side, db.Chosen(edges, at), rule); err == nil && len(at) >= 1000 {
 				err = w.shortenLog()
 			}
 			return err
 		})
-		for j, i := range p.At {
+		for j, i := range at {
 			if err != nil {
 				results[i].Err = err
 				continue

@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -83,5 +84,46 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 		writing.Wait()
 		_, ms := figures()
 		t.Logf("the slowest write to the buckets: %d ms", ms[1])
+	})
+}
+
+// The same of a batch of edges, as replicators apply them: those of closed buckets are applied later, the others at once.
+func TestBatchesDoNotWaitForClosedBuckets(t *testing.T) {
+	t.Parallel()
+	grow(t, 10, func(g *grower) {
+		t, ctx := g.t, g.t.Context()
+		to, err := g.mover.AddShard(ctx, g.add)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var edges []storage.Edge
+		for id := storage.UserID(1); id <= storage.UserID(g.users); id++ {
+			edges = append(edges, storage.Edge{From: 1000, To: id, Type: storage.Following, UpdateTime: 1})
+		}
+		s := g.writers[0]
+		there := func(open bool) bool {
+			return !slices.ContainsFunc(edges, func(e storage.Edge) bool {
+				stays := !half(0, to).Buckets.Contains(shard.BucketOf(e.To))
+				return s.Edges(ctx, storage.Inverse, []storage.Pair{e.Pair()})[0].Found != (open || stays)
+			})
+		}
+		applied := make(chan []storage.Result[storage.Applied], 1)
+		g.moveAfter(half(0, to), "mover", "last rows", func() {
+			go func() { applied <- s.Apply(ctx, storage.Inverse, edges, storage.IfNewer) }()
+			for deadline := time.Now().Add(2 * time.Second); !there(false); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Error("neighbours wait with them")
+					return
+				}
+			}
+		})
+		for _, r := range <-applied {
+			if r.Err != nil || !r.Value.Changed {
+				t.Errorf("an edge: %+v", r)
+			}
+		}
+		if !there(true) {
+			t.Error("edges are missing")
+		}
 	})
 }
