@@ -260,7 +260,7 @@ func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who
 	} else if err != nil {
 		return false, fmt.Errorf("unlink an identity of user %s: %w", id, err)
 	}
-	defer func() { _ = leases.Release(context.WithoutCancel(ctx), kind, holder) }() // else it ends by itself
+	defer func() { _ = leases.Release(context.WithoutCancel(ctx), kind, holder, 0) }() // else it ends by itself
 	linked, err := a.IdentitiesOf(ctx, id)
 	if err != nil {
 		return false, err

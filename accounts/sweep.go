@@ -41,7 +41,7 @@ func (s *Sweeper) Run(ctx context.Context) {
 	defer func() {
 		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 		defer cancel()
-		_ = s.Leaser.Release(release, sweepKind, owner) // it ends by itself, too
+		_ = s.Leaser.Release(release, sweepKind, owner, 0) // it ends by itself, too
 	}()
 	ticks := time.NewTicker(sweepEvery)
 	defer ticks.Stop()

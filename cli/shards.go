@@ -407,7 +407,7 @@ func alone(ctx context.Context, store *sqlstore.Store, f func(ctx context.Contex
 	}
 	ctx, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
-	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token) }() // otherwise it expires
+	defer func() { _ = store.Release(context.WithoutCancel(ctx), movingKind, token, 0) }() // otherwise it expires
 	go func() {
 		for last := time.Now(); sleep.For(ctx, movingLease/5) == nil; {
 			asked := time.Now()

@@ -92,7 +92,7 @@ func (r *presence) watch(ctx context.Context, report func(alone bool)) {
 func (r *presence) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceEvery)
 	defer cancel()
-	_ = r.leaser.Release(ctx, presenceKind, r.owner) // otherwise it expires
+	_ = r.leaser.Release(ctx, presenceKind, r.owner, 0) // otherwise it expires
 }
 
 func (r *presence) alone(ctx context.Context) bool {
@@ -117,7 +117,7 @@ func (r *presence) alone(ctx context.Context) bool {
 			r.seen[owner] = seenLease{until, now}
 		} else if now.Sub(r.seen[owner].since) >= presenceLease {
 			delete(leases, owner)
-			_ = r.leaser.Release(ctx, presenceKind, owner) // so that the next gateway does not wait for it
+			_ = r.leaser.Release(ctx, presenceKind, owner, until) // so that the next gateway does not wait for it
 		}
 	}
 	r.others = len(leases)

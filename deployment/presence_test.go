@@ -97,6 +97,37 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 	}
 }
 
+// A gateway that stood still, and renews its lease at the moment at which another one takes it for dead, is not forgotten.
+func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
+	store := &renewedMeanwhile{Store: memory.New()}
+	first, second := newPresence(store), newPresence(store)
+	began, passed := time.Now(), time.Duration(0)
+	first.now = func() time.Time { return began.Add(passed) }
+	second.now = first.now
+	second.alone(t.Context())
+	first.alone(t.Context())
+	passed = presenceLease
+	store.meanwhile = func() { second.alone(t.Context()) }
+	first.alone(t.Context())
+	if passed += presenceEvery; first.alone(t.Context()) {
+		t.Error("it thinks that it is alone, beside one that has just renewed its lease")
+	}
+}
+
+// renewedMeanwhile lets something happen between a look at the leases and a release.
+type renewedMeanwhile struct {
+	*memory.Store
+	meanwhile func()
+}
+
+func (s *renewedMeanwhile) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
+	if f := s.meanwhile; f != nil {
+		s.meanwhile = nil
+		f()
+	}
+	return s.Store.Release(ctx, kind, owner, until)
+}
+
 // A command that has changed the store beside a gateway, of which nothing tells the gateway without a Redis, makes it forget
 // what it keeps.
 func TestGatewaysForgetWithoutRedis(t *testing.T) {

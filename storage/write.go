@@ -154,8 +154,9 @@ type Leaser interface {
 	// holds, or else a free or expired one. [ErrNoLease] if all are taken.
 	Lease(ctx context.Context, kind, owner string, slots int, now, until Micros) (int, error)
 
-	// Release gives the owner's slot back. If the owner holds none, that is no error.
-	Release(ctx context.Context, kind, owner string) error
+	// Release gives the owner's slot back, if the lease ends at a time, or, if that is 0, whenever it ends. If the owner holds no
+	// such slot, that is no error.
+	Release(ctx context.Context, kind, owner string, until Micros) error
 
 	// Holders returns until when each owner has a lease of a kind. Leases that have expired, and have been neither released nor
 	// taken, are among them.

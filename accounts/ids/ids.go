@@ -287,7 +287,7 @@ func (g *Generator) release(ctx context.Context) error {
 	if last := g.flake.end(); last > 0 {
 		_, err = g.leaser.Lease(ctx, g.kind, g.owner, g.slots, storage.MicrosOf(g.cfg.Now()), last)
 	} else {
-		err = g.leaser.Release(ctx, g.kind, g.owner)
+		err = g.leaser.Release(ctx, g.kind, g.owner, 0)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNoLease) { // another gateway has it already
 		return fmt.Errorf("give machine id %d back: %w", g.flake.machine, err)

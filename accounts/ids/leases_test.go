@@ -59,7 +59,7 @@ func (l *leases) Lease(_ context.Context, kind, owner string, slots int, now, un
 
 func (l *leases) Holders(context.Context, string) (map[string]storage.Micros, error) { return nil, nil }
 
-func (l *leases) Release(_ context.Context, kind, owner string) error {
+func (l *leases) Release(_ context.Context, kind, owner string, _ storage.Micros) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for slot, h := range l.slots[kind] {

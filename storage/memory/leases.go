@@ -41,13 +41,13 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 }
 
 // Release implements [storage.Leaser].
-func (s *Store) Release(ctx context.Context, kind, owner string) error {
+func (s *Store) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slot, held := s.slotOf(kind, owner); held {
+	if slot, held := s.slotOf(kind, owner); held && (until == 0 || until == s.leases[kind][slot].until) {
 		delete(s.leases[kind], slot)
 	}
 	return nil

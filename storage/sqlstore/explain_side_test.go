@@ -429,7 +429,7 @@ func runScans(t *testing.T, s *Store) {
 	}))
 	check(s.Lease(ctx, "plans", "me", 3, 1, 2))
 	check(s.Holders(ctx, "plans"))
-	check(nil, s.Release(ctx, "plans", "me"))
+	check(nil, s.Release(ctx, "plans", "me", 0))
 	if s.HasLog() {
 		check(s.ReadLog(ctx, 0, 1, 10))
 		check(s.LastOfLog(ctx, 0))

@@ -556,7 +556,7 @@ func faultyWrites() map[string]operation {
 		},
 		"Lease":            func(ctx context.Context, s *Store) error { _, err := s.Lease(ctx, "k", "you", 3, 1, 2); return err },
 		"Lease, of fewer":  func(ctx context.Context, s *Store) error { _, err := s.Lease(ctx, "k", "me", 3, 1, 5); return err },
-		"Release":          func(ctx context.Context, s *Store) error { return s.Release(ctx, "k", "me") },
+		"Release":          func(ctx context.Context, s *Store) error { return s.Release(ctx, "k", "me", 0) },
 		"SaveCheckpoint":   func(ctx context.Context, s *Store) error { return s.SaveCheckpoint(ctx, "c", []byte("w")) },
 		"DeleteCheckpoint": func(ctx context.Context, s *Store) error { return s.DeleteCheckpoint(ctx, "c") },
 		"PruneLog":         func(ctx context.Context, s *Store) error { return s.PruneLog(ctx, 0, 3) },

@@ -27,7 +27,7 @@ WHERE kind = ?`
 	// Served by idx_lease_owner or the primary key: both begin with the kind.
 	sqlRelease = `
 DELETE FROM kith_leases
-WHERE kind = ? AND owner = ?`
+WHERE kind = ? AND owner = ? AND ? IN (0, leased_until)`
 
 	// A slot that another owner has taken since the read stays. Served by the primary key.
 	sqlEndLease = `
@@ -53,7 +53,7 @@ func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, u
 			return err
 		}
 		if held >= slots { // there were more slots then
-			if _, err := w.Exec(1, sqlRelease, kind, owner); err != nil {
+			if _, err := w.Exec(1, sqlRelease, kind, owner, 0); err != nil {
 				return err
 			}
 		}
@@ -105,9 +105,9 @@ func (w *writer) leases(kind, owner string, now storage.Micros) (held, expired, 
 }
 
 // Release implements [storage.Leaser].
-func (s *Store) Release(ctx context.Context, kind, owner string) error {
+func (s *Store) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
 	return s.transactOn(ctx, "leases", 0, func(w *writer) error {
-		_, err := w.Exec(1, sqlRelease, kind, owner)
+		_, err := w.Exec(1, sqlRelease, kind, owner, int64(until))
 		return err
 	})
 }

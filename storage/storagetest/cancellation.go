@@ -123,7 +123,7 @@ func (s cancellation) NoSlotIsLeased(t *testing.T) {
 	if _, err := s.store.Lease(t.Context(), "ended", "another", 1, at(0), at(100)); err != nil {
 		t.Errorf("lease: %v", err)
 	}
-	wantEndedErr(t, "release", s.store.Release(ended(t), "ended", "another"))
+	wantEndedErr(t, "release", s.store.Release(ended(t), "ended", "another", 0))
 	_, err = s.store.Lease(t.Context(), "ended", "one", 1, at(1), at(100))
 	wantIs(t, err, storage.ErrNoLease)
 }

@@ -65,6 +65,18 @@ func (s leases) AReleasedSlotIsTaken(t *testing.T) {
 	s.wantNoLease(t, "released", "third", 1, 2)
 }
 
+func (s leases) ALeaseThatHasBeenRenewedIsNotReleased(t *testing.T) {
+	s.lease(t, "renewed", "one", 1, 0, 100)
+	s.lease(t, "renewed", "one", 1, 50, 200)
+	for _, until := range []int{100, 200} {
+		s.wantHolders(t, "renewed", map[string]storage.Micros{"one": at(200)})
+		if err := s.store.Release(t.Context(), "renewed", "one", at(until)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.wantHolders(t, "renewed", nil)
+}
+
 func (s leases) HoldersAreListedWithTheEndsOfTheirLeases(t *testing.T) {
 	s.wantHolders(t, "listed", nil)
 	s.lease(t, "listed", "one", 5, 0, 100)
@@ -181,7 +193,7 @@ func (s leases) leaseOr(t *testing.T, kind, owner string, slots int) int {
 
 func (s leases) release(t *testing.T, kind, owner string) {
 	t.Helper()
-	if err := s.store.Release(t.Context(), kind, owner); err != nil {
+	if err := s.store.Release(t.Context(), kind, owner, 0); err != nil {
 		t.Fatal(err)
 	}
 }

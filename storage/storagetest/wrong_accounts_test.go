@@ -163,11 +163,17 @@ func (s leasesLastForEver) Lease(ctx context.Context, kind, owner string, slots 
 
 type releasesSlot struct{ *memory.Store }
 
-func (s releasesSlot) Release(ctx context.Context, kind, owner string) error {
-	if err := s.Store.Release(ctx, kind, owner); err != nil {
+func (s releasesSlot) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
+	if err := s.Store.Release(ctx, kind, owner, until); err != nil {
 		return err
 	}
-	return s.Store.Release(ctx, kind, "another") // its next owner
+	return s.Store.Release(ctx, kind, "another", until) // its next owner
+}
+
+type releasesRenewed struct{ *memory.Store }
+
+func (s releasesRenewed) Release(ctx context.Context, kind, owner string, _ storage.Micros) error {
+	return s.Store.Release(ctx, kind, owner, 0)
 }
 
 type unlockedLeases struct {
@@ -177,7 +183,7 @@ type unlockedLeases struct {
 func (s unlockedLeases) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
 	// It looks for the slot that is free now. Others may take theirs in between.
 	slot, err := s.Store.Lease(ctx, kind, "a look", slots, now, until)
-	s.Store.Release(ctx, kind, "a look")
+	s.Store.Release(ctx, kind, "a look", 0)
 	if err != nil {
 		return 0, err
 	}

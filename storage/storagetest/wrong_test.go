@@ -116,6 +116,7 @@ var wrongStores = []struct {
 	{"an owner gets another slot", func(s *memory.Store) storage.Store { return anotherSlot{s} }, "leases/AnOwnerKeepsItsSlot", promiseOnly},
 	{"leases last for ever", func(s *memory.Store) storage.Store { return leasesLastForEver{s} }, "leases/AnExpiredSlotIsTaken", promiseOnly},
 	{"a release takes the slot from its next owner", func(s *memory.Store) storage.Store { return releasesSlot{s} }, "leases/AReleasedSlotIsTaken", promiseOnly},
+	{"a release takes a slot that has been renewed", func(s *memory.Store) storage.Store { return releasesRenewed{s} }, "leases/ALeaseThatHasBeenRenewedIsNotReleased", promiseOnly},
 	{"slots are leased without a lock", func(s *memory.Store) storage.Store { return unlockedLeases{s} }, "leases/ManyMayAskAtOnce", lostRace},
 	{"an unknown checkpoint cannot be deleted", func(s *memory.Store) storage.Store { return unknownIsAnError{s} }, "checkpoints/AnUnknownNameHasNone", promiseOnly},
 	{"an empty checkpoint is none", func(s *memory.Store) storage.Store { return emptyIsNone{s} }, "checkpoints/TheValueComesBack", promiseOnly},
