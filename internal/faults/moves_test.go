@@ -122,9 +122,8 @@ func (m *movers) work(t *testing.T) {
 			t.Errorf("the buckets have not been moved within %s; the last words of a mover: %s", 2*patience, m.said)
 			return
 		}
-		var s status
-		end := m.command("shards", "status", "--output=json")(t).Wait(t)
-		if end.Code != 0 || json.Unmarshal([]byte(end.Stdout), &s) != nil {
+		s, ok := m.status(t)
+		if !ok {
 			time.Sleep(50 * time.Millisecond) // a server is down
 			continue
 		}
@@ -136,9 +135,9 @@ func (m *movers) work(t *testing.T) {
 		case len(s.Shards) == 1:
 			m.life(t, "shards", "add", m.add)
 		case s.Shards[1].Buckets == 0:
-			m.life(t, "shards", "split", "--from", "0", "--to", "1", "--keep", "2s")
+			m.life(t, m.next(s)...)
 		case !back:
-			back = m.life(t, "shards", "move", "--from", "1", "--to", "0", "--buckets", "700-800", "--keep", "2s")
+			back = m.life(t, m.next(s)...)
 			back = back || s.Shards[1].Buckets < 512
 		default:
 			return
@@ -146,12 +145,26 @@ func (m *movers) work(t *testing.T) {
 	}
 }
 
+// status is false while a server is down.
+func (m *movers) status(t *testing.T) (s status, ok bool) {
+	end := m.command("shards", "status", "--output=json")(t).Wait(t)
+	return s, end.Code == 0 && json.Unmarshal([]byte(end.Stdout), &s) == nil
+}
+
+// next is the move that comes next: first to the added shard, then some buckets back.
+func (m *movers) next(s status) []string {
+	if s.Shards[1].Buckets == 0 {
+		return []string{"shards", "split", "--from", "0", "--to", "1", "--keep", "2s"}
+	}
+	return []string{"shards", "move", "--from", "1", "--to", "0", "--buckets", "700-800", "--keep", "2s"}
+}
+
 // life runs a command to its end, or kills it at some time before. It reports whether the command has
 // done its work.
 func (m *movers) life(t *testing.T, args ...string) bool {
 	m.lives++
 	l := m.command(args...)(t)
-	if m.pauses > 0 && m.random.IntN(2) == 0 && !l.EndsWithin(time.Duration(m.random.IntN(1500))*time.Millisecond) {
+	if m.pauses > 0 && m.random.IntN(2) == 0 && m.isAtWork(l) {
 		m.pauses--
 		return m.pauseMover(t, l)
 	}
