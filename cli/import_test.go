@@ -87,17 +87,17 @@ func TestNamesOfFilesAreEscaped(t *testing.T) {
 	if err := os.WriteFile(path, []byte("1 2\nx\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, args := range map[string][]string{
-		"a line":  {"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
-		"no file": {"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path + "x"},
-		"export":  {"export", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
-		"doctor":  {"doctor", "--store=sqlite:" + path},
+	for _, args := range [][]string{
+		{"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
+		{"import", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path + "x"},
+		{"export", "--store=sqlite:" + filepath.Join(folder, "kith.db"), path},
+		{"doctor", "--store=sqlite:" + path},
 	} {
 		var out, complaints bytes.Buffer
 		Run(t.Context(), args, &out, &complaints)
 		text := out.String() + complaints.String()
 		if strings.ContainsAny(text, "\x1b\x07\u009b\u202e\r") || strings.Contains(text, "\nkith: c") || !strings.Contains(text, `a\u001b[2J`) {
-			t.Errorf("%s: %q", name, text)
+			t.Errorf("%s: %q", args[0], text)
 		}
 	}
 }
