@@ -103,7 +103,7 @@ const redisID = "kith:id"
 
 // id tells a Redis from others, by whatever address it is reached. The first process that asks writes it.
 func (r *Redis) id(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisAnswers)
+	ctx, cancel := context.WithTimeout(ctx, redisAnswers/2) // at the start that has been waited for already
 	defer cancel()
 	_ = r.client.SetNX(ctx, redisID, rand.Text(), 0).Err() // a full one has the id already
 	return r.client.Get(ctx, redisID).Result()
