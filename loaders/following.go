@@ -46,6 +46,10 @@ type Rows struct {
 // batch.
 const defaultWait = time.Millisecond
 
+// libraryWait is how long the library itself would wait. It is far longer than a batch may take to be closed: its timer begins
+// with the first load of a batch, and would take a level apart on a busy machine.
+const libraryWait = time.Minute
+
 // waitKey is the key of a different wait in a request's context.
 type waitKey struct{}
 
@@ -60,15 +64,24 @@ func (l *Loaders) relations() *Relations {
 	if made := l.made.Load(); made != nil {
 		return made
 	}
+	l.made.CompareAndSwap(nil, dataloader.NewBatchedLoader(l.readRelations,
+		dataloader.WithCache[Key, Rows](&dataloader.NoCache[Key, Rows]{}),
+		dataloader.WithInputCapacity[Key, Rows](64), // the library's 1,000 take 100 kB
+		dataloader.WithWait[Key, Rows](libraryWait)))
+	return l.made.Load()
+}
+
+// close closes the batch, now if all of it is known.
+func (l *Loaders) close(all bool) {
+	if all {
+		l.relations().Flush()
+		return
+	}
 	wait, set := l.ctx.Value(waitKey{}).(time.Duration)
 	if !set {
 		wait = defaultWait
 	}
-	l.made.CompareAndSwap(nil, dataloader.NewBatchedLoader(l.readRelations,
-		dataloader.WithCache[Key, Rows](&dataloader.NoCache[Key, Rows]{}),
-		dataloader.WithInputCapacity[Key, Rows](64), // the library's 1,000 take 100 kB
-		dataloader.WithWait[Key, Rows](wait)))
-	return l.made.Load()
+	time.AfterFunc(wait, l.relations().Flush)
 }
 
 // readRelations is the batch function: it reads what is asked of all owners, and the users, counts and posts that are wanted

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/internal/apitest"
+	"kith/loaders"
 	"kith/storage"
 )
 
@@ -144,4 +145,22 @@ func TestSiblingsAreOneBatch(t *testing.T) {
 		}
 	}
 	t.Errorf("no batch has the edges of %d users, and these: %v", siblings, store.batches)
+}
+
+// A level whose loads take longer to make than a single one would wait is one batch, all the same.
+func TestALargeLevelIsOneBatch(t *testing.T) {
+	store := &echoing{}
+	pairs := make([]storage.Pair, 50_000)
+	for i := range pairs {
+		pairs[i] = storage.Pair{From: storage.UserID(i + 1), To: 7}
+	}
+	r := loaders.For(loaders.Attach(t.Context(), store)).Edges(storage.Forward).Fetch(pairs)
+	if len(store.seen) != 1 {
+		t.Errorf("%d batches", len(store.seen))
+	}
+	for i, p := range pairs {
+		if r[i].Value.From != p.From {
+			t.Fatalf("%d: %+v", i, r[i])
+		}
+	}
 }

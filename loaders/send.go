@@ -73,9 +73,7 @@ func (l *Loaders) send(asked []Question, all bool) {
 	for i, t := range relations {
 		answered[i] = t.load(ctx, l.relations())
 	}
-	if all {
-		l.relations().Flush()
-	}
+	l.close(all)
 	for _, wait := range answered {
 		wait()
 	}
