@@ -24,13 +24,13 @@ func TestCrashes(t *testing.T) {
 
 // TestLongCrashes writes and publishes through two gateways from 18 connections, while replicators,
 // gateways, a MariaDB server and Redis are killed and started again, processes stand still for longer than
-// their leases, and neighbours write more than a slow link takes at once. Then it measures how long it
-// takes to repair the differences. It does all this once more while the realtime mode runs.
+// their leases, and neighbours write more than a slow link takes at once. The clocks of the processes differ by 50 s. Then it
+// measures how long it takes to repair the differences. It does all this once more while the realtime mode runs.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCrashes/binlog -v
 func TestLongCrashes(t *testing.T) {
 	testenv.Long(t)
-	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, pauses: 6, neighbours: 3, window: reconcile.DefaultWindow})
+	crashes(t, []string{"sync", "stream"}, schedule{operations: 20_000, connections: 16, users: 500, replicatorKills: 12, gatewayKills: 6, serverKills: 2, redisKills: 2, pauses: 6, neighbours: 3, skewed: true, window: reconcile.DefaultWindow})
 }
 
 // crashes runs a schedule in all redundancy modes, and in some of them once more with the realtime
@@ -52,6 +52,7 @@ type schedule struct {
 	operations, connections, users                         int
 	replicatorKills, gatewayKills, serverKills, redisKills int
 	pauses, neighbours                                     int
+	skewed                                                 bool          // the clocks of processes differ
 	window                                                 time.Duration // of the modes that reconcile
 }
 
@@ -81,6 +82,7 @@ func (s schedule) run(t *testing.T, mode string, watched bool) {
 		r.reconcile(t, "incremental") // this run sets the beginning
 	}
 	r.linkSlowly(t)
+	r.skewClocks(t)
 	var w *watching
 	if watched {
 		w = r.watch(t, s.window)

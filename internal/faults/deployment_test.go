@@ -43,10 +43,11 @@ type deployment struct {
 
 // node is one place of a deployment. The processes that run there follow one another.
 type node struct {
-	name   string
-	launch func(testing.TB) *life
-	now    atomic.Pointer[life] // nil while it is down
-	lives  int
+	name    string
+	launch  func(testing.TB) *life
+	options []kithtest.Option    // for the next launches
+	now     atomic.Pointer[life] // nil while it is down
+	lives   int
 }
 
 // life is one process from its start to its end.
@@ -161,18 +162,22 @@ func (d *deployment) location() string {
 // serving makes a node for gateways of this deployment.
 func (d *deployment) serving(name string, more ...string) *node {
 	args := append(append(d.settings(), "--jwt-secret", secret), more...)
-	return &node{name: name, launch: func(t testing.TB) *life {
-		g := kithtest.Serve(t, kithtest.Args(args...))
+	n := &node{name: name}
+	n.launch = func(t testing.TB) *life {
+		g := kithtest.Serve(t, append(n.options, kithtest.Args(args...))...)
 		return &life{Command: g.Command, gateway: g}
-	}}
+	}
+	return n
 }
 
 // replicating makes a node for `kith replicate`.
 func (d *deployment) replicating(name string, more ...string) *node {
-	return &node{name: name, launch: func(t testing.TB) *life {
+	n := &node{name: name}
+	n.launch = func(t testing.TB) *life {
 		args := append(append([]string{"replicate"}, d.settings()...), more...)
-		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
-	}}
+		return &life{Command: kithtest.Launch(t, append(n.options, kithtest.Args(args...))...)}
+	}
+	return n
 }
 
 // command returns a function that starts a command of the program on this deployment.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/internal/kithtest"
 	"kith/internal/testenv"
 )
 
@@ -134,4 +135,22 @@ func (m *movers) pauseMover(t *testing.T, l *life) bool {
 		m.said = strings.Join(args, " ") + ": " + also.Stderr
 	}
 	return end.Code == 0
+}
+
+// clockSkew is how many seconds the clocks of processes are ahead or behind: less than the 30 s that a token may seem to be of
+// the future.
+const clockSkew = 25
+
+// skewClocks sets the clocks of the processes forward and back in turn.
+func (r *running) skewClocks(t testing.TB) {
+	t.Helper()
+	if !r.skewed {
+		return
+	}
+	ahead := kithtest.Skewed(t)
+	for i, n := range r.nodes() {
+		n.kill(t)
+		n.options = ahead(clockSkew - i%2*2*clockSkew)
+		n.start(t)
+	}
 }

@@ -7,11 +7,13 @@
 package kithtest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,11 +53,17 @@ func Without(t testing.TB, files ...string) Option {
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	replaced := map[string]string{}
 	for _, file := range files {
-		overlay.Replace[filepath.Join(root, file)] = ""
+		replaced[filepath.Join(root, file)] = ""
 	}
-	text, err := json.Marshal(overlay)
+	return Program(overlaid(t, root, replaced))
+}
+
+// overlaid builds the program with other contents for some files, and returns its path.
+func overlaid(t testing.TB, root string, replaced map[string]string) string {
+	t.Helper()
+	text, err := json.Marshal(struct{ Replace map[string]string }{replaced})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +75,47 @@ func Without(t testing.TB, files ...string) Option {
 	if err := compile(root, program, ".", "-overlay", list); err != nil {
 		t.Fatal(err)
 	}
-	return Program(program)
+	return program
+}
+
+// Skewed makes Options that run the program with a wall clock that is some seconds ahead, or behind if they are negative. The
+// program is built with another time.Now, from nothing, which takes minutes: for long tests.
+func Skewed(t testing.TB) (ahead func(seconds int) []Option) {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	std, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(std)), "src", "time", "time.go")
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const reads = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
+	if !bytes.Contains(text, []byte(reads)) {
+		t.Fatalf("%s reads the clock in another way than this test knows", source)
+	}
+	text = bytes.Replace(text, []byte(reads), []byte(reads+"\tsec += skew\n"), 1)
+	text = append(text, `
+var skew = func() int64 {
+	text, _ := syscall.Getenv("KITH_TEST_SKEW")
+	n, _ := atoi(text)
+	return int64(n)
+}()
+`...)
+	text = bytes.Replace(text, []byte("import (\n"), []byte("import (\n\t\"syscall\"\n"), 1)
+	changed := filepath.Join(t.TempDir(), "time.go")
+	if err := os.WriteFile(changed, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	program := Program(overlaid(t, root, map[string]string{source: changed}))
+	return func(seconds int) []Option {
+		return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))}
+	}
 }
 
 // Program makes an Option that runs another program, such as an older one.
