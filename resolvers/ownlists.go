@@ -76,7 +76,7 @@ const (
 // were counted.
 func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
 	if a.HidesAtMost() > maxProbed {
-		return l.sizeRead(ctx, r, a)
+		return l.sizeRead(ctx, a)
 	}
 	all, err := l.count(ctx, r, l.newerThan)
 	if err != nil {
@@ -116,7 +116,7 @@ func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (
 }
 
 // sizeRead counts by reading.
-func (l ownList) sizeRead(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
+func (l ownList) sizeRead(ctx context.Context, a *social.Audience) (n int, complete bool, err error) {
 	var after storage.Position
 	for examined := 0; examined < maxCounted; examined += countStep {
 		read := loaders.For(ctx).Pages(l.side).Get(l.query(after, countStep))
