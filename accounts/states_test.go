@@ -296,38 +296,34 @@ func TestWhoIsHiddenSignsIn(t *testing.T) {
 	}
 }
 
-// resized is a store whose number of shards changes. Its users are on the first shard. Other shards cannot be
-// read once they have been removed.
-type resized struct {
+// grown is a store whose number of shards grows. Its users are on the first shard.
+type grown struct {
 	storage.Store
 	shards int
 	asked  []storage.StatePosition // those that the second shard was asked for
 }
 
-func (s *resized) Shards() int { return s.shards }
+func (s *grown) Shards() int { return s.shards }
 
-func (s *resized) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
-	switch { // one change is fewer than the limit, so there are no more
-	case shard == 0:
+func (s *grown) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
+	if shard == 0 {
 		return s.Store.StateChanges(ctx, 0, after, limit)
-	case shard >= s.shards:
-		return nil, storage.ErrUnavailable
 	}
 	s.asked = append(s.asked, after)
-	return []storage.StateChange{{StatePosition: storage.StatePosition{At: 1e15, User: 9}, State: storage.Deactivated}}, nil
+	return []storage.StateChange{{StatePosition: storage.StatePosition{At: 1e15, User: 9}, State: storage.Deactivated}}, nil // fewer than the limit, so there are no more
 }
 
-// A shard that has been removed is no longer asked, and another shard of the same number is read from the beginning.
-func TestHiddenUsersOfFewerShards(t *testing.T) {
-	store := &resized{Store: memory.New(), shards: 2}
+// A shard that has been added is read from the beginning, and then on from there.
+func TestHiddenUsersOfMoreShards(t *testing.T) {
+	store := &grown{Store: memory.New(), shards: 1}
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
-	for _, shards := range []int{2, 1, 2} {
+	for _, shards := range []int{1, 2, 2} {
 		store.shards = shards
 		if err := hidden.Refresh(t.Context()); err != nil {
 			t.Errorf("%d shards: %v", shards, err)
 		}
 	}
-	if n := len(store.asked); n != 2 || store.asked[1].At != 0 {
+	if n := len(store.asked); n != 2 || store.asked[0].At != 0 || store.asked[1].At == 0 || !hidden.Has(9) {
 		t.Errorf("the second shard was asked from %v", store.asked)
 	}
 }

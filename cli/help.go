@@ -68,10 +68,6 @@ kith shards add 'tcp(db3:3306)/kith_2'`,
 kith shards move --buckets 512-1023 --from 0 --to 1 --dry-run`,
 	"shards split": `
 kith shards split --from 0 --to 2`,
-	"shards replace": `
-kith shards replace --shard 1 'tcp(db9:3306)/kith_1'`,
-	"shards remove": `
-kith shards remove --shard 2`,
 	"copy": `
 kith copy 'mysql:kith:secret@tcp(db1)/kith_0' --store sqlite:data/kith.db`,
 	"agree": `

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"kith/internal/sleep"
-	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
@@ -25,8 +24,6 @@ type ShardsCmd struct {
 	Add     ShardsAddCmd     `cmd:"" help:"Make an empty database the next shard of the store. It has no buckets until some are moved there."`
 	Move    ShardsMoveCmd    `cmd:"" help:"Move buckets to another shard while the store is in use."`
 	Split   ShardsSplitCmd   `cmd:"" help:"Move the upper half of a shard's buckets to another shard."`
-	Replace ShardsReplaceCmd `cmd:"" help:"Let an empty database take the place of a shard that has no buckets, so that its server can be taken out of use."`
-	Remove  ShardsRemoveCmd  `cmd:"" help:"Take the last shard out of the store, once it has no buckets, so that the store has one less."`
 	Resume  ShardsResumeCmd  `cmd:"" help:"Go on with the moves that have been cut off."`
 	Readmit ShardsReadmitCmd `cmd:"" help:"Let a shard be written to again that has been restored from a backup, once dump and binlogs are all in."`
 	Abort   ShardsAbortCmd   `cmd:"" help:"Take back the moves that have been cut off, as far as they have not been decided."`
@@ -107,10 +104,6 @@ type ShardsAddCmd struct {
 
 // Run adds the shard.
 func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	// A shard with this number may have been removed. Its log was a different one.
-	if err := reconcile.ForgetLog(ctx, store, store.Shards()); err != nil {
-		return err
-	}
 	ordinal, err := store.AddShard(ctx, c.Address)
 	if errors.Is(err, storage.ErrUnavailable) {
 		err = fmt.Errorf("%w; run the same command again: the shard may have been added already", err)
@@ -139,11 +132,7 @@ func (f *movingFlags) Validate() error {
 	if !(f.MaxLoad > 0 && f.MaxLoad <= 1) { // so that it is false for NaN
 		return errors.New("--max-load: it must be above 0 and at most 1")
 	}
-	return checkKeep(f.Keep)
-}
-
-func checkKeep(keep time.Duration) error {
-	if keep < 2*time.Second || keep > 24*time.Hour {
+	if f.Keep < 2*time.Second || f.Keep > 24*time.Hour {
 		return errors.New("--keep: it must be from 2s to 24h: programs look for moves once a second")
 	}
 	return nil

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"kith/storage"
 )
@@ -49,17 +48,6 @@ type Row = storage.Row
 
 // checkpointOf is the name under which a mode stores its position in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
-
-// ForgetLog forgets how far the relation_log of a shard has been read, since the next shard of that number has
-// another log.
-func ForgetLog(ctx context.Context, checkpoints storage.Checkpoints, shard int) error {
-	for _, mode := range []Mode{ModeIncremental, ModeRealtime} {
-		if err := checkpoints.DeleteCheckpoint(ctx, checkpointOf(mode, relationLog{shard: shard})); err != nil {
-			return fmt.Errorf("forget how far the log of shard %d has been read: %w", shard, err)
-		}
-	}
-	return nil
-}
 
 // loadPositions returns the stored positions of logs, empty where there is none. If other logs have a position, a
 // log without one is that of a shard that has been added since: it is read from its beginning, if that can be

@@ -117,3 +117,12 @@ func bucketShard(id int64, shards int) int {
 	}
 	return shards
 }
+
+// plain is an address in the form in which it is given for an added shard.
+func plain(d database) string {
+	if _, behind, found := strings.Cut(d.address, "@"); found {
+		address, _, _ := strings.Cut(behind, "?")
+		return address
+	}
+	return d.address
+}

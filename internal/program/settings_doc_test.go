@@ -66,8 +66,6 @@ var tables = map[string]string{
 	"shards move":           "docs/shards.md#kith shards move",
 	"shards split":          "docs/shards.md#kith shards split",
 	"shards resume":         "docs/shards.md#kith shards resume",
-	"shards replace":        "docs/shards.md#kith shards replace",
-	"shards remove":         "docs/shards.md#kith shards remove",
 	"replicate":             "docs/operations.md#Replicating apart from serving",
 	"schema":                "docs/api.md#The schema as a file",
 	"reconcile full":        "docs/operations.md#kith reconcile full",

@@ -92,8 +92,6 @@ func refusedEachWay(t *testing.T, store, title, command string, flag *kong.Flag,
 				args = append(args, "-")
 			case "copy":
 				args = append(args, "sqlite:never.db")
-			case "shards replace":
-				args = append(args, "never.db")
 			}
 			end := kithtest.Run(t, kithtest.Env("KITH_ADDR=127.0.0.1:0", "KITH_STORE="+store), kithtest.Args(args...), option)
 			refused(t, end, setting, c.says...)
@@ -105,7 +103,7 @@ func refusedEachWay(t *testing.T, store, title, command string, flag *kong.Flag,
 }
 
 // zeroIsGood are the numbers and durations that may be 0.
-var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "slow-operation", "trace-ratio", "from", "to", "shard"}
+var zeroIsGood = []string{"stop-delay", "drain", "max-following", "cache-bytes", "feed-memory", "machine-id", "session-ttl", "login-limit", "address-limit", "write-limit", "slow-operation", "trace-ratio", "from", "to"}
 
 // wrongOfKind returns values that no setting of this kind accepts. Values that cannot be read as the kind
 // are refused by the same code for every setting. So all of them are tried only with the first setting of a

@@ -8,8 +8,8 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Checkpoints are on the first shard. They are read and written in transactions that hold its epoch: if
-// another database takes the shard's place, no checkpoint is left behind, see [move.Replace].
+// Checkpoints are on the first shard. They are read, too, in transactions, which refuse a database that is
+// being restored, see [db.ErrRestored].
 const (
 	// Served by the primary key.
 	sqlLoadCheckpoint = `

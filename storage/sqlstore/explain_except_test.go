@@ -31,8 +31,6 @@ var unexplained = map[string]string{
 	"sqlDeleteCheckpoint": "its table has few rows",
 	"sqlReadSecret":       "its table has few rows",
 	"sqlPresentEpoch":     "its table has one row",
-	"sqlAwait":            "its table has one row",
-	"sqlRetire":           "its table has one row",
 	"sqlMoveShard":        "its table has few rows",
 	"SQLBeginShard":       "its table has one row",
 	"sqlSuccessor":        "its table has few rows",

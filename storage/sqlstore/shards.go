@@ -47,27 +47,11 @@ func (s *Store) AddShard(ctx context.Context, address string) (ordinal int, err 
 	return s.db.Add(ctx, address)
 }
 
-// ReplaceShard lets an empty database take the place of a shard that has no buckets. [move.Replace].
-func (s *Store) ReplaceShard(ctx context.Context, ordinal int, address string, cfg MoveConfig) error {
-	return move.Replace(ctx, s.db, ordinal, address, cfg)
-}
-
-// RemoveShard takes the last shard out of the store. [move.RemoveShard].
-func (s *Store) RemoveShard(ctx context.Context, ordinal int, cfg MoveConfig) error {
-	return move.RemoveShard(ctx, s.db, ordinal, cfg)
-}
-
 // Admitted returns an error if a shard has been restored and [Store.Readmit] has not been called since. [db.ErrRestored].
 func (s *Store) Admitted(ctx context.Context, ordinal int) error { return s.db.Admitted(ctx, ordinal) }
 
 // Readmit lets a shard be written to that has been restored. [db.DB.Readmit].
 func (s *Store) Readmit(ctx context.Context, ordinal int) error { return s.db.Readmit(ctx, ordinal) }
-
-// RaiseEpoch raises the epoch of a shard and changes no claims. It is a harmless write that leaves
-// a mark in the shard's log.
-func (s *Store) RaiseEpoch(ctx context.Context, ordinal int) error {
-	return move.RaiseEpoch(ctx, s.db, ordinal)
-}
 
 // Move moves buckets, or continues a move that was interrupted. [move.Run].
 func (s *Store) Move(ctx context.Context, plan Move, cfg MoveConfig) (MoveReport, error) {

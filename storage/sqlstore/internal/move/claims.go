@@ -69,7 +69,7 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 	ctx, cancel := context.WithTimeout(ctx, stepFor)
 	defer cancel()
 	err := d.Hasty(ctx, "buckets", ordinal, func(tx *db.Tx) error {
-		if _, err := lockEpoch(tx); err != nil {
+		if err := lockEpoch(tx); err != nil {
 			return err
 		}
 		old, err := claimsOf(ctx, within{tx})
@@ -94,12 +94,13 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 }
 
 // lockEpoch waits until no transaction holds the epoch of a shard. errStep, if the database is no shard.
-func lockEpoch(tx *db.Tx) (epoch int64, err error) {
-	err = tx.Read(1, sqlLockEpoch, nil, func(rows *sql.Rows) error { return rows.Scan(&epoch) })
+func lockEpoch(tx *db.Tx) error {
+	var epoch int64
+	err := tx.Read(1, sqlLockEpoch, nil, func(rows *sql.Rows) error { return rows.Scan(&epoch) })
 	if err == nil && epoch <= 0 {
 		err = errStep
 	}
-	return epoch, err
+	return err
 }
 
 func claimsOf(ctx context.Context, shard reader) (claims []db.Claim, err error) {
@@ -125,11 +126,6 @@ func writeClaims(tx *db.Tx, old, wanted []db.Claim) error {
 	}
 	_, err := tx.Exec(1, sqlRaiseEpoch)
 	return err
-}
-
-// RaiseEpoch raises the epoch of a shard, and changes no claims.
-func RaiseEpoch(ctx context.Context, d *db.DB, ordinal int) error {
-	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) { return old, nil })
 }
 
 // merged joins owned claims that are side by side; they are in order.

@@ -406,7 +406,7 @@ func Moves(claims [][]db.Claim) (plans []Plan) {
 			switch {
 			case c.State == db.Arriving:
 				plans = append(plans, Plan{c.Range, c.Other, i})
-			case c.State == db.Owned, c.Other < 0, c.Other >= len(claims): // the store is copied, or the other shard has been removed
+			case c.State == db.Owned, c.Other < 0, c.Other >= len(claims): // the store is copied, or the other shard is not known yet
 			default:
 				// Its rows are to be removed, or it leaves for a shard that does not await it.
 				if to, ok := find(claims[c.Other], c.Range); !ok || to.State != db.Arriving {

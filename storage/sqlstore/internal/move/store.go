@@ -117,7 +117,7 @@ func (c *copier) trySwitch(ctx context.Context) (again bool, err error) {
 	}
 	if err == nil {
 		c.cfg.Step("secrets")
-		err = copyControls(limited, c.from, c.to)
+		err = copySecrets(limited, c.from, c.to)
 	}
 	for err == nil && len(c.movers) > 0 {
 		c.cfg.Step(fmt.Sprint("decide ", c.movers[0].plan.From))
@@ -215,9 +215,22 @@ func (m *Mover) compareKeys(ctx context.Context) error {
 	return nil
 }
 
-// copyControls copies what keys are derived from, so that tokens and cursors stay valid.
-func copyControls(ctx context.Context, from, to *db.DB) error {
+// secrets is the table from which keys are derived.
+var secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []string{"value"}, texts: []string{"name", "value"}}
+
+// copySecrets copies what keys are derived from, so that tokens and cursors stay valid.
+func copySecrets(ctx context.Context, from, to *db.DB) error {
+	rows, err := secrets.query(ctx, side{from, 0}, "SELECT name, value\nFROM kith_secrets\nORDER BY name", nil)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		r[1] = []byte(r[1].(string)) // it is binary
+	}
 	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error {
-		return secrets.copyAll(ctx, side{from, 0}, tx)
+		if _, err := tx.Exec(1, "DELETE FROM kith_secrets"); err != nil || len(rows) == 0 {
+			return err
+		}
+		return secrets.write(tx, rows)
 	})
 }

@@ -92,6 +92,13 @@ type reader interface {
 	read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error
 }
 
+// within reads in a transaction.
+type within struct{ *db.Tx }
+
+func (w within) read(_ context.Context, text string, args []any, each func(*sql.Rows) error) error {
+	return w.Read(1, text, args, each)
+}
+
 func (t table) scan(rows *sql.Rows) (row, error) {
 	columns := t.all()
 	numbers, strs, into := make([]int64, len(columns)), make([]sql.NullString, len(columns)), make([]any, len(columns))
