@@ -141,7 +141,6 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 	for len(a.shards) < shards { // the store has grown
 		a.shards = append(a.shards, watched{})
 	}
-	a.shards = a.shards[:shards] // or has become smaller
 	a.mu.Unlock()
 	errs := make([]error, shards)
 	var wg sync.WaitGroup

@@ -133,11 +133,11 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	return err
 }
 
-// watchChanges watches the logs of the present shards, until shards are added or replaced.
+// watchChanges watches the logs of the present shards, until shards are added.
 func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.ChangesConfig) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	changed := store.Changed(store.Changes())
+	changed := store.Grown(store.Shards())
 	changes, closing, err := openChanges(ctx, store, cfg.Logger)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
-// show. If shards are added or replaced, it starts over with their servers.
+// show. If shards are added, it starts over with their servers.
 type Replicator struct {
 	store   *sqlstore.Store
 	cfg     binlog.Config
@@ -22,7 +22,7 @@ type Replicator struct {
 	mu      sync.Mutex
 	applier *replication.Applier
 	logs    *binlog.Replicator
-	changes int // of the shards, before the parts were made
+	shards  int // that the store had when the parts were made
 }
 
 // NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and FailFast of cfg,
@@ -46,7 +46,7 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 
 // begin makes the parts for the shards that the store has now.
 func (r *Replicator) begin() {
-	cfg, applies, changes := r.cfg, r.applies, r.store.Changes()
+	cfg, applies := r.cfg, r.applies
 	cfg.DSNs = r.store.Addresses()
 	applies.Shards = len(cfg.DSNs)
 	r.mu.Lock()
@@ -55,7 +55,7 @@ func (r *Replicator) begin() {
 		r.applier.Discard()
 	}
 	r.applier = replication.New(applies)
-	cfg.Applier, r.changes = r.applier, changes
+	cfg.Applier, r.shards = r.applier, applies.Shards
 	r.logs = binlog.New(cfg)
 }
 
@@ -78,20 +78,17 @@ func (r *Replicator) Run(ctx context.Context) error {
 	}
 }
 
-// run replicates until shards have been added or replaced; then it returns true.
+// run replicates until shards have been added; then it returns true.
 func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
 	applier, logs := r.parts()
-	r.mu.Lock()
-	changes := r.changes
-	r.mu.Unlock()
 	running.Go(func() { applier.Run(ctx) })
 	running.Go(func() {
 		select {
-		case <-r.store.Changed(changes):
+		case <-r.store.Grown(r.shards):
 			changed = true
 			stop()
 		case <-ctx.Done():

@@ -17,11 +17,8 @@ import (
 // Log is a store with a relation_log.
 type Log interface {
 	storage.LogReader
-	Shards() int
-	// Changed returns a channel that is closed once shards have been added or replaced more often
-	// than Changes has said.
-	Changed(than int) <-chan struct{}
-	Changes() int
+	// Grown returns a channel that is closed once there are more shards than a number.
+	Grown(than int) <-chan struct{}
 	// LastOfLog is the position of the newest entry that a shard's log has ever had.
 	LastOfLog(ctx context.Context, shard int) (int64, error)
 }
@@ -49,23 +46,13 @@ const (
 func Run(ctx context.Context, log Log, publisher Publisher, logger *slog.Logger) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	var followed []context.CancelFunc
-	for {
-		changes := log.Changes()
-		for len(followed) < log.Shards() {
-			f := &follower{log: log, shard: len(followed), publisher: publisher, logger: logger}
-			following, stop := context.WithCancel(ctx)
-			followed = append(followed, stop)
-			wg.Go(func() { f.run(following) })
-		}
-		for len(followed) > log.Shards() { // the last ones have been removed
-			followed[len(followed)-1]()
-			followed = followed[:len(followed)-1]
-		}
+	for shard := 0; ; shard++ {
 		select {
 		case <-ctx.Done():
 			return
-		case <-log.Changed(changes):
+		case <-log.Grown(shard):
+			f := &follower{log: log, shard: shard, publisher: publisher, logger: logger}
+			wg.Go(func() { f.run(ctx) })
 		}
 	}
 }

@@ -175,6 +175,83 @@ func TestEmptiedShardsAreLeftAlone(t *testing.T) {
 	}
 }
 
+// Databases that an older version has replaced or removed are refused, and so is a store whose list of shards has one that was removed.
+func TestDatabasesOutOfUseAreRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for driver, addresses := range map[string][]string{
+		"sqlite": {filepath.Join(folder, "a.db"), filepath.Join(folder, "b.db"), filepath.Join(folder, "c.db")},
+		"mysql":  testenv.SharedMariaDB(t, 1).FreshDatabases(t, 3),
+	} {
+		t.Run(driver, func(t *testing.T) {
+			if driver == "mysql" {
+				testenv.NotOn(t, "a store there is one shard", "tidb")
+			}
+			exec := func(shard int, text string) {
+				t.Helper()
+				db, err := sql.Open(driver, addresses[shard])
+				if err == nil {
+					_, err = db.Exec(text)
+					db.Close()
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := sqlstore.Config{Location: driver + ":" + addresses[0] + ";" + addresses[1]}
+			refused := func(t *testing.T, err error) {
+				t.Helper()
+				if !errors.Is(err, storage.ErrLayout) || !strings.Contains(err.Error(), "an older version has replaced or removed it") || strings.Contains(err.Error(), "\n") {
+					t.Error(err)
+				}
+			}
+			store := open(t, cfg.Location)
+			exec(2, "CREATE TABLE kith_migrations (x INT)")
+			exec(2, "CREATE TABLE kith_epoch (id INT, epoch INT)")
+			exec(2, "INSERT INTO kith_epoch (id, epoch) VALUES (1, -1)")
+			_, err := store.AddShard(t.Context(), addresses[2])
+			refused(t, err)
+			exec(2, "DROP TABLE kith_migrations")
+			exec(2, "DROP TABLE kith_epoch")
+			if _, err := store.AddShard(t.Context(), addresses[2]); err != nil {
+				t.Fatal(err)
+			}
+			const back = "UPDATE kith_epoch SET epoch = 9"
+			for _, c := range []struct {
+				what         string
+				shard        int
+				change, back string
+			}{
+				{"the first", 0, "UPDATE kith_epoch SET epoch = -1", back},
+				{"another", 1, "UPDATE kith_epoch SET epoch = -1", back},
+				{"one that is not in use yet", 1, "UPDATE kith_epoch SET epoch = -7", back},
+				{"an added one", 2, "UPDATE kith_epoch SET epoch = -1", back},
+				{"the list of added ones", 0, "INSERT INTO kith_shards (ordinal, address) VALUES (3, '')", "DELETE FROM kith_shards WHERE ordinal = 3"},
+				{"the list of the first ones", 0, "INSERT INTO kith_shards (ordinal, address) VALUES (1, '')", "DELETE FROM kith_shards WHERE ordinal = 1"},
+			} {
+				t.Run(c.what, func(t *testing.T) {
+					exec(c.shard, c.change)
+					s, err := sqlstore.Open(t.Context(), cfg)
+					if err == nil {
+						s.Close()
+					}
+					refused(t, err)
+					found := sqlstore.Examine(t.Context(), cfg, "", nil)
+					if !slices.ContainsFunc(found, func(f doctor.Finding) bool {
+						return f.Level == doctor.Fail && strings.Contains(f.Says, "an older version has replaced or removed it")
+					}) {
+						t.Errorf("doctor: %+v", found)
+					}
+					exec(c.shard, c.back)
+					if s := open(t, cfg.Location); s.Shards() != 3 {
+						t.Errorf("%d shards", s.Shards())
+					}
+				})
+			}
+		})
+	}
+}
+
 // tablesOf counts the tables of a database.
 func tablesOf(t *testing.T, dsn string) (n int) {
 	t.Helper()

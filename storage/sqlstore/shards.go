@@ -101,11 +101,8 @@ func (s *Store) Watch(ctx context.Context) {
 	}
 }
 
-// Changes is how often shards have been added, replaced or removed since the store was opened.
-func (s *Store) Changes() int { return s.db.Changes() }
-
-// Changed is closed once shards have been added, replaced or removed more often than a number.
-func (s *Store) Changed(than int) <-chan struct{} { return s.db.Changed(than) }
+// Grown is closed once the store has more shards than a number.
+func (s *Store) Grown(than int) <-chan struct{} { return s.db.Grown(than) }
 
 // rescue ends what waits for a mover that has died.
 func (s *Store) rescue(ctx context.Context) {

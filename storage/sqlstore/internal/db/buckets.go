@@ -50,10 +50,10 @@ WHERE e.id = 1
 ORDER BY b.first_bucket`
 
 // Served by the primary key.
-const sqlAddedShards = `
-SELECT ordinal, address
-FROM kith_shards
-ORDER BY ordinal`
+const sqlPresentEpoch = `
+SELECT epoch
+FROM kith_epoch
+WHERE id = 1`
 
 var sqlBeginEpoch = Text{
 	MySQL: `
@@ -104,13 +104,7 @@ func served(claims []Claim) storage.Choice {
 
 // Served reports which buckets a shard has now.
 func (d *DB) Served(ctx context.Context, ordinal int) (storage.Served, error) {
-	if ordinal >= len(d.All()) { // it has been removed
-		return storage.Served{Buckets: served(nil)}, nil
-	}
 	epoch, claims, err := d.claimsOf(ctx, d.Shard(ordinal))
-	if errors.Is(err, errRemoved) {
-		err = nil // it has none
-	}
 	others := slices.ContainsFunc(claims, func(c Claim) bool { return !c.isServed() })
 	return storage.Served{Epoch: epoch, Buckets: served(claims), Others: others}, err
 }
@@ -130,63 +124,11 @@ func (d *DB) Refresh(ctx context.Context) error {
 	return err
 }
 
-// learnShards opens the shards that have been added to the store, and drops those that have been removed.
-func (d *DB) learnShards(ctx context.Context) error {
-	known := len(d.All())
-	listed, err := d.listed(ctx)
-	if err != nil {
-		return err
-	}
-	if number := listed.number(d.laidOut); number < known {
-		d.drop(number)
-		return nil
-	}
-	for ordinal := known; listed[ordinal] != removed; ordinal++ {
-		err := d.attach(ctx, listed[ordinal])
-		if errors.Is(err, errRemoved) {
-			return nil // the list is about to be changed
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// attach opens an added shard, which has been laid out, as the next one.
-func (d *DB) attach(ctx context.Context, address string) error {
-	n, err := d.reopen(ctx, len(d.All()), address)
-	if err != nil {
-		return err
-	}
-	opened, err := d.followed(ctx, []*Shard{n})
-	if err == nil && len(opened) == 0 {
-		return errRemoved
-	}
-	n = opened[0]
-	var m *meta
-	if err == nil {
-		m, err = d.readMeta(ctx, n)
-	}
-	if err == nil && m == nil {
-		err = fmt.Errorf("%w: %s is to be shard %d, but is empty", storage.ErrLayout, n.Name, n.Ordinal)
-	}
-	if err == nil {
-		err = d.fits(n, m)
-	}
-	if err != nil {
-		return errors.Join(err, n.close())
-	}
-	d.change(func(list []*Shard) []*Shard { return append(list, n) })
-	return nil
-}
-
 // readClaims reads the buckets of all shards, and makes the map from them.
 func (d *DB) readClaims(ctx context.Context) error {
 	shards := d.All()
-	d.claims = append(d.claims, make([][]Claim, max(0, len(shards)-len(d.claims)))...)[:len(shards)]
+	d.claims = append(d.claims, make([][]Claim, len(shards)-len(d.claims))...)
 	epochs := make([]int64, len(shards))
-	gone := make([]bool, len(shards))
 	for i := range epochs {
 		if was := d.Map.Now(); i < was.Shards() {
 			epochs[i] = was.Epoch(i)
@@ -194,19 +136,11 @@ func (d *DB) readClaims(ctx context.Context) error {
 	}
 	failed := EveryShard(len(shards), func(i int) error {
 		epoch, claims, err := d.claimsOf(ctx, shards[i])
-		if errors.Is(err, errRemoved) {
-			gone[i] = true
-			return nil
-		}
 		if err == nil {
 			epochs[i], d.claims[i] = epoch, seenSince(d.claims[i], claims)
 		}
 		return err
 	})
-	if first := slices.Index(gone, true); first > 0 {
-		epochs, d.claims = epochs[:first], d.claims[:first]
-		defer d.drop(first) // once the map no longer has it
-	}
 	a, err := assignmentOf(epochs, d.claims)
 	if failed != nil || err != nil {
 		if failed != nil {
@@ -234,32 +168,42 @@ func seenSince(before, claims []Claim) []Claim {
 	return claims
 }
 
-// claimsOf reads the epoch and the buckets of a shard. If there are none, it records those of the
-// beginning. If another database has taken the shard's place, it reads that database's.
+// errOutOfUse is the error of a database that was a shard. Versions before this one had the commands `kith shards replace` and
+// `kith shards remove`, which left an epoch below 0 in such a database, or an empty address in the list of shard 0.
+var errOutOfUse = fmt.Errorf("%w: an older version has replaced or removed it: list the present databases in KITH_STORE, or copy the store with that version (kith copy)", storage.ErrLayout)
+
+// claimsOf reads the epoch and the buckets of a shard. If there are none, it records those of the beginning.
 func (d *DB) claimsOf(ctx context.Context, n *Shard) (epoch int64, claims []Claim, err error) {
-	const tries = 10 // of databases that have been replaced again and again
-	for range tries {
-		claims = nil
-		err = d.Query(ctx, "buckets", n.Ordinal, 1, sqlReadBuckets, nil, claimScan(&epoch, &claims))
-		if err != nil || epoch > 0 {
-			break
-		}
-		if epoch != 0 {
-			if n, err = d.successor(ctx, n); err == nil {
-				d.replace(n)
-				continue
-			}
-			break
-		}
+	read := func() error {
+		return d.Query(ctx, "buckets", n.Ordinal, 1, sqlReadBuckets, nil, claimScan(&epoch, &claims))
+	}
+	if err = read(); err == nil && epoch == 0 {
 		if !d.refreshed.IsZero() {
 			return 0, nil, fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, ErrRestored) // it had an epoch at the start
 		}
-		if err = d.beginEpoch(ctx, n, d.begins(n.Ordinal)); err != nil {
-			err = fmt.Errorf("record the buckets of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
-			break
+		if err = d.beginEpoch(ctx, n); err != nil {
+			return 0, nil, fmt.Errorf("record the buckets of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
 		}
+		err = read()
+	}
+	if err == nil && epoch < 0 {
+		err = fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, errOutOfUse)
 	}
 	return epoch, claims, err
+}
+
+// epochOf reads the epoch of a database, 0 if it has none yet.
+func (d *DB) epochOf(ctx context.Context, n *Shard) (epoch int64, err error) {
+	err = n.Write.QueryRowContext(ctx, sqlPresentEpoch).Scan(&epoch)
+	switch {
+	case errors.Is(err, sql.ErrNoRows) || isNoTable(err):
+		return 0, nil
+	case err != nil:
+		err = fmt.Errorf("read the epoch of shard %d (%s): %w", n.Ordinal, n.Name, d.Dialect.StorageError(ctx, err))
+	case epoch < 0:
+		err = fmt.Errorf("shard %d (%s): %w", n.Ordinal, n.Name, errOutOfUse)
+	}
+	return epoch, err
 }
 
 // claimScan scans what [sqlReadBuckets] reads.
@@ -279,7 +223,7 @@ func claimScan(epoch *int64, claims *[]Claim) func(*sql.Rows) error {
 }
 
 // beginEpoch records the buckets that a shard has from the beginning, unless they are recorded.
-func (d *DB) beginEpoch(ctx context.Context, n *Shard, r shard.Range) error {
+func (d *DB) beginEpoch(ctx context.Context, n *Shard) error {
 	tx, err := n.Write.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -295,7 +239,7 @@ func (d *DB) beginEpoch(ctx context.Context, n *Shard, r shard.Range) error {
 	if begun, err := result.RowsAffected(); err != nil || begun == 0 {
 		return err
 	}
-	if r.Len() > 0 {
+	if r := d.begins(n.Ordinal); r.Len() > 0 {
 		if _, err := tx.ExecContext(ctx, SQLWriteClaim, r.First, r.Last, int(Owned), -1, "", int64(storage.MicrosOf(time.Now()))); err != nil {
 			return err
 		}

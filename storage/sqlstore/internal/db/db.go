@@ -7,7 +7,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,13 +68,10 @@ type DB struct {
 	Rescue func(context.Context)
 
 	cfg    Config
-	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added and removed at the end
-	gone   sync.Map                 // ordinal → *Shard: the last that was removed
+	shards atomic.Pointer[[]*Shard] // in the order of their ordinals; shards are added at the end
 
-	changing sync.Mutex
-	changes  int           // how often shards has changed
-	changed  chan struct{} // closed when it changes; nil if nobody waits
-	replaced []*Shard      // whose connections may be in use
+	growing sync.Mutex
+	grown   chan struct{} // closed when a shard is added; nil if nobody waits
 
 	refreshing sync.Mutex
 	refreshed  time.Time // when the map was last read
@@ -83,18 +79,11 @@ type DB struct {
 	laidOut    int       // how many shards the store had at first
 }
 
-// All is all shards, in the order of their ordinals. It may grow and shrink, and shards may be replaced,
-// see [DB.Refresh].
+// All is all shards, in the order of their ordinals. It may grow, see [DB.Refresh].
 func (d *DB) All() []*Shard { return *d.shards.Load() }
 
-// Shard is one shard. If it has just been removed, its old database is returned, which has no rows.
-func (d *DB) Shard(ordinal int) *Shard {
-	if all := d.All(); ordinal < len(all) {
-		return all[ordinal]
-	}
-	gone, _ := d.gone.Load(ordinal)
-	return gone.(*Shard)
-}
+// Shard is one shard.
+func (d *DB) Shard(ordinal int) *Shard { return d.All()[ordinal] }
 
 // Shard is one shard's database: its connections for look-ups and those for writes.
 // They are separate so that an import cannot starve readers, and because their statements have
@@ -116,15 +105,11 @@ func (d *DB) StatementTimeout() time.Duration { return d.cfg.StatementTimeout }
 // Close releases every connection.
 func (d *DB) Close() error {
 	var errs []error
-	d.changing.Lock()
-	defer d.changing.Unlock()
-	for _, n := range slices.Concat(d.All(), d.replaced) {
+	d.growing.Lock()
+	defer d.growing.Unlock()
+	for _, n := range d.All() {
 		errs = append(errs, n.close())
 	}
-	d.gone.Range(func(_, n any) bool {
-		errs = append(errs, n.(*Shard).close())
-		return true
-	})
 	return errors.Join(errs...)
 }
 

@@ -82,7 +82,7 @@ func (d *DB) examineShards(ctx context.Context, first int, addresses []string) [
 // addedBehind are the addresses of shards that the store has beyond those that are given.
 func (d *DB) addedBehind(ctx context.Context, given, laidOut int) (addresses []string, err error) {
 	listed, err := d.listed(ctx)
-	for n := given; err == nil && n < listed.number(laidOut); n++ {
+	for n := given; err == nil && n < numberOf(listed, laidOut); n++ {
 		var address string
 		address, err = d.withCredentials(listed[n])
 		addresses = append(addresses, address)
@@ -139,6 +139,9 @@ func (s *examined) examineMoves(ctx context.Context) {
 	var epoch int64
 	var claims []Claim
 	_, _ = scan(ctx, s.shard.Read, sqlReadBuckets, nil, claimScan(&epoch, &claims)) // older tables are reported already
+	if epoch < 0 {
+		s.Fail("layout", s.of, errOutOfUse.Error(), "")
+	}
 	for _, c := range claims {
 		switch {
 		case c.Other == OtherStore && c.State == Left:

@@ -120,7 +120,7 @@ func (d *DB) fitsNumber(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if given, are := len(d.All()), listed.number(d.laidOut); given < listed.given(d.laidOut) || given > are {
+	if given, are := len(d.All()), numberOf(listed, d.laidOut); given < d.laidOut || given > are {
 		err = fmt.Errorf("%w: the store has %d shards, %d are given", storage.ErrLayout, are, given)
 	}
 	return err

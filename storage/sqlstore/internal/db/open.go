@@ -51,11 +51,6 @@ func (d *DB) open(ctx context.Context, addresses []string) error {
 	if err := d.migrate(ctx, shards); err != nil {
 		return err
 	}
-	shards, err = d.followed(ctx, shards)
-	d.shards.Store(&shards)
-	if err != nil {
-		return err
-	}
 	if err := d.checkLayout(ctx); err != nil {
 		return err
 	}
