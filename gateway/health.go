@@ -162,11 +162,11 @@ func (h *readiness) once(ctx context.Context, name string, within time.Duration,
 		defer cancel()
 		return question(ctx)
 	})
-	ctx, cancel := context.WithTimeout(ctx, within+answerGrace)
+	waiting, cancel := context.WithTimeout(ctx, within+answerGrace) // not ctx, which the question still reads
 	defer cancel()
 	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	case <-waiting.Done():
+		return nil, waiting.Err()
 	case a := <-answer:
 		return a.Val, a.Err
 	}
