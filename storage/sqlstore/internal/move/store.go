@@ -220,17 +220,12 @@ var secrets = table{name: "kith_secrets", keys: []string{"name"}, columns: []str
 
 // copySecrets copies what keys are derived from, so that tokens and cursors stay valid.
 func copySecrets(ctx context.Context, from, to *db.DB) error {
-	rows, err := secrets.query(ctx, side{from, 0}, "SELECT name, value\nFROM kith_secrets\nORDER BY name", nil)
-	if err != nil {
+	rows, err := secrets.page(ctx, side{from, 0}, from.IsSQLite(), span{}, atOnce)
+	if err != nil || len(rows) == 0 {
 		return err
 	}
 	for _, r := range rows {
 		r[1] = []byte(r[1].(string)) // it is binary
 	}
-	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error {
-		if _, err := tx.Exec(1, "DELETE FROM kith_secrets"); err != nil || len(rows) == 0 {
-			return err
-		}
-		return secrets.write(tx, rows)
-	})
+	return to.Exclusive(ctx, "move", 0, func(tx *db.Tx) error { return secrets.write(tx, rows) })
 }
