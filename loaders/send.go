@@ -32,7 +32,7 @@ type task interface {
 // first may wait for the answers.
 func (l *Loaders) Dispatch(asked ...Question) { l.send(asked, true) }
 
-// send is Dispatch if these are all that the level asks, so that the library need not wait for more.
+// send is Dispatch if all is set. Otherwise the batch of relations stays open for a moment, because others may ask for more.
 func (l *Loaders) send(asked []Question, all bool) {
 	for _, q := range asked {
 		q.claim()
