@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
+	"kith/internal/webtest"
 	"kith/web"
-	"kith/web/webtest"
 )
 
 const picture = "images/graphiql.png"

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"kith/internal/kithtest"
-	"kith/web/webtest"
+	"kith/internal/webtest"
 )
 
 // TestTutorial runs the commands of docs/tutorial.md in their order, on its own ports, and opens the page in a browser.

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"kith/internal/webtest"
 	"kith/web"
-	"kith/web/webtest"
 )
 
 // gateway serves the page beside an endpoint with two answers: the schema, for introspection, and

@@ -13,8 +13,8 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
+	"kith/internal/webtest"
 	"kith/web"
-	"kith/web/webtest"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }

@@ -16,7 +16,7 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
-	"kith/web/webtest"
+	"kith/internal/webtest"
 )
 
 // between is a proxy in front of two gateways. One gateway gets all mutations, the other gets everything else, so a page

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/web/webtest"
+	"kith/internal/webtest"
 )
 
 // pages are the pages of the app, with what shows that each is complete.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/web/webtest"
+	"kith/internal/webtest"
 )
 
 // due makes it time to renew the token, in all tabs.

@@ -14,8 +14,8 @@ import (
 
 	"kith/examples"
 	"kith/internal/kithtest"
+	"kith/internal/webtest"
 	"kith/web"
-	"kith/web/webtest"
 )
 
 // TestGraphiQLRunsItsTabs opens the page that the program serves in a browser, and runs the operation of each tab. Another
