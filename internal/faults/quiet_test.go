@@ -1,6 +1,8 @@
 package faults_test
 
 import (
+	"context"
+	"database/sql"
 	"errors"
 	"testing"
 
@@ -83,6 +85,11 @@ func (d *deployment) lastRowsArrive(t testing.TB, h *history) {
 			last[e] = r.changes[0].version
 		}
 	}
+	defer func() {
+		if t.Failed() {
+			d.logProgress(t)
+		}
+	}()
 	until(t, "the last rows", func() bool {
 		for e, version := range last {
 			if d.number(t, d.shardOf(e.to), "SELECT COUNT(*) FROM follower WHERE to_user_id = ? AND from_user_id = ? AND update_time = ?", e.to, e.from, version) == 0 {
@@ -99,5 +106,45 @@ func (d *deployment) lastRowsArrive(t testing.TB, h *history) {
 		until(t, "no lag of "+l.name, func() bool {
 			return l.metric(t, "kith_replication_lag_seconds", "") == 0 && l.metric(t, "kith_replication_pending_rows", "") == 0
 		})
+	}
+}
+
+// logProgress logs how far replication has come.
+func (d *deployment) logProgress(t testing.TB) {
+	t.Helper()
+	show := func(on *sql.DB, query string) {
+		rows, err := on.QueryContext(context.Background(), query)
+		if err != nil {
+			t.Logf("%s: %v", query, err)
+			return
+		}
+		defer rows.Close()
+		columns, _ := rows.Columns()
+		for rows.Next() {
+			values := make([]sql.NullString, len(columns))
+			into := make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				t.Log(err)
+			}
+			for i, v := range values {
+				t.Logf("%s: %s = %q", query, columns[i], v.String)
+			}
+		}
+	}
+	for _, db := range d.shards {
+		show(db, "SHOW MASTER STATUS")
+		show(db, "SHOW BINARY LOGS")
+		show(db, "SELECT * FROM kith_leases")
+	}
+	show(d.shards[0], "SELECT name, CAST(value AS CHAR) FROM kith_checkpoints")
+	for _, n := range d.replicators {
+		l := n.now.Load()
+		t.Logf("%s: %s", l.name, l.Stderr())
+		if l.gateway != nil {
+			t.Logf("%s: lag %v, pending %v", l.name, l.metric(t, "kith_replication_lag_seconds", ""), l.metric(t, "kith_replication_pending_rows", ""))
+		}
 	}
 }
