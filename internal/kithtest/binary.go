@@ -61,7 +61,7 @@ func Without(t testing.TB, files ...string) Option {
 }
 
 // overlaid builds the program with other contents for some files, and returns its path.
-func overlaid(t testing.TB, root string, replaced map[string]string) string {
+func overlaid(t testing.TB, root string, replaced map[string]string, flags ...string) string {
 	t.Helper()
 	text, err := json.Marshal(struct{ Replace map[string]string }{replaced})
 	if err != nil {
@@ -72,7 +72,7 @@ func overlaid(t testing.TB, root string, replaced map[string]string) string {
 	if err := os.WriteFile(list, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := compile(root, program, ".", "-overlay", list); err != nil {
+	if err := compile(root, program, ".", append(flags, "-overlay", list)...); err != nil {
 		t.Fatal(err)
 	}
 	return program
@@ -112,7 +112,22 @@ var skew = func() int64 {
 	if err := os.WriteFile(changed, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	program := Program(overlaid(t, root, map[string]string{source: changed}))
+	// The reader of binlogs asks the system for the time, and compares it with time.Now.
+	find := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-mysql-org/go-mysql")
+	find.Dir = root
+	reader, err := find.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := filepath.Join(t.TempDir(), "now.go")
+	if err := os.WriteFile(now, []byte("package utils\n\nimport \"time\"\n\nvar Now = time.Now\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := filepath.Join(strings.TrimSpace(string(reader)), "utils", "now_unix.go")
+	if _, err := os.Stat(asked); err != nil {
+		t.Fatal(err)
+	}
+	program := Program(overlaid(t, root, map[string]string{source: changed, asked: now}))
 	return func(seconds int) []Option {
 		return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))}
 	}
