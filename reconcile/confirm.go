@@ -22,52 +22,55 @@ func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration)
 	for i, k := range keys {
 		edges[i] = &halves{key: k}
 	}
-	return confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
+	found, unsettled, _, err = confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
+	return found, unsettled, err
 }
 
 // confirm is Confirm for edges whose rows may be in logs: if an edge agrees, but is not yet what
-// the logs say, it is read again. wait waits before each reading but the first.
-func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, err error) {
+// the logs say, it is read again. wait waits before each reading but the first. If some edges cannot be read, it returns them
+// with the error, and what it has found of the others.
+func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round int) error) (found []Finding, unsettled int, unread []*halves, err error) {
 	before := map[Key]storage.Edge{} // inverse rows that differed at the last reading
 	for round := 0; len(edges) > 0 && round < confirmRounds; round++ {
 		if round > 0 {
 			if err := wait(round); err != nil {
-				return nil, 0, err
+				return nil, 0, nil, err
 			}
 		}
-		rows, err := readSurely(ctx, store, keysOfHalves(edges))
-		if err != nil {
-			return nil, 0, err
+		rows, failed := readSurely(ctx, store, keysOfHalves(edges))
+		if failed != nil {
+			err = failed
 		}
 		var open []*halves
 		differed := map[Key]storage.Edge{}
 		for i, h := range edges {
-			f, differ := compare(h.key.Side, rows[i])
+			f, differ := compare(h.key.Side, rows[i].Value)
 			was, known := before[h.key]
 			switch {
+			case rows[i].Err != nil:
+				unread = append(unread, h)
 			case differ && known && was == f.Inverse:
 				found = append(found, f)
 			case differ:
 				differed[h.key] = f.Inverse
 				open = append(open, h)
-			case round == 0 && !h.settled(rows[i]):
+			case round == 0 && !h.settled(rows[i].Value):
 				open = append(open, h)
 			}
 		}
 		edges, before = open, differed
 	}
-	return found, len(edges), nil
+	return found, len(edges), unread, err
 }
 
 // readSurely is readBoth, retried while a shard does not answer in time.
-func readSurely(ctx context.Context, store Edges, keys []Key) (rows []bothRows, err error) {
+func readSurely(ctx context.Context, store Edges, keys []Key) (rows []storage.Result[bothRows], err error) {
 	err = whileAway(ctx, func() error {
-		rows = make([]bothRows, len(keys))
-		for i, r := range readBoth(ctx, store, keys) {
+		rows = readBoth(ctx, store, keys)
+		for _, r := range rows {
 			if r.Err != nil {
 				return r.Err
 			}
-			rows[i] = r.Value
 		}
 		return nil
 	})

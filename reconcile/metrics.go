@@ -25,7 +25,6 @@ type Metrics struct {
 	found    *prometheus.CounterVec
 	repaired *prometheus.CounterVec
 	unpaired *prometheus.GaugeVec
-	dropped  prometheus.Counter
 	lost     *prometheus.CounterVec
 	lostAt   *prometheus.GaugeVec // Unix seconds; [Runs] serves it, as a run that ends at once is never scraped
 }
@@ -45,10 +44,6 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			Name: "kith_reconcile_oldest_unpaired_seconds",
 			Help: "How long ago the oldest edge was written whose inverse row has not been seen yet, by mode. 0 when there is none.",
 		}, []string{"mode"}),
-		dropped: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kith_reconcile_realtime_dropped_total",
-			Help: "Rows that the realtime mode did not look at because it had no room for their edges: they are left to the incremental mode.",
-		}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "kith_reconcile_lost_total",
 			Help: "Times that a log did not go on from the checkpoint, by mode: a full scan has to look.",
@@ -63,7 +58,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 			m.repaired.WithLabelValues(string(mode), string(kind))
 		}
 	}
-	registerer.MustRegister(m.found, m.repaired, m.unpaired, m.dropped, m.lost)
+	registerer.MustRegister(m.found, m.repaired, m.unpaired, m.lost)
 	return m
 }
 
@@ -85,13 +80,6 @@ func (m *Metrics) Repaired(mode Mode, kind Kind, n int) {
 func (m *Metrics) OldestUnpaired(mode Mode, age time.Duration) {
 	if m != nil {
 		m.unpaired.WithLabelValues(string(mode)).Set(age.Seconds())
-	}
-}
-
-// Dropped counts rows that the realtime mode leaves to the incremental one.
-func (m *Metrics) Dropped(n int) {
-	if m != nil {
-		m.dropped.Add(float64(n))
 	}
 }
 

@@ -2,15 +2,305 @@ package reconcile
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
+	"kith/internal/sleep"
 	"kith/storage"
 )
 
+// ChangesConfig configures the modes that read logs.
+type ChangesConfig struct {
+	Store       RepairStore
+	Changes     Changes
+	Checkpoints storage.Checkpoints
+
+	// Window is how long the second half of an edge may take. Defaults to 3 s.
+	Window time.Duration
+
+	// Repair makes inverse rows match the forward rows. Otherwise disagreements are only reported.
+	Repair bool
+
+	// MaxPending is how many edges may be in memory before reading waits. What each log passes at once may come on top.
+	// Defaults to 100,000.
+	MaxPending int
+
+	// Found is called with each disagreement, by one goroutine at a time. Defaults to none.
+	Found func(Finding)
+
+	// BeforeRepair is called with the edges that are about to be repaired. Defaults to none.
+	BeforeRepair func([]Key)
+
+	// OnRepair is called with forward rows whose inverse rows were repaired, and with forward rows
+	// that followed from these repairs, for caches and subscriptions. Defaults to none.
+	OnRepair func(ctx context.Context, rows []storage.Row)
+
+	// Metrics counts. Defaults to none.
+	Metrics *Metrics
+
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+func (c ChangesConfig) withDefaults() ChangesConfig {
+	if c.Window <= 0 {
+		c.Window = 3 * time.Second
+	}
+	if c.MaxPending <= 0 {
+		c.MaxPending = 100_000
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// A pairer reads the logs of both sides and pairs the two halves of each edge. Edges whose last halves differ are collected in
+// batches, to be looked up in the tables. Once all batches up to one are done, so is everything in the logs up to the
+// positions of that one, which become the checkpoints.
+type pairer struct {
+	ChangesConfig
+	mode Mode
+	logs []*pairedLog
+	full chan struct{} // gets a value when a reader waits for room
+
+	mu      sync.Mutex
+	room    *sync.Cond
+	open    map[Key]*halves // of the batch that is being collected
+	rows    int             // read for it
+	batches []*batch        // collected and not done, and those that wait for them; oldest first
+	report  IncrementalReport
+
+	dealing sync.Mutex // findings are told and repaired by one goroutine at a time
+	keeping sync.Mutex // and checkpoints stored
+}
+
+// A pairedLog is a log, with how far it has been read.
+type pairedLog struct {
+	Log
+	end   LogPosition // empty: it is read for ever
+	at    LogPosition // no row before it is unknown to the batches
+	noted time.Time   // when at was noted
+	kept  LogPosition // its checkpoint
+}
+
+// A batch is edges that have to be looked up, and how far the logs were read then.
+type batch struct {
+	edges  []*halves
+	ends   map[*pairedLog]LogPosition
+	isDone bool
+}
+
+const (
+	// rowsAtOnce is how many rows are read before positions are stored.
+	rowsAtOnce = 200_000
+
+	// notedEvery is how often the position in a log is noted, which costs more than a row.
+	notedEvery = 200 * time.Millisecond
+)
+
+func newPairer(cfg ChangesConfig, mode Mode) *pairer {
+	p := &pairer{
+		ChangesConfig: cfg, mode: mode, full: make(chan struct{}, 1), open: map[Key]*halves{},
+		report: IncrementalReport{Found: map[Kind]int{}, Repaired: map[Kind]int{}, Begun: []string{}},
+	}
+	p.room = sync.NewCond(&p.mu)
+	return p
+}
+
+// begin finds out where to begin reading. Logs without a checkpoint are read from now on.
+func (p *pairer) begin(ctx context.Context) (without []Log, err error) {
+	logs := p.Changes.Logs()
+	positions, err := loadPositions(ctx, p.Checkpoints, p.mode, logs)
+	if err != nil {
+		return nil, err
+	}
+	for i, l := range logs {
+		at := positions[i]
+		if at == "" {
+			without = append(without, l)
+			if at, err = p.anew(ctx, l); err != nil {
+				return nil, fmt.Errorf("%s: %w", l.Title(), err)
+			}
+		}
+		p.logs = append(p.logs, &pairedLog{Log: l, at: at, kept: at})
+	}
+	return without, nil
+}
+
+// anew makes the present end of a log its checkpoint.
+func (p *pairer) anew(ctx context.Context, l Log) (LogPosition, error) {
+	at, err := l.End(ctx)
+	if err == nil {
+		err = p.Checkpoints.SaveCheckpoint(ctx, checkpointOf(p.mode, l), []byte(at))
+	}
+	return at, err
+}
+
+// read reads a log to its end, and continues after interruptions. If the log has no end, it does so until the context ends, and
+// where changes are lost it goes on from now.
+func (p *pairer) read(ctx context.Context, l *pairedLog) error {
+	const tries, longest = 5, 5 * time.Second
+	stop := context.AfterFunc(ctx, func() { p.mu.Lock(); defer p.mu.Unlock(); p.room.Broadcast() })
+	defer stop()
+	pause := longPause
+	for try := 1; ; try++ {
+		before := p.position(l)
+		err := l.Read(ctx, before, l.end, func(rows []Row, at func() (LogPosition, error)) error { return p.take(ctx, l, rows, at) })
+		isLost := errors.Is(err, ErrLost)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil && l.end != "":
+			p.note(l, l.end)
+			return nil
+		case isLost:
+			p.Metrics.Lost(p.mode)
+			p.Logger.ErrorContext(ctx, "reconcile: changes are lost; run kith reconcile full", "log", l.Title(), "error", err)
+		case err != nil:
+			p.Logger.WarnContext(ctx, "reconcile: a log is interrupted; trying again", "log", l.Title(), "error", err)
+		}
+		if p.position(l) != before {
+			try, pause = 1, longPause
+		}
+		if l.end != "" && (isLost || try >= tries) {
+			return fmt.Errorf("%s: %w", l.Title(), err)
+		}
+		if isLost {
+			if at, err := p.anew(ctx, l); err == nil {
+				p.jump(l, at)
+			}
+		}
+		if err := sleep.For(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, longest)
+	}
+}
+
+func (p *pairer) position(l *pairedLog) LogPosition {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return l.at
+}
+
+func (p *pairer) note(l *pairedLog, at LogPosition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.at = at
+}
+
+// jump continues from a position that does not follow what was read before.
+func (p *pairer) jump(l *pairedLog, to LogPosition) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l.at = to
+	for _, b := range p.batches {
+		b.ends[l] = to // or the old position would be stored again
+	}
+}
+
+// take adds rows to the batch. If there is no room, it waits until the batch has been taken.
+func (p *pairer) take(ctx context.Context, l *pairedLog, rows []Row, at func() (LogPosition, error)) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	for _, row := range rows {
+		k := keyOf(row)
+		h := p.open[k]
+		if h == nil {
+			h = &halves{key: k, since: now}
+			p.open[k] = h
+		}
+		if h.note(row); h.paired() {
+			delete(p.open, k)
+		}
+	}
+	p.rows += len(rows)
+	p.report.Rows += len(rows)
+	if now.Sub(l.noted) >= notedEvery {
+		position, err := at()
+		if err != nil {
+			return err
+		}
+		l.at, l.noted = position, now
+	}
+	for p.isFull() && ctx.Err() == nil {
+		select {
+		case p.full <- struct{}{}:
+		default: // another reader has
+		}
+		p.room.Wait()
+	}
+	return ctx.Err()
+}
+
+func (p *pairer) isFull() bool {
+	edges := len(p.open)
+	for _, b := range p.batches {
+		edges += len(b.edges)
+	}
+	return edges >= p.MaxPending || p.rows >= rowsAtOnce
+}
+
+// cut ends the batch that is being collected.
+func (p *pairer) cut() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := &batch{edges: slices.Collect(maps.Values(p.open)), ends: make(map[*pairedLog]LogPosition, len(p.logs))}
+	for _, l := range p.logs {
+		b.ends[l] = l.at
+	}
+	p.open, p.rows = map[Key]*halves{}, 0
+	p.batches = append(p.batches, b)
+	p.room.Broadcast()
+	return b
+}
+
+// left says which edges of a batch are not settled yet.
+func (p *pairer) left(b *batch, edges []*halves) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b.edges = edges
+	p.room.Broadcast()
+}
+
+// done ends a batch, and stores the positions up to which all batches are done.
+func (p *pairer) done(ctx context.Context, b *batch) error {
+	p.keeping.Lock()
+	defer p.keeping.Unlock()
+	p.left(b, nil)
+	p.mu.Lock()
+	b.isDone = true
+	var ends map[*pairedLog]LogPosition
+	for len(p.batches) > 0 && p.batches[0].isDone {
+		ends = p.batches[0].ends
+		p.batches = p.batches[1:]
+	}
+	p.mu.Unlock()
+	for l, at := range ends {
+		if at == l.kept {
+			continue
+		}
+		if err := p.Checkpoints.SaveCheckpoint(ctx, checkpointOf(p.mode, l), []byte(at)); err != nil {
+			return err
+		}
+		l.kept = at
+	}
+	return nil
+}
+
 // halves is what the logs have said of one edge's rows so far: the last row of each side.
 type halves struct {
-	key  Key
-	last [2]storage.Edge // forward and inverse
-	seen [2]bool
+	key   Key
+	last  [2]storage.Edge // forward and inverse
+	seen  [2]bool
+	since time.Time // when the first of them was read
 }
 
 func (h *halves) note(r Row) {
@@ -44,25 +334,25 @@ func keysOfHalves(edges []*halves) []Key {
 }
 
 // reportFindings counts and reports findings.
-func (c *common) reportFindings(findings ...Finding) {
+func (p *pairer) reportFindings(findings ...Finding) {
 	for _, f := range findings {
-		c.Metrics.Found(c.mode, f.Kind, 1)
-		if c.Found != nil {
-			c.Found(f)
+		p.Metrics.Found(p.mode, f.Kind, 1)
+		if p.Found != nil {
+			p.Found(f)
 		}
 	}
 }
 
 // repair repairs findings, if repairs are wanted. It returns which findings were repaired, which
 // edges are left, and an error if some are left that should not be.
-func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Finding, left []Key, err error) {
-	if !c.Repair || len(findings) == 0 {
+func (p *pairer) repair(ctx context.Context, findings []Finding) (repaired []Finding, left []Key, err error) {
+	if !p.Repair || len(findings) == 0 {
 		return nil, keysOf(findings), nil
 	}
-	if c.BeforeRepair != nil {
-		c.BeforeRepair(keysOf(findings))
+	if p.BeforeRepair != nil {
+		p.BeforeRepair(keysOf(findings))
 	}
-	m, err := RepairEdges(ctx, c.Store, keysOf(findings))
+	m, err := RepairEdges(ctx, p.Store, keysOf(findings))
 	unrepaired := map[Key]bool{}
 	for _, k := range m.Left {
 		unrepaired[k] = true
@@ -70,13 +360,13 @@ func (c *common) repair(ctx context.Context, findings []Finding) (repaired []Fin
 	rows := m.After
 	for _, f := range findings {
 		if !unrepaired[f.Key()] {
-			c.Metrics.Repaired(c.mode, f.Kind, 1)
+			p.Metrics.Repaired(p.mode, f.Kind, 1)
 			repaired = append(repaired, f)
 			rows = append(rows, storage.Row{Side: f.Side, Edge: f.Forward})
 		}
 	}
-	if c.OnRepair != nil && (len(rows) > 0 || c.BeforeRepair != nil) {
-		c.OnRepair(ctx, rows)
+	if p.OnRepair != nil && (len(rows) > 0 || p.BeforeRepair != nil) {
+		p.OnRepair(ctx, rows)
 	}
 	return repaired, m.Left, err
 }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/internal/testenv"
 	"kith/reconcile"
@@ -147,27 +146,31 @@ func TestRealtimeKilledSkipsNothing(t *testing.T) {
 	})
 }
 
-func TestRealtimeLeavesWhatItCannotHold(t *testing.T) {
+// TestRealtimeWaitsForRoom: what does not fit into memory is read later.
+func TestRealtimeWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	w := onSQLite(t)
-	w.incremental(t, nil)
 	w.begun(t)
-	registry := prometheus.NewRegistry()
-	metrics := reconcile.NewMetrics(registry)
-	_, stop := w.watch(t, func(cfg *reconcile.ChangesConfig) { cfg.MaxPending, cfg.Window, cfg.Metrics = 10, time.Hour, metrics })
-	for to := range storage.UserID(100) {
-		w.follow(t, 1, 1000+to, true)
+	const writes, room, atOnce = 3000, 10, 1000 // a relation_log passes 1,000 rows at once
+	for to := range storage.UserID(writes) {
+		w.follow(t, 1+to%100, 1000+to, true)
 	}
+	var most, repaired atomic.Int64
+	w.watch(t, func(cfg *reconcile.ChangesConfig) {
+		cfg.MaxPending = room
+		cfg.BeforeRepair = func(keys []reconcile.Key) { most.Store(max(most.Load(), int64(len(keys)))) }
+		cfg.OnRepair = func(_ context.Context, rows []storage.Row) { repaired.Add(int64(len(rows))) }
+	})
 	within(t, func() error {
-		if n := gathered(t, registry)["kith_reconcile_realtime_dropped_total"]; n != 90 {
-			return fmt.Errorf("%g are dropped", n)
+		if n := repaired.Load(); n < writes {
+			return fmt.Errorf("%d are repaired", n)
 		}
 		return nil
 	})
-	stop()
-	if report := w.incremental(t, nil); report.Repaired[reconcile.Missing] != 100 {
-		t.Errorf("incremental: %+v", report)
+	if n := most.Load(); n > room+atOnce*int64(w.Shards()) {
+		t.Errorf("%d edges were in memory", n)
 	}
+	w.arrived(t, 0)
 }
 
 func TestRealtimeGoesOnWhereChangesAreLost(t *testing.T) {

@@ -223,9 +223,8 @@ func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
 		}
 	}
 	found := 0
-	registry := prometheus.NewRegistry()
 	mode := reconcile.NewRealtime(reconcile.ChangesConfig{
-		Store: store, Changes: changes, Checkpoints: store, Repair: true, Logger: logger, Metrics: reconcile.NewMetrics(registry),
+		Store: store, Changes: changes, Checkpoints: store, Repair: true, Logger: logger, Metrics: reconcile.NewMetrics(prometheus.NewRegistry()),
 		Found: func(reconcile.Finding) { found++ },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -239,16 +238,8 @@ func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
 		cancel()
 		running.Wait()
 		changes.Close()
-		families, err := registry.Gather()
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, family := range families {
-			if family.GetName() == "kith_reconcile_realtime_dropped_total" {
-				if n := family.GetMetric()[0].GetCounter().GetValue(); found > 0 || n > 0 {
-					b.Errorf("%d found of none, %g dropped", found, n)
-				}
-			}
+		if found > 0 {
+			b.Errorf("%d found of none", found)
 		}
 	}
 }
