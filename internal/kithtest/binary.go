@@ -7,12 +7,12 @@
 package kithtest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -79,58 +79,71 @@ func overlaid(t testing.TB, root string, replaced map[string]string, flags ...st
 }
 
 // Skewed makes Options that run the program with a wall clock that is some seconds ahead, or behind if they are negative. The
-// program is built with another time.Now, from nothing, which takes minutes: for long tests.
+// program is built with another time.Now, from nothing, which takes minutes: for long tests. The reader of binlogs asks the
+// system for the time, and compares it with time.Now.
 func Skewed(t testing.TB) (ahead func(seconds int) []Option) {
 	t.Helper()
 	root, err := moduleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
+	const skew = `
+var skew = func() (n int64) {
+	text, _ := %sGetenv("KITH_TEST_SKEW")
+	digits := text
+	if text != "" && text[0] == '-' {
+		digits = text[1:]
+	}
+	for _, c := range digits {
+		n = 10*n + int64(c-'0')
+	}
+	if digits != text {
+		n = -n
+	}
+	return n
+}()
+`
+	replaced := map[string]string{}
+	change := func(pattern, reads, then, imports, getenv string) {
+		source, text := standardFile(t, pattern, reads)
+		text = strings.Replace(text, reads, reads+then, 1)
+		text = strings.Replace(text, "import (\n", imports, 1) + fmt.Sprintf(skew, getenv)
+		changed := filepath.Join(t.TempDir(), filepath.Base(source))
+		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replaced[source] = changed
+	}
+	change("time/time.go", "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n", "\tsec += skew\n", "import (\n\t\"syscall\"\n", "syscall.")
+	change("syscall/*linux_"+runtime.GOARCH+".go", "func Gettimeofday(tv *Timeval) (err error) {\n", "\tdefer func() { tv.Sec += skew }()\n", "import (\n", "")
+	program := Program(overlaid(t, root, replaced))
+	return func(seconds int) []Option {
+		return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))}
+	}
+}
+
+// standardFile finds the file of the standard library that has a text.
+func standardFile(t testing.TB, pattern, has string) (path, text string) {
+	t.Helper()
 	std, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	source := filepath.Join(strings.TrimSpace(string(std)), "src", "time", "time.go")
-	text, err := os.ReadFile(source)
+	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(std)), "src", pattern))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const reads = "func Now() Time {\n\tsec, nsec, mono := runtimeNow()\n"
-	if !bytes.Contains(text, []byte(reads)) {
-		t.Fatalf("%s reads the clock in another way than this test knows", source)
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), has) {
+			return path, string(text)
+		}
 	}
-	text = bytes.Replace(text, []byte(reads), []byte(reads+"\tsec += skew\n"), 1)
-	text = append(text, `
-var skew = func() int64 {
-	text, _ := syscall.Getenv("KITH_TEST_SKEW")
-	n, _ := atoi(text)
-	return int64(n)
-}()
-`...)
-	text = bytes.Replace(text, []byte("import (\n"), []byte("import (\n\t\"syscall\"\n"), 1)
-	changed := filepath.Join(t.TempDir(), "time.go")
-	if err := os.WriteFile(changed, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	// The reader of binlogs asks the system for the time, and compares it with time.Now.
-	find := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/go-mysql-org/go-mysql")
-	find.Dir = root
-	reader, err := find.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := filepath.Join(t.TempDir(), "now.go")
-	if err := os.WriteFile(now, []byte("package utils\n\nimport \"time\"\n\nvar Now = time.Now\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	asked := filepath.Join(strings.TrimSpace(string(reader)), "utils", "now_unix.go")
-	if _, err := os.Stat(asked); err != nil {
-		t.Fatal(err)
-	}
-	program := Program(overlaid(t, root, map[string]string{source: changed, asked: now}))
-	return func(seconds int) []Option {
-		return []Option{program, Env("KITH_TEST_SKEW=" + strconv.Itoa(seconds))}
-	}
+	t.Fatalf("no file %s has %q", pattern, has)
+	return "", ""
 }
 
 // Program makes an Option that runs another program, such as an older one.
