@@ -14,7 +14,7 @@ import (
 	"kith/graph/apierr"
 	"kith/identity"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // counter returns ids in ascending order.
@@ -24,14 +24,14 @@ func (c *counter) Next(context.Context) (storage.UserID, error) {
 	return storage.UserID(c.last.Add(1)), nil
 }
 
-func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *identity.Service, *memory.Store) {
+func service(t *testing.T, limits identity.LimitsConfig) (*accounts.Accounts, *identity.Service, *oracle.Store) {
 	t.Helper()
 	id, err := (&identity.Settings{JWTUserClaim: "sub", TokenTTL: time.Hour, SessionTTL: 2 * time.Hour}).Open(t.Context(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(id.Close)
-	store := memory.New()
+	store := oracle.New()
 	return &accounts.Accounts{
 		Store: store, IDs: &counter{}, Passwords: id.Passwords, Tokens: id.Issuer,
 		Limits: identity.NewLimits(limits), Now: time.Now,
@@ -189,7 +189,7 @@ func TestCreate(t *testing.T) {
 }
 
 // handless returns an error when it is asked for handles.
-type handless struct{ *memory.Store }
+type handless struct{ *oracle.Store }
 
 func (s handless) UserIDs(_ context.Context, handles []string) []storage.Result[storage.UserID] {
 	return []storage.Result[storage.UserID]{{Err: errors.New("asked for a handle")}}
@@ -234,7 +234,7 @@ func TestOthersDoNotLockTheOwnerOut(t *testing.T) {
 
 // slow is a store that runs a function between a read of a password and the action that depends on it.
 type slow struct {
-	*memory.Store
+	*oracle.Store
 	meanwhile func()
 }
 
@@ -290,7 +290,7 @@ func TestSigningInWhileThePasswordChanges(t *testing.T) {
 
 // A gateway reads the password changes of other gateways, and ends connections once.
 func TestPasswordsOfOtherGatewaysAreHeardOf(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	makeUsers(t, store, 3)
 	g := open(t, store, time.Now)
 	during(t, func(ctx context.Context) { g.hiddenUsers.Run(ctx, g.hub) })

@@ -12,12 +12,12 @@ import (
 	"kith/graph/apierr"
 	"kith/identity"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // linked counts look-ups of identities, and may fail in the middle of a registration.
 type linked struct {
-	*memory.Store
+	*oracle.Store
 	lookUps    atomic.Int64
 	noRegister bool
 }
@@ -250,7 +250,7 @@ func TestUnlinkIdentity(t *testing.T) {
 
 // leaseWatched notes until when it has given a lease.
 type leaseWatched struct {
-	*memory.Store
+	*oracle.Store
 	until storage.Micros
 }
 
@@ -300,7 +300,7 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 }
 
 // scattered keeps each identity on a shard of its own, on which the user has no other identity.
-type scattered struct{ *memory.Store }
+type scattered struct{ *oracle.Store }
 
 func (s scattered) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	return s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: id, User: user, At: at}})[0].Err

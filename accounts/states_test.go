@@ -18,7 +18,7 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // gateway is what one gateway of a deployment knows and does about accounts.
@@ -79,7 +79,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 // A gateway knows its own changes at once, and the changes of others when an event comes, or otherwise
 // when it reads again.
 func TestHiddenUsersAreKnown(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	makeUsers(t, store, 9)
 	var later atomic.Int64
 	one, other := open(t, store, time.Now), open(t, store, func() time.Time { return time.Now().Add(time.Duration(later.Load())) })
@@ -160,7 +160,7 @@ func (f *failing) StateChanges(ctx context.Context, shard int, after storage.Sta
 }
 
 func TestNotKnowingWhoIsHiddenIsSaid(t *testing.T) {
-	store := &failing{Store: memory.New()}
+	store := &failing{Store: oracle.New()}
 	now := time.Now()
 	g := open(t, store, func() time.Time { return now })
 	if g.hiddenUsers.Ready(t.Context()) == nil {
@@ -192,7 +192,7 @@ func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
 
 // A client does not wait for a long deletion, and if the client leaves, the deletion continues.
 func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	makeUsers(t, store, 1)
 	g := open(t, store, time.Now)
 	work := stuck{make(chan struct{})}
@@ -215,7 +215,7 @@ func TestDeletionGoesOnWithoutTheClient(t *testing.T) {
 // Another gateway finishes a deletion that was not finished, and ends edges that a gateway wrote without
 // knowing of the deletion.
 func TestSweeperEndsDeletions(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	makeUsers(t, store, 9)
 	ahead := 10 * time.Second // a deletion in this test is old enough at once
 	g := open(t, store, func() time.Time { return time.Now().Add(ahead) })
@@ -315,7 +315,7 @@ func (s *grown) StateChanges(ctx context.Context, shard int, after storage.State
 
 // A shard that has been added is read from the beginning, and then on from there.
 func TestHiddenUsersOfMoreShards(t *testing.T) {
-	store := &grown{Store: memory.New(), shards: 1}
+	store := &grown{Store: oracle.New(), shards: 1}
 	hidden := accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), time.Now)
 	for _, shards := range []int{1, 2, 2} {
 		store.shards = shards

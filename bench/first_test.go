@@ -19,7 +19,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/generated"
 	"kith/graph/limits"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // BenchmarkFirstRequest measures the first request of a trusted document, and the later ones, in the way in which
@@ -31,7 +31,7 @@ import (
 func BenchmarkFirstRequest(b *testing.B) {
 	const documents = 1000
 	graph := bench.NewGraph(2_000, 42)
-	store := fill(b, memory.New(), graph)
+	store := fill(b, oracle.New(), graph)
 	for _, q := range bench.Questions[:3] {
 		b.Run(q.Name, func(b *testing.B) {
 			random := rand.New(rand.NewPCG(7, 7))

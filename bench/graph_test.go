@@ -12,7 +12,7 @@ import (
 	"kith/bench"
 	"kith/importer"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func text(t *testing.T, g *bench.Graph) []byte {
@@ -105,7 +105,7 @@ func TestGraphIsImported(t *testing.T) {
 		g.Spread = spread
 		file := filepath.Join(t.TempDir(), "graph.tsv")
 		writeGraph(t, g, file)
-		store := memory.New()
+		store := oracle.New()
 		report, err := importer.Run(context.Background(), store, importer.Config{Files: []string{file}})
 		if err != nil || report.Edges != report.Lines || report.UsersMade != int64(g.Users) {
 			t.Fatalf("spread %v: import says %+v, %v", spread, report, err)

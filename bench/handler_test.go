@@ -28,9 +28,9 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/localcache"
-	"kith/storage/memory"
 	"kith/storage/recent"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // BenchmarkHandler measures what a question costs apart from SQL and the network. It calls the gateway's handler, as the
@@ -41,13 +41,13 @@ import (
 // The question q0 asks for nothing, so its cost is part of every request.
 func BenchmarkHandler(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
-	askAll(b, handlerOver(b, fill(b, memory.New(), graph), nil), graph)
+	askAll(b, handlerOver(b, fill(b, oracle.New(), graph), nil), graph)
 }
 
 // BenchmarkHandlerWarm is [BenchmarkHandler] with everything that is asked for in the gateway's memory.
 func BenchmarkHandlerWarm(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
-	store := fill(b, memory.New(), graph)
+	store := fill(b, oracle.New(), graph)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
 	b.Cleanup(cache.Close)
 	askAll(b, handlerOver(b, store, cache), graph)
@@ -59,7 +59,7 @@ func BenchmarkHandlerTraced(b *testing.B) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	b.Cleanup(collector.Close)
 	graph := bench.NewGraph(2_000, 42)
-	store := fill(b, memory.New(), graph)
+	store := fill(b, oracle.New(), graph)
 	for name, ratio := range map[string]float64{"ratio=0.01": .01, "ratio=1": 1} {
 		b.Run(name, func(b *testing.B) {
 			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})
@@ -82,7 +82,7 @@ func BenchmarkHandlerTraced(b *testing.B) {
 // BenchmarkHandlerSlowLog is [BenchmarkHandlerWarm] without and with the log of slow operations, while no operation is slow.
 func BenchmarkHandlerSlowLog(b *testing.B) {
 	graph := bench.NewGraph(2_000, 42)
-	store := fill(b, memory.New(), graph)
+	store := fill(b, oracle.New(), graph)
 	for name, from := range map[string]time.Duration{"off": 0, "on": time.Minute} {
 		b.Run(name, func(b *testing.B) {
 			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 256 << 20})

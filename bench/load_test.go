@@ -16,14 +16,14 @@ import (
 	"kith/bench"
 	"kith/importer"
 	"kith/internal/apitest"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func TestLoadOnAGateway(t *testing.T) {
 	graph := bench.NewGraph(500, 42)
 	file := filepath.Join(t.TempDir(), "graph.tsv")
 	writeGraph(t, graph, file)
-	store := memory.New()
+	store := oracle.New()
 	if _, err := importer.Run(t.Context(), store, importer.Config{Files: []string{file}}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 	"kith/importer"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func graph(t *testing.T, text string) string {
@@ -51,7 +51,7 @@ func command(t *testing.T, store storage.Store, arguments ...string) (out, compl
 
 func TestImportCommand(t *testing.T) {
 	path := graph(t, "1 2\n2 1\n1 2\n3 3\nx\n")
-	store := memory.New()
+	store := oracle.New()
 	out, complaints, err := command(t, store, "import", path)
 	if !errors.Is(err, malformed(1)) {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestNamesOfFilesAreEscaped(t *testing.T) {
 
 // A flag says what the lines contain.
 func TestImportOfARelation(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	if _, _, err := command(t, store, "import", "--relation=blocking", graph(t, "1 2\n")); err != nil {
 		t.Fatal(err)
 	}
@@ -115,13 +115,13 @@ func TestImportOfARelation(t *testing.T) {
 
 func TestStrictImportFails(t *testing.T) {
 	path := graph(t, "1 2\nx\n")
-	if _, _, err := command(t, memory.New(), "import", "--strict", "--chunk=1", path); !errors.Is(err, importer.ErrMalformed) || !strings.Contains(err.Error(), path+":2:") {
+	if _, _, err := command(t, oracle.New(), "import", "--strict", "--chunk=1", path); !errors.Is(err, importer.ErrMalformed) || !strings.Contains(err.Error(), path+":2:") {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestOnlySomeProblemsAreShown(t *testing.T) {
-	out, complaints, err := command(t, memory.New(), "import", graph(t, strings.Repeat("x\n", 100)+"1 2\n"))
+	out, complaints, err := command(t, oracle.New(), "import", graph(t, strings.Repeat("x\n", 100)+"1 2\n"))
 	if !errors.Is(err, malformed(100)) {
 		t.Fatal(err)
 	}
@@ -132,7 +132,7 @@ func TestOnlySomeProblemsAreShown(t *testing.T) {
 
 // A file that contains nothing to import is an error. A file that is imported already is not.
 func TestImportOfNothingFails(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	for _, text := range []string{"", "# nobody\n", "x\n\x00\n", "3 3\n", "id,handle\n1,u2\n", "id,handle\n"} {
 		_, _, err := command(t, store, "import", graph(t, text))
 		if !errors.Is(err, importer.ErrNothing) || strings.Contains(err.Error(), "\n") {
@@ -199,7 +199,7 @@ func TestBarProgress(t *testing.T) {
 
 // A report for programs is one JSON value.
 func TestImportReportAsJSON(t *testing.T) {
-	out, _, err := command(t, memory.New(), "import", "--output=json", graph(t, "from,to\n1 2\n2 1\n3 3\nx\n"))
+	out, _, err := command(t, oracle.New(), "import", "--output=json", graph(t, "from,to\n1 2\n2 1\n3 3\nx\n"))
 	if !errors.Is(err, malformed(1)) {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // TestLongResidentMemory fills caches of several sizes, each in its own process, while as much garbage is made as by
@@ -78,7 +78,7 @@ func fillCaches(t *testing.T, size string) {
 		c.tuneGC(footprint{limit: 1 << 62})
 	}
 	const userBytes, listBytes, follows, garbage = 430, 1660, 48, 25_000
-	source := endless{memory.New(), follows}
+	source := endless{oracle.New(), follows}
 	began := time.Now()
 	cache := localcache.New(localcache.Config{Source: source, Rows: source, Bytes: bytes, Now: func() time.Time { return began }}) // nothing expires
 	defer cache.Close()

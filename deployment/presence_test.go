@@ -10,12 +10,12 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 func TestGatewaysCountEachOther(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	first, second := newPresence(store), newPresence(store)
 	if !first.enter(t.Context()) {
 		t.Error("the first one is not alone")
@@ -99,7 +99,7 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 
 // A gateway that stood still, and renews its lease at the moment at which another one takes it for dead, is not forgotten.
 func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
-	store := &renewedMeanwhile{Store: memory.New()}
+	store := &renewedMeanwhile{Store: oracle.New()}
 	first, second := newPresence(store), newPresence(store)
 	began, passed := time.Now(), time.Duration(0)
 	first.now = func() time.Time { return began.Add(passed) }
@@ -116,7 +116,7 @@ func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
 
 // renewedMeanwhile lets something happen between a look at the leases and a release.
 type renewedMeanwhile struct {
-	*memory.Store
+	*oracle.Store
 	meanwhile func()
 }
 

@@ -14,12 +14,12 @@ import (
 	"kith/graphfile"
 	"kith/importer"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // identified is a store in memory with an identity.
 type identified struct {
-	*memory.Store
+	*oracle.Store
 	uuid string
 }
 
@@ -28,7 +28,7 @@ func (s identified) UUID() string { return s.uuid }
 // filled is a store with rows of every type, as users make them, and users of every state.
 func filled(t *testing.T) identified {
 	t.Helper()
-	s := memory.New()
+	s := oracle.New()
 	fill(t, s)
 	return identified{s, "one"}
 }
@@ -153,7 +153,7 @@ func publish(t *testing.T, s storage.Store) {
 }
 
 // contents are the users, states and rows of all tables.
-func contents(t *testing.T, s *memory.Store) (all memory.Snapshot, states []storage.UserState) {
+func contents(t *testing.T, s *oracle.Store) (all oracle.Snapshot, states []storage.UserState) {
 	t.Helper()
 	all = s.Snapshot()
 	for _, u := range all.Users {
@@ -167,7 +167,7 @@ func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
 		for _, page := range []int{1, 2, DefaultPage} {
 			for _, chunk := range []int{1, 3, 1000} {
 				t.Run(fmt.Sprintf("plain %v, %d rows a page, %d lines a chunk", plain, page, chunk), func(t *testing.T) {
-					from, to := filled(t), memory.New()
+					from, to := filled(t), oracle.New()
 					dir := filepath.Join(t.TempDir(), "copy")
 					report := mustExport(t, from, Config{Dir: dir, Plain: plain, Page: page})
 					if _, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Chunk: chunk, Strict: true}); err != nil {
@@ -184,7 +184,7 @@ func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
 	}
 }
 
-func sameContents(t *testing.T, a, b *memory.Store) {
+func sameContents(t *testing.T, a, b *oracle.Store) {
 	t.Helper()
 	want, wantStates := contents(t, a)
 	got, gotStates := contents(t, b)
@@ -217,7 +217,7 @@ func sameContents(t *testing.T, a, b *memory.Store) {
 }
 
 // besides returns the rows beside the edges of a store.
-func besides(t *testing.T, s *memory.Store) (all [len(storage.BesideKinds)][]storage.Beside) {
+func besides(t *testing.T, s *oracle.Store) (all [len(storage.BesideKinds)][]storage.Beside) {
 	t.Helper()
 	err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) (err error) {
 		for _, kind := range storage.BesideKinds {
@@ -349,7 +349,7 @@ func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
 // Rows that no file can hold end the export with an error that names them.
 func TestADamagedRowIsNamed(t *testing.T) {
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 7, UpdateTime: 1}, {From: 1, To: 2, Type: storage.Following, UpdateTime: -5}} {
-		s := memory.New()
+		s := oracle.New()
 		s.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 		if e.UpdateTime < 0 {
 			s.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfAbsent)

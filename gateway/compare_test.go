@@ -10,7 +10,7 @@ import (
 	"kith/graph/sdl"
 	"kith/internal/apitest"
 	"kith/internal/testenv"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Random valid queries with variables of any kind are answered as graphql-js answers them: the same values, nulls, paths of errors and
@@ -18,7 +18,7 @@ import (
 func TestAnswersAreThoseOfGraphQLJS(t *testing.T) {
 	testenv.NPM(t, "audit")
 	const users = 9
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	apitest.Publish(t, store, users)

@@ -16,7 +16,7 @@ import (
 
 	"kith/graphfile"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 var (
@@ -27,11 +27,11 @@ var (
 
 // keeper is a store in memory that also keeps checkpoints.
 type keeper struct {
-	*memory.Store
+	*oracle.Store
 	saved map[string][]byte
 }
 
-func newKeeper() *keeper { return &keeper{memory.New(), map[string][]byte{}} }
+func newKeeper() *keeper { return &keeper{oracle.New(), map[string][]byte{}} }
 
 func (k *keeper) LoadCheckpoint(_ context.Context, key string) ([]byte, bool, error) {
 	value, found := k.saved[key]

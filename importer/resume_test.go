@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 var errKilled = errors.New("killed")
@@ -137,9 +137,9 @@ func TestKilledImportGoesOn(t *testing.T) {
 
 // same compares two stores. Only versions, and the times at which users were made, may differ, because
 // they depend on the chunks.
-func same(t *testing.T, name string, got, want *memory.Store) {
+func same(t *testing.T, name string, got, want *oracle.Store) {
 	t.Helper()
-	bare := func(s *memory.Store) memory.Snapshot {
+	bare := func(s *oracle.Store) oracle.Snapshot {
 		all := s.Snapshot()
 		for i := range all.Users {
 			all.Users[i].CreatedAt, all.Users[i].UpdatedAt = 0, 0

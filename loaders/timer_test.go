@@ -10,7 +10,7 @@ import (
 	"kith/internal/apitest"
 	"kith/loaders"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A timer that a request must not wait for lasts far longer here than the request may take.
@@ -19,8 +19,8 @@ const long, patience = 20 * time.Second, 5 * time.Second
 const users = 12
 
 // tangledStore has a graph with lists of every visibility, hidden users, requests and marks.
-func tangledStore(t *testing.T) *memory.Store {
-	store := memory.New()
+func tangledStore(t *testing.T) *oracle.Store {
+	store := oracle.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	yes := true

@@ -7,12 +7,12 @@ import (
 
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // eventful is a store that runs a function whenever inverse rows have been read.
 type eventful struct {
-	*memory.Store
+	*oracle.Store
 	readings int
 	then     func(reading int)
 }
@@ -28,28 +28,28 @@ func (e *eventful) Edges(ctx context.Context, side storage.Side, pairs []storage
 
 func TestConfirm(t *testing.T) {
 	for name, tt := range map[string]struct {
-		then      func(*memory.Store, int)
+		then      func(*oracle.Store, int)
 		found     int
 		unsettled int
 	}{
-		"a row that stays away": {func(*memory.Store, int) {}, 1, 0},
-		"a row that arrives within the window": {func(s *memory.Store, reading int) {
+		"a row that stays away": {func(*oracle.Store, int) {}, 1, 0},
+		"a row that arrives within the window": {func(s *oracle.Store, reading int) {
 			if reading == 1 {
 				s.Apply(context.Background(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			}
 		}, 0, 0},
 		// Each new forward row is read before its inverse row exists.
-		"an edge that is written all the time": {func(s *memory.Store, reading int) {
+		"an edge that is written all the time": {func(s *oracle.Store, reading int) {
 			for side, at := range []int{5 + reading, 4 + reading} {
 				s.Apply(context.Background(), storage.Side(side), []storage.Edge{edgeAt(storage.Following, storage.Micros(at))}, storage.IfNewer)
 			}
 		}, 0, 1},
-		"an edge that is written all the time and never arrives": {func(s *memory.Store, reading int) {
+		"an edge that is written all the time and never arrives": {func(s *oracle.Store, reading int) {
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{edgeAt(storage.Following, storage.Micros(5+reading))}, storage.IfNewer)
 		}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := &eventful{Store: memory.New()}
+			e := &eventful{Store: oracle.New()}
 			e.then = func(reading int) { tt.then(e.Store, reading) }
 			e.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			found, unsettled, err := reconcile.Confirm(t.Context(), e, one, time.Millisecond)

@@ -15,7 +15,7 @@ import (
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // quick is a scan with many small steps.
@@ -322,7 +322,7 @@ func TestWritersMakeNoFindings(t *testing.T) {
 }
 
 func TestFullOverTheReferenceStore(t *testing.T) {
-	store := memoryStore{memory.New(), &sync.Map{}}
+	store := memoryStore{oracle.New(), &sync.Map{}}
 	edges := []storage.Edge{{From: 1, To: 2, Type: 1, UpdateTime: 5}, {From: 2, To: 1, Type: 1, UpdateTime: 6}, {From: 3, To: 1, Type: 0, UpdateTime: 7}}
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 	store.Apply(t.Context(), storage.Inverse, edges[:1], storage.IfNewer)
@@ -341,7 +341,7 @@ func TestFullOverTheReferenceStore(t *testing.T) {
 
 // memoryStore is the reference store with checkpoints.
 type memoryStore struct {
-	*memory.Store
+	*oracle.Store
 	kept *sync.Map
 }
 

@@ -7,12 +7,12 @@ import (
 
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // meddled is a store that runs a function just before a repair is written.
 type meddled struct {
-	*memory.Store
+	*oracle.Store
 	before func()
 }
 
@@ -35,7 +35,7 @@ func edgeAt(kind storage.EdgeType, at storage.Micros) storage.Edge {
 }
 
 // inverseOf is the inverse row, with the count of followers.
-func inverseOf(t *testing.T, s *memory.Store) (storage.Edge, int64) {
+func inverseOf(t *testing.T, s *oracle.Store) (storage.Edge, int64) {
 	t.Helper()
 	return s.Edges(t.Context(), storage.Inverse, []storage.Pair{pair})[0].Value,
 		s.Counts(t.Context(), []storage.UserID{2})[0].Value.Follower
@@ -47,7 +47,7 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 		"that a false, newer time kept out": edgeAt(storage.Following, 1e9),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := &meddled{Store: memory.New()}
+			m := &meddled{Store: oracle.New()}
 			m.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 			m.Apply(t.Context(), storage.Inverse, []storage.Edge{inverse}, storage.IfNewer)
 			m.before = func() {
@@ -67,7 +67,7 @@ func TestRepairNeitherUndoesNorLosesANewerWrite(t *testing.T) {
 }
 
 func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
-	s := memory.New()
+	s := oracle.New()
 	s.Apply(t.Context(), storage.Inverse, []storage.Edge{edgeAt(storage.Following, 1e9)}, storage.IfNewer)
 	if m, err := reconcile.RepairEdges(t.Context(), s, one); m.Rows != 1 || len(m.Left) > 0 || err != nil {
 		t.Fatal(m, err)
@@ -84,7 +84,7 @@ func TestRepairMakesATombstoneOfARowTooMany(t *testing.T) {
 
 // restless is a store whose inverse row changes whenever it is repaired.
 type restless struct {
-	*memory.Store
+	*oracle.Store
 	at storage.Micros
 }
 
@@ -95,7 +95,7 @@ func (r *restless) RepairInverse(ctx context.Context, repairs []storage.Repair) 
 }
 
 func TestRepairGivesUp(t *testing.T) {
-	r := &restless{Store: memory.New()}
+	r := &restless{Store: oracle.New()}
 	r.Apply(t.Context(), storage.Forward, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 	m, err := reconcile.RepairEdges(t.Context(), r, one)
 	if m.Rows != 0 || !slices.Equal(m.Left, one) || err == nil {
@@ -106,7 +106,7 @@ func TestRepairGivesUp(t *testing.T) {
 // written is a store in which an edge is written, on both sides, once one of its rows
 // has been read.
 type written struct {
-	*memory.Store
+	*oracle.Store
 	t    *testing.T
 	done bool
 }
@@ -131,7 +131,7 @@ func (w *written) RepairInverse(ctx context.Context, repairs []storage.Repair) [
 }
 
 func TestRepairDoesNotUndoAWriteForAMoment(t *testing.T) {
-	w := &written{Store: memory.New(), t: t}
+	w := &written{Store: oracle.New(), t: t}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		w.Apply(t.Context(), side, []storage.Edge{edgeAt(storage.Following, 5)}, storage.IfNewer)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // gathered returns the values of all metrics of a registry, by name and by the values of labels in the
@@ -104,7 +104,7 @@ func TestAScansStatusCountsAllItsRuns(t *testing.T) {
 
 func TestNoRunIsNoFigureButOfTheFullScan(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	reconcile.NewRuns(registry, memoryStore{memory.New(), &sync.Map{}})
+	reconcile.NewRuns(registry, memoryStore{oracle.New(), &sync.Map{}})
 	if served := gathered(t, registry); len(served) != 1 || served["kith_reconcile_last_full_scan_timestamp_seconds"] != 0 {
 		t.Error(served)
 	}

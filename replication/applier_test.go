@@ -14,8 +14,8 @@ import (
 
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/shard"
+	"kith/storage/storagetest/oracle"
 )
 
 const shards = 4
@@ -34,7 +34,7 @@ type gate struct {
 }
 
 func newGate() *gate {
-	return &gate{EdgeWriter: memory.New(), shards: shard.NewMap(shards), down: map[int]bool{}}
+	return &gate{EdgeWriter: oracle.New(), shards: shard.NewMap(shards), down: map[int]bool{}}
 }
 
 var errDown = errors.New("down")
@@ -390,7 +390,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 
 // Rows may arrive twice, late and out of order.
 func TestDuplicatesAndDisorder(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	g := newGate()
 	g.EdgeWriter = store
 	a, p := start(t, g, nil)

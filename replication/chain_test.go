@@ -10,7 +10,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // reporting is a store that reports the rows that follow from a row, whenever the row is the present
@@ -102,7 +102,7 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 		t.Errorf("acknowledged %v, %d rows pending", done, f.Pending())
 	}
 	for _, r := range []storage.Row{block, ended} {
-		if got := onInverse(t, g.EdgeWriter.(*memory.Store), r); got != r {
+		if got := onInverse(t, g.EdgeWriter.(*oracle.Store), r); got != r {
 			t.Errorf("the other side of %+v is %+v", r, got)
 		}
 		if !slices.Contains(p.all(), r) {
@@ -138,7 +138,7 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range rows {
-		if got := onInverse(t, g.EdgeWriter.(*memory.Store), back(r)[0]); got.Edge.UpdateTime == 0 {
+		if got := onInverse(t, g.EdgeWriter.(*oracle.Store), back(r)[0]); got.Edge.UpdateTime == 0 {
 			t.Fatalf("nothing followed from %+v", r)
 		}
 	}
@@ -233,7 +233,7 @@ func TestChainsEnd(t *testing.T) {
 // readable is a reporting store that can also be read.
 type readable struct{ reporting }
 
-func (c readable) memory() *memory.Store { return c.EdgeWriter.(*memory.Store) }
+func (c readable) memory() *oracle.Store { return c.EdgeWriter.(*oracle.Store) }
 
 func (c readable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	return c.memory().Edges(ctx, side, pairs)

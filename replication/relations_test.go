@@ -16,14 +16,14 @@ import (
 	"kith/internal/testenv"
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // engines are the stores on which all relations between users are propagated to the other side. They have
 // two shards each, if the engine has shards.
 var engines = map[string]func(*testing.T) storage.Store{
-	"memory": func(*testing.T) storage.Store { return memory.New() },
+	"memory": func(*testing.T) storage.Store { return oracle.New() },
 	"sqlite": func(t *testing.T) storage.Store {
 		folder := t.TempDir()
 		return opened(t, "sqlite:"+filepath.Join(folder, "a.db")+";"+filepath.Join(folder, "b.db"))

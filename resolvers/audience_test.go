@@ -12,7 +12,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Every list and every relationship is what the viewer may see of it. Hidden users are left out of
@@ -21,7 +21,7 @@ func TestEverybodySeesWhatIsOpenToThem(t *testing.T) {
 	t.Run("memory", func(t *testing.T) {
 		properties.Check(t, cases, func(t *rapid.T) {
 			w := drawWorld(rapid.Uint64().Draw(t, "seed"), rapid.IntRange(8, 16).Draw(t, "users"))
-			store := memory.New()
+			store := oracle.New()
 			if err := w.fill(store); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func (w *world) hiddenEdge(which int) (storage.Pair, bool) {
 
 // answers asks a fresh store for everything that shows relations, for several users, nested.
 func (w *world) answers(t *rapid.T) []string {
-	store := memory.New()
+	store := oracle.New()
 	if err := w.fill(store); err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func differs(at string, a, b any) string {
 // The members of a closed list cannot be found by asking about everybody who may be on it.
 // Questions about a user in a block with the viewer find nothing.
 func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 6)
 	api := apitest.New(t, store, apitest.Options{})
 	for _, p := range []storage.Pair{{From: 1, To: 2}, {From: 2, To: 1}, {From: 3, To: 1}, {From: 4, To: 5}} {

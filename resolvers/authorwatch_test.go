@@ -9,7 +9,7 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // deeds are the two things that others do with posts, and that their author is notified of.
@@ -152,7 +152,7 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 	for _, deed := range deeds {
 		for _, kind := range []events.Kind{events.Gap, events.Corrected} {
 			t.Run(fmt.Sprint(deed.field[:10], kind), func(t *testing.T) {
-				store := newFlaky(memory.New(), "users")
+				store := newFlaky(oracle.New(), "users")
 				v := settle(t, store, apitest.Options{})
 				posts := []string{publish(t, v.api, v.a, "x", "1"), publish(t, v.api, v.a, "y", "2")}
 				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")

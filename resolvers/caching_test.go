@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A GET of a document by a client that is not signed in may be cached, for the shortest time that any
 // of its fields allows. Nothing else may be cached.
 func TestAnswersThatMayBeKept(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2, 3)
 	api := apitest.New(t, store, apitest.Options{})

@@ -13,9 +13,9 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // village is four users on two shards: a and c on one, b and d on the other.
@@ -34,7 +34,7 @@ func onShards(t *testing.T, o apitest.Options, test func(t *testing.T, v *villag
 	open := func(t *testing.T, location string) storage.Store {
 		return apitest.Open(t, sqlstore.Config{Location: location, StatementTimeout: generous})
 	}
-	t.Run("memory", func(t *testing.T) { test(t, settle(t, memory.New(), o)) })
+	t.Run("memory", func(t *testing.T) { test(t, settle(t, oracle.New(), o)) })
 	t.Run("SQLite", func(t *testing.T) { test(t, settle(t, open(t, apitest.Location(t, 2)), o)) })
 	t.Run("MariaDB", func(t *testing.T) {
 		dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1)

@@ -11,8 +11,8 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
 	"kith/storage/shard"
+	"kith/storage/storagetest/oracle"
 )
 
 func TestFollowMarks(t *testing.T) {
@@ -165,7 +165,7 @@ func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.
 // is stale, and the same block, sent again, completes it.
 func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 	apart := shard.NewMap(2)
-	store := &severed{Store: memory.New(memory.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), shards: apart}
+	store := &severed{Store: oracle.New(oracle.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), shards: apart}
 	store.dead.Store(-1)
 	v := settle(t, store, apitest.Options{Redundancy: never{}})
 	a, b := v.a, v.b

@@ -8,7 +8,7 @@ import (
 	"kith/internal/apitest"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // kept holds checkpoints in memory.
@@ -30,7 +30,7 @@ func (k kept) DeleteCheckpoint(_ context.Context, name string) error {
 }
 
 func TestConsistencyIsForOperators(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 1)
 	checkpoints := kept{}
 	api := apitest.New(t, store, apitest.Options{Statuses: checkpoints})

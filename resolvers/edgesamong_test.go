@@ -11,7 +11,7 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // among is an answer of `edgesAmong`.
@@ -26,7 +26,7 @@ const edgesAmong = `query($ids: [ID!]!) { edgesAmong(ids: $ids) { followings com
 func TestEdgesAmongAreThoseInOpenLists(t *testing.T) {
 	properties.Check(t, cases, func(t *rapid.T) {
 		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 9)
-		store := memory.New()
+		store := oracle.New()
 		if err := w.fill(store); err != nil {
 			t.Fatal(err)
 		}

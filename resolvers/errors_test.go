@@ -12,8 +12,8 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/shard"
+	"kith/storage/storagetest/oracle"
 )
 
 // checkErrors checks that every error has one of the listed codes, and says correctly whether a retry is worthwhile.
@@ -36,7 +36,7 @@ func checkErrors(t *testing.T, query string, answer apitest.Answer) {
 }
 
 func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2)
 	healthy := apitest.New(t, store, apitest.Options{})
@@ -63,7 +63,7 @@ func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
 
 // A client sees nothing of an internal error. The log has it once, with the id that the client got.
 func TestInternalErrorsAreMasked(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2, 3)
 	apitest.Follow(t, store, 2, 1, 3)
@@ -244,7 +244,7 @@ func (town town) check(t *testing.T, api *apitest.API, l lost) {
 
 // If a query asks for users and their counts, one statement reads both. An error of that statement is an error of the user.
 func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2)
 	api := apitest.New(t, broken(store, "profiles", storage.ErrUnavailable), apitest.Options{})
@@ -255,7 +255,7 @@ func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 
 // A text that cannot be a handle is nobody's handle. It costs no look-up, and the rest of its query is answered.
 func TestWhatIsNoHandleIsNobody(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, broken(store, "handles", errors.New("asked")), apitest.Options{})
 	for _, text := range []string{"é", "\u212aelvin", "名前", "a b", "", "a\x00", strings.Repeat("x", 31), strings.Repeat("é", 30)} {
@@ -266,7 +266,7 @@ func TestWhatIsNoHandleIsNobody(t *testing.T) {
 
 // Drivers quote their input in errors, and the log must not grow with it.
 func TestCausesInTheLogAreCut(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 2)
 	var log bytes.Buffer
 	cause := errors.New("Incorrect string value: " + strings.Repeat("é", 400_000))

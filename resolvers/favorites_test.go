@@ -11,7 +11,7 @@ import (
 	"kith/internal/apitest"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func TestFavorites(t *testing.T) {
@@ -126,7 +126,7 @@ func TestPagesOfFavorites(t *testing.T) {
 
 // A user who writes too often is refused, and nothing is written.
 func TestFavoritesAreLimited(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 2)
 	apitest.Publish(t, store, 2)
 	limit := &oneWrite{}

@@ -10,12 +10,12 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A router finds each object by each of the keys that the schema gives its type.
 func TestEveryKeyNamesItsEntity(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
 	post := publish(t, api, 2, "A post", "k")
@@ -47,7 +47,7 @@ func TestEveryKeyNamesItsEntity(t *testing.T) {
 // Entities are answered in the order given. An entity that cannot be read is an error at its index, and the
 // others are answered.
 func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2)
 	api := apitest.New(t, store, apitest.Options{})
@@ -96,7 +96,7 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 
 // A list at its bound is answered. A list one above the bound is refused.
 func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 1)
 	api := apitest.New(t, store, apitest.Options{})
 	handles, representations := make([]string, 501), make([]any, 501)
@@ -117,7 +117,7 @@ func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
 }
 
 func TestUsersByManyHandles(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "ann", Name: "Ann"}, storage.User{ID: 2, Handle: "bob", Name: "Bob"}, storage.User{ID: 3, Handle: "cem", Name: "Cem"})
 	api := apitest.New(t, store, apitest.Options{})
 	api.As(3).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
@@ -130,7 +130,7 @@ func TestUsersByManyHandles(t *testing.T) {
 
 // A hidden schema is not given to clients that say that they are a router. Entities are answered.
 func TestAHiddenSchemaIsNotToldToRouters(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 1)
 	api := apitest.New(t, store, apitest.Options{HideSchema: true})
 	api.Ask(`{ _service { sdl } }`, nil).Refused("FORBIDDEN")

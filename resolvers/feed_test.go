@@ -21,10 +21,10 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/inbox"
-	"kith/storage/memory"
 	"kith/storage/recent"
 	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // loaded returns recent posts that are complete, because the store is empty.
@@ -125,7 +125,7 @@ func TestFeeds(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			store := memory.New()
+			store := oracle.New()
 			apitest.Users(t, store, people)
 			feeds := &social.Feeds{Recent: loaded()}
 			ways := waysOf(feeds)
@@ -261,7 +261,7 @@ func TestStatementsOfAFeedInMemory(t *testing.T) {
 // TestNewerPostsAreCountedToAHundred, and a page is whole even if posts that memory still has are gone from the store.
 func TestNewerPostsAreCountedToAHundred(t *testing.T) {
 	for name, way := range waysOf(&social.Feeds{Recent: loaded()}) {
-		store := memory.New()
+		store := oracle.New()
 		apitest.Users(t, store, 3)
 		apitest.Follow(t, store, 1, 2)
 		api := apitest.New(t, store, apitest.Options{Feeds: &social.Feeds{Recent: way.recent}})
@@ -337,7 +337,7 @@ func TestFeedItems(t *testing.T) {
 }
 
 func TestFeedsAreTheViewers(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{})
 	api.As(1).Ask(`{ user(id: 2) { feed { nodes { id } } } }`, nil).Is(`{"user": {"feed": null}}`)

@@ -11,7 +11,7 @@ import (
 	"kith/graph/limits"
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // payload is everything that a client's cache replaces after a follow.
@@ -21,8 +21,8 @@ const payload = `changed consistencyToken
 	relationship { id status following followedBy }
 	followingEdge { node { handle } }`
 
-func threeUsers(t *testing.T, o apitest.Options) (*apitest.API, *memory.Store) {
-	store := memory.New()
+func threeUsers(t *testing.T, o apitest.Options) (*apitest.API, *oracle.Store) {
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	return apitest.New(t, store, o), store
 }
@@ -102,7 +102,7 @@ func TestFollowIsRefused(t *testing.T) {
 }
 
 func TestFollowManyReportsEachOutcome(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 6)
 	api := apitest.New(t, store, apitest.Options{MaxFollowing: 3}).As(1)
 	api.Ask(`mutation { follow(userId: 2) { changed } }`, nil).Whole()
@@ -188,7 +188,7 @@ func TestTokenMakesAReadWait(t *testing.T) {
 // The token of the largest followMany fits into a header. Three such tokens are accepted in one
 // request, and each stands for all its follows.
 func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	users := make([]storage.User, 1501)
 	for i := range users {
 		id := storage.UserID(1 + i*4_000_000_000_000_000) // the longest ids

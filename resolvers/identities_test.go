@@ -8,13 +8,13 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Only a backend links identities, and only to existing users.
 func TestLinkIdentity(t *testing.T) {
 	t.Parallel()
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{})
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "auth0|64b1"}
@@ -45,7 +45,7 @@ func TestLinkIdentity(t *testing.T) {
 // Users see and unlink their own identities, unless they could then no longer sign in. Backends unlink any.
 func TestIdentitiesOfTheViewer(t *testing.T) {
 	t.Parallel()
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{})
 	for i, subject := range []string{"b", "a"} {

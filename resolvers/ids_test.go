@@ -8,7 +8,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // notIDs are texts that are not the id of a user.
@@ -19,7 +19,7 @@ var notIDs = []string{
 }
 
 func TestIDsAreCanonicalDecimalText(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
 	fields := []string{
@@ -84,7 +84,7 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 }
 
 func TestTheIDsOfRelationshipsAreTwoIDs(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
 	for _, id := range []string{

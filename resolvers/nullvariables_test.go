@@ -9,12 +9,12 @@ import (
 	"kith/graph/cursor"
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A variable that may be null, has a default and is null is valid, and the field that takes no null fails alone. Nothing panics.
 func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	var log strings.Builder
 	api := apitest.New(t, store, apitest.Options{Log: &log}).As(1)
@@ -49,7 +49,7 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 
 // A cursor that somebody has made up may claim any number of users before it. The total is an Int, and the list goes on.
 func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 12)
 	for from := storage.UserID(1); from <= 12; from++ {
 		for to := storage.UserID(1); to <= 12; to++ {

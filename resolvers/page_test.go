@@ -9,13 +9,13 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // onStores runs a test over an empty store of each kind that needs no server.
 func onStores(t *testing.T, test func(t *testing.T, store storage.Store)) {
-	t.Run("memory", func(t *testing.T) { test(t, memory.New()) })
+	t.Run("memory", func(t *testing.T) { test(t, oracle.New()) })
 	for _, shards := range []int{1, 4} {
 		t.Run(fmt.Sprintf("SQLite, %d shards", shards), func(t *testing.T) {
 			if shards == 1 {

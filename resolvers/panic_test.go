@@ -7,11 +7,11 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // undismissed panics when it is asked whom a user has dismissed.
-type undismissed struct{ *memory.Store }
+type undismissed struct{ *oracle.Store }
 
 func (undismissed) Dismissals(context.Context, []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
 	panic("no dismissals")
@@ -19,7 +19,7 @@ func (undismissed) Dismissals(context.Context, []storage.DismissalQuery) []stora
 
 // A set answer that panics fails alone, even if others are worked out together with it.
 func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 5)
 	apitest.Tangle(t, store, 5)
 	api := apitest.New(t, undismissed{store}, apitest.Options{}).As(1)

@@ -9,7 +9,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // square is what users have published, and who may see whom, as the test knows it.
@@ -48,7 +48,7 @@ func TestWhoSeesPosts(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			store := memory.New()
+			store := oracle.New()
 			apitest.Users(t, store, people)
 			api := apitest.New(t, store, apitest.Options{})
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -261,7 +261,7 @@ func idsAt(a apitest.Answer, path string) string {
 // A page leaves hidden posts out and takes later ones in their place, even if long stretches are hidden. A stretch that is
 // too long ends the page, and the next page continues after it.
 func TestPagesWithoutHiddenPosts(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 3)
 	publishAs := func(by storage.UserID, number int64) {
 		_, _, err := store.Publish(t.Context(), storage.NewPost{PostID: storage.PostID{Author: by, Number: number}, Key: fmt.Sprint(number), Text: "x", At: apitest.Epoch + storage.Micros(number)})

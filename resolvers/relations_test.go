@@ -9,7 +9,7 @@ import (
 	"kith/internal/apitest"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // onAll runs a test over an empty store of each kind, the MariaDB shards among them.
@@ -63,7 +63,7 @@ func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
 // If nearly all of a list is hidden, it is read as far as the budget goes, and the next page
 // continues from there.
 func TestAPlainListIsIncompleteOnlyWhereTheBudgetEnds(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	all := star(t, store, 1500)
 	for _, id := range all[:1400] {
 		deactivate(t, store, userID(t, id))

@@ -10,7 +10,7 @@ import (
 	"kith/internal/apitest"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // If an answer ends at its budget, at a user who is not shown, its cursor does not reveal that
@@ -21,7 +21,7 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 		other   = storage.UserID(3100) // has most of these friends, too
 		blocked = 1000                 // by user 1, from user 4000 on, who are hidden as well
 	)
-	store := memory.New()
+	store := oracle.New()
 	var also []storage.User
 	for id := storage.UserID(friends + 2); id < 4000+blocked; id++ {
 		also = append(also, storage.User{ID: id, Handle: "u" + id.String(), CreatedAt: apitest.Epoch})
@@ -129,7 +129,7 @@ func isSealed(t *testing.T, text string) bool {
 
 // A sealed cursor belongs to its field and its store, and cannot be changed.
 func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	star(t, store, 200)
 	for id := storage.UserID(2); id <= 201; id++ {
 		deactivate(t, store, id)

@@ -15,7 +15,7 @@ import (
 	"kith/internal/properties"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // drawnGraph is a drawn graph, as a matrix: follows[a][b] is the time at which a followed b, or 0.
@@ -54,8 +54,8 @@ func drawGraph(t *rapid.T, n int) drawnGraph {
 	return c
 }
 
-func (c drawnGraph) store() *memory.Store {
-	store := memory.New()
+func (c drawnGraph) store() *oracle.Store {
+	store := oracle.New()
 	var users []storage.User
 	var edges []storage.Edge
 	for a := 1; a <= c.n; a++ {
@@ -193,7 +193,7 @@ func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected
 
 // first: 0 asks only for the total. With a budget, that takes several requests.
 func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	all := star(t, store, 9500) // all of them friends
 	for _, c := range []struct {
 		budget social.Budget
@@ -225,7 +225,7 @@ func TestTheTotalOfASetAnswerIsKeptInItsCursor(t *testing.T) {
 
 // If the budget ends before anything is found, the page of a set answer may be empty.
 func TestAnEmptyPageOfASetAnswerSaysHowToGoOn(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 4001)
 	var odd, even []storage.UserID
 	for id := storage.UserID(3); id <= 4000; id += 2 {

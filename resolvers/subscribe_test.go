@@ -13,8 +13,8 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
 	"kith/storage/shard"
+	"kith/storage/storagetest/oracle"
 )
 
 // flaky is a store in which the look-ups of some names fail a given number of times.
@@ -103,7 +103,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 	} {
 		t.Run(c.field, func(t *testing.T) {
 			at := storage.MicrosOf(time.Now())
-			store := newFlaky(memory.New(), c.lookup)
+			store := newFlaky(oracle.New(), c.lookup)
 			apitest.Users(t, store, 10+most)
 			hub, log := events.NewHub(nil), &buffer{}
 			api := apitest.New(t, store, apitest.Options{Hub: hub, Log: log})
@@ -174,7 +174,7 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 		{`friendRequestChanged { from { id } }`, storage.Requests, storage.Pending},
 	} {
 		t.Run(c.field, func(t *testing.T) {
-			store, hub := memory.New(), events.NewHub(nil)
+			store, hub := oracle.New(), events.NewHub(nil)
 			apitest.Users(t, store, 200)
 			answers := subscribe(t, apitest.New(t, store, apitest.Options{Hub: hub}), hub, 1, `subscription { `+c.field+` }`)
 			at := storage.MicrosOf(time.Now())

@@ -14,7 +14,7 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // subscribe opens a subscription over server-sent events and returns its answers. When the function
@@ -81,7 +81,7 @@ func until(t *testing.T, answers <-chan string, try func(i int)) (first string) 
 }
 
 func TestRelationshipChanged(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 4)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
@@ -119,7 +119,7 @@ func TestRelationshipChanged(t *testing.T) {
 }
 
 func TestNewFollowers(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 9)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
@@ -139,7 +139,7 @@ func TestNewFollowers(t *testing.T) {
 }
 
 func TestSubscriptionsNeedAViewer(t *testing.T) {
-	api := apitest.New(t, memory.New(), apitest.Options{})
+	api := apitest.New(t, oracle.New(), apitest.Options{})
 	answers := subscribe(t, api, nil, 0, `subscription { newFollowers { cursor } }`)
 	select {
 	case got := <-answers:
@@ -153,7 +153,7 @@ func TestSubscriptionsNeedAViewer(t *testing.T) {
 
 // heldEdges is a store whose reads of edges wait while it is held.
 type heldEdges struct {
-	*memory.Store
+	*oracle.Store
 	mu      sync.Mutex
 	hold    chan struct{} // nil if it is not held
 	waiting atomic.Int64
@@ -181,7 +181,7 @@ func (h *heldEdges) holdWith(hold chan struct{}) {
 // TestEventsThatWaitMakeOneAnswer: while a subscription works on one event, any number of events
 // about the same users may come. They make one answer, and do not end the subscription as too slow.
 func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
-	store := &heldEdges{Store: memory.New()}
+	store := &heldEdges{Store: oracle.New()}
 	apitest.Users(t, store.Store, 2)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})

@@ -14,7 +14,7 @@ import (
 	"kith/internal/properties"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // suggestion is an edge of followSuggestions.
@@ -169,7 +169,7 @@ func (c drawnGraph) checkSuggestion(t apitest.T, user int, e suggestion) {
 
 // via has three users unless first says otherwise, and each via has its own first.
 func TestViaHasThreeUsersUnlessFirstSaysOtherwise(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, 7)
 	apitest.Follow(t, store, 1, 2, 3, 4, 5, 6)
 	for id := storage.UserID(2); id <= 6; id++ {

@@ -10,7 +10,7 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 var update = flag.Bool("update", false, "write the table of docs/relations.md")
@@ -138,7 +138,7 @@ func isNull(data any, path []string) bool {
 // sixUsers creates the six users. Both lists of the owner are open as given, and those of its
 // friend are closed.
 func sixUsers(t *testing.T, lists storage.Visibility) *apitest.API {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, int(friend))
 	var edges []storage.Edge
 	for _, p := range []storage.Pair{{From: owner, To: openUser}, {From: openUser, To: owner}, {From: owner, To: friend}, {From: friend, To: owner}, {From: follower, To: owner}, {From: stranger, To: openUser}} {

@@ -9,7 +9,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/idset"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // BenchmarkWays measures the questions of the design's section 6 that work on lists: from rows, and
@@ -167,7 +167,7 @@ func (r *readLists) Pages(_ context.Context, side storage.Side, queries []storag
 
 func benchStore(b *testing.B, id func(n int) storage.UserID) (Reader, *keptLists) {
 	random := rand.New(rand.NewPCG(43, 44))
-	store, dir := memory.New(), idset.NewDirectory()
+	store, dir := oracle.New(), idset.NewDirectory()
 	var edges []storage.Edge
 	var ids []storage.UserID
 	users := make([]storage.User, benchUsers)

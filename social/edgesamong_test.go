@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // The question whether a follow may be shown names first the user who follows.
 func TestEdgesAmongAsksWhoFollowsWhom(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 5, To: 6, Type: storage.Following, UpdateTime: 1}, {From: 7, To: 5, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	var asked [][2]int
 	among, err := New(onRows{store}, 0, nil).EdgesAmong(t.Context(), []storage.UserID{5, 6, 7}, 10, func(from, to int) bool {

@@ -7,7 +7,7 @@ import (
 
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // lost is a redundancy mode that loses everything it is given.
@@ -21,7 +21,7 @@ func (lost) Propagate(context.Context, []storage.Written) error { return nil }
 func TestEndAllGoesOnAfterACrashAnywhere(t *testing.T) {
 	const victim = storage.UserID(1)
 	for writes := 0; ; writes++ {
-		store := memory.New(memory.Together(func(a, b storage.UserID) bool { return a == b }))
+		store := oracle.New(oracle.Together(func(a, b storage.UserID) bool { return a == b }))
 		w := newWorld(t, store, victim, false, func() bool { return false }, 0)
 		tie := func(side storage.Side, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) {
 			edge := storage.Edge{From: from, To: to, Type: kind, UpdateTime: at}

@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A step of a deletion has rows of several tables, and never more rows than it may end at a time.
 func TestAStepOfADeletionIsBounded(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	const each = eraseStep*3/4 + 1
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		edges := make([]storage.Edge, each)

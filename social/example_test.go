@@ -7,12 +7,12 @@ import (
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // town is a store in which 1 follows 2 and 3, both of whom follow 4; 2 follows 1 and 5, too.
 func town() context.Context {
-	ctx, store := context.Background(), memory.New()
+	ctx, store := context.Background(), oracle.New()
 	var users []storage.User
 	for id := storage.UserID(1); id <= 5; id++ {
 		users = append(users, storage.User{ID: id, Handle: "u" + id.String()})

@@ -10,7 +10,7 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // failing is a store: the first reads succeed, and then some fail. Reads of users do not fail: a user whose row
@@ -90,7 +90,7 @@ func (f *failing) PackedNeighbours(ctx context.Context, side storage.Side, owner
 
 // If the counts cannot be read, it is unknown whether an answer fits the budget.
 func TestFitsFailsWithItsRead(t *testing.T) {
-	f := &failing{Reader: onRows{memory.New()}, bad: 1}
+	f := &failing{Reader: onRows{oracle.New()}, bad: 1}
 	if _, fits, err := New(f, 0, nil).Fits(t.Context(), Friends(1)); fits || !errors.Is(err, errRead) {
 		t.Errorf("fits: %t, %v", fits, err)
 	}
@@ -98,7 +98,7 @@ func TestFitsFailsWithItsRead(t *testing.T) {
 
 // Suggestions fail if one of their reads fails, even if the next read would succeed.
 func TestSuggestionsFailWithOneRead(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for to := storage.UserID(2); to < 8; to++ {
 		edges = append(edges, storage.Edge{From: 1, To: to, Type: storage.Following, UpdateTime: storage.Micros(to)})

@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A list that a filter names twice, and of which a range is also read, is read once. So an error of that read is the
 // error of the answer.
 func TestAListThatIsNamedTwiceIsReadOnce(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for to := storage.UserID(100); to < 110; to++ {
 		edges = append(edges, storage.Edge{From: 1, To: to, Type: storage.Following, UpdateTime: 1})

@@ -11,14 +11,14 @@ import (
 
 	"kith/storage"
 	"kith/storage/idset"
-	"kith/storage/memory"
 	"kith/storage/recent"
+	"kith/storage/storagetest/oracle"
 )
 
 // TestFeedsOfMany: pages of the feed of a user who follows many are those of brute force, in each of the ways
 // in which the store is read, and if memory has only the last posts.
 func TestFeedsOfMany(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	const people, posts = 60, 500
 	var users []storage.User
 	for id := range people {
@@ -97,7 +97,7 @@ func TestFeedsOfMany(t *testing.T) {
 
 // TestAFeedEndsWithItsBudget, and goes on from there, if hardly any post is by a following.
 func TestAFeedEndsWithItsBudget(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}, {ID: 3, Handle: "user_3", Name: "A"}, {ID: 4, Handle: "user_4", Name: "A"}})
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	for n := range int64(2*byTime*byTimeMost/10 + 10) {
@@ -129,7 +129,7 @@ func TestAFeedEndsWithItsBudget(t *testing.T) {
 
 // silent is a store that does not answer one look-up.
 type silent struct {
-	*memory.Store
+	*oracle.Store
 	posts bool // or else the look-up of the last posts
 }
 
@@ -153,7 +153,7 @@ func allOf[K, V any](keys []K, r storage.Result[V]) []storage.Result[V] {
 
 // TestAFeedIsWholeOrUnavailable: a page does not leave out the posts of a shard that does not answer.
 func TestAFeedIsWholeOrUnavailable(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "user_1", Name: "A"}, {ID: 2, Handle: "user_2", Name: "A"}})
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	posts := recent.NewSince(1<<20, time.Now, 0)
@@ -174,7 +174,7 @@ func TestAFeedIsWholeOrUnavailable(t *testing.T) {
 
 // Posts of hot authors are read with the page. The page fails if that read fails.
 func TestPullingTheHotFailsWithItsRead(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	w := &feedWalk{
 		Feeds: &Feeds{Store: silent{Store: store}}, hides: func(storage.UserID) bool { return false },
 		inbox: &inboxWalk{hot: idset.Of([]storage.UserID{2})},
@@ -194,7 +194,7 @@ func TestAWalkStaysWhilePostsAreLoaded(t *testing.T) {
 
 // The followings of a user are read as one packed list, if they are packed.
 func TestFollowingsArePacked(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.Apply(t.Context(), storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}, {From: 1, To: 4, Type: storage.Following, UpdateTime: 1}}, storage.IfNewer)
 	reader := &packingStore{Reader: onRows{store}, packed: func(storage.UserID) bool { return true }}
 	g := New(reader, 0, nil)

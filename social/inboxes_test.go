@@ -20,15 +20,15 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/inbox"
-	"kith/storage/memory"
 	"kith/storage/recent"
 	"kith/storage/rediscache"
+	"kith/storage/storagetest/oracle"
 )
 
 // boxed is a gateway with inboxes, driven step by step.
 type boxed struct {
 	t      testing.TB
-	store  *memory.Store
+	store  *oracle.Store
 	posts  *recent.Posts
 	boxes  *Inboxes
 	feeds  *Feeds
@@ -37,7 +37,7 @@ type boxed struct {
 	counts *prometheus.Registry
 }
 
-func newBoxed(t testing.TB, store *memory.Store, url, prefix string, hot int64, floor storage.Micros) *boxed {
+func newBoxed(t testing.TB, store *oracle.Store, url, prefix string, hot int64, floor storage.Micros) *boxed {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestInboxesGiveTheSamePages(t *testing.T) {
 	drawn := func(r *rapid.T) {
 		const people, readers = 8, 4
 		tries++
-		store := memory.New()
+		store := oracle.New()
 		var users []storage.User
 		for id := range people {
 			users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})

@@ -7,7 +7,7 @@ import (
 
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // unreadable is a store whose counts or edges cannot be read.
@@ -52,7 +52,7 @@ func TestAcceptingNeedsRoomOnBothSides(t *testing.T) {
 		"counts cannot be read":     {follows: pairs{{1, 3}}, limit: 9, broken: unreadable{counts: errDown}, want: errDown},
 		"the edge cannot be read":   {follows: pairs{{1, 2}}, limit: 1, broken: unreadable{edges: errDown}, want: errDown},
 	} {
-		store := memory.New()
+		store := oracle.New()
 		world := newWorld(t, store, 1, true, func() bool { return false }, 0)
 		relations := world.gateways[0]
 		for _, pair := range c.follows {
@@ -82,7 +82,7 @@ func (h hiddenUser) IDs() []storage.UserID      { return []storage.UserID{storag
 
 // Nobody can ask itself for friendship, and requests of hidden users do not exist.
 func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
 	for _, pair := range [][2]storage.UserID{{1, 3}, {3, 2}} {
 		if _, err := relations.Ask(t.Context(), store, pair[0], pair[1], ""); err != nil {
@@ -118,7 +118,7 @@ func TestRequestsAreOfTwoUsersWhoAreSeen(t *testing.T) {
 
 // A user can mark those whom it follows, and nobody else.
 func TestMarksAreOfFollows(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	world := newWorld(t, store, 1, true, func() bool { return false }, 0)
 	relations := world.gateways[0]
 	if _, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{2, 3}); err != nil {
@@ -146,7 +146,7 @@ func TestMarksAreOfFollows(t *testing.T) {
 
 // A user can neither follow nor unfollow herself. The rest of what she asks for is done.
 func TestFollowsAreOfTwoUsers(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
 	follow := func() ([]social.Tie, error) {
 		ties, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{1, 2})

@@ -10,7 +10,7 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Followers who are not followed back come in the order of time, with their number. That also holds
@@ -27,7 +27,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "followings") { // whether or not they are followers
 			edges = append(edges, storage.Edge{From: 1, To: storage.UserID(2 + r.IntN(2*followers)), Type: storage.Following, UpdateTime: 5})
 		}
-		store := memory.New()
+		store := oracle.New()
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 		g := drawPlanner(t, store)
@@ -58,7 +58,7 @@ func TestFollowersNotFollowedBackOfTheFamous(t *testing.T) {
 
 // Of the long list, one row more than the page is read. That row shows that there are more.
 func TestFollowersNotFollowedBackAreReadForThePage(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for id := storage.UserID(2); id < 2000; id++ {
 		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
@@ -97,7 +97,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 		for range rapid.IntRange(0, 8).Draw(t, "followers") { // whether or not they are followed
 			edges = append(edges, storage.Edge{From: storage.UserID(2 + r.IntN(2*followings)), To: 1, Type: storage.Following, UpdateTime: 5})
 		}
-		store := memory.New()
+		store := oracle.New()
 		store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 		store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 		g := readBy(drawPlanner(t, store), onRows{store})
@@ -128,7 +128,7 @@ func TestFriendsOfWhoFollowsMany(t *testing.T) {
 func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 	t.Parallel()
 	const followers = 5000
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for id := storage.UserID(2); id < followers+2; id++ {
 		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})
@@ -158,7 +158,7 @@ func TestFollowersNotFollowedBackWhenTheCountIsWrong(t *testing.T) {
 
 // miscounted is a store whose numbers of followers are wrong.
 type miscounted struct {
-	*memory.Store
+	*oracle.Store
 	by int64
 }
 

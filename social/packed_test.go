@@ -12,7 +12,7 @@ import (
 	"kith/internal/properties"
 	"kith/storage"
 	"kith/storage/idset"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // somePacked has lists of a store in memory, but answers only a share of the questions with them. So answers
@@ -221,7 +221,7 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 	t.Parallel()
 	const users, celebrities = 4000, 4
 	r := rand.New(rand.NewPCG(31, 32))
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	add := func(from, to storage.UserID) {
 		kind := storage.Following
@@ -292,7 +292,7 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 // still complete, and not refused.
 func TestListsInMemoryNeedNoBudget(t *testing.T) {
 	t.Parallel()
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for id := storage.UserID(3); id <= 2000; id++ {
 		edges = append(edges, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: storage.Micros(id)})

@@ -10,7 +10,7 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // drawFilter draws a valid filter.
@@ -43,7 +43,7 @@ func drawFilter(t *rapid.T, levels int) Filter {
 }
 
 // fits reports by brute force whether a user fits a filter.
-func fits(store *memory.Store, f Filter, empty func(List) bool, id storage.UserID) bool {
+func fits(store *oracle.Store, f Filter, empty func(List) bool, id storage.UserID) bool {
 	here := func(p Filter) bool { return fits(store, p, empty, id) }
 	elsewhere := func(p Filter) bool { return !here(p) }
 	switch {

@@ -19,8 +19,8 @@ import (
 	"kith/internal/testenv"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // post is a redundancy mode that holds rows back and delivers them later, in any order and more
@@ -311,11 +311,11 @@ func TestNoFollowLivesBetweenBlockedUsers(t *testing.T) {
 		inline bool
 		make   func() storage.Store
 	}{
-		"one shard, in one transaction": {true, func() storage.Store { return memory.New() }},
-		"one shard, by replication":     {false, func() storage.Store { return memory.New() }},
-		"a shard each, in the call":     {true, func() storage.Store { return memory.New(memory.Together(apart)) }},
-		"a shard each, by replication":  {false, func() storage.Store { return memory.New(memory.Together(apart)) }},
-		"two of three on one shard":     {true, func() storage.Store { return memory.New(memory.Together(oneApart)) }},
+		"one shard, in one transaction": {true, func() storage.Store { return oracle.New() }},
+		"one shard, by replication":     {false, func() storage.Store { return oracle.New() }},
+		"a shard each, in the call":     {true, func() storage.Store { return oracle.New(oracle.Together(apart)) }},
+		"a shard each, by replication":  {false, func() storage.Store { return oracle.New(oracle.Together(apart)) }},
+		"two of three on one shard":     {true, func() storage.Store { return oracle.New(oracle.Together(oneApart)) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

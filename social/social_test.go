@@ -10,7 +10,7 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // people is how many users the random graphs have. They are few, so that lists overlap.
@@ -18,7 +18,7 @@ const people = 24
 
 // drawGraph fills a store with random edges, including tombstones and blocks. The effects of blocks
 // are not propagated to the other side: each list is its own truth.
-func drawGraph(t *rapid.T) *memory.Store {
+func drawGraph(t *rapid.T) *oracle.Store {
 	// If edges were drawn one by one, there would be few: rapid prefers short lists.
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	density := rapid.IntRange(0, 100).Draw(t, "density")
@@ -31,7 +31,7 @@ func drawGraph(t *rapid.T) *memory.Store {
 			}
 		}
 	}
-	store := memory.New()
+	store := oracle.New()
 	store.Apply(t.Context(), storage.Forward, edges, storage.IfNewer)
 	store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer)
 	return store
@@ -114,12 +114,12 @@ func drawPlanner(t *rapid.T, store rows) *Graph {
 }
 
 // listOf returns a list by brute force, ascending.
-func listOf(store *memory.Store, l List) []storage.UserID {
+func listOf(store *oracle.Store, l List) []storage.UserID {
 	return store.Neighbours(context.Background(), l.Side, []storage.UserID{l.Owner})[0].Value
 }
 
 // edgesOf are the edges of a list that an audience may be shown, newest first.
-func edgesOf(store *memory.Store, a *Audience, l List) []storage.Edge {
+func edgesOf(store *oracle.Store, a *Audience, l List) []storage.Edge {
 	edges := store.Pages(context.Background(), l.Side, []storage.PageQuery{{Owner: l.Owner, Limit: 10 * people}})[0].Value
 	return slices.DeleteFunc(edges, func(e storage.Edge) bool { return a.Hides(l.Side.Peer(e.Pair())) })
 }
@@ -237,7 +237,7 @@ func TestMatchesAreWhoIsOnTheOtherListOrNot(t *testing.T) {
 	})
 }
 
-func matchesOf(store *memory.Store, a *Audience, q MatchQuery) []Match {
+func matchesOf(store *oracle.Store, a *Audience, q MatchQuery) []Match {
 	others := map[storage.UserID]storage.Micros{}
 	for _, e := range edgesOf(store, a, q.Other) {
 		others[q.Other.Side.Peer(e.Pair())] = e.UpdateTime

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // packingStore is a store with some packed lists.
@@ -46,7 +46,7 @@ func (s *packingStore) PackedNeighbours(ctx context.Context, side storage.Side, 
 
 // A list that a filter names more than once is read once.
 func TestEachListOfAFilterIsReadOnce(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for star := storage.UserID(1); star <= 2; star++ {
 		for follower := storage.UserID(10); follower < 30; follower++ {
@@ -65,7 +65,7 @@ func TestEachListOfAFilterIsReadOnce(t *testing.T) {
 // Answers about two lists that are longer than the budget are complete if the lists are packed.
 // Otherwise the lists are read as rows, as far as the budget goes.
 func TestLongListsArePacked(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for follower := storage.UserID(10); follower < 3010; follower++ {
 		for star := storage.UserID(1); star <= 3; star++ {

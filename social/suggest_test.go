@@ -12,12 +12,12 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // drawPeople creates the users of a random graph, and draws who may see their lists, and whether they
 // want to be suggested.
-func drawPeople(t *rapid.T, store *memory.Store) map[storage.UserID]storage.User {
+func drawPeople(t *rapid.T, store *oracle.Store) map[storage.UserID]storage.User {
 	rows := map[storage.UserID]storage.User{}
 	for id := storage.UserID(1); id <= people; id++ {
 		row := storage.User{
@@ -40,7 +40,7 @@ type wantedSuggestions struct {
 	excluded Exclusions
 }
 
-func wantSuggestions(store *memory.Store, rows map[storage.UserID]storage.User, a *Audience, q SuggestionQuery) wantedSuggestions {
+func wantSuggestions(store *oracle.Store, rows map[storage.UserID]storage.User, a *Audience, q SuggestionQuery) wantedSuggestions {
 	followings := listOf(store, List{storage.Forward, q.User})
 	viewers := listOf(store, List{storage.Forward, a.Viewer})
 	w := wantedSuggestions{via: map[storage.UserID][]storage.UserID{}, degree: map[storage.UserID]int{}}
@@ -187,7 +187,7 @@ func (p *popular) Users(_ context.Context, ids []storage.UserID) []storage.Resul
 }
 
 func TestWhoFollowsNobodyGetsThePopular(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	rows := []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}}
 	store.CreateUsers(t.Context(), rows)
@@ -248,7 +248,7 @@ func TestPopularIsAskedOnceAMinute(t *testing.T) {
 // Pinned users come first, in their order. Pinned users who do not exist are passed over. A pinned
 // user is left out for the same reasons as any other user.
 func TestThePinnedComeFirst(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c", Undiscoverable: true}, {ID: 4, Handle: "d"},
 		{ID: 5, Handle: "e"}, {ID: 6, Handle: "f"}, {ID: 7, Handle: "g"}, {ID: 8, Handle: "h"}})
 	source := &popular{users: []storage.PopularUser{{User: 5, Followers: 9}, {User: 2, Followers: 8}, {User: 8, Followers: 7}}}
@@ -277,7 +277,7 @@ func TestThePinnedComeFirst(t *testing.T) {
 
 // If a user follows more than a pool takes, one row more than the pool is read.
 func TestPoolsAreReadInTwoSteps(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	var edges []storage.Edge
 	for id := storage.UserID(2); id < 500; id++ {
 		edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: storage.Micros(id)})
@@ -299,7 +299,7 @@ func TestPoolsAreReadInTwoSteps(t *testing.T) {
 
 // As many candidates are read as the page shows, and then as many as drop out.
 func TestCandidatesAreReadForThePage(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	edges := []storage.Edge{{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}}
 	rows := []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}}
 	for id := storage.UserID(100); id < 200; id++ {

@@ -11,8 +11,8 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/intents"
-	"kith/storage/memory"
 	"kith/storage/notify"
+	"kith/storage/storagetest/oracle"
 )
 
 // taking is a redundancy mode that accepts rows, or fails to.
@@ -48,7 +48,7 @@ func TestWritesAreNotedUntilTheyAreWhole(t *testing.T) {
 		},
 	} {
 		for _, lost := range []error{nil, errLost} {
-			store := memory.New()
+			store := oracle.New()
 			newWorld(t, store, 1, true, func() bool { return false }, 0)
 			for _, change := range []storage.UserID{1, 2} {
 				store.ChangeEdges(t.Context(), 3, []storage.EdgeChange{{To: change, Type: storage.Following, At: 1}}, storage.ChangeOptions{Inverse: true})

@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // profiling is a store that notes which users are read together with their counts. User 13 cannot be
 // read.
 type profiling struct {
-	*memory.Store
+	*oracle.Store
 	asked [][]storage.UserID
 }
 
@@ -30,7 +30,7 @@ func lookup[V, K any](keys ...K) *storage.Lookup[K, V] { return &storage.Lookup[
 
 // Apart answers every kind like the method of the same name, and leaves the kinds that are already answered.
 func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
-	store := &profiling{Store: memory.New()}
+	store := &profiling{Store: oracle.New()}
 	ctx := t.Context()
 	store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
 	pair := storage.Pair{From: 1, To: 2}
@@ -86,7 +86,7 @@ func TestPartThatPanicsHasFailed(t *testing.T) {
 		Users: lookup[storage.User](storage.UserID(13)), Counts: lookup[storage.Counts](storage.UserID(13)),
 		Handles: lookup[storage.UserID]("a"),
 	}
-	b.Apart(t.Context(), &profiling{Store: memory.New()})
+	b.Apart(t.Context(), &profiling{Store: oracle.New()})
 	for _, err := range []error{b.Users.Results[0].Err, b.Counts.Results[0].Err} {
 		if err == nil || !strings.Contains(err.Error(), "panicked: no such luck") {
 			t.Errorf("got %v, want the panic", err)

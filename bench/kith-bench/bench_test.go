@@ -21,7 +21,7 @@ import (
 	"kith/importer"
 	"kith/internal/apitest"
 	"kith/internal/kithtest"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // benchCommand runs `kith bench …`. The commands all and grow measure the program of this tree.
@@ -86,7 +86,7 @@ func TestBenchRun(t *testing.T) {
 	if _, err := benchCommand(t, "generate", "--users", "300", "--sonyflake", file); err != nil {
 		t.Fatal(err)
 	}
-	store := memory.New()
+	store := oracle.New()
 	if _, err := importer.Run(t.Context(), store, importer.Config{Files: []string{file}}); err != nil {
 		t.Fatal(err)
 	}

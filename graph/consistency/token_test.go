@@ -9,7 +9,7 @@ import (
 
 	"kith/graph/consistency"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func mark(from, to storage.UserID, version storage.Micros) consistency.Mark {
@@ -129,7 +129,7 @@ func TestTokensAreBounded(t *testing.T) {
 // A followMany of 500, with any mixture of new and existing follows, makes a token that fits in a
 // header. Three such tokens fit, too. Each stands for all its follows that are not old.
 func TestTokensOfManyFollowsAreShort(t *testing.T) {
-	k := tokens(memory.New())
+	k := tokens(oracle.New())
 	const second, now = storage.Micros(1_000_000), storage.Micros(1_790_000_000_000_000)
 	for name, gap := range map[string]storage.Micros{"at once": 1, "slowly": second, "over a week": 1200 * second, "as spans begin": 301 * second} {
 		follows := make([]storage.Edge, 500)

@@ -11,12 +11,12 @@ import (
 
 	"kith/graph/consistency"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // table is a store that counts how often it is asked for edges, and that may fail.
 type table struct {
-	*memory.Store
+	*oracle.Store
 	asked, keys atomic.Int64
 	dead        atomic.Int64 // whose edges cannot be read
 }
@@ -42,7 +42,7 @@ func waiting(store storage.EdgeReader, atMost time.Duration) *consistency.Tokens
 }
 
 func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	token := consistency.Token{mark(1, 2, 10), mark(1, 3, 10)}
 	short, long := waiting(store, 20*time.Millisecond), waiting(store, time.Minute)
 	if short.Wait(t.Context(), token) {
@@ -61,7 +61,7 @@ func TestWaitEndsWhenTheRowsAreThere(t *testing.T) {
 
 // The mark of a request waits for the inbox, whatever is in follower.
 func TestWaitReadsTheTableOfTheMark(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	token := consistency.Token{mark(1, 2, 10), {Side: storage.Requests, Pair: storage.Pair{From: 1, To: 2}, Version: 10}}
 	store.apply(storage.Inverse, 2, storage.Pending, 10)
 	if waiting(store, 20*time.Millisecond).Wait(t.Context(), token) {
@@ -75,7 +75,7 @@ func TestWaitReadsTheTableOfTheMark(t *testing.T) {
 
 // A span waits for every follow that was written in its time, and for no other.
 func TestWaitForSpans(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	for to := range storage.UserID(60) {
 		store.apply(storage.Forward, to+2, storage.Following, 100+storage.Micros(to))
 	}
@@ -97,7 +97,7 @@ func TestWaitForSpans(t *testing.T) {
 // Reads that wait share their polls, which come after 5, 50, 200 and 200 ms. Each poll asks for
 // each row once.
 func TestReadsThatWaitPollTogether(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	k := waiting(store, time.Minute)
 	began := time.Now()
 	var readers sync.WaitGroup
@@ -124,7 +124,7 @@ func TestReadsThatWaitPollTogether(t *testing.T) {
 
 // The number of reads that may wait is bounded. All others hear at once that they may be stale.
 func TestPlacesToWaitAreBounded(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	k := waiting(store, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	var readers sync.WaitGroup
@@ -151,7 +151,7 @@ func TestPlacesToWaitAreBounded(t *testing.T) {
 
 // A shard that does not answer ends only the waits for its own rows.
 func TestDeadShardEndsItsOwnWaits(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	k := waiting(store, time.Minute)
 	fresh := make(chan string, 2)
 	for _, to := range []storage.UserID{2, 3} {
@@ -175,7 +175,7 @@ func TestDeadShardEndsItsOwnWaits(t *testing.T) {
 
 // Before the wait ends, caches are notified of the rows that have arrived, and of no others.
 func TestArrivedRowsAreReported(t *testing.T) {
-	store := &table{Store: memory.New()}
+	store := &table{Store: oracle.New()}
 	var mu sync.Mutex
 	var reported []storage.Row
 	k := consistency.New(consistency.Config{Key: []byte("a key"), Store: store, Wait: time.Minute, Arrived: func(_ context.Context, rows []storage.Row) {

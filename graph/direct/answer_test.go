@@ -7,13 +7,13 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // An answer that would be too long is not made in full. Its memory stays near the bound, whether
 // gqlgen writes it or this package does.
 func TestAnswersEndAtTheirBound(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	const people = 500
 	list := make([]storage.User, people)
 	for i := range list {

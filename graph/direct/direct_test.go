@@ -17,7 +17,7 @@ import (
 	"kith/graph/model"
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 const users = 12
@@ -37,7 +37,7 @@ func sameAnswers(t apitest.T, directly, slowly *apitest.API, query string, vars 
 
 // The plan of a query is also right for other variables and other users.
 func TestKnownQueriesAreAnsweredAnew(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	directly, slowly := apis(t, store)
@@ -78,7 +78,7 @@ func apis(t *testing.T, store storage.Store) (directly, slowly *apitest.API) {
 }
 
 func TestAnswersAreThoseOfGqlgen(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	apitest.Publish(t, store, users)
@@ -91,7 +91,7 @@ func TestAnswersAreThoseOfGqlgen(t *testing.T) {
 
 // Every field that has a table entry, with everything that can surround it in a query.
 func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	apitest.Users(t, store, users)
 	apitest.Tangle(t, store, users)
 	apitest.Publish(t, store, users)

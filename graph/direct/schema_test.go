@@ -5,12 +5,12 @@ import (
 	"testing"
 
 	"kith/internal/apitest"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // TestTheSchemaHasNoDefer: the schema does not name @defer, and queries with it are refused.
 func TestTheSchemaHasNoDefer(t *testing.T) {
-	api := apitest.New(t, memory.New(), apitest.Options{})
+	api := apitest.New(t, oracle.New(), apitest.Options{})
 	if a := api.Ask(`{ __schema { directives { name } } }`, nil).Whole(); strings.Contains(a.Text, "defer") || !strings.Contains(a.Text, "include") {
 		t.Errorf("the directives are %s", a.Text)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 var ctx = context.Background()
@@ -16,9 +16,9 @@ var ctx = context.Background()
 // now is the time at which the tests load the network.
 var now = Base.AddDate(0, 1, 0)
 
-func loaded(t *testing.T) *memory.Store {
+func loaded(t *testing.T) *oracle.Store {
 	t.Helper()
-	store := memory.New()
+	store := oracle.New()
 	if err := Load(ctx, store, now); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ var errKilled = errors.New("killed")
 
 // mortal is a store whose program is killed at the n-th write, after half of it.
 type mortal struct {
-	*memory.Store
+	*oracle.Store
 	left int
 }
 
@@ -92,7 +92,7 @@ func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.E
 func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 	whole := unversioned(loaded(t))
 	for n := 1; n <= 3; n++ {
-		store := memory.New()
+		store := oracle.New()
 		if err := Load(ctx, &mortal{store, n}, now); !errors.Is(err, errKilled) {
 			t.Fatalf("killed at write %d: error %v", n, err)
 		}
@@ -106,7 +106,7 @@ func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 }
 
 // unversioned is the content of a store without the number of transactions that have written it.
-func unversioned(store *memory.Store) memory.Snapshot {
+func unversioned(store *oracle.Store) oracle.Snapshot {
 	all := store.Snapshot()
 	for i := range all.Counts {
 		all.Counts[i].Version = 0
@@ -117,12 +117,12 @@ func unversioned(store *memory.Store) memory.Snapshot {
 func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 	changed := loaded(t)
 	changed.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 2, Type: storage.Blocking, UpdateTime: storage.MicrosOf(Base) + 1}}, storage.IfNewer)
-	foreign := memory.New()
+	foreign := oracle.New()
 	foreign.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "u1", Name: "u1"}})
 	foreign.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
-	elsewhere := memory.New()
+	elsewhere := oracle.New()
 	elsewhere.CreateUsers(ctx, []storage.User{{ID: 5000, Handle: "u5000", Name: "u5000"}})
-	for name, store := range map[string]*memory.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
+	for name, store := range map[string]*oracle.Store{"changed": changed, "foreign": foreign, "elsewhere": elsewhere} {
 		before := store.Snapshot()
 		if err := Load(ctx, &untouchable{store, t}, now); err != nil {
 			t.Fatal(err)
@@ -135,7 +135,7 @@ func TestLoadLeavesOtherStoresAlone(t *testing.T) {
 
 // untouchable is a store that must not even be asked to write.
 type untouchable struct {
-	*memory.Store
+	*oracle.Store
 	t *testing.T
 }
 

@@ -13,12 +13,12 @@ import (
 
 	"kith/replication/incall"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // flaky is a store in which the inverse rows of some users cannot be written for a while.
 type flaky struct {
-	*memory.Store
+	*oracle.Store
 	mu   sync.Mutex
 	away map[storage.UserID]bool // owners
 }
@@ -75,7 +75,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{store: &flaky{Store: memory.New(), away: map[storage.UserID]bool{}}, published: &published{}, registry: prometheus.NewRegistry()}
+	w := &world{store: &flaky{Store: oracle.New(), away: map[storage.UserID]bool{}}, published: &published{}, registry: prometheus.NewRegistry()}
 	for id := storage.UserID(1); id < 10; id++ {
 		if r := w.store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "u" + id.String(), Name: "U"}})[0]; r.Err != nil {
 			t.Fatal(r.Err)

@@ -10,9 +10,9 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/stream"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
 )
 
 // stuck is a store of a consumer that is killed before it ends a follow on the inverse side, which
@@ -115,7 +115,7 @@ func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
 
 // Rows of both pairs of tables are replicated, in one entry and in entries of their own.
 func TestEntriesOfBothPairsOfTables(t *testing.T) {
-	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	request := storage.Row{Side: storage.Requests, Edge: storage.Edge{From: 3, To: 7, Type: storage.Pending, UpdateTime: 11}}
 	add(t, client, edge(1, 7, 10), edge(2, 7, 10))
 	if err := stream.NewProducer(stream.ProducerConfig{Redis: client}).Add(t.Context(), append(rowsOf(edge(3, 7, 10)), request)); err != nil {

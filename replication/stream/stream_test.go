@@ -17,7 +17,7 @@ import (
 	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func connect(t testing.TB, addr string) redis.UniversalClient {
@@ -105,7 +105,7 @@ func add(t testing.TB, client redis.UniversalClient, edges ...storage.Edge) {
 }
 
 func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
-	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	for i := range storage.UserID(1000) {
 		add(t, client, edge(i+1, 7, 1), edge(i+1, 8, 1)) // before a group exists
 	}
@@ -134,7 +134,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 // pending.
 func TestNothingUnreadIsTrimmed(t *testing.T) {
 	ctx := t.Context()
-	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	if err := client.XGroupCreateMkStream(ctx, stream.DefaultKey, "others", "0").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +224,7 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+			client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 			for i := range storage.UserID(1500) {
 				add(t, client, edge(i+1, 7, 1))
 			}
@@ -252,7 +252,7 @@ func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	for name, partial := range map[string]bool{"and it is known which": true, "and it is not known which": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+			client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 			var mu sync.Mutex
 			away := true
 			applier := applierFunc(func(ctx context.Context, rows []storage.Row) error {
@@ -311,7 +311,7 @@ func (u unapplied) Unapplied() []storage.Row { return u }
 
 func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	ctx := t.Context()
-	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	registry := prometheus.NewRegistry()
 	for _, values := range []map[string]any{
 		{"e": ""}, {"e": "\x02"}, {"e": "\x02\x00\x05"}, {"e": "\x03\x01\x01\x01\x02"}, {"other": "x"}, {"e": "\x02\x00\x01\x00\x01\x02"},
@@ -358,7 +358,7 @@ func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
 // TestLostGroupsAreMadeAgain: the group, or the whole stream, may vanish while a consumer runs.
 func TestLostGroupsAreMadeAgain(t *testing.T) {
 	ctx := t.Context()
-	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}})
 	followers := func() int64 { return store.Counts(ctx, []storage.UserID{7})[0].Value.Follower }
 	add(t, client, edge(1, 7, 1))
@@ -378,7 +378,7 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 
 // TestStoppingAppliesWhatWasRead: these entries need not be claimed by another consumer.
 func TestStoppingAppliesWhatWasRead(t *testing.T) {
-	client, store := connect(t, testenv.Redis(t).Addr()), memory.New()
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	reading, write := make(chan struct{}), make(chan struct{})
 	_, stop := consume(t, stream.ConsumerConfig{Redis: client, Applier: applierFunc(func(ctx context.Context, rows []storage.Row) error {
 		close(reading)

@@ -15,9 +15,9 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/recent"
 	"kith/storage/rediscache"
+	"kith/storage/storagetest/oracle"
 )
 
 // fixture is the inboxes of one gateway. Its posts are those that the test adds.
@@ -38,7 +38,7 @@ func open(t *testing.T, hot int64) *fixture {
 	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
 	f := &fixture{t: t, client: redis.NewClient(options), now: storage.MicrosOf(time.Now().Add(-time.Hour))}
 	t.Cleanup(func() { f.client.Close() })
-	store := memory.New()
+	store := oracle.New()
 	cache, err := rediscache.New(rediscache.Config{Redis: f.client, Runs: runs, Prefix: "kith", Source: store, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // made answers every key without a store, so that only the cache is in memory.
@@ -86,7 +86,7 @@ func TestTheAccountIsTrue(t *testing.T) {
 			n, follows int
 		}{{"users", 20_000, 0}, {"blocks", 20_000, 0}, {"posts", 10_000, 0}, {"lists", 20_000, 0}, {"lists", 10_000, 5}, {"lists", 4000, 50}, {"lists", 400, 1000}} {
 			m := gauges{prometheus.NewRegistry()}
-			source := made{memory.New(), ids.of, 100_000, c.follows}
+			source := made{oracle.New(), ids.of, 100_000, c.follows}
 			cache := localcache.New(localcache.Config{Source: source, Rows: source, Bytes: 32 << 20, Metrics: localcache.NewMetrics(m)})
 			ask := func(from, to int) {
 				for n := from; n < to; n += 100 {

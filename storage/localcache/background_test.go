@@ -7,12 +7,12 @@ import (
 	"testing/synctest"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // slow answers once the context of a read has ended, and then takes its time.
 type slow struct {
-	*memory.Store
+	*oracle.Store
 	reading, ended chan struct{}
 }
 
@@ -28,7 +28,7 @@ func (s *slow) Profiles(ctx context.Context, ids []storage.UserID) []storage.Res
 // comes later gets one at once.
 func TestCloseEndsReadsAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &slow{memory.New(), make(chan struct{}), make(chan struct{})}
+		store := &slow{oracle.New(), make(chan struct{}), make(chan struct{})}
 		c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
 		ctx, leave := context.WithCancel(t.Context())
 		go c.Users(ctx, []storage.UserID{1})
@@ -56,7 +56,7 @@ func TestCloseEndsReadsAndWaits(t *testing.T) {
 // outage is a store that answers when it is told to, and then as engines do: a shard that the context remembers as
 // silent is not asked, and a silent shard is remembered.
 type outage struct {
-	*memory.Store
+	*oracle.Store
 	answer chan struct{}
 	silent error
 }
@@ -77,7 +77,7 @@ func (s *outage) Profiles(ctx context.Context, ids []storage.UserID) []storage.R
 // who wait for a read that finds a shard silent remember that, too.
 func TestOutagesAreOfOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &outage{Store: memory.New(), answer: make(chan struct{})}
+		store := &outage{Store: oracle.New(), answer: make(chan struct{})}
 		store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}})
 		c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
 		defer c.Close()

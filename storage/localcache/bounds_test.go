@@ -10,7 +10,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // takes waits until a cache takes so many bytes, at least and at most. Large entries are counted, and others
@@ -29,7 +29,7 @@ func takes(t *testing.T, m gauges, least, most float64) {
 }
 
 func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 5000)
 	const bytes = 100_000
 	m := gauges{prometheus.NewRegistry()}
@@ -48,7 +48,7 @@ func TestWhatIsKeptIsBoundedInBytes(t *testing.T) {
 func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
 	const n = 900
 	for _, kind := range []storage.EdgeType{storage.Blocking, storage.None} {
-		store := memory.New()
+		store := oracle.New()
 		people(t, store, 1)
 		edges := make([]storage.Edge, n)
 		for i := range edges {
@@ -71,7 +71,7 @@ func TestBlocksAndTombstonesTakeRoom(t *testing.T) {
 
 // Tombstones of the last ten minutes are read with a list, counted from the last full minute.
 func TestTombstonesOfTenMinutesAreRead(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 1)
 	now := time.Unix(7200, 0).Add(59 * time.Second)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
@@ -83,7 +83,7 @@ func TestTombstonesOfTenMinutesAreRead(t *testing.T) {
 }
 
 func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 2)
 	followers(t, store, 3000)
 	cache := newCache(t, store, 64<<20)
@@ -137,7 +137,7 @@ func TestALongListIsReadWhenItIsAskedForOften(t *testing.T) {
 }
 
 func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 2)
 	followers(t, store, 3000)
 	cache := newCache(t, store, 200_000) // an eighth is 1,500 edges
@@ -156,7 +156,7 @@ func TestAListThatDoesNotFitIsReadAsRows(t *testing.T) {
 
 // Every text of a user takes space.
 func TestTextsTakeRoom(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	text := strings.Repeat("x", 100)
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: text, Name: text, Bio: text, AvatarURL: text}})
 	m := gauges{prometheus.NewRegistry()}

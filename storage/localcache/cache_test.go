@@ -15,7 +15,7 @@ import (
 	"kith/storage"
 	"kith/storage/idset"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // setsOf asks for lists as sets.
@@ -107,7 +107,7 @@ func newCache(t *testing.T, store storage.Store, bytes uint64) *localcache.Cache
 
 func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 	goOn := make(chan struct{})
-	store := &counted{Store: &slow{Store: memory.New(), hold: func(string) { <-goOn }}}
+	store := &counted{Store: &slow{Store: oracle.New(), hold: func(string) { <-goOn }}}
 	people(t, store.Store, 10)
 	cache := newCache(t, store, 1<<20)
 	var asking sync.WaitGroup
@@ -137,7 +137,7 @@ func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
 
 func TestOffAndThrough(t *testing.T) {
 	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.Through: 3, localcache.On: 1} {
-		store := &counted{Store: memory.New()}
+		store := &counted{Store: oracle.New()}
 		people(t, store, 3)
 		followers(t, store, 2)
 		m := gauges{prometheus.NewRegistry()}
@@ -174,7 +174,7 @@ func TestOffAndThrough(t *testing.T) {
 
 // A read whose caller has gone is not answered, not even with values in memory.
 func TestWhoHasGoneIsNotAnswered(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 2)
 	cache := newCache(t, store, 1<<20)
 	ids := []storage.UserID{1}
@@ -197,7 +197,7 @@ func TestWhoHasGoneIsNotAnswered(t *testing.T) {
 
 // Edges of many owners are answered from the lists that are in memory. For so many owners no list is read.
 func TestEdgesOfManyOwners(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 30)
 	followers(t, store, 20)
 	cache := newCache(t, store, 1<<20)
@@ -220,7 +220,7 @@ func TestEdgesOfManyOwners(t *testing.T) {
 // For edges of few owners their lists are read and kept. For edges of more owners, the edges are read.
 func TestListsOfFewOwnersAreRead(t *testing.T) {
 	for owners, lists := range map[int]int64{8: 1, 9: 0} {
-		store := &counted{Store: memory.New()}
+		store := &counted{Store: oracle.New()}
 		people(t, store, 30)
 		followers(t, store, 20)
 		cache := newCache(t, store, 1<<20)
@@ -240,7 +240,7 @@ func TestListsOfFewOwnersAreRead(t *testing.T) {
 }
 
 func TestHitsAndMissesAreCounted(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 3)
 	m := gauges{prometheus.NewRegistry()}
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
@@ -254,7 +254,7 @@ func TestHitsAndMissesAreCounted(t *testing.T) {
 }
 
 func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 5)
 	followers(t, store, 3)
 	cache := newCache(t, store, 1<<20)
@@ -318,7 +318,7 @@ func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
 // A caller that has read a row in the store finds it in later answers of the cache, even if no
 // event has come.
 func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 3)
 	cache := newCache(t, store, 1<<20)
 	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { cache.Expect(rows) })
@@ -339,7 +339,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 
 // Bundles also report the rows that they saw. A row on the inverse side is on both sides.
 func TestWhatABundleSawIsExpected(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	edge := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 10}
 	store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
 	var saw []storage.Row
@@ -355,7 +355,7 @@ func TestWhatABundleSawIsExpected(t *testing.T) {
 // Users are numbered in order of their ids, from all shards, and sets from before the renewal are not
 // mixed with sets from after it.
 func TestUsersAreNumbered(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 500)
 	followers(t, store, 100)
 	cache := newCache(t, store, 1<<20)

@@ -7,9 +7,9 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
 	"kith/storage/notify"
 	"kith/storage/storagetest"
+	"kith/storage/storagetest/oracle"
 )
 
 // cached is a store whose reads go through a cache that is notified of its writes.
@@ -74,5 +74,5 @@ func (c *cached) Close() error {
 
 // A write is visible at once, whatever was kept before it.
 func TestConformance(t *testing.T) {
-	storagetest.Run(t, func(*testing.T) storage.Store { return newCached(memory.New()) })
+	storagetest.Run(t, func(*testing.T) storage.Store { return newCached(oracle.New()) })
 }

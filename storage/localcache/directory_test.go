@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // brokenLister is a store with one shard that does not list its users.
 type brokenLister struct {
-	*memory.Store
+	*oracle.Store
 	err error
 }
 
@@ -22,7 +22,7 @@ func (b brokenLister) UserIDsAfter(ctx context.Context, shard int, after storage
 
 // Users are numbered all or not at all: only if there are not too many, and if they can be read.
 func TestADirectoryIsWhole(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c"}})
 	down := errors.New("the shard is down")
 	for name, c := range map[string]struct {
@@ -50,7 +50,7 @@ func TestADirectoryIsWhole(t *testing.T) {
 // A new directory makes the cache forget the lists that the old one numbers, also those that are being read, and
 // nothing else.
 func TestANewDirectoryForgetsLists(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	store.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
 	c := New(Config{Source: store, Rows: store, Bytes: 1 << 20})
 	defer c.Close()

@@ -17,7 +17,7 @@ import (
 	"kith/storage/events"
 	"kith/storage/idset"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // slow can hold back answers of a store after they were read.
@@ -67,7 +67,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
 
 			const people = 6
-			inner := memory.New()
+			inner := oracle.New()
 			store := &slow{Store: inner, hold: func(string) { time.Sleep(time.Duration(draw(300)) * time.Microsecond) }}
 			var users []storage.User
 			for id := range storage.UserID(people) {
@@ -213,7 +213,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		"it has ended since":     {row: storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: old + 1}},
 		"the table is not there": {row: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}, broken: true},
 	} {
-		store := memory.New()
+		store := oracle.New()
 		people(t, store, 3)
 		rows := &unreadable{Store: store}
 		cache := localcache.New(localcache.Config{Source: store, Rows: rows, Bytes: 1 << 20, Now: func() time.Time { return now }})
@@ -293,35 +293,35 @@ func TestAReadThatAChangeOvertakes(t *testing.T) {
 }
 
 func overtake(t *testing.T, mode localcache.Mode) {
-	for what, change := range map[string]func(*memory.Store, *localcache.Cache){
-		"profiles": func(s *memory.Store, c *localcache.Cache) {
+	for what, change := range map[string]func(*oracle.Store, *localcache.Cache){
+		"profiles": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
 			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
 			c.Wrote(nil, []storage.UserID{1}, nil)
 		},
-		"lists": func(s *memory.Store, c *localcache.Cache) {
+		"lists": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
 		},
-		"blocks": func(s *memory.Store, c *localcache.Cache) {
+		"blocks": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
 		},
-		"blocks, of which a follow replaces one": func(s *memory.Store, c *localcache.Cache) {
+		"blocks, of which a follow replaces one": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
 			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
 		},
-		"gap": func(s *memory.Store, c *localcache.Cache) {
+		"gap": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
 			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
 			c.Forget()
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			inner := memory.New()
+			inner := oracle.New()
 			inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c"}})
 			block := storage.Edge{From: 1, To: 3, Type: storage.Blocking, UpdateTime: 1}
 			inner.Apply(t.Context(), storage.Forward, []storage.Edge{block}, storage.IfNewer)
@@ -359,7 +359,7 @@ func overtake(t *testing.T, mode localcache.Mode) {
 
 // A follow that replaces a block ends the block for both users.
 func TestAFollowInPlaceOfABlock(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	people(t, store, 2)
 	cache := newCache(t, store, 1<<20)
 	for at, kind := range []storage.EdgeType{storage.Blocking, storage.Following} {
@@ -381,7 +381,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 	types := []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
 	for _, first := range types {
 		for _, second := range types {
-			store := memory.New()
+			store := oracle.New()
 			people(t, store, 2)
 			cache := newCache(t, store, 1<<20)
 			for _, kind := range []storage.EdgeType{first, second} {
@@ -399,7 +399,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 // While Redis holds old data of a user, other gateways may read it. When the data is corrected, they forget
 // that user, and no other.
 func TestWhatWasCorrectedIsForgotten(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 3)
 	followers(t, store, 2)
 	cache := newCache(t, store, 1<<20)
@@ -429,7 +429,7 @@ func TestWhatWasCorrectedIsForgotten(t *testing.T) {
 
 // A follow that comes an hour late, long after it was ended, does not appear again.
 func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
-	inner := memory.New()
+	inner := oracle.New()
 	inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
 	now := time.Now()
 	past := storage.MicrosOf(now.Add(-time.Hour))

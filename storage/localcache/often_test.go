@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // followedByMany makes a long list of user 1's followers.
@@ -36,7 +36,7 @@ func asked(t *testing.T, c *Cache) *list {
 
 // A long list is not read before it has been asked for often.
 func TestALongListIsNotReadTooSoon(t *testing.T) {
-	store := memory.New()
+	store := oracle.New()
 	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer c.Close()
@@ -63,7 +63,7 @@ func TestALongListIsNotReadTooSoon(t *testing.T) {
 
 // readsOf counts how often a long list is read whole, and can fail.
 type readsOf struct {
-	*memory.Store
+	*oracle.Store
 	whole   int
 	failing bool
 }
@@ -80,7 +80,7 @@ func (r *readsOf) Lists(ctx context.Context, side storage.Side, queries []storag
 // A long list that is asked for near the end of its life is read again before it is over, once, and meanwhile answered as it is. If
 // that fails, it is tried again, but not at once.
 func TestALongListIsRenewedInTime(t *testing.T) {
-	store, now := &readsOf{Store: memory.New()}, time.Unix(1000, 0)
+	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
 	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
@@ -137,7 +137,7 @@ func (p *packsFirst) Pack(context.Context, storage.Side, storage.UserID) error {
 // A long list whose rows cannot be read in time is read as soon as it is packed. If it cannot be packed either, it is not tried again soon.
 func TestALongListThatCannotBeReadIsPackedFirst(t *testing.T) {
 	for name, err := range map[string]error{"can be packed": nil, "cannot be packed": errors.New("the store is read-only")} {
-		store := &packsFirst{&readsOf{Store: memory.New(), failing: true}, err}
+		store := &packsFirst{&readsOf{Store: oracle.New(), failing: true}, err}
 		followedByMany(t, store.readsOf)
 		c := New(Config{Source: store, Rows: store, Packer: store, Bytes: 64 << 20})
 		defer c.Close()
@@ -170,7 +170,7 @@ func (p *askedWhilePacking) Pack(ctx context.Context, side storage.Side, owner s
 // Nobody waits for a long list that is being read, also if that began just before what is known of the list ended.
 func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &askedWhilePacking{packsFirst: &packsFirst{&readsOf{Store: memory.New(), failing: true}, nil}}
+		store := &askedWhilePacking{packsFirst: &packsFirst{&readsOf{Store: oracle.New(), failing: true}, nil}}
 		followedByMany(t, store.readsOf)
 		c := New(Config{Source: store, Rows: store, Packer: store, Bytes: 64 << 20})
 		defer c.Close()
@@ -205,7 +205,7 @@ func TestALongListIsKnownWhileItIsRead(t *testing.T) {
 // A long list that has not changed is not read again for an hour, whether it is asked for all the time or not for half of that:
 // the version of its owner's counts says so. A list that has changed, of which no event has told, is not there any more.
 func TestALongListThatHasNotChangedIsKept(t *testing.T) {
-	store, now := &readsOf{Store: memory.New()}, time.Unix(1000, 0)
+	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
 	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()
@@ -250,7 +250,7 @@ func TestALongListThatHasNotChangedIsKept(t *testing.T) {
 
 // A list that has ended does not answer for the read that replaces it: who expects a row makes that read begin again.
 func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
-	store, now := &readsOf{Store: memory.New()}, time.Unix(1000, 0)
+	store, now := &readsOf{Store: oracle.New()}, time.Unix(1000, 0)
 	followedByMany(t, store)
 	c := New(Config{Source: store, Rows: store, Bytes: 64 << 20, Now: func() time.Time { return now }})
 	defer c.Close()

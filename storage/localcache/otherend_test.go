@@ -6,7 +6,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // counting counts the edges that are read from the store one by one.
@@ -24,7 +24,7 @@ const tooMany = 1200 // too many for a list that is kept when it is first asked 
 
 func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache) {
 	t.Helper()
-	store := &counting{Store: memory.New()}
+	store := &counting{Store: oracle.New()}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
 			if r.Err != nil {

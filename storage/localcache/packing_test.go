@@ -10,7 +10,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // packer reports the lists that it was asked to pack.
@@ -30,7 +30,7 @@ func (p *packer) Pack(_ context.Context, side storage.Side, owner storage.UserID
 // Short lists are not packed, nor are lists that are too long to be kept.
 func TestLongListsArePackedInTheStore(t *testing.T) {
 	const short, long, tooLong = storage.UserID(1), storage.UserID(2), storage.UserID(3)
-	store := memory.New()
+	store := oracle.New()
 	for owner, n := range map[storage.UserID]int{short: 10, long: 1500, tooLong: 6000} {
 		var edges []storage.Edge
 		for i := range n {
@@ -95,7 +95,7 @@ func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []
 // Packed lists are read from the store that keeps them, through all the decorators around it and
 // whatever a cache is doing. If the store has nothing packed, nothing is found.
 func TestPackedListsComeFromTheStore(t *testing.T) {
-	for name, store := range map[string]storage.Store{"packed": packedBelow{memory.New()}, "not packed": memory.New()} {
+	for name, store := range map[string]storage.Store{"packed": packedBelow{oracle.New()}, "not packed": oracle.New()} {
 		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20})
 		defer cache.Close()
 		for _, mode := range []localcache.Mode{localcache.On, localcache.Through, localcache.Off} {

@@ -16,8 +16,8 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/localcache"
-	"kith/storage/memory"
 	"kith/storage/notify"
+	"kith/storage/storagetest/oracle"
 )
 
 // postReads counts the reads of posts of a store, and may hold one back after it was read.
@@ -53,7 +53,7 @@ func edited(t *testing.T, store storage.Store, id storage.PostID, text string) {
 
 // Posts, and the absence of a post, are kept until an event says that they have changed.
 func TestPostsAreKeptUntilTheyChange(t *testing.T) {
-	inner := memory.New()
+	inner := oracle.New()
 	people(t, inner, 3)
 	store := &postReads{Store: inner}
 	cache := newCache(t, store, 1<<20)
@@ -110,7 +110,7 @@ func TestPostsAreKeptUntilTheyChange(t *testing.T) {
 func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 	one := storage.PostID{Author: 1, Number: 7}
 	for what, changed := range map[string]storage.PostID{"the post": one, "its author": {Author: 1}} {
-		inner := memory.New()
+		inner := oracle.New()
 		people(t, inner, 1)
 		writtenPost(t, inner, one)
 		began, goOn := make(chan struct{}, 9), make(chan struct{})
@@ -142,7 +142,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 
 // A row that a token names is included in the post that is read next.
 func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
-	inner := memory.New()
+	inner := oracle.New()
 	people(t, inner, 2)
 	one := storage.PostID{Author: 1, Number: 7}
 	writtenPost(t, inner, one)
@@ -160,7 +160,7 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 
 // What the memory has answered is counted for the request that has asked.
 func TestKeysInMemoryAreCounted(t *testing.T) {
-	inner := memory.New()
+	inner := oracle.New()
 	people(t, inner, 3)
 	cache := newCache(t, inner, 1<<20)
 	cache.Users(t.Context(), []storage.UserID{1, 2})
@@ -173,7 +173,7 @@ func TestKeysInMemoryAreCounted(t *testing.T) {
 
 // A long post with files takes the space that it needs.
 func TestLongPostsTakeRoom(t *testing.T) {
-	inner := memory.New()
+	inner := oracle.New()
 	people(t, inner, 1)
 	id := storage.PostID{Author: 1, Number: 1}
 	media := make([]storage.Media, storage.MaxMedia)
@@ -202,7 +202,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 			var mu sync.Mutex // protects random, for reads in the background
 			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
 			const people, posts = 4, 6
-			inner := memory.New()
+			inner := oracle.New()
 			var users []storage.User
 			for id := range storage.UserID(people) {
 				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})

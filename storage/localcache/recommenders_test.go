@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // claiming is a store whose users have one following each, and counts that say otherwise.
@@ -40,7 +40,7 @@ func TestLongListsAreNotReadForSuggestions(t *testing.T) {
 		users     int
 		found     int
 	}{{20_000, 1, 0}, {5_000, 100, 100}, {5_000, 101, 100}, {5_001, 100, 99}} {
-		cache := newCache(t, &claiming{memory.New(), c.following}, 256<<20)
+		cache := newCache(t, &claiming{oracle.New(), c.following}, 256<<20)
 		asked := storage.Lookup[storage.UserID, storage.Recommender]{}
 		for id := range storage.UserID(c.users) {
 			asked.Keys = append(asked.Keys, id+1)

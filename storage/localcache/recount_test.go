@@ -8,14 +8,14 @@ import (
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/localcache"
-	"kith/storage/memory"
 	"kith/storage/notify"
+	"kith/storage/storagetest/oracle"
 )
 
 // TestCountsAtHandAreTaken: after a write of this process its users are not read again, unless
 // another process has changed them in between, or more than counts has changed.
 func TestCountsAtHandAreTaken(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 3)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()
@@ -75,7 +75,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 // An event about a change that the cache has applied already, because this process wrote it, makes the cache forget
 // nothing. An event about something newer does.
 func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
-	store := &counted{Store: memory.New()}
+	store := &counted{Store: oracle.New()}
 	people(t, store, 2)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()

@@ -6,7 +6,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // renewing is a cache with a clock, in front of a store that counts.
@@ -18,7 +18,7 @@ type renewing struct {
 
 func newRenewing(t *testing.T) *renewing {
 	t.Helper()
-	r := &renewing{store: &counted{Store: memory.New()}, now: time.UnixMicro(0)}
+	r := &renewing{store: &counted{Store: oracle.New()}, now: time.UnixMicro(0)}
 	people(t, r.store, 3)
 	followers(t, r.store, 2)
 	r.Cache = localcache.New(localcache.Config{Source: r.store, Rows: r.store, Bytes: 1 << 20, Now: func() time.Time { return r.now }})

@@ -16,12 +16,12 @@ import (
 
 	"kith/storage"
 	"kith/storage/localcache"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // ranked is a store of two shards, the odd ids and the even ones, whose users have classes.
 type ranked struct {
-	*memory.Store
+	*oracle.Store
 	mu      sync.Mutex
 	classes map[storage.UserID]int
 	failing bool
@@ -58,7 +58,7 @@ func (r *ranked) Profiles(ctx context.Context, ids []storage.UserID) []storage.R
 // newRanked makes a store whose users are the better known the smaller their ids are.
 func newRanked(t *testing.T, users int) *ranked {
 	t.Helper()
-	r := &ranked{Store: memory.New(), classes: make(map[storage.UserID]int)}
+	r := &ranked{Store: oracle.New(), classes: make(map[storage.UserID]int)}
 	people(t, r.Store, users)
 	var edges []storage.Edge
 	for i := range users {

@@ -12,12 +12,12 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // source is a store that may fail.
 type source struct {
-	*memory.Store
+	*oracle.Store
 	broken atomic.Bool
 	reads  atomic.Int64
 }
@@ -39,7 +39,7 @@ type world struct {
 
 func newWorld(t *testing.T, authors int) *world {
 	t.Helper()
-	store := &source{Store: memory.New()}
+	store := &source{Store: oracle.New()}
 	var users []storage.User
 	for id := range authors {
 		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})

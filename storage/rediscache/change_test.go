@@ -5,7 +5,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Once Changed has returned, every gateway answers with the present values.
@@ -197,7 +197,7 @@ func TestOlderVersionsAreRefused(t *testing.T) {
 	old.write(t, 1, 2, storage.Following)
 	a.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
 	late.Changed(t.Context(), s.both(1, 2), old.changedPost(1)) // of version 1, but the earlier report counts
-	s.set(func() { s.pretend = func() *memory.Store { return behind } })
+	s.set(func() { s.pretend = func() *oracle.Store { return behind } })
 	a.Profiles(t.Context(), []storage.UserID{1})
 	a.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})
 	a.text(t, 1)
@@ -326,7 +326,7 @@ func TestARemovedPostIsNotReplacedByAnOlderOne(t *testing.T) {
 	a.text(t, 1)
 	a.idle(t)
 	a.Changed(t.Context(), nil, storage.PostVersion{PostID: postOf(1)})
-	s.set(func() { s.pretend = func() *memory.Store { return old.Store } })
+	s.set(func() { s.pretend = func() *oracle.Store { return old.Store } })
 	b.text(t, 1)
 	b.idle(t)
 	s.set(func() { s.pretend = nil })

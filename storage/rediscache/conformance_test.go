@@ -9,9 +9,9 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/notify"
 	"kith/storage/storagetest"
+	"kith/storage/storagetest/oracle"
 )
 
 // cached is a store whose users, posts and lists are read through a cache, which is notified of every
@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 	opened := 0
 	storagetest.Run(t, func(t *testing.T) storage.Store {
 		opened++
-		store := memory.New()
+		store := oracle.New()
 		own := func(c *Config) { c.Prefix, c.Timeout = fmt.Sprint("kith:", opened), 5*time.Second }
 		s := &cached{caches: [2]*Cache{connect(t, store, servers, own), connect(t, store, servers, own)}}
 		s.Store = notify.Watch(store, s.wrote)

@@ -15,7 +15,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 func TestMain(m *testing.M) {
@@ -29,20 +29,20 @@ func (unheard) Printf(context.Context, string, ...any) {}
 
 // source is a store that tests can observe and stop.
 type source struct {
-	*memory.Store
+	*oracle.Store
 	profiles, lists, posts atomic.Int64 // calls
 	running, most          atomic.Int64 // calls at the same time
 
 	mu      sync.Mutex
 	after   func()               // called when an answer has been read
-	pretend func() *memory.Store // answers in place of the source
+	pretend func() *oracle.Store // answers in place of the source
 	fail    error
 	time    storage.Micros
 }
 
 func newSource(t testing.TB, users ...storage.UserID) *source {
 	t.Helper()
-	s := &source{Store: memory.New()}
+	s := &source{Store: oracle.New()}
 	for _, id := range users {
 		s.create(t, id)
 	}
@@ -102,7 +102,7 @@ func (s *source) both(from, to storage.UserID) []storage.UserChange {
 	return list
 }
 
-func (s *source) store() (*memory.Store, error) {
+func (s *source) store() (*oracle.Store, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.pretend != nil {

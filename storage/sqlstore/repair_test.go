@@ -5,7 +5,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A repairable store is a store that reconcile works on.
@@ -17,7 +17,7 @@ type repairable interface {
 
 // eachRepairable runs a test on every engine.
 func eachRepairable(t *testing.T, test func(*testing.T, repairable)) {
-	t.Run("memory", func(t *testing.T) { test(t, memory.New()) })
+	t.Run("memory", func(t *testing.T) { test(t, oracle.New()) })
 	t.Run("SQLite", func(t *testing.T) { test(t, open(t, sqlite(t, 2))) })
 	t.Run("MariaDB", func(t *testing.T) { test(t, open(t, mysql(testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)))) })
 }

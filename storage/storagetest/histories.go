@@ -10,8 +10,8 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/shard"
+	"kith/storage/storagetest/oracle"
 )
 
 // manyHistories take some seconds on real servers; -rapid.checks asks for more.
@@ -52,7 +52,7 @@ func (s histories) AnyHistoryReadsLikeTheReference(t *testing.T) {
 // one step: the same call to both, and a comparison of the answers.
 type pair struct {
 	store     storage.Store
-	reference *memory.Store
+	reference *oracle.Store
 	ids       []storage.UserID
 	handles   []string
 	// The versions that were read last, of the store and of the reference. They need not be the same
@@ -91,9 +91,9 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 }
 
 // referenceOf is a reference in which users are in one database if they are so in the store.
-func referenceOf(store storage.Store, t *rapid.T) *memory.Store {
+func referenceOf(store storage.Store, t *rapid.T) *oracle.Store {
 	shards := shard.NewMap(len(store.Ping(t.Context())))
-	return memory.New(memory.Together(func(a, b storage.UserID) bool { return shards.Of(a) == shards.Of(b) }))
+	return oracle.New(oracle.Together(func(a, b storage.UserID) bool { return shards.Of(a) == shards.Of(b) }))
 }
 
 // create makes users with any handles, their own or not. It leaves out the case that the contract

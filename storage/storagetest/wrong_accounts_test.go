@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
-type claimsNeverLapse struct{ *memory.Store }
+type claimsNeverLapse struct{ *oracle.Store }
 
 func (s claimsNeverLapse) Register(ctx context.Context, user storage.User, hash string) error {
 	if owner := s.UserIDs(ctx, []string{user.Handle})[0]; owner.Found && owner.Value != user.ID {
@@ -20,7 +20,7 @@ func (s claimsNeverLapse) Register(ctx context.Context, user storage.User, hash 
 	return s.Store.Register(ctx, user, hash)
 }
 
-type claimsLapseAtOnce struct{ *memory.Store }
+type claimsLapseAtOnce struct{ *oracle.Store }
 
 func (s claimsLapseAtOnce) Register(ctx context.Context, user storage.User, hash string) error {
 	owner := s.UserIDs(ctx, []string{user.Handle})[0].Value
@@ -30,7 +30,7 @@ func (s claimsLapseAtOnce) Register(ctx context.Context, user storage.User, hash
 	return s.Store.Register(ctx, user, hash)
 }
 
-type oldUsersLoseHandles struct{ *memory.Store }
+type oldUsersLoseHandles struct{ *oracle.Store }
 
 func (s oldUsersLoseHandles) Register(ctx context.Context, user storage.User, hash string) error {
 	err := s.Store.Register(ctx, user, hash)
@@ -44,7 +44,7 @@ func (s oldUsersLoseHandles) Register(ctx context.Context, user storage.User, ha
 	return err
 }
 
-type existingUsersClaim struct{ *memory.Store }
+type existingUsersClaim struct{ *oracle.Store }
 
 func (s existingUsersClaim) Register(ctx context.Context, user storage.User, hash string) error {
 	err := s.Store.Register(ctx, user, hash)
@@ -54,7 +54,7 @@ func (s existingUsersClaim) Register(ctx context.Context, user storage.User, has
 	return err
 }
 
-type unlockedRegister struct{ *memory.Store }
+type unlockedRegister struct{ *oracle.Store }
 
 func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash string) error {
 	before := s.UserIDs(ctx, []string{user.Handle})[0]
@@ -67,7 +67,7 @@ func (s unlockedRegister) Register(ctx context.Context, user storage.User, hash 
 	return err
 }
 
-type noPasswordNoUser struct{ *memory.Store }
+type noPasswordNoUser struct{ *oracle.Store }
 
 func (s noPasswordNoUser) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
 	results := s.Store.Passwords(ctx, ids)
@@ -77,7 +77,7 @@ func (s noPasswordNoUser) Passwords(ctx context.Context, ids []storage.UserID) [
 	return results
 }
 
-type passwordsOfNobody struct{ *memory.Store }
+type passwordsOfNobody struct{ *oracle.Store }
 
 func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	now, err := s.Store.SetPassword(ctx, id, change)
@@ -87,21 +87,21 @@ func (s passwordsOfNobody) SetPassword(ctx context.Context, id storage.UserID, c
 	return now, err
 }
 
-type anyPasswordGoes struct{ *memory.Store }
+type anyPasswordGoes struct{ *oracle.Store }
 
 func (s anyPasswordGoes) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	change.Old = s.Passwords(ctx, []storage.UserID{id})[0].Value.Hash
 	return s.Store.SetPassword(ctx, id, change)
 }
 
-type passwordsInSilence struct{ *memory.Store }
+type passwordsInSilence struct{ *oracle.Store }
 
 func (s passwordsInSilence) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
 	change.EndsTokens = false
 	return s.Store.SetPassword(ctx, id, change)
 }
 
-type emptyIsNil struct{ *memory.Store }
+type emptyIsNil struct{ *oracle.Store }
 
 func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	for _, text := range []**string{&change.Name, &change.Bio, &change.AvatarURL} {
@@ -114,12 +114,12 @@ func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change
 
 // profileKeepsVersion subtracts from versions what changes of profiles have added.
 type profileKeepsVersion struct {
-	*memory.Store
+	*oracle.Store
 	mu     sync.Mutex
 	raised map[storage.UserID]int64
 }
 
-func newProfileKeepsVersion(s *memory.Store) storage.Store {
+func newProfileKeepsVersion(s *oracle.Store) storage.Store {
 	return &profileKeepsVersion{Store: s, raised: map[storage.UserID]int64{}}
 }
 
@@ -144,7 +144,7 @@ func (s *profileKeepsVersion) Counts(ctx context.Context, ids []storage.UserID) 
 }
 
 // anotherSlot gives an owner who has a slot the next one.
-type anotherSlot struct{ *memory.Store }
+type anotherSlot struct{ *oracle.Store }
 
 func (s anotherSlot) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
 	for {
@@ -155,13 +155,13 @@ func (s anotherSlot) Lease(ctx context.Context, kind, owner string, slots int, n
 	}
 }
 
-type leasesLastForEver struct{ *memory.Store }
+type leasesLastForEver struct{ *oracle.Store }
 
 func (s leasesLastForEver) Lease(ctx context.Context, kind, owner string, slots int, _, until storage.Micros) (int, error) {
 	return s.Store.Lease(ctx, kind, owner, slots, 0, until)
 }
 
-type releasesSlot struct{ *memory.Store }
+type releasesSlot struct{ *oracle.Store }
 
 func (s releasesSlot) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
 	if err := s.Store.Release(ctx, kind, owner, until); err != nil {
@@ -170,14 +170,14 @@ func (s releasesSlot) Release(ctx context.Context, kind, owner string, until sto
 	return s.Store.Release(ctx, kind, "another", until) // its next owner
 }
 
-type releasesRenewed struct{ *memory.Store }
+type releasesRenewed struct{ *oracle.Store }
 
 func (s releasesRenewed) Release(ctx context.Context, kind, owner string, _ storage.Micros) error {
 	return s.Store.Release(ctx, kind, owner, 0)
 }
 
 type unlockedLeases struct {
-	*memory.Store
+	*oracle.Store
 }
 
 func (s unlockedLeases) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {
@@ -194,14 +194,14 @@ func (s unlockedLeases) Lease(ctx context.Context, kind, owner string, slots int
 	return slot, nil
 }
 
-type logsOneSide struct{ *memory.Store }
+type logsOneSide struct{ *oracle.Store }
 
 func (s logsOneSide) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
 	entries, err := s.Store.ReadLog(ctx, shard, after, limit)
 	return slices.DeleteFunc(entries, func(e storage.LogEntry) bool { return e.Side == storage.Inverse }), err
 }
 
-type prunedInSilence struct{ *memory.Store }
+type prunedInSilence struct{ *oracle.Store }
 
 func (s prunedInSilence) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
 	for {
@@ -214,7 +214,7 @@ func (s prunedInSilence) ReadLog(ctx context.Context, shard int, after int64, li
 }
 
 // emptiedInSilence notices missing entries only if an entry is left.
-type emptiedInSilence struct{ *memory.Store }
+type emptiedInSilence struct{ *oracle.Store }
 
 func (s emptiedInSilence) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
 	entries, err := s.Store.ReadLog(ctx, shard, after, limit)
@@ -225,7 +225,7 @@ func (s emptiedInSilence) ReadLog(ctx context.Context, shard int, after int64, l
 	return entries, err
 }
 
-type readsToTheEnd struct{ *memory.Store }
+type readsToTheEnd struct{ *oracle.Store }
 
 func (s readsToTheEnd) ReadLog(ctx context.Context, shard int, after int64, _ int) ([]storage.LogEntry, error) {
 	return s.Store.ReadLog(ctx, shard, after, 1<<30)

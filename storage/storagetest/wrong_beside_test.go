@@ -4,27 +4,27 @@ import (
 	"context"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about what is stored beside edges.
 var besideMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
 	{"pages of marks begin with an owner", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "beside/EveryRowComesInKeyOrder", promiseOnly},
-	{"marks need no follow", func(s *memory.Store) storage.Store { return besideNothing{s} }, "beside/AMarkNeedsAFollow", promiseOnly},
-	{"messages are replaced", func(s *memory.Store) storage.Store { return besideAnew{s} }, "beside/AMessageNeedsAPendingRequest", promiseOnly},
+	{"marks need no follow", func(s *oracle.Store) storage.Store { return besideNothing{s} }, "beside/AMarkNeedsAFollow", promiseOnly},
+	{"messages are replaced", func(s *oracle.Store) storage.Store { return besideAnew{s} }, "beside/AMessageNeedsAPendingRequest", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, besideMistakes...) }
 
 // besideNothing makes a follow when a mark is added.
-type besideNothing struct{ *memory.Store }
+type besideNothing struct{ *oracle.Store }
 
 func (s besideNothing) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
 	if kind == storage.BesideMark {
@@ -36,7 +36,7 @@ func (s besideNothing) AddBeside(ctx context.Context, kind storage.BesideKind, r
 }
 
 // besideAnew deletes messages before it adds others.
-type besideAnew struct{ *memory.Store }
+type besideAnew struct{ *oracle.Store }
 
 func (s besideAnew) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
 	if kind == storage.BesideMessage {

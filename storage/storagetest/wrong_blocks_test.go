@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // What Apply returns, as a short name.
@@ -22,12 +22,12 @@ func pairsIn(edges []storage.Edge) []storage.Pair {
 }
 
 // rowOf reads one row of a store.
-func rowOf(ctx context.Context, s *memory.Store, side storage.Side, pair storage.Pair) storage.Edge {
+func rowOf(ctx context.Context, s *oracle.Store, side storage.Side, pair storage.Pair) storage.Edge {
 	return s.Edges(ctx, side, []storage.Pair{pair})[0].Value
 }
 
 // overwrite replaces the present row, whatever its time is.
-func overwrite(ctx context.Context, s *memory.Store, side storage.Side, pair storage.Pair, kind storage.EdgeType) storage.Edge {
+func overwrite(ctx context.Context, s *oracle.Store, side storage.Side, pair storage.Pair, kind storage.EdgeType) storage.Edge {
 	row := storage.Edge{From: pair.From, To: pair.To, Type: kind, UpdateTime: rowOf(ctx, s, side, pair).UpdateTime + 1}
 	s.Apply(ctx, side, []storage.Edge{row}, storage.IfNewer)
 	return row
@@ -39,7 +39,7 @@ func backOf(side storage.Side, e storage.Edge) storage.Pair {
 }
 
 // blockersFollow follows the users whom it blocks.
-type blockersFollow struct{ *memory.Store }
+type blockersFollow struct{ *oracle.Store }
 
 func (s blockersFollow) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -54,7 +54,7 @@ func (s blockersFollow) ChangeEdges(ctx context.Context, from storage.UserID, ch
 }
 
 // blocksAreSecret does not report what has followed from blocks.
-type blocksAreSecret struct{ *memory.Store }
+type blocksAreSecret struct{ *oracle.Store }
 
 func (s blocksAreSecret) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -67,7 +67,7 @@ func (s blocksAreSecret) Apply(ctx context.Context, side storage.Side, edges []s
 }
 
 // reportedOnce reports nothing a second time.
-type reportedOnce struct{ *memory.Store }
+type reportedOnce struct{ *oracle.Store }
 
 func (s reportedOnce) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -80,7 +80,7 @@ func (s reportedOnce) Apply(ctx context.Context, side storage.Side, edges []stor
 }
 
 // remoteUndo ends the follow back whenever it receives a block, even one that is out of date.
-type remoteUndo struct{ *memory.Store }
+type remoteUndo struct{ *oracle.Store }
 
 func (s remoteUndo) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -94,7 +94,7 @@ func (s remoteUndo) Apply(ctx context.Context, side storage.Side, edges []storag
 }
 
 // keepsRequests leaves requests pending, whichever user blocks.
-type keepsRequests struct{ *memory.Store }
+type keepsRequests struct{ *oracle.Store }
 
 func (s keepsRequests) restore(ctx context.Context, also []storage.Written) []storage.Written {
 	return slices.DeleteFunc(slices.Clone(also), func(row storage.Written) bool {
@@ -131,7 +131,7 @@ func (s keepsBlockedRequests) Apply(ctx context.Context, side storage.Side, edge
 }
 
 // endsAnything ends whatever exists, a follow or a block.
-type endsAnything struct{ *memory.Store }
+type endsAnything struct{ *oracle.Store }
 
 func (s endsAnything) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	changes = slices.Clone(changes)
@@ -142,7 +142,7 @@ func (s endsAnything) ChangeEdges(ctx context.Context, from storage.UserID, chan
 }
 
 // An unfollow ends blocks.
-type unfollowEndsBlocks struct{ *memory.Store }
+type unfollowEndsBlocks struct{ *oracle.Store }
 
 func (s unfollowEndsBlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	for i := range changes {
@@ -154,7 +154,7 @@ func (s unfollowEndsBlocks) ChangeEdges(ctx context.Context, from storage.UserID
 }
 
 // An unblock ends follows.
-type unblockEndsFollows struct{ *memory.Store }
+type unblockEndsFollows struct{ *oracle.Store }
 
 func (s unblockEndsFollows) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	for i := range changes {
@@ -167,7 +167,7 @@ func (s unblockEndsFollows) ChangeEdges(ctx context.Context, from storage.UserID
 
 // importsAnything writes forward follows also if the followed user blocks the follower, by
 // forgetting the block.
-type importsAnything struct{ *memory.Store }
+type importsAnything struct{ *oracle.Store }
 
 func (s importsAnything) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -182,7 +182,7 @@ func (s importsAnything) Apply(ctx context.Context, side storage.Side, edges []s
 }
 
 // inlineStopsShort writes the other side of a block, but not what follows from it.
-type inlineStopsShort struct{ *memory.Store }
+type inlineStopsShort struct{ *oracle.Store }
 
 func (s inlineStopsShort) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -194,7 +194,7 @@ func (s inlineStopsShort) ChangeEdges(ctx context.Context, from storage.UserID, 
 }
 
 // logsFollowsOnly has no requests in its log.
-type logsFollowsOnly struct{ *memory.Store }
+type logsFollowsOnly struct{ *oracle.Store }
 
 func (s logsFollowsOnly) ReadLog(ctx context.Context, shard int, after int64, limit int) ([]storage.LogEntry, error) {
 	entries, err := s.Store.ReadLog(ctx, shard, after, limit)
@@ -202,7 +202,7 @@ func (s logsFollowsOnly) ReadLog(ctx context.Context, shard int, after int64, li
 }
 
 // oneTypeOnly lists follows and pending requests, whatever it is asked for.
-type oneTypeOnly struct{ *memory.Store }
+type oneTypeOnly struct{ *oracle.Store }
 
 func (s oneTypeOnly) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -213,7 +213,7 @@ func (s oneTypeOnly) Pages(ctx context.Context, side storage.Side, queries []sto
 }
 
 // friendsByMinimum counts as friends as many as there could be.
-type friendsByMinimum struct{ *memory.Store }
+type friendsByMinimum struct{ *oracle.Store }
 
 func (s friendsByMinimum) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	results := s.Store.Counts(ctx, ids)
@@ -225,7 +225,7 @@ func (s friendsByMinimum) Counts(ctx context.Context, ids []storage.UserID) []st
 
 // bulkForgetsFriends does not count the friends that large batches make.
 type bulkForgetsFriends struct {
-	*memory.Store
+	*oracle.Store
 	extra map[storage.UserID]int64
 }
 
@@ -255,7 +255,7 @@ func (s bulkForgetsFriends) Counts(ctx context.Context, ids []storage.UserID) []
 }
 
 // pastIsSilent does not report what has followed from an edge that a newer edge has replaced.
-type pastIsSilent struct{ *memory.Store }
+type pastIsSilent struct{ *oracle.Store }
 
 func (s pastIsSilent) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)

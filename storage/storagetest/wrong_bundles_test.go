@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // The reference answers a bundle with its own methods. These types answer like the wrong store.
 
-type lastKeyForgotten struct{ *memory.Store }
+type lastKeyForgotten struct{ *oracle.Store }
 
 func (s lastKeyForgotten) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
@@ -18,7 +18,7 @@ func (s lastKeyForgotten) Bundle(ctx context.Context, b *storage.Bundle) {
 	}
 }
 
-type mixesUp struct{ *memory.Store }
+type mixesUp struct{ *oracle.Store }
 
 func (s mixesUp) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
@@ -27,7 +27,7 @@ func (s mixesUp) Bundle(ctx context.Context, b *storage.Bundle) {
 	}
 }
 
-type answersAgain struct{ *memory.Store }
+type answersAgain struct{ *oracle.Store }
 
 func (s answersAgain) Bundle(ctx context.Context, b *storage.Bundle) {
 	if b.Users != nil {
@@ -36,7 +36,7 @@ func (s answersAgain) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(ctx, b)
 }
 
-type halfAtHand struct{ *memory.Store }
+type halfAtHand struct{ *oracle.Store }
 
 func (s halfAtHand) AtHand(b *storage.Bundle) {
 	if b.Users.Open() {
@@ -45,7 +45,7 @@ func (s halfAtHand) AtHand(b *storage.Bundle) {
 	}
 }
 
-type deafBundles struct{ *memory.Store }
+type deafBundles struct{ *oracle.Store }
 
 func (s deafBundles) Bundle(ctx context.Context, b *storage.Bundle) {
 	s.Store.Bundle(context.WithoutCancel(ctx), b)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // What ChangeEdges takes and returns, as short names.
@@ -18,7 +18,7 @@ type (
 	changeds    = []storage.Result[storage.Changed]
 )
 
-type followsAgain struct{ *memory.Store }
+type followsAgain struct{ *oracle.Store }
 
 func (s followsAgain) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -32,7 +32,7 @@ func (s followsAgain) ChangeEdges(ctx context.Context, from storage.UserID, chan
 	return results
 }
 
-type clockOnly struct{ *memory.Store }
+type clockOnly struct{ *oracle.Store }
 
 func (s clockOnly) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -44,7 +44,7 @@ func (s clockOnly) ChangeEdges(ctx context.Context, from storage.UserID, changes
 	return results
 }
 
-type endsNothing struct{ *memory.Store }
+type endsNothing struct{ *oracle.Store }
 
 func (s endsNothing) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -57,7 +57,7 @@ func (s endsNothing) ChangeEdges(ctx context.Context, from storage.UserID, chang
 	return results
 }
 
-type lastChange struct{ *memory.Store }
+type lastChange struct{ *oracle.Store }
 
 func (s lastChange) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	last := slices.Clone(changes)
@@ -71,7 +71,7 @@ func (s lastChange) ChangeEdges(ctx context.Context, from storage.UserID, change
 	return s.Store.ChangeEdges(ctx, from, last, o)
 }
 
-type wholeCallLimited struct{ *memory.Store }
+type wholeCallLimited struct{ *oracle.Store }
 
 func (s wholeCallLimited) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	follows := s.Counts(ctx, []storage.UserID{from})[0].Value.Following
@@ -89,12 +89,12 @@ func (s wholeCallLimited) ChangeEdges(ctx context.Context, from storage.UserID, 
 }
 
 type changesRaise struct {
-	*memory.Store
+	*oracle.Store
 	mu     sync.Mutex
 	raised map[storage.UserID]int64
 }
 
-func newChangesRaise(s *memory.Store) storage.Store {
+func newChangesRaise(s *oracle.Store) storage.Store {
 	return &changesRaise{Store: s, raised: map[storage.UserID]int64{}}
 }
 
@@ -115,7 +115,7 @@ func (s *changesRaise) Counts(ctx context.Context, ids []storage.UserID) []stora
 	return results
 }
 
-type oneByOne struct{ *memory.Store }
+type oneByOne struct{ *oracle.Store }
 
 func (s oneByOne) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := make(changeds, 0, len(changes))
@@ -125,7 +125,7 @@ func (s oneByOne) ChangeEdges(ctx context.Context, from storage.UserID, changes 
 	return results
 }
 
-type anybodyChanges struct{ *memory.Store }
+type anybodyChanges struct{ *oracle.Store }
 
 func (s anybodyChanges) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	if !s.Counts(ctx, []storage.UserID{from})[0].Found {
@@ -134,7 +134,7 @@ func (s anybodyChanges) ChangeEdges(ctx context.Context, from storage.UserID, ch
 	return s.Store.ChangeEdges(ctx, from, changes, o)
 }
 
-type alwaysInverse struct{ *memory.Store }
+type alwaysInverse struct{ *oracle.Store }
 
 func (s alwaysInverse) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: o.MaxFollowing, Inverse: true})
@@ -144,7 +144,7 @@ func (s alwaysInverse) ChangeEdges(ctx context.Context, from storage.UserID, cha
 	return results
 }
 
-type inverseClaimed struct{ *memory.Store }
+type inverseClaimed struct{ *oracle.Store }
 
 func (s inverseClaimed) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, options{MaxFollowing: o.MaxFollowing})
@@ -154,7 +154,7 @@ func (s inverseClaimed) ChangeEdges(ctx context.Context, from storage.UserID, ch
 	return results
 }
 
-type inverseUnreported struct{ *memory.Store }
+type inverseUnreported struct{ *oracle.Store }
 
 func (s inverseUnreported) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -166,7 +166,7 @@ func (s inverseUnreported) ChangeEdges(ctx context.Context, from storage.UserID,
 
 // inverseOverwrites writes the inverse row even over a newer one, by using the time of that
 // row.
-type inverseOverwrites struct{ *memory.Store }
+type inverseOverwrites struct{ *oracle.Store }
 
 func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	results := s.Store.ChangeEdges(ctx, from, changes, o)
@@ -182,7 +182,7 @@ func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID,
 }
 
 // unlockedLimit looks at the count before it writes.
-type unlockedLimit struct{ *memory.Store }
+type unlockedLimit struct{ *oracle.Store }
 
 func (s unlockedLimit) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	if o.MaxFollowing == 0 {
@@ -197,7 +197,7 @@ func (s unlockedLimit) ChangeEdges(ctx context.Context, from storage.UserID, cha
 
 // reportsDeadlocks returns errors for races that were lost.
 type reportsDeadlocks struct {
-	*memory.Store
+	*oracle.Store
 	writing *sync.Mutex
 }
 
@@ -216,7 +216,7 @@ func (s reportsDeadlocks) ChangeEdges(ctx context.Context, from storage.UserID, 
 
 // staleRows judges by rows that it read before the lock: two writers of the same change both
 // write it.
-type staleRows struct{ *memory.Store }
+type staleRows struct{ *oracle.Store }
 
 func (s staleRows) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
 	if len(changes) != 1 {

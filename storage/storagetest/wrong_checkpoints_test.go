@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"strings"
 
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
-type unknownIsAnError struct{ *memory.Store }
+type unknownIsAnError struct{ *oracle.Store }
 
 func (s unknownIsAnError) DeleteCheckpoint(ctx context.Context, name string) error {
 	if _, found, _ := s.LoadCheckpoint(ctx, name); !found {
@@ -18,14 +18,14 @@ func (s unknownIsAnError) DeleteCheckpoint(ctx context.Context, name string) err
 	return s.Store.DeleteCheckpoint(ctx, name)
 }
 
-type emptyIsNone struct{ *memory.Store }
+type emptyIsNone struct{ *oracle.Store }
 
 func (s emptyIsNone) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error) {
 	value, _, err := s.Store.LoadCheckpoint(ctx, name)
 	return value, len(value) > 0, err
 }
 
-type firstValueStays struct{ *memory.Store }
+type firstValueStays struct{ *oracle.Store }
 
 func (s firstValueStays) SaveCheckpoint(ctx context.Context, name string, value []byte) error {
 	if _, found, err := s.LoadCheckpoint(ctx, name); found || err != nil {
@@ -34,7 +34,7 @@ func (s firstValueStays) SaveCheckpoint(ctx context.Context, name string, value 
 	return s.Store.SaveCheckpoint(ctx, name, value)
 }
 
-type namesFold struct{ *memory.Store }
+type namesFold struct{ *oracle.Store }
 
 func (s namesFold) LoadCheckpoint(ctx context.Context, name string) ([]byte, bool, error) {
 	return s.Store.LoadCheckpoint(ctx, strings.ToLower(name))
@@ -44,14 +44,14 @@ func (s namesFold) SaveCheckpoint(ctx context.Context, name string, value []byte
 	return s.Store.SaveCheckpoint(ctx, strings.ToLower(name), value)
 }
 
-type deletedIsEmpty struct{ *memory.Store }
+type deletedIsEmpty struct{ *oracle.Store }
 
 func (s deletedIsEmpty) DeleteCheckpoint(ctx context.Context, name string) error {
 	return s.SaveCheckpoint(ctx, name, nil)
 }
 
 type sharesValues struct {
-	*memory.Store
+	*oracle.Store
 	values map[string][]byte
 }
 

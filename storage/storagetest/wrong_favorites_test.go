@@ -6,38 +6,38 @@ import (
 	"sync"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about favorites.
 
 var favoriteMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
-	{"a favorite that is there is made again", func(s *memory.Store) storage.Store { return madeAgain{s} }, "favorites/ItIsMadeAndEndedOnce", promiseOnly},
-	{"favorites stay on their side", func(s *memory.Store) storage.Store { return favoritesApart{s} }, "favorites/TheOtherSideIsWrittenAtOnce", promiseOnly},
-	{"posts do not count their favorites", func(s *memory.Store) storage.Store { return uncountedPosts{s} }, "favorites/BothSidesAreCounted", promiseOnly},
-	{"deleted posts are favorited", func(s *memory.Store) storage.Store {
+	{"a favorite that is there is made again", func(s *oracle.Store) storage.Store { return madeAgain{s} }, "favorites/ItIsMadeAndEndedOnce", promiseOnly},
+	{"favorites stay on their side", func(s *oracle.Store) storage.Store { return favoritesApart{s} }, "favorites/TheOtherSideIsWrittenAtOnce", promiseOnly},
+	{"posts do not count their favorites", func(s *oracle.Store) storage.Store { return uncountedPosts{s} }, "favorites/BothSidesAreCounted", promiseOnly},
+	{"deleted posts are favorited", func(s *oracle.Store) storage.Store {
 		return &deletedFavorited{Store: s, off: map[storage.UserID]int64{}}
 	}, "favorites/ADeletedPostIsNotFavorited", promiseOnly},
-	{"favorites of one time replace each other", func(s *memory.Store) storage.Store { return latestWins{s} }, "favorites/OnlyTheNewerIsApplied", promiseOnly},
-	{"blocks do not end favorites", func(s *memory.Store) storage.Store { return blindFavorites{s} }, "favorites/ABlockForbidsThem", promiseOnly},
-	{"anybody favorites", func(s *memory.Store) storage.Store { return anybodyFavorites{s} }, "favorites/NobodyFavoritesNothing", promiseOnly},
-	{"favorites of one time ascend", func(s *memory.Store) storage.Store { return favoritesAscend{s} }, "favorites/PagesRunNewestFirst", promiseOnly},
-	{"rows behind a peer are all of others", func(s *memory.Store) storage.Store { return skipsPosts{s} }, "favorites/AllRowsAreReadInSteps", promiseOnly},
-	{"favorites are counted without a lock", func(s *memory.Store) storage.Store {
+	{"favorites of one time replace each other", func(s *oracle.Store) storage.Store { return latestWins{s} }, "favorites/OnlyTheNewerIsApplied", promiseOnly},
+	{"blocks do not end favorites", func(s *oracle.Store) storage.Store { return blindFavorites{s} }, "favorites/ABlockForbidsThem", promiseOnly},
+	{"anybody favorites", func(s *oracle.Store) storage.Store { return anybodyFavorites{s} }, "favorites/NobodyFavoritesNothing", promiseOnly},
+	{"favorites of one time ascend", func(s *oracle.Store) storage.Store { return favoritesAscend{s} }, "favorites/PagesRunNewestFirst", promiseOnly},
+	{"rows behind a peer are all of others", func(s *oracle.Store) storage.Store { return skipsPosts{s} }, "favorites/AllRowsAreReadInSteps", promiseOnly},
+	{"favorites are counted without a lock", func(s *oracle.Store) storage.Store {
 		return &unlockedFavorites{Store: s, posts: map[storage.PostID]int64{}}
 	}, "favorites/CountsAreExactWhereManyWrite", lostRace},
-	{"repairs forget the post", func(s *memory.Store) storage.Store { return postlessRepairs{s} }, "favorites/RepairsAreCounted", promiseOnly},
-	{"favorites are made after the end", func(s *memory.Store) storage.Store { return deafFavorites{s} }, "cancellation/NoPostIsWritten", promiseOnly},
+	{"repairs forget the post", func(s *oracle.Store) storage.Store { return postlessRepairs{s} }, "favorites/RepairsAreCounted", promiseOnly},
+	{"favorites are made after the end", func(s *oracle.Store) storage.Store { return deafFavorites{s} }, "cancellation/NoPostIsWritten", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, favoriteMistakes...) }
 
-type madeAgain struct{ *memory.Store }
+type madeAgain struct{ *oracle.Store }
 
 func (s madeAgain) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
 	if ch.Type == storage.Favorited {
@@ -48,13 +48,13 @@ func (s madeAgain) ChangeFavorite(ctx context.Context, user storage.UserID, ch s
 	return s.Store.ChangeFavorite(ctx, user, ch, o)
 }
 
-type favoritesApart struct{ *memory.Store }
+type favoritesApart struct{ *oracle.Store }
 
 func (s favoritesApart) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, _ storage.ChangeOptions) (storage.Changed, error) {
 	return s.Store.ChangeFavorite(ctx, user, ch, storage.ChangeOptions{})
 }
 
-type uncountedPosts struct{ *memory.Store }
+type uncountedPosts struct{ *oracle.Store }
 
 func (s uncountedPosts) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	results := s.Store.Posts(ctx, ids)
@@ -65,7 +65,7 @@ func (s uncountedPosts) Posts(ctx context.Context, ids []storage.PostID) []stora
 }
 
 type deletedFavorited struct {
-	*memory.Store
+	*oracle.Store
 	off map[storage.UserID]int64
 }
 
@@ -82,7 +82,7 @@ func (s *deletedFavorited) Counts(ctx context.Context, ids []storage.UserID) []s
 	return results
 }
 
-type latestWins struct{ *memory.Store }
+type latestWins struct{ *oracle.Store }
 
 func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	if side.OfPosts() {
@@ -104,7 +104,7 @@ func (s latestWins) Edges(ctx context.Context, side storage.Side, pairs []storag
 	return results
 }
 
-type blindFavorites struct{ *memory.Store }
+type blindFavorites struct{ *oracle.Store }
 
 func (s blindFavorites) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	if side == storage.Inverse {
@@ -113,7 +113,7 @@ func (s blindFavorites) Apply(ctx context.Context, side storage.Side, edges []st
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-type anybodyFavorites struct{ *memory.Store }
+type anybodyFavorites struct{ *oracle.Store }
 
 func (s anybodyFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, _ storage.ChangeOptions) (storage.Changed, error) {
 	e := storage.Pair{From: user, To: ch.Post.Author, Post: ch.Post.Number}.Edge(ch.Type, ch.At)
@@ -121,7 +121,7 @@ func (s anybodyFavorites) ChangeFavorite(ctx context.Context, user storage.UserI
 	return storage.Changed{Row: r.Value.Row, Changed: r.Value.Changed}, r.Err
 }
 
-type favoritesAscend struct{ *memory.Store }
+type favoritesAscend struct{ *oracle.Store }
 
 func (s favoritesAscend) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
 	results := s.Store.FavoritePages(ctx, queries)
@@ -136,7 +136,7 @@ func (s favoritesAscend) FavoritePages(ctx context.Context, queries []storage.Fa
 	return results
 }
 
-type skipsPosts struct{ *memory.Store }
+type skipsPosts struct{ *oracle.Store }
 
 func (s skipsPosts) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -150,7 +150,7 @@ func (s skipsPosts) AllRows(ctx context.Context, queries []storage.RowsQuery) []
 
 // unlockedFavorites counts outside the store, as if it read a count and wrote it later.
 type unlockedFavorites struct {
-	*memory.Store
+	*oracle.Store
 	mu    sync.Mutex
 	posts map[storage.PostID]int64
 }
@@ -178,7 +178,7 @@ func (s *unlockedFavorites) Posts(ctx context.Context, ids []storage.PostID) []s
 	return results
 }
 
-type postlessRepairs struct{ *memory.Store }
+type postlessRepairs struct{ *oracle.Store }
 
 func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	repairs = slices.Clone(repairs)
@@ -188,7 +188,7 @@ func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Re
 	return s.Store.RepairInverse(ctx, repairs)
 }
 
-type deafFavorites struct{ *memory.Store }
+type deafFavorites struct{ *oracle.Store }
 
 func (s deafFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
 	return s.Store.ChangeFavorite(context.WithoutCancel(ctx), user, ch, o)

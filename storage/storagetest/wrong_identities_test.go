@@ -8,12 +8,12 @@ import (
 	"sync"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about identities of providers.
 
-type identitiesGiven struct{ *memory.Store }
+type identitiesGiven struct{ *oracle.Store }
 
 func (s identitiesGiven) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
@@ -22,7 +22,7 @@ func (s identitiesGiven) LinkIdentity(ctx context.Context, id storage.Identity, 
 	return s.Store.LinkIdentity(ctx, id, user, at)
 }
 
-type identityOnce struct{ *memory.Store }
+type identityOnce struct{ *oracle.Store }
 
 func (s identityOnce) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found {
@@ -33,7 +33,7 @@ func (s identityOnce) LinkIdentity(ctx context.Context, id storage.Identity, use
 
 // identityAsText changes every identity, as a key would that does not distinguish them.
 type identityAsText struct {
-	*memory.Store
+	*oracle.Store
 	key func(storage.Identity) storage.Identity
 }
 
@@ -64,7 +64,7 @@ func cutText(id storage.Identity) storage.Identity {
 }
 
 type oneIdentity struct {
-	*memory.Store
+	*oracle.Store
 	mu  sync.Mutex
 	has map[storage.UserID]storage.Identity
 }
@@ -84,7 +84,7 @@ func (s *oneIdentity) LinkIdentity(ctx context.Context, id storage.Identity, use
 
 // identitiesStay links again what Erase has removed.
 type identitiesStay struct {
-	*memory.Store
+	*oracle.Store
 	mu     sync.Mutex
 	linked map[storage.Identity]storage.UserID
 }
@@ -111,7 +111,7 @@ func (s *identitiesStay) Erase(ctx context.Context, user storage.UserID, at stor
 	return err
 }
 
-type identityAnsweredOnce struct{ *memory.Store }
+type identityAnsweredOnce struct{ *oracle.Store }
 
 func (s identityAnsweredOnce) UsersOfIdentities(ctx context.Context, ids []storage.Identity) []storage.Result[storage.UserID] {
 	results := s.Store.UsersOfIdentities(ctx, ids)
@@ -124,7 +124,7 @@ func (s identityAnsweredOnce) UsersOfIdentities(ctx context.Context, ids []stora
 }
 
 // identityRace looks and links in two steps.
-type identityRace struct{ *memory.Store }
+type identityRace struct{ *oracle.Store }
 
 func (s identityRace) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	if owner := s.UsersOfIdentities(ctx, []storage.Identity{id})[0]; owner.Found && owner.Value != user {
@@ -138,7 +138,7 @@ func (s identityRace) LinkIdentity(ctx context.Context, id storage.Identity, use
 }
 
 type identityUnlinked struct {
-	*memory.Store
+	*oracle.Store
 	anybodys bool
 }
 
@@ -150,7 +150,7 @@ func (s identityUnlinked) UnlinkIdentity(ctx context.Context, id storage.Identit
 	return owner.Value == user && owner.Found, nil
 }
 
-type identitiesByDigest struct{ *memory.Store }
+type identitiesByDigest struct{ *oracle.Store }
 
 func (s identitiesByDigest) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storage.LinkedIdentity, error) {
 	list, err := s.Store.IdentitiesOf(ctx, user)
@@ -158,13 +158,13 @@ func (s identitiesByDigest) IdentitiesOf(ctx context.Context, user storage.UserI
 	return list, err
 }
 
-type identitiesUnbounded struct{ *memory.Store }
+type identitiesUnbounded struct{ *oracle.Store }
 
 func (s identitiesUnbounded) LinkIdentity(ctx context.Context, id storage.Identity, user storage.UserID, at storage.Micros) error {
 	return s.RestoreIdentities(ctx, []storage.LinkedIdentity{{Identity: id, User: user, At: at}})[0].Err
 }
 
-type identitiesRestoredOver struct{ *memory.Store }
+type identitiesRestoredOver struct{ *oracle.Store }
 
 func (s identitiesRestoredOver) RestoreIdentities(ctx context.Context, rows []storage.LinkedIdentity) []storage.Result[bool] {
 	for _, row := range rows {

@@ -4,13 +4,13 @@ import (
 	"context"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes with posts and comments that are restored.
 var postRowMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
@@ -20,15 +20,15 @@ var postRowMistakes = []struct {
 	{"pages of comments begin with an author", momentsWith(func(m *wrongMoment) {
 		m.after = func(p storage.Pair) storage.Pair { return storage.Pair{From: p.From, To: 1<<63 - 1} }
 	}), "postRows/EveryRowComesInKeyOrder", promiseOnly},
-	{"restored posts are published", func(s *memory.Store) storage.Store { return publishesRows{s} }, "postRows/APostComesAsItWas", promiseOnly},
-	{"the hidden lose their posts", func(s *memory.Store) storage.Store { return publishesRows{s} }, "postRows/HiddenUsersHaveTheirs", promiseOnly},
-	{"restored comments ask for blocks", func(s *memory.Store) storage.Store { return addsRows{s} }, "postRows/ACommentComesAsItWas", promiseOnly},
+	{"restored posts are published", func(s *oracle.Store) storage.Store { return publishesRows{s} }, "postRows/APostComesAsItWas", promiseOnly},
+	{"the hidden lose their posts", func(s *oracle.Store) storage.Store { return publishesRows{s} }, "postRows/HiddenUsersHaveTheirs", promiseOnly},
+	{"restored comments ask for blocks", func(s *oracle.Store) storage.Store { return addsRows{s} }, "postRows/ACommentComesAsItWas", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, postRowMistakes...) }
 
 // publishesRows restores posts as new ones.
-type publishesRows struct{ *memory.Store }
+type publishesRows struct{ *oracle.Store }
 
 func (s publishesRows) RestorePosts(ctx context.Context, posts []storage.PostRow) (results []storage.Result[bool]) {
 	for _, p := range posts {
@@ -39,7 +39,7 @@ func (s publishesRows) RestorePosts(ctx context.Context, posts []storage.PostRow
 }
 
 // addsRows restores comments as new ones.
-type addsRows struct{ *memory.Store }
+type addsRows struct{ *oracle.Store }
 
 func (s addsRows) RestoreComments(ctx context.Context, comments []storage.NewComment) (results []storage.Result[bool]) {
 	for _, c := range comments {

@@ -9,55 +9,55 @@ import (
 	"sync"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about posts and comments.
 
 var postMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
-	{"posts have no media", func(s *memory.Store) storage.Store { return noMedia{s} }, "posts/EveryFieldComesBack", promiseOnly},
-	{"a post twice is answered once", func(s *memory.Store) storage.Store { return postsOnce{s} }, "posts/ManyAreRead", promiseOnly},
-	{"keys of posts are ignored", func(s *memory.Store) storage.Store { return keysIgnored{s} }, "posts/PublishedAgainItIsTheSame", promiseOnly},
-	{"posts after a place include its own", func(s *memory.Store) storage.Store { return placeIncluded{s} }, "posts/PagesRunNewestFirst", promiseOnly},
-	{"the latest posts begin anew", func(s *memory.Store) storage.Store { return latestAgain{s} }, "posts/TheLatestAreOfAllAuthors", promiseOnly},
-	{"recent posts are older than asked for", func(s *memory.Store) storage.Store { return recentOld{s} }, "posts/TheRecentOnesOfEachShardAreListed", promiseOnly},
-	{"the last post is the newest of all", func(s *memory.Store) storage.Store { return lastOfAll{s} }, "posts/TheLastOfEachAuthorIsFound", promiseOnly},
-	{"deleted posts are counted", func(s *memory.Store) storage.Store {
+	{"posts have no media", func(s *oracle.Store) storage.Store { return noMedia{s} }, "posts/EveryFieldComesBack", promiseOnly},
+	{"a post twice is answered once", func(s *oracle.Store) storage.Store { return postsOnce{s} }, "posts/ManyAreRead", promiseOnly},
+	{"keys of posts are ignored", func(s *oracle.Store) storage.Store { return keysIgnored{s} }, "posts/PublishedAgainItIsTheSame", promiseOnly},
+	{"posts after a place include its own", func(s *oracle.Store) storage.Store { return placeIncluded{s} }, "posts/PagesRunNewestFirst", promiseOnly},
+	{"the latest posts begin anew", func(s *oracle.Store) storage.Store { return latestAgain{s} }, "posts/TheLatestAreOfAllAuthors", promiseOnly},
+	{"recent posts are older than asked for", func(s *oracle.Store) storage.Store { return recentOld{s} }, "posts/TheRecentOnesOfEachShardAreListed", promiseOnly},
+	{"the last post is the newest of all", func(s *oracle.Store) storage.Store { return lastOfAll{s} }, "posts/TheLastOfEachAuthorIsFound", promiseOnly},
+	{"deleted posts are counted", func(s *oracle.Store) storage.Store {
 		return &deletedCounted{Store: s, deleted: map[storage.UserID]int64{}}
 	}, "posts/TheyAreCounted", promiseOnly},
-	{"what is not given is removed", func(s *memory.Store) storage.Store { return editsAll{s} }, "posts/OnlyWhatIsGivenIsEdited", promiseOnly},
-	{"deleted posts can be published again", func(s *memory.Store) storage.Store { return keyForgotten{s} }, "posts/WhatIsDeletedIsGone", promiseOnly},
-	{"anybody publishes", func(s *memory.Store) storage.Store { return anybodyPublishes{s} }, "posts/NobodyPublishesNothing", promiseOnly},
-	{"a key is looked up without a lock", func(s *memory.Store) storage.Store {
+	{"what is not given is removed", func(s *oracle.Store) storage.Store { return editsAll{s} }, "posts/OnlyWhatIsGivenIsEdited", promiseOnly},
+	{"deleted posts can be published again", func(s *oracle.Store) storage.Store { return keyForgotten{s} }, "posts/WhatIsDeletedIsGone", promiseOnly},
+	{"anybody publishes", func(s *oracle.Store) storage.Store { return anybodyPublishes{s} }, "posts/NobodyPublishesNothing", promiseOnly},
+	{"a key is looked up without a lock", func(s *oracle.Store) storage.Store {
 		return &unlockedKeys{Store: s, keys: map[string]storage.PostID{}}
 	}, "posts/OneKeyIsPublishedOnce", lostRace},
-	{"comments have no writer", func(s *memory.Store) storage.Store { return anonymous{s} }, "comments/EveryFieldComesBack", promiseOnly},
-	{"keys of comments are ignored", func(s *memory.Store) storage.Store { return commentKeysIgnored{s} }, "comments/AddedAgainItIsTheSame", promiseOnly},
-	{"comments run oldest first", func(s *memory.Store) storage.Store { return oldestComments{s} }, "comments/PagesRunNewestFirst", promiseOnly},
-	{"comments are counted for ever", func(s *memory.Store) storage.Store { return commentsForEver{s} }, "comments/TheyAreCounted", promiseOnly},
-	{"anybody deletes comments", func(s *memory.Store) storage.Store { return anybodyDeletes{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
-	{"an author cannot delete comments", func(s *memory.Store) storage.Store { return onlyItsWriter{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
-	{"comments outlive their posts", func(s *memory.Store) storage.Store {
+	{"comments have no writer", func(s *oracle.Store) storage.Store { return anonymous{s} }, "comments/EveryFieldComesBack", promiseOnly},
+	{"keys of comments are ignored", func(s *oracle.Store) storage.Store { return commentKeysIgnored{s} }, "comments/AddedAgainItIsTheSame", promiseOnly},
+	{"comments run oldest first", func(s *oracle.Store) storage.Store { return oldestComments{s} }, "comments/PagesRunNewestFirst", promiseOnly},
+	{"comments are counted for ever", func(s *oracle.Store) storage.Store { return commentsForEver{s} }, "comments/TheyAreCounted", promiseOnly},
+	{"anybody deletes comments", func(s *oracle.Store) storage.Store { return anybodyDeletes{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
+	{"an author cannot delete comments", func(s *oracle.Store) storage.Store { return onlyItsWriter{s} }, "comments/OnlyItsWriterAndTheAuthorDelete", promiseOnly},
+	{"comments outlive their posts", func(s *oracle.Store) storage.Store {
 		return &commentsOutlive{Store: s, known: map[storage.CommentID]storage.Comment{}}
 	}, "comments/WithoutAPostThereIsNone", promiseOnly},
-	{"only the author's blocks forbid comments", func(s *memory.Store) storage.Store { return ownBlocksOnly{s} }, "comments/ABlockForbidsThem", promiseOnly},
-	{"comments are counted without a lock", func(s *memory.Store) storage.Store {
+	{"only the author's blocks forbid comments", func(s *oracle.Store) storage.Store { return ownBlocksOnly{s} }, "comments/ABlockForbidsThem", promiseOnly},
+	{"comments are counted without a lock", func(s *oracle.Store) storage.Store {
 		return &unlockedComments{Store: s, counts: map[storage.PostID]int64{}}
 	}, "comments/CountsAreExactWhereManyWrite", lostRace},
-	{"the erased keep their comments", func(s *memory.Store) storage.Store {
+	{"the erased keep their comments", func(s *oracle.Store) storage.Store {
 		return &erasedComments{Store: s, by: map[storage.CommentID]storage.UserID{}}
 	}, "erase/PostsAndCommentsAreRemoved", promiseOnly},
-	{"posts are written after the end", func(s *memory.Store) storage.Store { return deafPosts{s} }, "cancellation/NoPostIsWritten", promiseOnly},
+	{"posts are written after the end", func(s *oracle.Store) storage.Store { return deafPosts{s} }, "cancellation/NoPostIsWritten", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, postMistakes...) }
 
-type noMedia struct{ *memory.Store }
+type noMedia struct{ *oracle.Store }
 
 func (s noMedia) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	results := s.Store.Posts(ctx, ids)
@@ -67,7 +67,7 @@ func (s noMedia) Posts(ctx context.Context, ids []storage.PostID) []storage.Resu
 	return results
 }
 
-type postsOnce struct{ *memory.Store }
+type postsOnce struct{ *oracle.Store }
 
 func (s postsOnce) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	results := s.Store.Posts(ctx, ids)
@@ -79,14 +79,14 @@ func (s postsOnce) Posts(ctx context.Context, ids []storage.PostID) []storage.Re
 	return results
 }
 
-type keysIgnored struct{ *memory.Store }
+type keysIgnored struct{ *oracle.Store }
 
 func (s keysIgnored) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
 	n.Key = storage.UserID(n.Number).String()
 	return s.Store.Publish(ctx, n)
 }
 
-type placeIncluded struct{ *memory.Store }
+type placeIncluded struct{ *oracle.Store }
 
 func (s placeIncluded) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
 	queries = slices.Clone(queries)
@@ -98,27 +98,27 @@ func (s placeIncluded) PostPages(ctx context.Context, queries []storage.PostsQue
 	return s.Store.PostPages(ctx, queries)
 }
 
-type latestAgain struct{ *memory.Store }
+type latestAgain struct{ *oracle.Store }
 
 func (s latestAgain) LatestPosts(ctx context.Context, _ storage.Place, limit int) ([]storage.Post, error) {
 	return s.Store.LatestPosts(ctx, storage.Place{}, limit)
 }
 
-type recentOld struct{ *memory.Store }
+type recentOld struct{ *oracle.Store }
 
 func (s recentOld) RecentPosts(ctx context.Context, q storage.RecentQuery) ([]storage.PostAt, error) {
 	q.Since--
 	return s.Store.RecentPosts(ctx, q)
 }
 
-type lastOfAll struct{ *memory.Store }
+type lastOfAll struct{ *oracle.Store }
 
 func (s lastOfAll) LastPosts(ctx context.Context, authors []storage.UserID, _ storage.Micros) []storage.Result[storage.Micros] {
 	return s.Store.LastPosts(ctx, authors, math.MaxInt64)
 }
 
 type deletedCounted struct {
-	*memory.Store
+	*oracle.Store
 	deleted map[storage.UserID]int64
 }
 
@@ -138,7 +138,7 @@ func (s *deletedCounted) Counts(ctx context.Context, ids []storage.UserID) []sto
 	return results
 }
 
-type editsAll struct{ *memory.Store }
+type editsAll struct{ *oracle.Store }
 
 func (s editsAll) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
 	if change.Media == nil {
@@ -147,7 +147,7 @@ func (s editsAll) EditPost(ctx context.Context, id storage.PostID, change storag
 	return s.Store.EditPost(ctx, id, change, at)
 }
 
-type keyForgotten struct{ *memory.Store }
+type keyForgotten struct{ *oracle.Store }
 
 func (s keyForgotten) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
 	p, published, err := s.Store.Publish(ctx, n)
@@ -158,7 +158,7 @@ func (s keyForgotten) Publish(ctx context.Context, n storage.NewPost) (storage.P
 	return p, published, err
 }
 
-type anybodyPublishes struct{ *memory.Store }
+type anybodyPublishes struct{ *oracle.Store }
 
 func (s anybodyPublishes) Publish(ctx context.Context, n storage.NewPost) (storage.Post, bool, error) {
 	p, published, err := s.Store.Publish(ctx, n)
@@ -169,7 +169,7 @@ func (s anybodyPublishes) Publish(ctx context.Context, n storage.NewPost) (stora
 }
 
 type unlockedKeys struct {
-	*memory.Store
+	*oracle.Store
 	mu   sync.Mutex
 	keys map[string]storage.PostID
 }
@@ -190,7 +190,7 @@ func (s *unlockedKeys) Publish(ctx context.Context, n storage.NewPost) (storage.
 	return s.Store.Publish(ctx, n)
 }
 
-type anonymous struct{ *memory.Store }
+type anonymous struct{ *oracle.Store }
 
 func (s anonymous) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
 	results := s.Store.Comments(ctx, ids)
@@ -200,14 +200,14 @@ func (s anonymous) Comments(ctx context.Context, ids []storage.CommentID) []stor
 	return results
 }
 
-type commentKeysIgnored struct{ *memory.Store }
+type commentKeysIgnored struct{ *oracle.Store }
 
 func (s commentKeysIgnored) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
 	n.Key = storage.UserID(n.Number).String()
 	return s.Store.AddComment(ctx, n)
 }
 
-type oldestComments struct{ *memory.Store }
+type oldestComments struct{ *oracle.Store }
 
 func (s oldestComments) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
 	results := s.Store.CommentPages(ctx, queries)
@@ -217,7 +217,7 @@ func (s oldestComments) CommentPages(ctx context.Context, queries []storage.Comm
 	return results
 }
 
-type commentsForEver struct{ *memory.Store }
+type commentsForEver struct{ *oracle.Store }
 
 func (s commentsForEver) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	results := s.Store.Posts(ctx, ids)
@@ -227,13 +227,13 @@ func (s commentsForEver) Posts(ctx context.Context, ids []storage.PostID) []stor
 	return results
 }
 
-type anybodyDeletes struct{ *memory.Store }
+type anybodyDeletes struct{ *oracle.Store }
 
 func (s anybodyDeletes) DeleteComment(ctx context.Context, id storage.CommentID, _ storage.UserID) (bool, error) {
 	return s.Store.DeleteComment(ctx, id, id.Author)
 }
 
-type onlyItsWriter struct{ *memory.Store }
+type onlyItsWriter struct{ *oracle.Store }
 
 func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
 	if c := s.Comments(ctx, []storage.CommentID{id})[0]; c.Found && c.Value.By != by {
@@ -243,7 +243,7 @@ func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, 
 }
 
 type commentsOutlive struct {
-	*memory.Store
+	*oracle.Store
 	mu    sync.Mutex
 	known map[storage.CommentID]storage.Comment
 }
@@ -270,7 +270,7 @@ func (s *commentsOutlive) AddComment(ctx context.Context, n storage.NewComment) 
 	return c, added, err
 }
 
-type ownBlocksOnly struct{ *memory.Store }
+type ownBlocksOnly struct{ *oracle.Store }
 
 func (s ownBlocksOnly) AddComment(ctx context.Context, n storage.NewComment) (storage.Comment, bool, error) {
 	c, added, err := s.Store.AddComment(ctx, n)
@@ -282,7 +282,7 @@ func (s ownBlocksOnly) AddComment(ctx context.Context, n storage.NewComment) (st
 }
 
 type unlockedComments struct {
-	*memory.Store
+	*oracle.Store
 	mu     sync.Mutex
 	counts map[storage.PostID]int64
 }
@@ -326,7 +326,7 @@ func (s *unlockedComments) Posts(ctx context.Context, ids []storage.PostID) []st
 
 // erasedComments writes again the comments of an erased user below posts of others.
 type erasedComments struct {
-	*memory.Store
+	*oracle.Store
 	by map[storage.CommentID]storage.UserID
 }
 
@@ -355,7 +355,7 @@ func (s *erasedComments) Erase(ctx context.Context, user storage.UserID, at stor
 	return err
 }
 
-type deafPosts struct{ *memory.Store }
+type deafPosts struct{ *oracle.Store }
 
 func (s deafPosts) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
 	return s.Store.DeletePost(context.WithoutCancel(ctx), id)

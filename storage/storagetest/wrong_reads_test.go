@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
-type threeByteText struct{ *memory.Store }
+type threeByteText struct{ *oracle.Store }
 
 func (s threeByteText) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	results := s.Store.Users(ctx, ids)
@@ -25,7 +25,7 @@ func (s threeByteText) Users(ctx context.Context, ids []storage.UserID) []storag
 	return results
 }
 
-type answersOnce struct{ *memory.Store }
+type answersOnce struct{ *oracle.Store }
 
 func (s answersOnce) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	results := s.Store.Users(ctx, ids)
@@ -37,7 +37,7 @@ func (s answersOnce) Users(ctx context.Context, ids []storage.UserID) []storage.
 	return results
 }
 
-type handlePatterns struct{ *memory.Store }
+type handlePatterns struct{ *oracle.Store }
 
 func (s handlePatterns) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	results := s.Store.UserIDs(ctx, handles)
@@ -52,7 +52,7 @@ func (s handlePatterns) UserIDs(ctx context.Context, handles []string) []storage
 	return results
 }
 
-type shortBatches struct{ *memory.Store }
+type shortBatches struct{ *oracle.Store }
 
 func (s shortBatches) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := s.Store.Edges(ctx, side, pairs)
@@ -62,13 +62,13 @@ func (s shortBatches) Edges(ctx context.Context, side storage.Side, pairs []stor
 	return results
 }
 
-type oneTable struct{ *memory.Store }
+type oneTable struct{ *oracle.Store }
 
 func (s oneTable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	return s.Store.Edges(ctx, storage.Forward, pairs)
 }
 
-type equalTimesAscend struct{ *memory.Store }
+type equalTimesAscend struct{ *oracle.Store }
 
 func (s equalTimesAscend) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	results := s.Store.Pages(ctx, side, queries)
@@ -88,8 +88,8 @@ func (s equalTimesAscend) Pages(ctx context.Context, side storage.Side, queries 
 
 // listsType keeps a second store for its lists, in which edges of one more type are follows.
 type listsType struct {
-	*memory.Store
-	lists *memory.Store
+	*oracle.Store
+	lists *oracle.Store
 	kind  storage.EdgeType
 }
 
@@ -108,7 +108,7 @@ func (s listsType) Pages(ctx context.Context, side storage.Side, queries []stora
 	return s.lists.Pages(ctx, side, queries)
 }
 
-type afterIncludes struct{ *memory.Store }
+type afterIncludes struct{ *oracle.Store }
 
 func (s afterIncludes) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -120,7 +120,7 @@ func (s afterIncludes) Pages(ctx context.Context, side storage.Side, queries []s
 	return s.Store.Pages(ctx, side, queries)
 }
 
-type beforeIgnored struct{ *memory.Store }
+type beforeIgnored struct{ *oracle.Store }
 
 func (s beforeIgnored) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -130,7 +130,7 @@ func (s beforeIgnored) Pages(ctx context.Context, side storage.Side, queries []s
 	return s.Store.Pages(ctx, side, queries)
 }
 
-type backwardReversed struct{ *memory.Store }
+type backwardReversed struct{ *oracle.Store }
 
 func (s backwardReversed) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	results := s.Store.Pages(ctx, side, queries)
@@ -142,7 +142,7 @@ func (s backwardReversed) Pages(ctx context.Context, side storage.Side, queries 
 	return results
 }
 
-type oneLimit struct{ *memory.Store }
+type oneLimit struct{ *oracle.Store }
 
 func (s oneLimit) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -156,7 +156,7 @@ func (s oneLimit) Pages(ctx context.Context, side storage.Side, queries []storag
 	return s.Store.Pages(ctx, side, queries)
 }
 
-type boundaryListed struct{ *memory.Store }
+type boundaryListed struct{ *oracle.Store }
 
 func (s boundaryListed) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -169,7 +169,7 @@ func (s boundaryListed) Pages(ctx context.Context, side storage.Side, queries []
 	return s.Store.Pages(ctx, side, queries)
 }
 
-type neighboursDescend struct{ *memory.Store }
+type neighboursDescend struct{ *oracle.Store }
 
 func (s neighboursDescend) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Store.Neighbours(ctx, side, owners)
@@ -179,13 +179,13 @@ func (s neighboursDescend) Neighbours(ctx context.Context, side storage.Side, ow
 	return results
 }
 
-type deaf struct{ *memory.Store }
+type deaf struct{ *oracle.Store }
 
 func (s deaf) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	return s.Store.UserIDs(context.WithoutCancel(ctx), handles)
 }
 
-type emptyByCounts struct{ *memory.Store }
+type emptyByCounts struct{ *oracle.Store }
 
 func (s emptyByCounts) Empty(context.Context) (bool, error) {
 	return len(s.Snapshot().Counts) == 0, nil

@@ -4,22 +4,22 @@ import (
 	"context"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
-type ownersTwice struct{ *memory.Store }
+type ownersTwice struct{ *oracle.Store }
 
 func (s ownersTwice) NextOwner(ctx context.Context, shard int, after storage.UserID, users int) (storage.UserID, bool, error) {
 	return s.Store.NextOwner(ctx, shard, after-1, users)
 }
 
-type digestsOfAllClasses struct{ *memory.Store }
+type digestsOfAllClasses struct{ *oracle.Store }
 
 func (s digestsOfAllClasses) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	return s.Store.Digests(ctx, side, shard, owners, cut, nil)
 }
 
-type countsEveryTombstone struct{ *memory.Store }
+type countsEveryTombstone struct{ *oracle.Store }
 
 func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	digests, err := s.Store.Digests(ctx, side, shard, owners, cut, classes)
@@ -33,14 +33,14 @@ func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, sh
 	return digests, err
 }
 
-type rangesBeginEarly struct{ *memory.Store }
+type rangesBeginEarly struct{ *oracle.Store }
 
 func (s rangesBeginEarly) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	owners.After--
 	return s.Store.GroupRows(ctx, side, shard, owners, cut, groups, row)
 }
 
-type rowsOfAllGroups struct{ *memory.Store }
+type rowsOfAllGroups struct{ *oracle.Store }
 
 func (s rowsOfAllGroups) GroupRows(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, groups storage.Choice, row func(storage.Edge)) error {
 	all := make(storage.Choice, len(groups))
@@ -50,7 +50,7 @@ func (s rowsOfAllGroups) GroupRows(ctx context.Context, side storage.Side, shard
 	return s.Store.GroupRows(ctx, side, shard, owners, cut, all, row)
 }
 
-type blocksAreForbidden struct{ *memory.Store }
+type blocksAreForbidden struct{ *oracle.Store }
 
 func (s blocksAreForbidden) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
 	pairs, err := s.Store.ForbiddenFollows(ctx, shard, owners)
@@ -64,8 +64,8 @@ func (s blocksAreForbidden) ForbiddenFollows(ctx context.Context, shard int, own
 
 // changedRepairs changes repairs before they are judged.
 type changedRepairs struct {
-	*memory.Store
-	change func(*memory.Store, *storage.Repair)
+	*oracle.Store
+	change func(*oracle.Store, *storage.Repair)
 }
 
 func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
@@ -78,34 +78,34 @@ func (s changedRepairs) RepairInverse(ctx context.Context, repairs []storage.Rep
 }
 
 // observesItself takes the present row for the observed one.
-func observesItself(s *memory.Store, r *storage.Repair) {
+func observesItself(s *oracle.Store, r *storage.Repair) {
 	r.Observed = s.Edges(context.Background(), r.Side.Replica(), []storage.Pair{r.Pair})[0].Value
 }
 
 // onlyNewer keeps a row that is newer than the one that is wanted.
-func onlyNewer(_ *memory.Store, r *storage.Repair) {
+func onlyNewer(_ *oracle.Store, r *storage.Repair) {
 	if r.Observed.UpdateTime > r.Want.UpdateTime && r.Want.UpdateTime != 0 {
 		r.Want = r.Observed
 	}
 }
 
 // onlyRows repairs only rows that exist.
-func onlyRows(_ *memory.Store, r *storage.Repair) {
+func onlyRows(_ *oracle.Store, r *storage.Repair) {
 	if r.Observed == (storage.Edge{}) {
 		r.Want.Type, r.Want.UpdateTime = storage.None, 0
 	}
 }
 
 // newTombstones gives tombstones the time of the row that they replace.
-func newTombstones(_ *memory.Store, r *storage.Repair) {
+func newTombstones(_ *oracle.Store, r *storage.Repair) {
 	if r.Want.UpdateTime == 0 {
 		r.Want.UpdateTime = r.Observed.UpdateTime + 1
 	}
 }
 
-func alwaysFollows(_ *memory.Store, r *storage.Repair) { r.Side = storage.Inverse }
+func alwaysFollows(_ *oracle.Store, r *storage.Repair) { r.Side = storage.Inverse }
 
-type secretRepairs struct{ *memory.Store }
+type secretRepairs struct{ *oracle.Store }
 
 func (s secretRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	results := s.Store.RepairInverse(ctx, repairs)
@@ -115,7 +115,7 @@ func (s secretRepairs) RepairInverse(ctx context.Context, repairs []storage.Repa
 	return results
 }
 
-type allOrNothing struct{ *memory.Store }
+type allOrNothing struct{ *oracle.Store }
 
 func (s allOrNothing) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	results := s.Store.RepairInverse(ctx, repairs)
@@ -126,7 +126,7 @@ func (s allOrNothing) RepairInverse(ctx context.Context, repairs []storage.Repai
 }
 
 // recountsRaiseVersions raises versions even if the counts are right.
-type recountsRaiseVersions struct{ *memory.Store }
+type recountsRaiseVersions struct{ *oracle.Store }
 
 func (s recountsRaiseVersions) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
 	results := s.Store.RecountFriends(ctx, users)

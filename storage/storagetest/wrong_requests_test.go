@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // What ChangeRequest takes, as short names.
@@ -19,7 +19,7 @@ type (
 
 // changedOptions changes the options of every act.
 type changedOptions struct {
-	*memory.Store
+	*oracle.Store
 	change func(*requestOptions)
 }
 
@@ -29,7 +29,7 @@ func (s changedOptions) ChangeRequest(ctx context.Context, request storage.Pair,
 }
 
 // asksAgain replaces a pending request with a new one.
-type asksAgain struct{ *memory.Store }
+type asksAgain struct{ *oracle.Store }
 
 func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
 	got, err := s.Store.ChangeRequest(ctx, request, change, o)
@@ -40,7 +40,7 @@ func (s asksAgain) ChangeRequest(ctx context.Context, request storage.Pair, chan
 }
 
 // friendsAsk makes a request between friends who never had one.
-type friendsAsk struct{ *memory.Store }
+type friendsAsk struct{ *oracle.Store }
 
 func (s friendsAsk) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
 	got, err := s.Store.ChangeRequest(ctx, request, change, o)
@@ -51,7 +51,7 @@ func (s friendsAsk) ChangeRequest(ctx context.Context, request storage.Pair, cha
 }
 
 // acceptsOnce treats a second click as a mistake.
-type acceptsOnce struct{ *memory.Store }
+type acceptsOnce struct{ *oracle.Store }
 
 func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
 	got, err := s.Store.ChangeRequest(ctx, request, change, o)
@@ -62,7 +62,7 @@ func (s acceptsOnce) ChangeRequest(ctx context.Context, request storage.Pair, ch
 }
 
 // removesHalf leaves the follow of the user who removes.
-type removesHalf struct{ *memory.Store }
+type removesHalf struct{ *oracle.Store }
 
 func (s removesHalf) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
 	got, err := s.Store.ChangeRequest(ctx, request, change, o)
@@ -75,7 +75,7 @@ func (s removesHalf) ChangeRequest(ctx context.Context, request storage.Pair, ch
 
 // longMessages keeps the messages of requests.
 type longMessages struct {
-	*memory.Store
+	*oracle.Store
 	mu   *sync.Mutex
 	kept map[storage.Pair]string
 }
@@ -95,7 +95,7 @@ func (s longMessages) Messages(ctx context.Context, requests []storage.Pair) []s
 }
 
 // unlockedRequests judges by a row that it read before the lock.
-type unlockedRequests struct{ *memory.Store }
+type unlockedRequests struct{ *oracle.Store }
 
 func (s unlockedRequests) ChangeRequest(ctx context.Context, request storage.Pair, change act, o requestOptions) (storage.ChangedRequest, error) {
 	before := rowOf(ctx, s.Store, storage.Requests, request)
@@ -108,7 +108,7 @@ func (s unlockedRequests) ChangeRequest(ctx context.Context, request storage.Pai
 }
 
 // acceptedInVain leaves out the follow that an acceptance makes.
-type acceptedInVain struct{ *memory.Store }
+type acceptedInVain struct{ *oracle.Store }
 
 func (s acceptedInVain) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -127,7 +127,7 @@ func (s acceptedInVain) Apply(ctx context.Context, side storage.Side, edges []st
 
 // eventsInsist applies an event even if its owner has changed the row since then.
 type eventsInsist struct {
-	*memory.Store
+	*oracle.Store
 	state storage.EdgeType // that of the requests
 	again bool             // also if the event comes again
 }
@@ -150,7 +150,7 @@ func (s eventsInsist) Apply(ctx context.Context, side storage.Side, edges []stor
 }
 
 // endlessTalk lets each of two accepted requests report the other, without end.
-type endlessTalk struct{ *memory.Store }
+type endlessTalk struct{ *oracle.Store }
 
 func (s endlessTalk) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) applieds {
 	results := s.Store.Apply(ctx, side, edges, rule)

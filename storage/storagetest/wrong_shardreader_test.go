@@ -5,17 +5,17 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes in reading whole shards.
 var shardReaderMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
-	{"a shard is read as it becomes", func(s *memory.Store) storage.Store { return readsOnAndOn{s} }, "shardReader/AllIsOfOneMoment", promiseOnly},
+	{"a shard is read as it becomes", func(s *oracle.Store) storage.Store { return readsOnAndOn{s} }, "shardReader/AllIsOfOneMoment", promiseOnly},
 	{"history is left out", momentsWith(func(m *wrongMoment) {
 		m.row = func(e storage.Edge) bool { return e.Type != storage.None }
 	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
@@ -40,20 +40,20 @@ var shardReaderMistakes = []struct {
 		m.user = func(u *storage.UserWithState) bool { u.User.FollowersVisibility = storage.ToEveryone; return true }
 	}), "shardReader/EveryUserComesOnceOnItsShard", promiseOnly},
 	{"identities are read to the first page", momentsWith(func(m *wrongMoment) { m.firstIdentities = true }), "shardReader/EveryIdentityComesOnceInItsBucket", promiseOnly},
-	{"the reader's error is kept", func(s *memory.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
+	{"the reader's error is kept", func(s *oracle.Store) storage.Store { return keepsErrors{s} }, "shardReader/TheReadersErrorComesBack", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, shardReaderMistakes...) }
 
 // readsOnAndOn uses a new moment for each page.
-type readsOnAndOn struct{ *memory.Store }
+type readsOnAndOn struct{ *oracle.Store }
 
 func (s readsOnAndOn) ReadShard(_ context.Context, _ int, read func(storage.ShardMoment) error) error {
 	return read(nowOf{s.Store})
 }
 
 // nowOf is a store as it is at the time of each call.
-type nowOf struct{ store *memory.Store }
+type nowOf struct{ store *oracle.Store }
 
 func (n nowOf) Served() (served storage.Choice) {
 	_ = n.store.ReadShard(context.Background(), 0, func(m storage.ShardMoment) error {
@@ -113,12 +113,12 @@ func (n nowOf) Identities(ctx context.Context, after string, limit int) (page []
 
 // wrongMoments changes what a moment says.
 type wrongMoments struct {
-	*memory.Store
+	*oracle.Store
 	set func(*wrongMoment)
 }
 
-func momentsWith(set func(*wrongMoment)) func(*memory.Store) storage.Store {
-	return func(s *memory.Store) storage.Store { return wrongMoments{s, set} }
+func momentsWith(set func(*wrongMoment)) func(*oracle.Store) storage.Store {
+	return func(s *oracle.Store) storage.Store { return wrongMoments{s, set} }
 }
 
 func (s wrongMoments) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
@@ -186,7 +186,7 @@ func (m *wrongMoment) Identities(ctx context.Context, after string, limit int) (
 	return m.right.Identities(ctx, after, limit)
 }
 
-type keepsErrors struct{ *memory.Store }
+type keepsErrors struct{ *oracle.Store }
 
 func (s keepsErrors) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
 	return s.Store.ReadShard(ctx, shard, func(m storage.ShardMoment) error {

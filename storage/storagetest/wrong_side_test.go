@@ -7,105 +7,105 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about what is stored beside edges: marks, dismissals, states and so on.
 var sideMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
-	{"visibility is not stored", func(s *memory.Store) storage.Store { return visibleToAll{s} }, "profile/VisibilityComesBack", promiseOnly},
-	{"false is none", func(s *memory.Store) storage.Store { return falseIsNil{s} }, "profile/WhatIsGivenOfTheVisibilityIsChanged", promiseOnly},
+	{"visibility is not stored", func(s *oracle.Store) storage.Store { return visibleToAll{s} }, "profile/VisibilityComesBack", promiseOnly},
+	{"false is none", func(s *oracle.Store) storage.Store { return falseIsNil{s} }, "profile/WhatIsGivenOfTheVisibilityIsChanged", promiseOnly},
 
-	{"only own blocks are listed", func(s *memory.Store) storage.Store { return ownBlocks{s} }, "blockLists/BothDirectionsAreListedOnce", promiseOnly},
-	{"every row of type 2 is a block", func(s *memory.Store) storage.Store { return acceptedBlocks{s} }, "blockLists/OnlyBlocksAreListed", promiseOnly},
-	{"the end of a batch has no blocks", func(s *memory.Store) storage.Store { return shortSides{s} }, "blockLists/EveryUserIsAnsweredAtItsIndex", promiseOnly},
-	{"all types are tallied as one", func(s *memory.Store) storage.Store { return countsOneType{s} }, "count/OnlyTheTypeOfTheOwnerIsCounted", promiseOnly},
-	{"the bound is tallied, too", func(s *memory.Store) storage.Store { return countsBound{s} }, "count/OnlyNewerEdgesAreCounted", promiseOnly},
-	{"counts have no limit", func(s *memory.Store) storage.Store { return countsAll{s} }, "count/TheLimitBoundsTheNumber", promiseOnly},
-	{"the end of a batch is not tallied", func(s *memory.Store) storage.Store { return shortSides{s} }, "count/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
+	{"only own blocks are listed", func(s *oracle.Store) storage.Store { return ownBlocks{s} }, "blockLists/BothDirectionsAreListedOnce", promiseOnly},
+	{"every row of type 2 is a block", func(s *oracle.Store) storage.Store { return acceptedBlocks{s} }, "blockLists/OnlyBlocksAreListed", promiseOnly},
+	{"the end of a batch has no blocks", func(s *oracle.Store) storage.Store { return shortSides{s} }, "blockLists/EveryUserIsAnsweredAtItsIndex", promiseOnly},
+	{"all types are tallied as one", func(s *oracle.Store) storage.Store { return countsOneType{s} }, "count/OnlyTheTypeOfTheOwnerIsCounted", promiseOnly},
+	{"the bound is tallied, too", func(s *oracle.Store) storage.Store { return countsBound{s} }, "count/OnlyNewerEdgesAreCounted", promiseOnly},
+	{"counts have no limit", func(s *oracle.Store) storage.Store { return countsAll{s} }, "count/TheLimitBoundsTheNumber", promiseOnly},
+	{"the end of a batch is not tallied", func(s *oracle.Store) storage.Store { return shortSides{s} }, "count/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
 
-	{"a mark is replaced", func(s *memory.Store) storage.Store { return replacesMark{s} }, "marks/WhatIsGivenIsChanged", promiseOnly},
-	{"an empty mark stays", func(s *memory.Store) storage.Store { return emptyMarks{s} }, "marks/OneWithNeitherIsRemoved", promiseOnly},
-	{"anybody may be marked", func(s *memory.Store) storage.Store { return marksAnybody{s} }, "marks/OnlyAFollowIsMarked", promiseOnly},
-	{"the same mark is a change", func(s *memory.Store) storage.Store { return marksAgain{s} }, "marks/TheVersionRisesWithAChange", promiseOnly},
-	{"marks outlive follows", func(s *memory.Store) storage.Store { return newMarksStay(s, 1) }, "marks/TheyGoWithTheFollow", promiseOnly},
-	{"marks outlive many follows", func(s *memory.Store) storage.Store { return newMarksStay(s, 1000) }, "marks/ManyGoWithTheirFollows", promiseOnly},
-	{"specials are unordered", func(s *memory.Store) storage.Store { return specialsDescend{s} }, "marks/SpecialsAscend", promiseOnly},
-	{"the end of a batch has no marks", func(s *memory.Store) storage.Store { return shortSides{s} }, "marks/ALargeBatchIsAnswered", promiseOnly},
-	{"specials have no limit", func(s *memory.Store) storage.Store { return specialsUnlimited{s} }, "marks/TheLimitOfSpecialsHolds", promiseOnly},
-	{"messages outlive requests", func(s *memory.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/OnlyPendingRequestsHaveThem", promiseOnly},
-	{"events leave messages", func(s *memory.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/TheyGoWithTheRequest", promiseOnly},
-	{"every request has a message", func(s *memory.Store) storage.Store { return emptyMessages{s} }, "messages/ARequestWithoutOneHasNone", promiseOnly},
+	{"a mark is replaced", func(s *oracle.Store) storage.Store { return replacesMark{s} }, "marks/WhatIsGivenIsChanged", promiseOnly},
+	{"an empty mark stays", func(s *oracle.Store) storage.Store { return emptyMarks{s} }, "marks/OneWithNeitherIsRemoved", promiseOnly},
+	{"anybody may be marked", func(s *oracle.Store) storage.Store { return marksAnybody{s} }, "marks/OnlyAFollowIsMarked", promiseOnly},
+	{"the same mark is a change", func(s *oracle.Store) storage.Store { return marksAgain{s} }, "marks/TheVersionRisesWithAChange", promiseOnly},
+	{"marks outlive follows", func(s *oracle.Store) storage.Store { return newMarksStay(s, 1) }, "marks/TheyGoWithTheFollow", promiseOnly},
+	{"marks outlive many follows", func(s *oracle.Store) storage.Store { return newMarksStay(s, 1000) }, "marks/ManyGoWithTheirFollows", promiseOnly},
+	{"specials are unordered", func(s *oracle.Store) storage.Store { return specialsDescend{s} }, "marks/SpecialsAscend", promiseOnly},
+	{"the end of a batch has no marks", func(s *oracle.Store) storage.Store { return shortSides{s} }, "marks/ALargeBatchIsAnswered", promiseOnly},
+	{"specials have no limit", func(s *oracle.Store) storage.Store { return specialsUnlimited{s} }, "marks/TheLimitOfSpecialsHolds", promiseOnly},
+	{"messages outlive requests", func(s *oracle.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/OnlyPendingRequestsHaveThem", promiseOnly},
+	{"events leave messages", func(s *oracle.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/TheyGoWithTheRequest", promiseOnly},
+	{"every request has a message", func(s *oracle.Store) storage.Store { return emptyMessages{s} }, "messages/ARequestWithoutOneHasNone", promiseOnly},
 
-	{"dismissals begin behind the time", func(s *memory.Store) storage.Store { return dismissedBehind{s} }, "dismissals/TheyAscendFromATimeOn", promiseOnly},
-	{"the first dismissal counts", func(s *memory.Store) storage.Store { return dismissesOnce{s} }, "dismissals/TheLastTimeCounts", promiseOnly},
-	{"dismissals last for ever", func(s *memory.Store) storage.Store { return forgetsNothing{s} }, "dismissals/OldOnesAreForgotten", promiseOnly},
-	{"the oldest dismissals are kept", func(s *memory.Store) storage.Store { return keepsOldest{s} }, "dismissals/TheNewestAreKept", promiseOnly},
-	{"nobody may dismiss", func(s *memory.Store) storage.Store { return nobodyDismisses{s} }, "dismissals/NobodyDismisses", promiseOnly},
-	{"the end of a batch has no dismissals", func(s *memory.Store) storage.Store { return shortSides{s} }, "dismissals/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
+	{"dismissals begin behind the time", func(s *oracle.Store) storage.Store { return dismissedBehind{s} }, "dismissals/TheyAscendFromATimeOn", promiseOnly},
+	{"the first dismissal counts", func(s *oracle.Store) storage.Store { return dismissesOnce{s} }, "dismissals/TheLastTimeCounts", promiseOnly},
+	{"dismissals last for ever", func(s *oracle.Store) storage.Store { return forgetsNothing{s} }, "dismissals/OldOnesAreForgotten", promiseOnly},
+	{"the oldest dismissals are kept", func(s *oracle.Store) storage.Store { return keepsOldest{s} }, "dismissals/TheNewestAreKept", promiseOnly},
+	{"nobody may dismiss", func(s *oracle.Store) storage.Store { return nobodyDismisses{s} }, "dismissals/NobodyDismisses", promiseOnly},
+	{"the end of a batch has no dismissals", func(s *oracle.Store) storage.Store { return shortSides{s} }, "dismissals/EveryQueryIsAnsweredAtItsIndex", promiseOnly},
 
-	{"of equals the greater id is more popular", func(s *memory.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
-	{"activity is not looked at", func(s *memory.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"a new follower does not make a user active", func(s *memory.Store) storage.Store { return followersOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
-	{"any edge of a follower makes a user active", func(s *memory.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
-	{"readers are idle", func(s *memory.Store) storage.Store { return readersAreIdle{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
-	{"marking a user writes an edge", func(s *memory.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"of equals the greater id is more popular", func(s *oracle.Store) storage.Store { return greaterIsPopular{s} }, "popular/TheMostFollowedComeFirst", promiseOnly},
+	{"activity is not looked at", func(s *oracle.Store) storage.Store { return alwaysActive{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"a new follower does not make a user active", func(s *oracle.Store) storage.Store { return followersOfOld{s} }, "popular/OnlyTheActiveAreListed", promiseOnly},
+	{"any edge of a follower makes a user active", func(s *oracle.Store) storage.Store { return endsAreActivity{s} }, "popular/OnlyNewFollowsMakeActive", promiseOnly},
+	{"readers are idle", func(s *oracle.Store) storage.Store { return readersAreIdle{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
+	{"marking a user writes an edge", func(s *oracle.Store) storage.Store { return marksMake{s} }, "popular/MarkingChangesNothingElse", promiseOnly},
 	{"the popular have no followers", listsEverybody, "popular/NobodyWithoutFollowersIsListed", promiseOnly},
 	{"the popular are ordered by digits", ordersByDigits, "popular/TheMostFollowedComeFirst", promiseOnly},
 	{"the sample is everybody", samplesAll, "popular/TheMostFollowedAreLookedAt", promiseOnly},
 	{"the sample is the newest", samplesTheNewest, "popular/TheMostFollowedAreLookedAt", promiseOnly},
 
-	{"handles are searched in the middle", func(s *memory.Store) storage.Store { return containing(s) }, "search/HandlesWithThePrefixAscend", promiseOnly},
-	{"an underscore is a pattern", func(s *memory.Store) storage.Store { return underscorePattern(s) }, "search/NoCharacterIsAPattern", promiseOnly},
-	{"a page begins with the last handle", func(s *memory.Store) storage.Store { return fromHandle{s} }, "search/PagesFollowEachOther", promiseOnly},
-	{"no prefix finds nobody", func(s *memory.Store) storage.Store { return noPrefixNobody{s} }, "search/WithoutAPrefixAllAreListed", promiseOnly},
+	{"handles are searched in the middle", func(s *oracle.Store) storage.Store { return containing(s) }, "search/HandlesWithThePrefixAscend", promiseOnly},
+	{"an underscore is a pattern", func(s *oracle.Store) storage.Store { return underscorePattern(s) }, "search/NoCharacterIsAPattern", promiseOnly},
+	{"a page begins with the last handle", func(s *oracle.Store) storage.Store { return fromHandle{s} }, "search/PagesFollowEachOther", promiseOnly},
+	{"no prefix finds nobody", func(s *oracle.Store) storage.Store { return noPrefixNobody{s} }, "search/WithoutAPrefixAllAreListed", promiseOnly},
 
-	{"a user whose state never changed has none", func(s *memory.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
-	{"the same state is a change", func(s *memory.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},
-	{"any state leads to any", func(s *memory.Store) storage.Store { return forbidsNothing{s} }, "states/NothingElseDoes", promiseOnly},
-	{"nobody may have a state", func(s *memory.Store) storage.Store { return statesOfNobody{s} }, "states/NobodyHasNone", promiseOnly},
-	{"states leave the version", func(s *memory.Store) storage.Store {
+	{"a user whose state never changed has none", func(s *oracle.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
+	{"the same state is a change", func(s *oracle.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},
+	{"any state leads to any", func(s *oracle.Store) storage.Store { return forbidsNothing{s} }, "states/NothingElseDoes", promiseOnly},
+	{"nobody may have a state", func(s *oracle.Store) storage.Store { return statesOfNobody{s} }, "states/NobodyHasNone", promiseOnly},
+	{"states leave the version", func(s *oracle.Store) storage.Store {
 		return &statesKeepVersion{Store: s, raised: map[storage.UserID]int64{}}
 	}, "states/TheVersionRisesWithAChange", promiseOnly},
-	{"the clock alone dates states", func(s *memory.Store) storage.Store {
+	{"the clock alone dates states", func(s *oracle.Store) storage.Store {
 		return &statesByClock{Store: s, given: map[storage.UserID]storage.Micros{}}
 	}, "states/TheTimeOfChangesRises", promiseOnly},
-	{"changes of one time are read again", func(s *memory.Store) storage.Store { return changesByTime{s} }, "states/ChangesAreListedInOrder", promiseOnly},
-	{"the end of a batch is active", func(s *memory.Store) storage.Store { return shortSides{s} }, "states/ManyAreAskedForAtOnce", promiseOnly},
-	{"states are changed without a lock", func(s *memory.Store) storage.Store { return unlockedStates{s} }, "states/OneOfSeveralAtOnceChangesIt", lostRace},
-	{"rows are read to the end", func(s *memory.Store) storage.Store { return rowsToTheEnd{s} }, "rows/AllButTombstonesAscend", promiseOnly},
-	{"only type 1 has rows", func(s *memory.Store) storage.Store { return rowsOfTypeOne{s} }, "rows/EveryTypeIsThere", promiseOnly},
-	{"all queries read one table", func(s *memory.Store) storage.Store { return oneTableEach{s} }, "rows/SeveralTablesAreReadAtOnce", promiseOnly},
-	{"a deletion ends one side", func(s *memory.Store) storage.Store { return endsOwnRows{s} }, "endings/BothSidesGetTheSameTombstone", promiseOnly},
-	{"a deletion leaves newer rows", func(s *memory.Store) storage.Store { return endsOlder{s} }, "endings/WhateverIsOnTheOtherSideEnds", promiseOnly},
-	{"a deletion ends one table at a time", func(s *memory.Store) storage.Store { return endsFollowsOnly{s} }, "endings/AllTablesEndAtOnce", promiseOnly},
-	{"marks outlive a deletion", func(s *memory.Store) storage.Store {
+	{"changes of one time are read again", func(s *oracle.Store) storage.Store { return changesByTime{s} }, "states/ChangesAreListedInOrder", promiseOnly},
+	{"the end of a batch is active", func(s *oracle.Store) storage.Store { return shortSides{s} }, "states/ManyAreAskedForAtOnce", promiseOnly},
+	{"states are changed without a lock", func(s *oracle.Store) storage.Store { return unlockedStates{s} }, "states/OneOfSeveralAtOnceChangesIt", lostRace},
+	{"rows are read to the end", func(s *oracle.Store) storage.Store { return rowsToTheEnd{s} }, "rows/AllButTombstonesAscend", promiseOnly},
+	{"only type 1 has rows", func(s *oracle.Store) storage.Store { return rowsOfTypeOne{s} }, "rows/EveryTypeIsThere", promiseOnly},
+	{"all queries read one table", func(s *oracle.Store) storage.Store { return oneTableEach{s} }, "rows/SeveralTablesAreReadAtOnce", promiseOnly},
+	{"a deletion ends one side", func(s *oracle.Store) storage.Store { return endsOwnRows{s} }, "endings/BothSidesGetTheSameTombstone", promiseOnly},
+	{"a deletion leaves newer rows", func(s *oracle.Store) storage.Store { return endsOlder{s} }, "endings/WhateverIsOnTheOtherSideEnds", promiseOnly},
+	{"a deletion ends one table at a time", func(s *oracle.Store) storage.Store { return endsFollowsOnly{s} }, "endings/AllTablesEndAtOnce", promiseOnly},
+	{"marks outlive a deletion", func(s *oracle.Store) storage.Store {
 		return marksOutlive{s, map[storage.Pair]storage.EdgeMark{}}
 	}, "endings/MarksEndWithTheirFollows", promiseOnly},
 
-	{"erased users keep their handle", func(s *memory.Store) storage.Store { return keepsHandle{s} }, "erase/EverythingOfTheUserIsRemoved", promiseOnly},
-	{"anybody is erased", func(s *memory.Store) storage.Store { return erasesAnybody{s} }, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
-	{"erased users may come back", func(s *memory.Store) storage.Store { return forbidsNothing{s} }, "erase/NothingLeadsBack", promiseOnly},
-	{"erasing again takes the handle", func(s *memory.Store) storage.Store {
+	{"erased users keep their handle", func(s *oracle.Store) storage.Store { return keepsHandle{s} }, "erase/EverythingOfTheUserIsRemoved", promiseOnly},
+	{"anybody is erased", func(s *oracle.Store) storage.Store { return erasesAnybody{s} }, "erase/OnlyOneWhoIsBeingDeletedIsErased", promiseOnly},
+	{"erased users may come back", func(s *oracle.Store) storage.Store { return forbidsNothing{s} }, "erase/NothingLeadsBack", promiseOnly},
+	{"erasing again takes the handle", func(s *oracle.Store) storage.Store {
 		return &erasesHandleAgain{Store: s, handles: map[storage.UserID]string{}}
 	}, "erase/AgainItDoesNothing", promiseOnly},
-	{"one step of rows is erased", func(s *memory.Store) storage.Store {
+	{"one step of rows is erased", func(s *oracle.Store) storage.Store {
 		return &erasesOneStep{Store: s, left: map[storage.UserID][]storage.UserID{}}
 	}, "erase/ManyRowsAreRemoved", promiseOnly},
-	{"an import brings an erased user back", func(s *memory.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
-	{"an erased user is unknown", func(s *memory.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
+	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
+	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
 
-	{"ended contexts are served beside edges", func(s *memory.Store) storage.Store { return deafBeside{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
-	{"ended contexts write beside edges", func(s *memory.Store) storage.Store { return deafDismissal{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
+	{"ended contexts are served beside edges", func(s *oracle.Store) storage.Store { return deafBeside{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
+	{"ended contexts write beside edges", func(s *oracle.Store) storage.Store { return deafDismissal{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, sideMistakes...) }
 
-type visibleToAll struct{ *memory.Store }
+type visibleToAll struct{ *oracle.Store }
 
 func (s visibleToAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	users = slices.Clone(users)
@@ -115,7 +115,7 @@ func (s visibleToAll) CreateUsers(ctx context.Context, users []storage.User) []s
 	return s.Store.CreateUsers(ctx, users)
 }
 
-type falseIsNil struct{ *memory.Store }
+type falseIsNil struct{ *oracle.Store }
 
 func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
 	if change.Undiscoverable != nil && !*change.Undiscoverable {
@@ -124,7 +124,7 @@ func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change
 	return s.Store.UpdateProfile(ctx, id, change, at)
 }
 
-type ownBlocks struct{ *memory.Store }
+type ownBlocks struct{ *oracle.Store }
 
 func (s ownBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Store.Blocks(ctx, users)
@@ -136,7 +136,7 @@ func (s ownBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage
 	return results
 }
 
-type acceptedBlocks struct{ *memory.Store }
+type acceptedBlocks struct{ *oracle.Store }
 
 func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Store.Blocks(ctx, users)
@@ -151,7 +151,7 @@ func (s acceptedBlocks) Blocks(ctx context.Context, users []storage.UserID) []st
 }
 
 // shortSides returns no answers for the end of large batches.
-type shortSides struct{ *memory.Store }
+type shortSides struct{ *oracle.Store }
 
 func shortened[V any](results []storage.Result[V]) []storage.Result[V] {
 	for i := 1000; i < len(results); i++ {
@@ -190,25 +190,25 @@ func eachEdgeCount(queries []storage.EdgeCountQuery, change func(*storage.EdgeCo
 	return queries
 }
 
-type countsOneType struct{ *memory.Store }
+type countsOneType struct{ *oracle.Store }
 
 func (s countsOneType) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
 	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Type = storage.Following }))
 }
 
-type countsBound struct{ *memory.Store }
+type countsBound struct{ *oracle.Store }
 
 func (s countsBound) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
 	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Since-- }))
 }
 
-type countsAll struct{ *memory.Store }
+type countsAll struct{ *oracle.Store }
 
 func (s countsAll) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
 	return s.Store.CountEdges(ctx, side, eachEdgeCount(queries, func(q *storage.EdgeCountQuery) { q.Limit = 1 << 30 }))
 }
 
-type replacesMark struct{ *memory.Store }
+type replacesMark struct{ *oracle.Store }
 
 func (s replacesMark) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	if change.Remark == nil {
@@ -217,7 +217,7 @@ func (s replacesMark) SetMark(ctx context.Context, pair storage.Pair, change sto
 	return s.Store.SetMark(ctx, pair, change)
 }
 
-type emptyMarks struct{ *memory.Store }
+type emptyMarks struct{ *oracle.Store }
 
 func (s emptyMarks) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	results := s.Store.Marks(ctx, pairs)
@@ -227,7 +227,7 @@ func (s emptyMarks) Marks(ctx context.Context, pairs []storage.Pair) []storage.R
 	return results
 }
 
-type marksAnybody struct{ *memory.Store }
+type marksAnybody struct{ *oracle.Store }
 
 func (s marksAnybody) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	mark, changed, err := s.Store.SetMark(ctx, pair, change)
@@ -237,7 +237,7 @@ func (s marksAnybody) SetMark(ctx context.Context, pair storage.Pair, change sto
 	return mark, changed, err
 }
 
-type marksAgain struct{ *memory.Store }
+type marksAgain struct{ *oracle.Store }
 
 func (s marksAgain) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	mark, _, err := s.Store.SetMark(ctx, pair, change)
@@ -246,12 +246,12 @@ func (s marksAgain) SetMark(ctx context.Context, pair storage.Pair, change stora
 
 // marksStay keeps the marks of follows that writes of some size end.
 type marksStay struct {
-	*memory.Store
+	*oracle.Store
 	from int
 	kept map[storage.Pair]storage.EdgeMark
 }
 
-func newMarksStay(s *memory.Store, from int) storage.Store {
+func newMarksStay(s *oracle.Store, from int) storage.Store {
 	return &marksStay{s, from, map[storage.Pair]storage.EdgeMark{}}
 }
 
@@ -276,7 +276,7 @@ func (s *marksStay) Marks(ctx context.Context, pairs []storage.Pair) []storage.R
 	return results
 }
 
-type specialsDescend struct{ *memory.Store }
+type specialsDescend struct{ *oracle.Store }
 
 func (s specialsDescend) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Store.Specials(ctx, users)
@@ -286,7 +286,7 @@ func (s specialsDescend) Specials(ctx context.Context, users []storage.UserID) [
 	return results
 }
 
-type specialsUnlimited struct{ *memory.Store }
+type specialsUnlimited struct{ *oracle.Store }
 
 func (s specialsUnlimited) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
 	mark, changed, err := s.Store.SetMark(ctx, pair, change)
@@ -297,7 +297,7 @@ func (s specialsUnlimited) SetMark(ctx context.Context, pair storage.Pair, chang
 }
 
 type messagesStay struct {
-	*memory.Store
+	*oracle.Store
 	sent map[storage.Pair]string
 }
 
@@ -316,7 +316,7 @@ func (s *messagesStay) Messages(_ context.Context, requests []storage.Pair) []st
 	return results
 }
 
-type emptyMessages struct{ *memory.Store }
+type emptyMessages struct{ *oracle.Store }
 
 func (s emptyMessages) Messages(ctx context.Context, requests []storage.Pair) []storage.Result[string] {
 	results := s.Store.Messages(ctx, requests)
@@ -326,13 +326,13 @@ func (s emptyMessages) Messages(ctx context.Context, requests []storage.Pair) []
 	return results
 }
 
-type deafBeside struct{ *memory.Store }
+type deafBeside struct{ *oracle.Store }
 
 func (s deafBeside) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return s.Store.Specials(context.WithoutCancel(ctx), users)
 }
 
-type deafDismissal struct{ *memory.Store }
+type deafDismissal struct{ *oracle.Store }
 
 func (s deafDismissal) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
 	err := s.Store.Dismiss(context.WithoutCancel(ctx), user, dismissed, at, forget)

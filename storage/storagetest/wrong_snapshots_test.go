@@ -7,23 +7,23 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about what caches keep, and about the list of all users.
 var snapshotMistakes = []struct {
 	mistake string
-	open    func(*memory.Store) storage.Store
+	open    func(*oracle.Store) storage.Store
 	broken  string
 	caught  caught
 }{
-	{"the list of users ignores its limit", func(s *memory.Store) storage.Store {
+	{"the list of users ignores its limit", func(s *oracle.Store) storage.Store {
 		return wrongUserLists{s, func(after storage.UserID, _ int) (storage.UserID, int) { return after, 1000 }}
 	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
-	{"the list of users begins with the last", func(s *memory.Store) storage.Store {
+	{"the list of users begins with the last", func(s *oracle.Store) storage.Store {
 		return wrongUserLists{s, func(after storage.UserID, limit int) (storage.UserID, int) { return max(after, 1) - 1, limit }}
 	}, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
-	{"any id with counts is a user", func(s *memory.Store) storage.Store { return countedAreUsers{s} }, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
+	{"any id with counts is a user", func(s *oracle.Store) storage.Store { return countedAreUsers{s} }, "userList/EveryUserIsListedOnceOnItsShard", promiseOnly},
 
 	{"profiles are open to all", profilesWith(func(_ int, p *storage.Result[storage.Profile]) {
 		p.Value.User.FollowersVisibility = storage.ToEveryone
@@ -35,16 +35,16 @@ var snapshotMistakes = []struct {
 		}
 	}), "profiles/OnlyCountsMayBeThere", historiesToo},
 	{"nobody has a profile", profilesWith(func(_ int, p *storage.Result[storage.Profile]) { p.Found = p.Err == nil }), "profiles/NobodyIsNotFound", historiesToo},
-	{"a profile twice is answered once", func(s *memory.Store) storage.Store { return profilesOnce{s} }, "profiles/AKeyThatOccursTwiceIsAnsweredTwice", promiseOnly},
+	{"a profile twice is answered once", func(s *oracle.Store) storage.Store { return profilesOnce{s} }, "profiles/AKeyThatOccursTwiceIsAnsweredTwice", promiseOnly},
 	{"the end of a batch has no profiles", profilesWith(func(i int, p *storage.Result[storage.Profile]) {
 		if i >= 500 {
 			*p = storage.Result[storage.Profile]{}
 		}
 	}), "profiles/ALargeBatchIsAnswered", promiseOnly},
-	{"profiles keep their first version", func(s *memory.Store) storage.Store {
+	{"profiles keep their first version", func(s *oracle.Store) storage.Store {
 		return &firstVersions{Store: s, first: map[storage.UserID]int64{}}
 	}, "profiles/TheVersionRisesWithEachChange", historiesToo},
-	{"profiles are of two moments", func(s *memory.Store) storage.Store { return profilesOfTwoMoments{s} }, "profiles/AllIsOfOneMoment", lostRace},
+	{"profiles are of two moments", func(s *oracle.Store) storage.Store { return profilesOfTwoMoments{s} }, "profiles/AllIsOfOneMoment", lostRace},
 
 	{"who has no edges has no list", listsWith(func(_ storage.Side, _ storage.ListQuery, l *storage.Result[storage.List]) {
 		l.Found = l.Found && (l.Value.Long || len(l.Value.Edges) > 0)
@@ -66,24 +66,24 @@ var snapshotMistakes = []struct {
 			l.Value.Long, l.Value.Edges = true, nil
 		}
 	}), "lists/ALongOneIsNotRead", historiesToo},
-	{"followings decide which list is long", func(s *memory.Store) storage.Store { return longByFollowings{s} }, "lists/TheSidesAreApart", historiesToo},
-	{"an owner has one bound", func(s *memory.Store) storage.Store { return firstBounds{s} }, "lists/QueriesOfOneOwnerMayDiffer", historiesToo},
-	{"the end of a batch has no lists", func(s *memory.Store) storage.Store { return shortLists{s} }, "lists/ALargeBatchIsAnswered", promiseOnly},
-	{"an owner without counts has no list", func(s *memory.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
-	{"lists are of two moments", func(s *memory.Store) storage.Store { return listsOfTwoMoments{s} }, "lists/AllIsOfOneMoment", lostRace},
+	{"followings decide which list is long", func(s *oracle.Store) storage.Store { return longByFollowings{s} }, "lists/TheSidesAreApart", historiesToo},
+	{"an owner has one bound", func(s *oracle.Store) storage.Store { return firstBounds{s} }, "lists/QueriesOfOneOwnerMayDiffer", historiesToo},
+	{"the end of a batch has no lists", func(s *oracle.Store) storage.Store { return shortLists{s} }, "lists/ALargeBatchIsAnswered", promiseOnly},
+	{"an owner without counts has no list", func(s *oracle.Store) storage.Store { return listsOfCounted{s} }, "lists/TheTombstonesOfAnErasedOwnerAreThere", promiseOnly},
+	{"lists are of two moments", func(s *oracle.Store) storage.Store { return listsOfTwoMoments{s} }, "lists/AllIsOfOneMoment", lostRace},
 
 	{"packed lists descend", packedWith(func(_ storage.Side, r *storage.Result[[]storage.UserID]) { slices.Reverse(r.Value) }), "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
-	{"packed lists are never packed again", func(s *memory.Store) storage.Store {
+	{"packed lists are never packed again", func(s *oracle.Store) storage.Store {
 		return packedOnce{s, new(sync.Mutex), map[storage.Row][]storage.UserID{}}
 	}, "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
-	{"a packed list twice is answered once", func(s *memory.Store) storage.Store { return packedAnsweredOnce{s} }, "packedNeighbours/EachKeyIsAnsweredAtItsIndex", promiseOnly},
+	{"a packed list twice is answered once", func(s *oracle.Store) storage.Store { return packedAnsweredOnce{s} }, "packedNeighbours/EachKeyIsAnsweredAtItsIndex", promiseOnly},
 	{"empty lists are packed", packedWith(func(side storage.Side, r *storage.Result[[]storage.UserID]) { r.Found = side <= storage.Inverse }), "packedNeighbours/WithoutFollowsThereIsNoList", promiseOnly},
 	{"requests are packed", packedWith(func(side storage.Side, r *storage.Result[[]storage.UserID]) {
 		r.Found = r.Found || side > storage.Inverse
 	}), "packedNeighbours/RequestsAreNotPacked", historiesToo},
-	{"packed lists are those of another side", func(s *memory.Store) storage.Store { return packedOfOther{s} }, "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
+	{"packed lists are those of another side", func(s *oracle.Store) storage.Store { return packedOfOther{s} }, "packedNeighbours/WhatIsFoundIsTheList", historiesToo},
 
-	{"ended contexts are served with snapshots", func(s *memory.Store) storage.Store { return deafSnapshots{s} }, "cancellation/SnapshotsAreRefused", promiseOnly},
+	{"ended contexts are served with snapshots", func(s *oracle.Store) storage.Store { return deafSnapshots{s} }, "cancellation/SnapshotsAreRefused", promiseOnly},
 }
 
 func init() { wrongStores = append(wrongStores, snapshotMistakes...) }
@@ -92,7 +92,7 @@ func init() { wrongStores = append(wrongStores, snapshotMistakes...) }
 const pauseBetween = 200 * time.Microsecond
 
 type wrongUserLists struct {
-	*memory.Store
+	*oracle.Store
 	ask func(after storage.UserID, limit int) (storage.UserID, int)
 }
 
@@ -101,7 +101,7 @@ func (s wrongUserLists) UserIDsAfter(ctx context.Context, shard int, after stora
 	return s.Store.UserIDsAfter(ctx, shard, after, limit)
 }
 
-type countedAreUsers struct{ *memory.Store }
+type countedAreUsers struct{ *oracle.Store }
 
 func (s countedAreUsers) UserIDsAfter(_ context.Context, _ int, after storage.UserID, limit int) ([]storage.UserID, error) {
 	var ids []storage.UserID
@@ -115,12 +115,12 @@ func (s countedAreUsers) UserIDsAfter(_ context.Context, _ int, after storage.Us
 
 // wrongProfiles changes what the store answers.
 type wrongProfiles struct {
-	*memory.Store
+	*oracle.Store
 	change func(i int, p *storage.Result[storage.Profile])
 }
 
-func profilesWith(change func(i int, p *storage.Result[storage.Profile])) func(*memory.Store) storage.Store {
-	return func(s *memory.Store) storage.Store { return wrongProfiles{s, change} }
+func profilesWith(change func(i int, p *storage.Result[storage.Profile])) func(*oracle.Store) storage.Store {
+	return func(s *oracle.Store) storage.Store { return wrongProfiles{s, change} }
 }
 
 func (s wrongProfiles) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
@@ -131,7 +131,7 @@ func (s wrongProfiles) Profiles(ctx context.Context, ids []storage.UserID) []sto
 	return results
 }
 
-type profilesOnce struct{ *memory.Store }
+type profilesOnce struct{ *oracle.Store }
 
 func (s profilesOnce) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	results := s.Store.Profiles(ctx, ids)
@@ -144,7 +144,7 @@ func (s profilesOnce) Profiles(ctx context.Context, ids []storage.UserID) []stor
 }
 
 type firstVersions struct {
-	*memory.Store
+	*oracle.Store
 	mu    sync.Mutex
 	first map[storage.UserID]int64
 }
@@ -167,7 +167,7 @@ func (s *firstVersions) Counts(ctx context.Context, ids []storage.UserID) []stor
 	return s.Store.Counts(ctx, ids)
 }
 
-type profilesOfTwoMoments struct{ *memory.Store }
+type profilesOfTwoMoments struct{ *oracle.Store }
 
 func (s profilesOfTwoMoments) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	users := s.Users(ctx, ids)
@@ -181,17 +181,17 @@ func (s profilesOfTwoMoments) Profiles(ctx context.Context, ids []storage.UserID
 
 // wrongLists changes what is asked for and what the store answers.
 type wrongLists struct {
-	*memory.Store
+	*oracle.Store
 	ask    func(q *storage.ListQuery)
 	change func(side storage.Side, q storage.ListQuery, l *storage.Result[storage.List])
 }
 
-func listsWith(change func(side storage.Side, q storage.ListQuery, l *storage.Result[storage.List])) func(*memory.Store) storage.Store {
-	return func(s *memory.Store) storage.Store { return wrongLists{s, func(*storage.ListQuery) {}, change} }
+func listsWith(change func(side storage.Side, q storage.ListQuery, l *storage.Result[storage.List])) func(*oracle.Store) storage.Store {
+	return func(s *oracle.Store) storage.Store { return wrongLists{s, func(*storage.ListQuery) {}, change} }
 }
 
-func listsAsked(ask func(q *storage.ListQuery)) func(*memory.Store) storage.Store {
-	return func(s *memory.Store) storage.Store {
+func listsAsked(ask func(q *storage.ListQuery)) func(*oracle.Store) storage.Store {
+	return func(s *oracle.Store) storage.Store {
 		return wrongLists{s, ask, func(storage.Side, storage.ListQuery, *storage.Result[storage.List]) {}}
 	}
 }
@@ -208,7 +208,7 @@ func (s wrongLists) Lists(ctx context.Context, side storage.Side, queries []stor
 	return results
 }
 
-type longByFollowings struct{ *memory.Store }
+type longByFollowings struct{ *oracle.Store }
 
 func (s longByFollowings) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	all := slices.Clone(queries)
@@ -225,7 +225,7 @@ func (s longByFollowings) Lists(ctx context.Context, side storage.Side, queries 
 	return results
 }
 
-type firstBounds struct{ *memory.Store }
+type firstBounds struct{ *oracle.Store }
 
 func (s firstBounds) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	queries = slices.Clone(queries)
@@ -239,7 +239,7 @@ func (s firstBounds) Lists(ctx context.Context, side storage.Side, queries []sto
 	return s.Store.Lists(ctx, side, queries)
 }
 
-type shortLists struct{ *memory.Store }
+type shortLists struct{ *oracle.Store }
 
 func (s shortLists) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	results := s.Store.Lists(ctx, side, queries)
@@ -249,7 +249,7 @@ func (s shortLists) Lists(ctx context.Context, side storage.Side, queries []stor
 	return results
 }
 
-type listsOfCounted struct{ *memory.Store }
+type listsOfCounted struct{ *oracle.Store }
 
 func (s listsOfCounted) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	results := s.Store.Lists(ctx, side, queries)
@@ -261,7 +261,7 @@ func (s listsOfCounted) Lists(ctx context.Context, side storage.Side, queries []
 	return results
 }
 
-type listsOfTwoMoments struct{ *memory.Store }
+type listsOfTwoMoments struct{ *oracle.Store }
 
 func (s listsOfTwoMoments) Lists(ctx context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
 	before := s.Store.Lists(ctx, side, queries)
@@ -273,14 +273,14 @@ func (s listsOfTwoMoments) Lists(ctx context.Context, side storage.Side, queries
 	return results
 }
 
-type deafSnapshots struct{ *memory.Store }
+type deafSnapshots struct{ *oracle.Store }
 
 func (s deafSnapshots) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return s.Store.Profiles(context.WithoutCancel(ctx), ids)
 }
 
 // packedStore has all lists packed.
-type packedStore struct{ *memory.Store }
+type packedStore struct{ *oracle.Store }
 
 func (s packedStore) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := s.Neighbours(ctx, side, owners)
@@ -298,8 +298,8 @@ type wrongPacked struct {
 	change func(side storage.Side, r *storage.Result[[]storage.UserID])
 }
 
-func packedWith(change func(side storage.Side, r *storage.Result[[]storage.UserID])) func(*memory.Store) storage.Store {
-	return func(s *memory.Store) storage.Store { return wrongPacked{packedStore{s}, change} }
+func packedWith(change func(side storage.Side, r *storage.Result[[]storage.UserID])) func(*oracle.Store) storage.Store {
+	return func(s *oracle.Store) storage.Store { return wrongPacked{packedStore{s}, change} }
 }
 
 func (s wrongPacked) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
@@ -311,7 +311,7 @@ func (s wrongPacked) PackedNeighbours(ctx context.Context, side storage.Side, ow
 }
 
 type packedOnce struct {
-	*memory.Store
+	*oracle.Store
 	mu    *sync.Mutex
 	first map[storage.Row][]storage.UserID
 }
@@ -331,7 +331,7 @@ func (s packedOnce) PackedNeighbours(ctx context.Context, side storage.Side, own
 	return results
 }
 
-type packedAnsweredOnce struct{ *memory.Store }
+type packedAnsweredOnce struct{ *oracle.Store }
 
 func (s packedAnsweredOnce) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := packedStore(s).PackedNeighbours(ctx, side, owners)
@@ -343,7 +343,7 @@ func (s packedAnsweredOnce) PackedNeighbours(ctx context.Context, side storage.S
 	return results
 }
 
-type packedOfOther struct{ *memory.Store }
+type packedOfOther struct{ *oracle.Store }
 
 func (s packedOfOther) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
 	results := packedStore(s).PackedNeighbours(ctx, side, owners)

@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about the states of users and about deleting them.
 
-type statesOfUsers struct{ *memory.Store }
+type statesOfUsers struct{ *oracle.Store }
 
 func (s statesOfUsers) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
 	results := s.Store.StatesOf(ctx, users)
@@ -24,14 +24,14 @@ func (s statesOfUsers) StatesOf(ctx context.Context, users []storage.UserID) []s
 	return results
 }
 
-type statesAgain struct{ *memory.Store }
+type statesAgain struct{ *oracle.Store }
 
 func (s statesAgain) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	_, err := s.Store.SetState(ctx, user, state, at)
 	return err == nil && state != storage.Active, err
 }
 
-type forbidsNothing struct{ *memory.Store }
+type forbidsNothing struct{ *oracle.Store }
 
 func (s forbidsNothing) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	changed, err := s.Store.SetState(ctx, user, state, at)
@@ -41,7 +41,7 @@ func (s forbidsNothing) SetState(ctx context.Context, user storage.UserID, state
 	return changed, err
 }
 
-type statesOfNobody struct{ *memory.Store }
+type statesOfNobody struct{ *oracle.Store }
 
 func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	changed, err := s.Store.SetState(ctx, user, state, at)
@@ -53,7 +53,7 @@ func (s statesOfNobody) SetState(ctx context.Context, user storage.UserID, state
 
 // statesKeepVersion subtracts from versions what changes of states have added.
 type statesKeepVersion struct {
-	*memory.Store
+	*oracle.Store
 	mu     sync.Mutex
 	raised map[storage.UserID]int64
 }
@@ -80,7 +80,7 @@ func (s *statesKeepVersion) Counts(ctx context.Context, ids []storage.UserID) []
 
 // statesByClock reports the times that were given.
 type statesByClock struct {
-	*memory.Store
+	*oracle.Store
 	mu    sync.Mutex
 	given map[storage.UserID]storage.Micros
 }
@@ -105,14 +105,14 @@ func (s *statesByClock) StateChanges(ctx context.Context, shard int, after stora
 	return changes, err
 }
 
-type changesByTime struct{ *memory.Store }
+type changesByTime struct{ *oracle.Store }
 
 func (s changesByTime) StateChanges(ctx context.Context, shard int, after storage.StatePosition, limit int) ([]storage.StateChange, error) {
 	after.User = 0
 	return s.Store.StateChanges(ctx, shard, after, limit)
 }
 
-type unlockedStates struct{ *memory.Store }
+type unlockedStates struct{ *oracle.Store }
 
 func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
 	before := s.StatesOf(ctx, []storage.UserID{user})[0].Value
@@ -121,7 +121,7 @@ func (s unlockedStates) SetState(ctx context.Context, user storage.UserID, state
 	return err == nil && before != state, err
 }
 
-type rowsToTheEnd struct{ *memory.Store }
+type rowsToTheEnd struct{ *oracle.Store }
 
 func (s rowsToTheEnd) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -131,7 +131,7 @@ func (s rowsToTheEnd) AllRows(ctx context.Context, queries []storage.RowsQuery) 
 	return s.Store.AllRows(ctx, queries)
 }
 
-type rowsOfTypeOne struct{ *memory.Store }
+type rowsOfTypeOne struct{ *oracle.Store }
 
 func (s rowsOfTypeOne) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	results := s.Store.AllRows(ctx, queries)
@@ -142,7 +142,7 @@ func (s rowsOfTypeOne) AllRows(ctx context.Context, queries []storage.RowsQuery)
 }
 
 // oneTableEach answers queries about several tables from the first one's table.
-type oneTableEach struct{ *memory.Store }
+type oneTableEach struct{ *oracle.Store }
 
 func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	queries = slices.Clone(queries)
@@ -153,21 +153,21 @@ func (s oneTableEach) AllRows(ctx context.Context, queries []storage.RowsQuery) 
 }
 
 // endsOwnRows does not end the other sides.
-type endsOwnRows struct{ *memory.Store }
+type endsOwnRows struct{ *oracle.Store }
 
 func (s endsOwnRows) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side} })
 }
 
 // endsOlder leaves the other side if it is newer than the tombstone.
-type endsOlder struct{ *memory.Store }
+type endsOlder struct{ *oracle.Store }
 
 func (s endsOlder) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	return endEach(ctx, s.Store, rows, at, func(r storage.Row) []storage.Side { return []storage.Side{r.Side.Other(), r.Side} })
 }
 
 // endEach ends rows one by one, on some sides.
-func endEach(ctx context.Context, s *memory.Store, rows []storage.Row, at storage.Micros, sides func(storage.Row) []storage.Side) []storage.Result[storage.Edge] {
+func endEach(ctx context.Context, s *oracle.Store, rows []storage.Row, at storage.Micros, sides func(storage.Row) []storage.Side) []storage.Result[storage.Edge] {
 	results := make([]storage.Result[storage.Edge], len(rows))
 	for i, row := range rows {
 		end := row.Edge.Pair().Edge(storage.None, max(at, row.Edge.UpdateTime+1))
@@ -180,7 +180,7 @@ func endEach(ctx context.Context, s *memory.Store, rows []storage.Row, at storag
 }
 
 // endsFollowsOnly forgets all other tables.
-type endsFollowsOnly struct{ *memory.Store }
+type endsFollowsOnly struct{ *oracle.Store }
 
 func (s endsFollowsOnly) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	follows := slices.DeleteFunc(slices.Clone(rows), func(r storage.Row) bool { return r.Side.Truth() != rows[0].Side.Truth() })
@@ -190,7 +190,7 @@ func (s endsFollowsOnly) EndEdges(ctx context.Context, user storage.UserID, rows
 
 // marksOutlive keeps the marks of follows that end with their user.
 type marksOutlive struct {
-	*memory.Store
+	*oracle.Store
 	kept map[storage.Pair]storage.EdgeMark
 }
 
@@ -214,7 +214,7 @@ func (s marksOutlive) Marks(ctx context.Context, pairs []storage.Pair) []storage
 	return results
 }
 
-type keepsHandle struct{ *memory.Store }
+type keepsHandle struct{ *oracle.Store }
 
 func (s keepsHandle) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	handle := s.Users(ctx, []storage.UserID{user})[0].Value.Handle
@@ -225,7 +225,7 @@ func (s keepsHandle) Erase(ctx context.Context, user storage.UserID, at storage.
 	return err
 }
 
-type erasesAnybody struct{ *memory.Store }
+type erasesAnybody struct{ *oracle.Store }
 
 func (s erasesAnybody) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	s.SetState(ctx, user, storage.Deleting, at)
@@ -234,7 +234,7 @@ func (s erasesAnybody) Erase(ctx context.Context, user storage.UserID, at storag
 
 // erasesHandleAgain removes the handle even if another user has it by then.
 type erasesHandleAgain struct {
-	*memory.Store
+	*oracle.Store
 	mu      sync.Mutex
 	handles map[storage.UserID]string
 }
@@ -251,7 +251,7 @@ func (s *erasesHandleAgain) Erase(ctx context.Context, user storage.UserID, at s
 
 // erasesOneStep leaves dismissals beyond the first thousand.
 type erasesOneStep struct {
-	*memory.Store
+	*oracle.Store
 	left map[storage.UserID][]storage.UserID
 }
 
@@ -271,7 +271,7 @@ func (s *erasesOneStep) Dismissals(ctx context.Context, queries []storage.Dismis
 	return results
 }
 
-type importRevives struct{ *memory.Store }
+type importRevives struct{ *oracle.Store }
 
 func (s importRevives) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {
 	results := s.Store.StatesOf(ctx, users)
@@ -283,7 +283,7 @@ func (s importRevives) StatesOf(ctx context.Context, users []storage.UserID) []s
 	return results
 }
 
-type erasedIsUnknown struct{ *memory.Store }
+type erasedIsUnknown struct{ *oracle.Store }
 
 func (s erasedIsUnknown) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
 	if s.StatesOf(ctx, []storage.UserID{user})[0].Value == storage.Deleted {

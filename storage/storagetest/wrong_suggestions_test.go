@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // Mistakes about dismissals, popular users and searches.
 
-type dismissedBehind struct{ *memory.Store }
+type dismissedBehind struct{ *oracle.Store }
 
 func (s dismissedBehind) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
 	queries = slices.Clone(queries)
@@ -26,12 +26,12 @@ func (s dismissedBehind) Dismissals(ctx context.Context, queries []storage.Dismi
 }
 
 // hasDismissed reports whether a user has dismissed another, and how many it has.
-func hasDismissed(ctx context.Context, s *memory.Store, user, dismissed storage.UserID) (has bool, n int) {
+func hasDismissed(ctx context.Context, s *oracle.Store, user, dismissed storage.UserID) (has bool, n int) {
 	list := s.Dismissals(ctx, []storage.DismissalQuery{{User: user}})[0].Value
 	return slices.Contains(list, dismissed), len(list)
 }
 
-type dismissesOnce struct{ *memory.Store }
+type dismissesOnce struct{ *oracle.Store }
 
 func (s dismissesOnce) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
 	if has, _ := hasDismissed(ctx, s.Store, user, dismissed); has {
@@ -40,13 +40,13 @@ func (s dismissesOnce) Dismiss(ctx context.Context, user, dismissed storage.User
 	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
 }
 
-type forgetsNothing struct{ *memory.Store }
+type forgetsNothing struct{ *oracle.Store }
 
 func (s forgetsNothing) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, _ storage.Micros) error {
 	return s.Store.Dismiss(ctx, user, dismissed, at, 0)
 }
 
-type keepsOldest struct{ *memory.Store }
+type keepsOldest struct{ *oracle.Store }
 
 func (s keepsOldest) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
 	if _, n := hasDismissed(ctx, s.Store, user, dismissed); n >= storage.MaxDismissals {
@@ -55,7 +55,7 @@ func (s keepsOldest) Dismiss(ctx context.Context, user, dismissed storage.UserID
 	return s.Store.Dismiss(ctx, user, dismissed, at, forget)
 }
 
-type nobodyDismisses struct{ *memory.Store }
+type nobodyDismisses struct{ *oracle.Store }
 
 func (s nobodyDismisses) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
 	err := s.Store.Dismiss(ctx, user, dismissed, at, forget)
@@ -65,7 +65,7 @@ func (s nobodyDismisses) Dismiss(ctx context.Context, user, dismissed storage.Us
 	return err
 }
 
-type greaterIsPopular struct{ *memory.Store }
+type greaterIsPopular struct{ *oracle.Store }
 
 func (s greaterIsPopular) Popular(ctx context.Context, since storage.Day, limit int) ([]storage.PopularUser, error) {
 	list, err := s.Store.Popular(ctx, since, storage.PopularSample)
@@ -75,13 +75,13 @@ func (s greaterIsPopular) Popular(ctx context.Context, since storage.Day, limit 
 	return list[:min(limit, len(list))], err
 }
 
-type alwaysActive struct{ *memory.Store }
+type alwaysActive struct{ *oracle.Store }
 
 func (s alwaysActive) Popular(ctx context.Context, _ storage.Day, limit int) ([]storage.PopularUser, error) {
 	return s.Store.Popular(ctx, 1, limit)
 }
 
-type followersOfOld struct{ *memory.Store }
+type followersOfOld struct{ *oracle.Store }
 
 func (s followersOfOld) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	edges = slices.Clone(edges)
@@ -93,7 +93,7 @@ func (s followersOfOld) Apply(ctx context.Context, side storage.Side, edges []st
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-type endsAreActivity struct{ *memory.Store }
+type endsAreActivity struct{ *oracle.Store }
 
 func (s endsAreActivity) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	for _, e := range edges {
@@ -102,11 +102,11 @@ func (s endsAreActivity) Apply(ctx context.Context, side storage.Side, edges []s
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-type readersAreIdle struct{ *memory.Store }
+type readersAreIdle struct{ *oracle.Store }
 
 func (s readersAreIdle) MarkActive(context.Context, []storage.UserID, storage.Day) error { return nil }
 
-type marksMake struct{ *memory.Store }
+type marksMake struct{ *oracle.Store }
 
 func (s marksMake) MarkActive(ctx context.Context, users []storage.UserID, day storage.Day) error {
 	for _, id := range users {
@@ -117,7 +117,7 @@ func (s marksMake) MarkActive(ctx context.Context, users []storage.UserID, day s
 
 // listsBy lists, of all users made, some in another order.
 type listsBy struct {
-	*memory.Store
+	*oracle.Store
 	users []storage.User
 	keeps func(storage.PopularUser) bool
 	order func(a, b storage.PopularUser) int
@@ -149,21 +149,21 @@ func mostFollowed(a, b storage.PopularUser) int {
 
 func hasFollowers(p storage.PopularUser) bool { return p.Followers > 0 }
 
-func samplesAll(s *memory.Store) storage.Store {
+func samplesAll(s *oracle.Store) storage.Store {
 	return &listsBy{Store: s, keeps: hasFollowers, order: mostFollowed, most: 1 << 30}
 }
 
-func listsEverybody(s *memory.Store) storage.Store {
+func listsEverybody(s *oracle.Store) storage.Store {
 	everybody := func(storage.PopularUser) bool { return true }
 	return &listsBy{Store: s, keeps: everybody, order: mostFollowed, most: storage.PopularSample}
 }
 
-func samplesTheNewest(s *memory.Store) storage.Store {
+func samplesTheNewest(s *oracle.Store) storage.Store {
 	newest := func(a, b storage.PopularUser) int { return cmp.Compare(b.User, a.User) }
 	return &listsBy{Store: s, keeps: hasFollowers, order: newest, most: storage.PopularSample}
 }
 
-func ordersByDigits(s *memory.Store) storage.Store {
+func ordersByDigits(s *oracle.Store) storage.Store {
 	digits := func(p storage.PopularUser) string { return strconv.FormatInt(p.Followers, 10) }
 	byDigits := func(a, b storage.PopularUser) int { return strings.Compare(digits(b), digits(a)) }
 	return &listsBy{Store: s, keeps: hasFollowers, order: byDigits, most: 12}
@@ -171,13 +171,13 @@ func ordersByDigits(s *memory.Store) storage.Store {
 
 // searchesBy finds handles by another rule.
 type searchesBy struct {
-	*memory.Store
+	*oracle.Store
 	matches func(handle, prefix string) bool
 }
 
-func containing(s *memory.Store) storage.Store { return searchesBy{s, strings.Contains} }
+func containing(s *oracle.Store) storage.Store { return searchesBy{s, strings.Contains} }
 
-func underscorePattern(s *memory.Store) storage.Store {
+func underscorePattern(s *oracle.Store) storage.Store {
 	return searchesBy{s, func(handle, prefix string) bool {
 		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(prefix), "_", ".")
 		return regexp.MustCompile(pattern).MatchString(handle)
@@ -190,7 +190,7 @@ func (s searchesBy) SearchHandles(ctx context.Context, prefix, after string, lim
 	return list[:min(limit, len(list))], err
 }
 
-type fromHandle struct{ *memory.Store }
+type fromHandle struct{ *oracle.Store }
 
 func (s fromHandle) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
 	list, err := s.Store.SearchHandles(ctx, prefix, after, limit)
@@ -200,7 +200,7 @@ func (s fromHandle) SearchHandles(ctx context.Context, prefix, after string, lim
 	return list, err
 }
 
-type noPrefixNobody struct{ *memory.Store }
+type noPrefixNobody struct{ *oracle.Store }
 
 func (s noPrefixNobody) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
 	if prefix == "" {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
-type handleForAll struct{ *memory.Store }
+type handleForAll struct{ *oracle.Store }
 
 func (s handleForAll) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	results := s.Store.CreateUsers(ctx, users)
@@ -23,12 +23,12 @@ func (s handleForAll) CreateUsers(ctx context.Context, users []storage.User) []s
 }
 
 type overwrites struct {
-	*memory.Store
+	*oracle.Store
 	mu   sync.Mutex
 	last map[storage.UserID]storage.User
 }
 
-func newOverwrites(s *memory.Store) storage.Store {
+func newOverwrites(s *oracle.Store) storage.Store {
 	return &overwrites{Store: s, last: map[storage.UserID]storage.User{}}
 }
 
@@ -54,7 +54,7 @@ func (s *overwrites) Users(ctx context.Context, ids []storage.UserID) []storage.
 	return results
 }
 
-type countsByEdges struct{ *memory.Store }
+type countsByEdges struct{ *oracle.Store }
 
 func (s countsByEdges) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	results := s.Store.Counts(ctx, ids)
@@ -64,7 +64,7 @@ func (s countsByEdges) Counts(ctx context.Context, ids []storage.UserID) []stora
 	return results
 }
 
-type countsOfUsers struct{ *memory.Store }
+type countsOfUsers struct{ *oracle.Store }
 
 func (s countsOfUsers) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	results := s.Store.Counts(ctx, ids)
@@ -78,7 +78,7 @@ func (s countsOfUsers) Counts(ctx context.Context, ids []storage.UserID) []stora
 
 // miscounts adds to the counts what a rule computes from every call to Apply.
 type miscounts struct {
-	*memory.Store
+	*oracle.Store
 	rule  func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
 	mu    sync.Mutex
 	extra [len(storage.Sides)]map[storage.UserID]int64
@@ -86,7 +86,7 @@ type miscounts struct {
 
 type miscountRule = func(edges []storage.Edge, results []storage.Result[storage.Applied], i int) int64
 
-func newMiscounts(s *memory.Store, rule miscountRule) storage.Store {
+func newMiscounts(s *oracle.Store, rule miscountRule) storage.Store {
 	return &miscounts{Store: s, rule: rule, extra: [...]map[storage.UserID]int64{{}, {}, {}, {}}}
 }
 
@@ -132,7 +132,7 @@ func (s *miscounts) Counts(ctx context.Context, ids []storage.UserID) []storage.
 	return results
 }
 
-type versionStays struct{ *memory.Store }
+type versionStays struct{ *oracle.Store }
 
 func (s versionStays) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
 	results := s.Store.Counts(ctx, ids)
@@ -143,12 +143,12 @@ func (s versionStays) Counts(ctx context.Context, ids []storage.UserID) []storag
 }
 
 type versionRises struct {
-	*memory.Store
+	*oracle.Store
 	mu      sync.Mutex
 	applied map[storage.UserID]int64
 }
 
-func newVersionRises(s *memory.Store) storage.Store {
+func newVersionRises(s *oracle.Store) storage.Store {
 	return &versionRises{Store: s, applied: map[storage.UserID]int64{}}
 }
 
@@ -171,7 +171,7 @@ func (s *versionRises) Counts(ctx context.Context, ids []storage.UserID) []stora
 	return results
 }
 
-type sameTimeIsNewer struct{ *memory.Store }
+type sameTimeIsNewer struct{ *oracle.Store }
 
 func (s sameTimeIsNewer) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -183,7 +183,7 @@ func (s sameTimeIsNewer) Apply(ctx context.Context, side storage.Side, edges []s
 	return results
 }
 
-type tombstonesAreAbsent struct{ *memory.Store }
+type tombstonesAreAbsent struct{ *oracle.Store }
 
 func (s tombstonesAreAbsent) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := s.Store.Apply(ctx, side, edges, rule)
@@ -195,7 +195,7 @@ func (s tombstonesAreAbsent) Apply(ctx context.Context, side storage.Side, edges
 	return results
 }
 
-type dropsTombstones struct{ *memory.Store }
+type dropsTombstones struct{ *oracle.Store }
 
 func (s dropsTombstones) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
@@ -208,14 +208,14 @@ func (s dropsTombstones) Apply(ctx context.Context, side storage.Side, edges []s
 	return results
 }
 
-type writesBoth struct{ *memory.Store }
+type writesBoth struct{ *oracle.Store }
 
 func (s writesBoth) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	s.Store.Apply(ctx, side^1, edges, rule)
 	return s.Store.Apply(ctx, side, edges, rule)
 }
 
-type lastOfPair struct{ *memory.Store }
+type lastOfPair struct{ *oracle.Store }
 
 func (s lastOfPair) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	results := make([]storage.Result[storage.Applied], len(edges))
@@ -231,7 +231,7 @@ func (s lastOfPair) Apply(ctx context.Context, side storage.Side, edges []storag
 // unlockedCounts computes differences from rows that it read before it wrote.
 type unlockedCounts struct{ *miscounts }
 
-func newUnlockedCounts(s *memory.Store) storage.Store {
+func newUnlockedCounts(s *oracle.Store) storage.Store {
 	none := func([]storage.Edge, []storage.Result[storage.Applied], int) int64 { return 0 }
 	return unlockedCounts{newMiscounts(s, none).(*miscounts)}
 }
@@ -261,7 +261,7 @@ func counted(e storage.Edge) int64 {
 	return 0
 }
 
-type unlockedClaim struct{ *memory.Store }
+type unlockedClaim struct{ *oracle.Store }
 
 func (s unlockedClaim) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	handles := make([]string, len(users))

@@ -1,21 +1,21 @@
-package memory_test
+package oracle_test
 
 import (
 	"reflect"
 	"testing"
 
 	"kith/storage"
-	"kith/storage/memory"
 	"kith/storage/storagetest"
+	"kith/storage/storagetest/oracle"
 )
 
 func TestConformance(t *testing.T) {
-	storagetest.Run(t, func(*testing.T) storage.Store { return memory.New() })
+	storagetest.Run(t, func(*testing.T) storage.Store { return oracle.New() })
 }
 
 func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
 	ctx := t.Context()
-	store := memory.New()
+	store := oracle.New()
 	store.CreateUsers(ctx, []storage.User{{ID: 9, Handle: "nine"}, {ID: 2, Handle: "two"}})
 	store.Apply(ctx, storage.Forward, []storage.Edge{
 		{From: 9, To: 2, Type: storage.Following, UpdateTime: 5},
@@ -29,9 +29,9 @@ func TestSnapshotIsCompleteAndInOrder(t *testing.T) {
 	store.Apply(ctx, storage.Requests, []storage.Edge{{From: 2, To: 7, Type: storage.Declined, UpdateTime: 3}}, storage.IfNewer)
 	store.Apply(ctx, storage.Inbox, []storage.Edge{{From: 7, To: 9, Type: storage.Pending, UpdateTime: 4}}, storage.IfNewer)
 
-	want := memory.Snapshot{
+	want := oracle.Snapshot{
 		Users: []storage.User{{ID: 2, Handle: "two"}, {ID: 9, Handle: "nine"}},
-		Counts: []memory.UserCounts{
+		Counts: []oracle.UserCounts{
 			{ID: 2, Counts: storage.Counts{Following: 1, Follower: 1, Version: 3}},
 			{ID: 9, Counts: storage.Counts{Following: 1, Version: 2}},
 		},

@@ -1,4 +1,4 @@
-// Package memory is the reference engine: the contract of package storage in the plainest code that
+// Package oracle is the reference engine: the contract of package storage in the plainest code that
 // fulfils it, as an oracle for tests.
 //
 // Like every engine, it asks package judge what a change of edges may do and what follows from it.
@@ -7,7 +7,7 @@
 // It has one shard and keeps everything in maps behind one lock. Every read collects and sorts what
 // it needs, so it is slow by design: nothing in it is an index that could be wrong. Values are kept
 // as they are given, unchecked.
-package memory
+package oracle
 
 import (
 	"context"

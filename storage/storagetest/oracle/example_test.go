@@ -1,17 +1,17 @@
-package memory_test
+package oracle_test
 
 import (
 	"context"
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/memory"
+	"kith/storage/storagetest/oracle"
 )
 
 // A follow writes the truth. How the replica gets it depends on the redundancy mode. Here both are
 // written at once.
 func ExampleStore_ChangeEdges() {
-	ctx, store := context.Background(), memory.New()
+	ctx, store := context.Background(), oracle.New()
 	store.CreateUsers(ctx, []storage.User{{ID: 1, Handle: "ann"}, {ID: 2, Handle: "ben"}})
 	follow := storage.EdgeChange{To: 2, Type: storage.Following, At: 1_700_000_000_000_000}
 	done := store.ChangeEdges(ctx, 1, []storage.EdgeChange{follow}, storage.ChangeOptions{Inverse: true})[0]
@@ -32,7 +32,7 @@ func ExampleStore_ChangeEdges() {
 
 // An event that comes late, or twice, changes nothing.
 func ExampleStore_Apply() {
-	ctx, store := context.Background(), memory.New()
+	ctx, store := context.Background(), oracle.New()
 	edge := func(kind storage.EdgeType, at storage.Micros) []storage.Edge {
 		return []storage.Edge{{From: 1, To: 2, Type: kind, UpdateTime: at}}
 	}
