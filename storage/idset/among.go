@@ -93,7 +93,7 @@ func (m *members) has(o ordinal) bool {
 			return false
 		}
 		c := m.pages[page]
-		return c != nil && c.contains(o.slot())
+		return c != nil && c.bit(o.slot()) == 1
 	}
 	if m.sketch[o>>6&63]>>(o&63)&1 == 0 {
 		return false

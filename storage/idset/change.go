@@ -67,7 +67,7 @@ func (s *Set) ordinals() []ordinal {
 	all := make([]ordinal, 0, s.n)
 	var slots []uint16
 	for _, c := range s.chunks {
-		slots = c.appendSlots(slots[:0], 0)
+		slots = c.appendSlots(slots[:0])
 		for _, slot := range slots {
 			all = append(all, ordinal(c.page<<pageBits|uint32(slot)))
 		}

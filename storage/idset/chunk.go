@@ -44,14 +44,6 @@ func chunkOf(ordinals []ordinal) *chunk {
 	return c
 }
 
-func (c *chunk) contains(slot uint16) bool {
-	if c.bits != nil {
-		return c.bits[slot/64]>>(slot%64)&1 == 1
-	}
-	_, found := slices.BinarySearch(c.slots, slot)
-	return found
-}
-
 // with returns the chunk with a slot added that it does not contain. O(its size), 8 kB.
 func (c *chunk) with(slot uint16) *chunk {
 	next := &chunk{page: c.page, n: c.n + 1}
@@ -80,7 +72,7 @@ func (c *chunk) without(slot uint16) *chunk {
 	next.bits = c.bitmap()
 	next.bits[slot/64] &^= 1 << (slot % 64)
 	if next.n < minBits {
-		next.slots, next.bits = next.appendSlots(make([]uint16, 0, next.n), 0), nil
+		next.slots, next.bits = next.appendSlots(make([]uint16, 0, next.n)), nil
 	}
 	return next
 }
@@ -98,23 +90,17 @@ func (c *chunk) bitmap() *[chunkWords]uint64 {
 	return b
 }
 
-// appendSlots appends the slots not below from, ascending.
-func (c *chunk) appendSlots(to []uint16, from uint16) []uint16 {
+// appendSlots appends the slots, ascending.
+func (c *chunk) appendSlots(to []uint16) []uint16 {
 	if c.bits == nil {
-		at, _ := slices.BinarySearch(c.slots, from)
-		return append(to, c.slots[at:]...)
+		return append(to, c.slots...)
 	}
-	w := int(from / 64)
-	word := c.bits[w] &^ (1<<(from%64) - 1)
-	for {
+	for w, word := range c.bits {
 		for ; word != 0; word &= word - 1 {
 			to = append(to, uint16(w*64+bits.TrailingZeros64(word)))
 		}
-		if w++; w == chunkWords {
-			return to
-		}
-		word = c.bits[w]
 	}
+	return to
 }
 
 // bytes is the chunk's size in memory.
@@ -126,19 +112,51 @@ func (c *chunk) bytes() int {
 	return header + 2*len(c.slots)
 }
 
-// commonSlots counts the slots that two chunks of a page have in common.
-func commonSlots(a, b *chunk, scratch *scratch) int {
-	switch {
-	case a == b: // two versions of one set
-		return int(a.n)
-	case a.bits != nil && b.bits != nil:
-		return commonBits(a.bits, b.bits)
-	case a.bits != nil:
-		return probe(a.bits, b.slots)
-	case b.bits != nil:
-		return probe(b.bits, a.slots)
+// bit is 1 if the chunk contains a slot, else 0.
+func (c *chunk) bit(slot uint16) int {
+	if c.bits != nil {
+		return int(c.bits[slot/64] >> (slot % 64) & 1)
 	}
-	return commonLists(a.slots, b.slots, scratch)
+	if _, found := slices.BinarySearch(c.slots, slot); found {
+		return 1
+	}
+	return 0
+}
+
+// pair is two chunks of a page that are being intersected: one as a bitmap, and the other one. That needs no branch on their contents,
+// which a processor could not predict, and so it is twice as fast as a merge.
+type pair struct {
+	in    *[chunkWords]uint64
+	other *chunk
+}
+
+// count counts the slots that both chunks have.
+func (p pair) count() int {
+	if p.other.bits != nil {
+		return commonBits(p.in, p.other.bits)
+	}
+	n := uint64(0)
+	for _, s := range p.other.slots {
+		n += p.in[s/64] >> (s % 64) & 1
+	}
+	return int(n)
+}
+
+// append appends the slots not below from that both chunks have, ascending, until the slice has enough.
+func (p pair) append(to []uint16, from uint16, enough int) []uint16 {
+	if p.other.bits != nil {
+		return appendCommonBits(to, p.in, p.other.bits, from, enough)
+	}
+	at, _ := slices.BinarySearch(p.other.slots, from)
+	for _, s := range p.other.slots[at:] {
+		if len(to) >= enough {
+			break
+		}
+		if p.in[s/64]>>(s%64)&1 == 1 {
+			to = append(to, s)
+		}
+	}
+	return to
 }
 
 // commonBits counts the bits that two bitmaps have in common. It uses four sums, so that
@@ -154,94 +172,6 @@ func commonBits(a, b *[chunkWords]uint64) int {
 	return n0 + n1 + n2 + n3
 }
 
-// probe counts the slots that are in a bitmap.
-func probe(in *[chunkWords]uint64, slots []uint16) int {
-	n := uint64(0)
-	for _, s := range slots {
-		n += in[s/64] >> (s % 64) & 1
-	}
-	return int(n)
-}
-
-// commonLists counts the slots that two lists have in common. Lists of similar length go through a
-// bitmap: that needs no branch on their contents, which a processor could not predict, and so it is
-// twice as fast as a merge.
-func commonLists(a, b []uint16, scratch *scratch) int {
-	if len(a) > len(b) {
-		a, b = b, a
-	}
-	if !alike(a, b) {
-		n := 0
-		for _, s := range a {
-			if _, found := slices.BinarySearch(b, s); found {
-				n++
-			}
-		}
-		return n
-	}
-	stamped := scratch.stamp(a)
-	n := probe(stamped, b)
-	scratch.wipe(a)
-	return n
-}
-
-// alike reports whether it is faster to go through two lists, the shorter one first, than to look one
-// up in the other.
-func alike(a, b []uint16) bool { return len(a)*16 >= len(b) }
-
-// scratch is an empty bitmap to work in, made when it is first needed.
-type scratch struct{ bits *[chunkWords]uint64 }
-
-var bitmaps = sync.Pool{New: func() any { return new([chunkWords]uint64) }}
-
-func (s *scratch) stamp(slots []uint16) *[chunkWords]uint64 {
-	if s.bits == nil {
-		s.bits = bitmaps.Get().(*[chunkWords]uint64)
-	}
-	for _, slot := range slots {
-		s.bits[slot/64] |= 1 << (slot % 64)
-	}
-	return s.bits
-}
-
-func (s *scratch) wipe(slots []uint16) {
-	for _, slot := range slots {
-		s.bits[slot/64] = 0
-	}
-}
-
-func (s *scratch) release() {
-	if s.bits != nil {
-		bitmaps.Put(s.bits)
-	}
-}
-
-// appendCommon appends the slots not below from that two chunks have in common, ascending, until
-// the slice has enough.
-func appendCommon(to []uint16, a, b *chunk, from uint16, enough int, scratch *scratch) []uint16 {
-	if a.bits != nil && b.bits != nil {
-		return appendCommonBits(to, a.bits, b.bits, from, enough)
-	}
-	if a.bits != nil || b.bits == nil && len(a.slots) > len(b.slots) {
-		a, b = b, a
-	}
-	at, _ := slices.BinarySearch(a.slots, from)
-	rest, in := a.slots[at:], b.bits
-	if in == nil && alike(a.slots, b.slots) {
-		in = scratch.stamp(b.slots)
-		defer scratch.wipe(b.slots)
-	}
-	for _, s := range rest {
-		if len(to) >= enough {
-			break
-		}
-		if in != nil && in[s/64]>>(s%64)&1 == 1 || in == nil && b.contains(s) {
-			to = append(to, s)
-		}
-	}
-	return to
-}
-
 func appendCommonBits(to []uint16, a, b *[chunkWords]uint64, from uint16, enough int) []uint16 {
 	mask := ^uint64(1<<(from%64) - 1)
 	for w := int(from / 64); w < chunkWords && len(to) < enough; w++ {
@@ -251,4 +181,43 @@ func appendCommonBits(to []uint16, a, b *[chunkWords]uint64, from uint16, enough
 		mask = ^uint64(0)
 	}
 	return to
+}
+
+// scratch is a bitmap to work in, made when it is first needed.
+type scratch struct {
+	bits  *[chunkWords]uint64
+	slots []uint16 // that are set
+}
+
+var bitmaps = sync.Pool{New: func() any { return new([chunkWords]uint64) }}
+
+// pair makes two chunks a pair, until wipe.
+func (s *scratch) pair(a, b *chunk) pair {
+	if a.n < b.n {
+		a, b = b, a
+	}
+	if a.bits != nil {
+		return pair{a.bits, b}
+	}
+	if s.bits == nil {
+		s.bits = bitmaps.Get().(*[chunkWords]uint64)
+	}
+	s.slots = a.slots
+	for _, slot := range a.slots {
+		s.bits[slot/64] |= 1 << (slot % 64)
+	}
+	return pair{s.bits, b}
+}
+
+func (s *scratch) wipe() {
+	for _, slot := range s.slots {
+		s.bits[slot/64] = 0
+	}
+	s.slots = nil
+}
+
+func (s *scratch) release() {
+	if s.bits != nil {
+		bitmaps.Put(s.bits)
+	}
 }

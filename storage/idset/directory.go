@@ -61,10 +61,9 @@ func (p *page) users() []storage.UserID { return p.ids[:p.used.Load()] }
 
 // view is all pages at one moment. Pages grow, views do not change.
 type view struct {
-	pages     []*page          // by number
-	unordered []*page          // those with late users
-	order     []*page          // the others, ascending, as their numbers are
-	firsts    []storage.UserID // the first id of each of order
+	pages  []*page          // by number
+	order  []*page          // those without late users, ascending, as their numbers are
+	firsts []storage.UserID // the first id of each of order
 }
 
 func (v *view) id(o ordinal) storage.UserID { return v.pages[o.page()].ids[o.slot()] }
@@ -188,10 +187,8 @@ func (d *Directory) room(p *page, id storage.UserID, late bool) *page {
 	p = &page{number: uint32(len(v.pages)), late: late, ids: new([pageSlots]storage.UserID)}
 	p.ids[0] = id
 	p.used.Store(1)
-	next := &view{pages: append(slices.Clip(v.pages), p), unordered: v.unordered, order: v.order, firsts: v.firsts}
-	if late {
-		next.unordered = append(slices.Clip(v.unordered), p)
-	} else {
+	next := &view{pages: append(slices.Clip(v.pages), p), order: v.order, firsts: v.firsts}
+	if !late {
 		next.order = append(slices.Clip(v.order), p)
 		next.firsts = append(slices.Clip(v.firsts), id)
 	}

@@ -2,6 +2,7 @@ package idset
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"kith/storage"
@@ -18,28 +19,17 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 		return holders
 	}
 	room := make([]int, len(ids)*most)
-	dir := directoryOf(sets)
-	if dir == nil {
-		for at, id := range ids {
-			h := room[at*most : at*most : (at+1)*most]
-			for i := 0; i < len(sets) && len(h) < most; i++ {
-				if sets[i].Contains(id) {
-					h = append(h, i)
-				}
-			}
-			holders[at] = h
-		}
-		return holders
+	holdersIn := func(s *Set) iter.Seq[int] { return plainHolders(s, ids) }
+	if dir := directoryOf(sets); dir != nil {
+		sets = numbered(sets, dir)
+		holdersIn = wantedOf(dir, ids).in
 	}
-	sets = numbered(sets, dir)
-	w := wantedOf(dir, ids)
-	open := len(w.ordinals)
+	open := len(ids) // users who have not enough yet; those without a number never have
 	for i, s := range sets {
 		if open == 0 {
 			break
 		}
-		for k := range w.in(s) {
-			at := w.at[k]
+		for at := range holdersIn(s) {
 			h := holders[at]
 			if h == nil {
 				h = room[at*most : at*most : (at+1)*most]
@@ -54,6 +44,17 @@ func Holders(sets []*Set, ids []storage.UserID, most int) [][]int {
 		}
 	}
 	return holders
+}
+
+// plainHolders yields the indices of the ids that are in a plain set.
+func plainHolders(s *Set, ids []storage.UserID) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for at, id := range ids {
+			if s.Contains(id) && !yield(at) {
+				return
+			}
+		}
+	}
 }
 
 // wanted is a few users to be found in many sets.
@@ -83,12 +84,12 @@ func wantedOf(dir *Directory, ids []storage.UserID) *wanted {
 	return w
 }
 
-// in yields the wanted users who are in a set.
-func (w *wanted) in(s *Set) func(yield func(k int) bool) {
+// in yields the indices of the wanted users who are in a set.
+func (w *wanted) in(s *Set) iter.Seq[int] {
 	return func(yield func(int) bool) {
 		if s.chunks != nil || len(s.few) > 64*len(w.ordinals) {
 			for k, o := range w.ordinals {
-				if s.has(o) && !yield(k) {
+				if s.has(o) && !yield(w.at[k]) {
 					return
 				}
 			}
@@ -98,7 +99,7 @@ func (w *wanted) in(s *Set) func(yield func(k int) bool) {
 			if w.sketch[o>>6&63]>>(o&63)&1 == 0 {
 				continue // nearly all end here
 			}
-			if k, found := slices.BinarySearch(w.ordinals, o); found && !yield(k) {
+			if k, found := slices.BinarySearch(w.ordinals, o); found && !yield(w.at[k]) {
 				return
 			}
 		}

@@ -39,10 +39,14 @@ func intersectChunks(a, b []*chunk, found *firstIDs) int {
 	for len(a) > 0 && len(b) > 0 {
 		x, y := a[0], b[0]
 		if x.page == y.page {
-			n := commonSlots(x, y, &scratch)
-			if total += n; n > 0 {
-				found.inChunks(x, y, &scratch)
+			p := scratch.pair(x, y)
+			n := p.count()
+			total += n
+			if from, enough := found.room(x.page); n > 0 && enough > 0 {
+				found.slots = p.append(found.slots[:0], from, enough)
+				found.addSlots(x.page, found.slots)
 			}
+			scratch.wipe()
 		}
 		if x.page <= y.page {
 			a = a[1:]
@@ -55,80 +59,61 @@ func intersectChunks(a, b []*chunk, found *firstIDs) int {
 	return total
 }
 
-// probeFew intersects a list with a set in chunks.
+// probeFew intersects a list with a set in chunks. Once it has enough users, it only counts, without a branch for each.
 func probeFew(few []ordinal, in *Set, found *firstIDs) int {
-	total, chunks := 0, in.chunks
-	for len(few) > 0 && len(chunks) > 0 {
-		switch c, page := chunks[0], few[0].page(); {
-		case c.page < page:
-			chunks = chunks[1:]
-		case c.page > page:
-			few = few[pageEnd(few):]
-		default:
-			n, end := c.probe(few)
-			if total += n; n > 0 {
-				found.inChunk(c, few[:end])
-			}
+	total := 0
+	for len(few) > 0 {
+		end := pageEnd(few)
+		c := in.chunk(few[0].page())
+		if c == nil {
 			few = few[end:]
+			continue
 		}
+		_, wanted := found.room(c.page)
+		for _, o := range few[:end] {
+			n := c.bit(o.slot())
+			if total += n; wanted > 0 && n > 0 {
+				found.add(o)
+				_, wanted = found.room(c.page)
+			}
+		}
+		few = few[end:]
 	}
 	return total
 }
 
-// probe takes the ordinals of its page, with which the list begins. It counts how many of them the
-// chunk contains, and how many there are; if possible, without a branch for each.
-func (c *chunk) probe(few []ordinal) (n, end int) {
-	last := ordinal(c.page<<pageBits | (pageSlots - 1))
-	if c.bits == nil {
-		for ; end < len(few) && few[end] <= last; end++ {
-			if c.contains(few[end].slot()) {
-				n++
-			}
-		}
-		return n, end
-	}
-	for _, o := range few {
-		if o > last {
-			break
-		}
-		s := o.slot()
-		n += int(c.bits[s/64] >> (s % 64) & 1)
-		end++
-	}
-	return n, end
+func intersectFew(a, b []ordinal, found *firstIDs) int {
+	total := 0
+	eachCommon(a, b, func(o ordinal) {
+		total++
+		found.add(o)
+	})
+	return total
 }
 
-// intersectFew intersects two lists, and gallops if one is far longer.
-func intersectFew(a, b []ordinal, found *firstIDs) int {
+// eachCommon takes what two ascending lists have in common. It gallops if one is far longer.
+func eachCommon[T storage.UserID | ordinal](a, b []T, take func(T)) {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	if len(a)*16 >= len(b) {
-		return mergeFew(a, b, found)
-	}
-	total, at := 0, 0
-	for _, o := range a {
-		at = gallop(b, at, o)
-		if at == len(b) {
-			break
+	if len(a)*16 < len(b) {
+		at := 0
+		for _, x := range a {
+			if at = gallop(b, at, x); at == len(b) {
+				return
+			}
+			if b[at] == x {
+				take(x)
+			}
 		}
-		if b[at] == o {
-			total++
-			found.add(o)
-		}
+		return
 	}
-	return total
-}
-
-func mergeFew(a, b []ordinal, found *firstIDs) int {
-	i, j, total := 0, 0, 0
-	for i < len(a) && j < len(b) {
+	for i, j := 0, 0; i < len(a) && j < len(b); {
 		x, y := a[i], b[j]
 		if x == y {
-			total++
-			found.add(x)
+			take(x)
 		}
-		var forward, onward int // without a branch, see commonLists
+		var forward, onward int // without a branch on the contents, which a processor could not predict
 		if x <= y {
 			forward = 1
 		}
@@ -137,7 +122,6 @@ func mergeFew(a, b []ordinal, found *firstIDs) int {
 		}
 		i, j = i+forward, j+onward
 	}
-	return total
 }
 
 // firstIDs collects the first of some users in order of their ids. The users come by ascending
@@ -179,21 +163,12 @@ func (f *firstIDs) add(o ordinal) {
 	}
 }
 
-// inChunks takes those users that two chunks have in common and that may be among the first.
-func (f *firstIDs) inChunks(a, b *chunk, scratch *scratch) {
-	if f == nil {
-		return
-	}
-	if from, enough := f.room(a.page); enough > 0 {
-		f.slots = appendCommon(f.slots[:0], a, b, from, enough, scratch)
-		f.addSlots(a.page, f.slots)
-	}
-}
-
 // room returns the slot from which on a page has users who may be among the first, and how many of
 // them are enough.
 func (f *firstIDs) room(page uint32) (from uint16, enough int) {
 	switch {
+	case f == nil:
+		return 0, 0
 	case f.view.pages[page].late:
 		return 0, pageSlots
 	case page < f.from.page():
@@ -207,22 +182,6 @@ func (f *firstIDs) room(page uint32) (from uint16, enough int) {
 func (f *firstIDs) addSlots(page uint32, slots []uint16) {
 	for _, slot := range slots {
 		f.add(ordinal(page<<pageBits | uint32(slot)))
-	}
-}
-
-// inChunk takes those ordinals that a chunk contains and that may be among the first.
-func (f *firstIDs) inChunk(c *chunk, few []ordinal) {
-	if f == nil {
-		return
-	}
-	late := f.view.pages[c.page].late
-	for _, o := range few {
-		if !late && len(f.ids) >= f.want {
-			return
-		}
-		if c.contains(o.slot()) {
-			f.add(o)
-		}
 	}
 }
 

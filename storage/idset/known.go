@@ -13,7 +13,10 @@ func (s *Set) Directory() *Directory { return s.dir }
 // Known makes a set of those users who have numbers, in any order. A user without a number is in no
 // set that exists by now, so leaving it out makes no difference; and asking about users does not
 // number them.
-func (d *Directory) Known(ids []storage.UserID) *Set {
+func (d *Directory) Known(ids []storage.UserID) *Set { return ofOrdinals(d, d.known(ids)) }
+
+// known returns the numbers of those users who have some, ascending.
+func (d *Directory) known(ids []storage.UserID) []ordinal {
 	if !slices.IsSorted(ids) { // else each search begins at the first user
 		ids = slices.Clone(ids)
 		slices.Sort(ids)
@@ -30,7 +33,7 @@ func (d *Directory) Known(ids []storage.UserID) *Set {
 	if !slices.IsSorted(ordinals) {
 		slices.Sort(ordinals)
 	}
-	return ofOrdinals(d, slices.Compact(ordinals))
+	return slices.Compact(ordinals)
 }
 
 // remembered is the set of a slice of users that is asked for again and again, such as all hidden

@@ -114,7 +114,7 @@ func (r *iterator) add(page uint32, b *pageCounts) {
 	if len(r.chunks) == 0 || r.chunks[0].page != page {
 		return
 	}
-	r.slots = r.chunks[0].appendSlots(r.slots[:0], 0)
+	r.slots = r.chunks[0].appendSlots(r.slots[:0])
 	r.chunks = r.chunks[1:]
 	for _, slot := range r.slots {
 		b.addOne(slot, r.weight)

@@ -42,10 +42,7 @@ func Select(t Term, after storage.UserID, first int) (ids []storage.UserID, tota
 			n += bits.OnesCount64(word)
 		}
 		total += n
-		if found == nil || n == 0 {
-			continue
-		}
-		if from, enough := found.room(page); enough > 0 {
+		if from, enough := found.room(page); n > 0 && enough > 0 {
 			found.slots = appendCommonBits(found.slots[:0], meant, meant, from, enough)
 			found.addSlots(page, found.slots)
 		}

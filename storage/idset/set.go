@@ -1,7 +1,6 @@
 package idset
 
 import (
-	"iter"
 	"slices"
 	"sort"
 
@@ -79,7 +78,7 @@ func (s *Set) has(o ordinal) bool {
 		return found
 	}
 	c := s.chunk(o.page())
-	return c != nil && c.contains(o.slot())
+	return c != nil && c.bit(o.slot()) == 1
 }
 
 // chunk returns the chunk of a page, or nil.
@@ -113,119 +112,26 @@ func (s *Set) In(dir *Directory) *Set {
 	return Build(dir, s.IDs())
 }
 
-// IDs returns the users in ascending order; the caller must not change them. O(n).
+// IDs returns the users in ascending order; the caller must not change them. O(n), or O(n·log n) if some are late in the directory.
 func (s *Set) IDs() []storage.UserID {
 	if s.dir == nil {
 		return s.plain
 	}
-	ids := make([]storage.UserID, 0, s.n)
-	for id := range s.Above(0) {
-		ids = append(ids, id)
+	v, ids := s.dir.view.Load(), make([]storage.UserID, 0, s.n)
+	for _, o := range s.few {
+		ids = append(ids, v.id(o))
+	}
+	var slots []uint16
+	for _, c := range s.chunks {
+		slots = c.appendSlots(slots[:0])
+		for _, slot := range slots {
+			ids = append(ids, v.pages[c.page].ids[slot])
+		}
+	}
+	if !slices.IsSorted(ids) {
+		slices.Sort(ids)
 	}
 	return ids
-}
-
-// Above yields the users with ids greater than after, ascending; 0 begins at the first. O(log n) to
-// begin and O(1) per user, besides O(l·log l) for l late ones.
-func (s *Set) Above(after storage.UserID) iter.Seq[storage.UserID] {
-	return func(yield func(storage.UserID) bool) {
-		v := s.dir.view.Load()
-		late := s.late(v, after)
-		for p, slots := range s.ordered(v, after) {
-			for _, slot := range slots {
-				id := p.ids[slot]
-				for len(late) > 0 && late[0] < id {
-					if !yield(late[0]) {
-						return
-					}
-					late = late[1:]
-				}
-				if !yield(id) {
-					return
-				}
-			}
-		}
-		for _, id := range late {
-			if !yield(id) {
-				return
-			}
-		}
-	}
-}
-
-// ordered yields the slots of users who are not late and whose ids are greater than after, by page.
-func (s *Set) ordered(v *view, after storage.UserID) iter.Seq2[*page, []uint16] {
-	return func(yield func(*page, []uint16) bool) {
-		var slots []uint16
-		first := firstOf(v, after)
-		for c := range s.byPage(first.page()) {
-			p := v.pages[c.page]
-			if p.late {
-				continue
-			}
-			from := uint16(0)
-			if c.page == first.page() {
-				from = first.slot()
-			}
-			slots = c.appendSlots(slots[:0], from)
-			if !yield(p, slots) {
-				return
-			}
-		}
-	}
-}
-
-// late returns the set's late users with ids greater than after, ascending.
-func (s *Set) late(v *view, after storage.UserID) []storage.UserID {
-	var late []storage.UserID
-	for _, p := range v.unordered {
-		c := s.on(p.number)
-		if c == nil {
-			continue
-		}
-		for _, slot := range c.appendSlots(nil, 0) {
-			if id := p.ids[slot]; id > after {
-				late = append(late, id)
-			}
-		}
-	}
-	slices.Sort(late)
-	return late
-}
-
-// on returns the chunk of a page, built for this call if the set is a list, or nil.
-func (s *Set) on(page uint32) *chunk {
-	if s.chunks != nil {
-		return s.chunk(page)
-	}
-	few := s.few[gallop(s.few, 0, ordinal(page<<pageBits)):]
-	if len(few) == 0 || few[0].page() != page {
-		return nil
-	}
-	return chunkOf(few[:pageEnd(few)])
-}
-
-// byPage yields the chunks of the pages not below from, built in the same way.
-func (s *Set) byPage(from uint32) iter.Seq[*chunk] {
-	return func(yield func(*chunk) bool) {
-		if s.chunks != nil {
-			at, _ := s.chunkAt(from)
-			for _, c := range s.chunks[at:] {
-				if !yield(c) {
-					return
-				}
-			}
-			return
-		}
-		few := s.few[gallop(s.few, 0, ordinal(from<<pageBits)):]
-		for len(few) > 0 {
-			end := pageEnd(few)
-			if !yield(chunkOf(few[:end])) {
-				return
-			}
-			few = few[end:]
-		}
-	}
 }
 
 // pageEnd returns how many ordinals at the beginning are of the same page.

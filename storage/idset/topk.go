@@ -34,7 +34,7 @@ type TopK struct {
 // it.
 func (p TopK) Best() (best []Candidate, excluded []int) {
 	excluded = make([]int, len(p.Except))
-	top := topHeap{most: p.Most, behind: p.Behind, hides: p.Hides}
+	top := topList{most: p.Most, behind: p.Behind, hides: p.Hides}
 	dir := p.Directory
 	if dir == nil {
 		dir = directoryOf(p.Sets)
@@ -44,20 +44,22 @@ func (p TopK) Best() (best []Candidate, excluded []int) {
 	} else {
 		p.countPlain(&top, excluded)
 	}
-	slices.SortFunc(top.counts, better)
-	return top.counts, excluded
+	return top.best, excluded
 }
 
-func (p TopK) countNumbered(dir *Directory, top *topHeap, excluded []int) {
+func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 	iterators := p.iterators(dir)
-	except := make([]iterator, len(p.Except))
+	except := make([][]ordinal, len(p.Except)) // of those to come
 	for i, ids := range p.Except {
-		e := dir.Known(ids) // by now all users of the sets have numbers
-		except[i] = iterator{few: e.few, chunks: e.chunks}
+		except[i] = dir.known(ids) // by now all users of the sets have numbers
 	}
 	countPages(dir, iterators, p.Weights != nil, func(b *pageCounts, page uint32) {
-		for i := range except {
-			excluded[i] += except[i].exclude(page, b)
+		for i, rest := range except {
+			rest = rest[gallop(rest, 0, ordinal(page<<pageBits)):]
+			for ; len(rest) > 0 && rest[0].page() == page; rest = rest[1:] {
+				excluded[i] += b.exclude(rest[0].slot())
+			}
+			except[i] = rest
 		}
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
@@ -108,38 +110,6 @@ func (p TopK) iterators(dir *Directory) []iterator {
 	return iterators
 }
 
-// exclude removes the counts of those users of a page who are in the set, and returns how many had
-// some. Pages come in ascending order.
-func (r *iterator) exclude(page uint32, b *pageCounts) (excluded int) {
-	if len(r.few) > 0 {
-		r.few = r.few[gallop(r.few, 0, ordinal(page<<pageBits)):]
-		for ; len(r.few) > 0 && r.few[0].page() == page; r.few = r.few[1:] {
-			excluded += b.exclude(r.few[0].slot())
-		}
-		return excluded
-	}
-	for len(r.chunks) > 0 && r.chunks[0].page < page {
-		r.chunks = r.chunks[1:]
-	}
-	if len(r.chunks) == 0 || r.chunks[0].page != page {
-		return 0
-	}
-	c := r.chunks[0]
-	if int(c.n) > 2*len(b.touched) {
-		for _, slot := range b.touched {
-			if c.contains(slot) {
-				excluded += b.exclude(slot)
-			}
-		}
-		return excluded
-	}
-	r.slots = c.appendSlots(r.slots[:0], 0)
-	for _, slot := range r.slots {
-		excluded += b.exclude(slot)
-	}
-	return excluded
-}
-
 // exclude removes a user's counts, and returns 1 if there were any.
 func (b *pageCounts) exclude(slot uint16) int {
 	if b.counts[slot] == 0 {
@@ -149,57 +119,24 @@ func (b *pageCounts) exclude(slot uint16) int {
 	return 1
 }
 
-// topHeap is a heap of the best so far, with the worst of them on top.
-type topHeap struct {
+// topList is the best so far, best first.
+type topList struct {
 	most   int
 	behind Candidate
 	hides  func(storage.UserID) bool
-	counts []Candidate
+	best   []Candidate
 	least  int64 // the lowest score that gets onto it
 }
 
-func (p *topHeap) enter(v Candidate) {
-	full := len(p.counts) == p.most
+func (p *topList) enter(v Candidate) {
+	at, _ := slices.BinarySearchFunc(p.best, v, better)
 	switch {
-	case p.most <= 0, full && better(v, p.counts[0]) > 0, p.behind.Score > 0 && better(v, p.behind) <= 0:
+	case at >= p.most, p.behind.Score > 0 && better(v, p.behind) <= 0, p.hides != nil && p.hides(v.ID):
 		return
-	case p.hides != nil && p.hides(v.ID):
-		return
-	case full:
-		p.counts[0] = v
-		p.sink()
-	default:
-		p.counts = append(p.counts, v)
-		p.rise(len(p.counts) - 1)
+	case len(p.best) == p.most:
+		p.best = p.best[:p.most-1]
 	}
-	if len(p.counts) == p.most {
-		p.least = p.counts[0].Score
-	}
-}
-
-func (p *topHeap) rise(i int) {
-	for i > 0 {
-		above := (i - 1) / 2
-		if better(p.counts[i], p.counts[above]) <= 0 {
-			return
-		}
-		p.counts[i], p.counts[above] = p.counts[above], p.counts[i]
-		i = above
-	}
-}
-
-func (p *topHeap) sink() {
-	for i := 0; ; {
-		worst := i
-		for below := 2*i + 1; below <= 2*i+2 && below < len(p.counts); below++ {
-			if better(p.counts[below], p.counts[worst]) > 0 {
-				worst = below
-			}
-		}
-		if worst == i {
-			return
-		}
-		p.counts[i], p.counts[worst] = p.counts[worst], p.counts[i]
-		i = worst
+	if p.best = slices.Insert(p.best, at, v); len(p.best) == p.most {
+		p.least = p.best[p.most-1].Score
 	}
 }
