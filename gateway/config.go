@@ -138,17 +138,6 @@ const (
 	maxPersistedLength = 32 << 10
 )
 
-// refuses says why an operation as a whole is refused; nil if it is not.
-func (c Config) refuses(ctx context.Context, op *graphql.OperationContext) error {
-	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
-		return nil
-	}
-	if asksPlan(op) && !c.MayPlan(ctx) {
-		return errNoPlan
-	}
-	return c.MayAsk(ctx, op.Operation)
-}
-
 func (c Config) withDefaults() Config {
 	if c.MayAsk == nil {
 		c.MayAsk = func(context.Context, *ast.OperationDefinition) error { return nil }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/hex"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"regexp"
@@ -12,6 +13,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"kith/gateway/traces"
+	"kith/graph/apierr"
 )
 
 // exchange is the state of one request and its answer. The handlers on
@@ -145,4 +147,137 @@ func newID() string {
 		id[i] = byte(bits)
 	}
 	return hex.EncodeToString(id[:])
+}
+
+// logged writes one line for each request.
+func logged(logger *slog.Logger, level slog.Level, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !logger.Enabled(r.Context(), level) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		start := time.Now()
+		recorder := &recorder{ResponseWriter: w}
+		defer func() {
+			x := exchangeOf(r.Context())
+			attrs := []slog.Attr{
+				slog.String("request_id", x.id),
+				slog.String("method", r.Method),
+				slog.String("path", r.URL.Path), // never the query string: it holds the query's text
+				slog.Int("status", recorder.status),
+				slog.Int64("bytes", recorder.bytes),
+				slog.Duration("took", time.Since(start)),
+				slog.String("remote", r.RemoteAddr),
+			}
+			if x.outcome != "" {
+				attrs = append(attrs,
+					slog.String("operation", x.operation),
+					slog.String("name", apierr.Shortened(x.name, 100)),
+					slog.String("outcome", string(x.outcome)))
+			}
+			if x.span != nil {
+				attrs = append(attrs, slog.String("trace_id", x.span.TraceID()))
+			}
+			if x.stream != nil {
+				attrs = append(attrs,
+					slog.String("transport", x.stream.transport),
+					slog.Int64("operations", x.stream.operations.Load()),
+					slog.Int64("answers", x.stream.answers.Load()),
+					slog.String("ended", x.stream.ended))
+			}
+			logger.LogAttrs(r.Context(), level, "request", attrs...)
+		}()
+		next.ServeHTTP(recorder, r)
+	})
+}
+
+// recorder notes the outcome of an answer.
+type recorder struct {
+	http.ResponseWriter
+	status int // 0 until something was sent
+	bytes  int64
+}
+
+func (r *recorder) WriteHeader(status int) {
+	if r.status == 0 || r.status < 200 {
+		r.status = status
+	}
+	r.ResponseWriter.WriteHeader(status)
+}
+
+func (r *recorder) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		r.status = http.StatusOK
+	}
+	n, err := r.ResponseWriter.Write(b)
+	r.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets http.ResponseController reach the writer below.
+func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+// Flush passes the call on; streaming answers look for it.
+func (r *recorder) Flush() { _ = http.NewResponseController(r.ResponseWriter).Flush() }
+
+// headerTrace tells the caller of a traced request what its span is (W3C Trace Context, level 2).
+const headerTrace = "Traceresponse"
+
+// traced gives each request to /graphql a span, which lasts from before the caller is identified until the answer is
+// written. Operations of WebSockets have spans of their own, see [streams.runOnce]; subscriptions have none: they last for
+// hours.
+func traced(t *traces.Traces, next http.Handler) http.Handler {
+	if t == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodOptions || upgrades(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		x := exchangeOf(r.Context())
+		if x.span = t.Request(r.Header); x.span == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set(headerTrace, x.span.Response())
+		sent := &recorder{ResponseWriter: w}
+		defer func() {
+			if x.span == nil {
+				return // it was a subscription
+			}
+			x.span.HTTP(traces.Request{ID: x.id, Method: r.Method, Path: r.URL.Path, Status: sent.status})
+			x.span.Outcome(string(x.outcome), x.outcome.isFailure())
+			x.span.End()
+		}()
+		next.ServeHTTP(sent, r)
+	})
+}
+
+// planning has the making of an operation in the span of its request, if there is one.
+func (x *exchange) planning() (end func(known bool)) {
+	if x.span == nil {
+		return func(bool) {}
+	}
+	return x.span.Planning()
+}
+
+// describe tells a span what is executed.
+func describe(span *traces.Span, op *graphql.OperationContext, cost uint64) {
+	if span != nil {
+		span.Operation(traces.Operation{
+			Type: string(op.Operation.Operation), Name: apierr.Shortened(op.Operation.Name, 100), Text: op.RawQuery, Cost: cost,
+		})
+	}
+}
+
+// wasKnown reports whether an operation was made without parsing its document.
+func wasKnown(op *graphql.OperationContext) bool {
+	return op != nil && op.Stats.Validation.End.IsZero()
+}
+
+// isFailure reports whether there are errors in an answer. A refused request is a mistake of its client, and a cancelled request
+// is no failure.
+func (o outcome) isFailure() bool {
+	return o == outcomePartial || o == outcomeError || o == outcomeTimeout
 }

@@ -8,6 +8,8 @@ package gateway
 
 import (
 	"net/http"
+	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzhttp"
 )
@@ -81,5 +83,22 @@ func compressed(next http.Handler) http.Handler {
 			return
 		}
 		compressing.ServeHTTP(w, r)
+	})
+}
+
+// upgrades reports whether a request asks to become a WebSocket.
+func upgrades(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
+}
+
+// Once the gateway is stopping, sendingAway closes each connection after its next answer, so that its
+// client connects to another gateway. Closing idle connections right away could cut a request that is
+// already being sent: only the client knows whether there is one.
+func sendingAway(stopping *atomic.Bool, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if stopping.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
 	})
 }

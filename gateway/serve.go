@@ -81,15 +81,3 @@ func shutdown(server *http.Server, open *connections, drain time.Duration) error
 	}
 	return nil
 }
-
-// Once the gateway is stopping, sendingAway closes each connection after its next answer, so that its
-// client connects to another gateway. Closing idle connections right away could cut a request that is
-// already being sent: only the client knows whether there is one.
-func sendingAway(stopping *atomic.Bool, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if stopping.Load() {
-			w.Header().Set("Connection", "close")
-		}
-		next.ServeHTTP(w, r)
-	})
-}

@@ -30,10 +30,9 @@ type transport struct {
 	maxAnswer  int
 	recover    graphql.RecoverFunc
 	operations operations
-	queries    queries
 }
 
-func newTransport(cfg Config, origins origins, streams *streams, operations operations, queries queries) transport {
+func newTransport(cfg Config, origins origins, streams *streams, operations operations) transport {
 	return transport{
 		perRequest: cfg.PerRequest,
 		admission:  streams.admission,
@@ -44,13 +43,8 @@ func newTransport(cfg Config, origins origins, streams *streams, operations oper
 		maxAnswer:  cfg.MaxAnswer,
 		recover:    recoverFunc(cfg.Logger),
 		operations: operations,
-		queries:    queries,
 	}
 }
-
-// Supports accepts every request, so that unsuitable requests are refused with this transport's
-// messages. Other transports are added before it.
-func (t transport) Supports(*http.Request) bool { return true }
 
 // Do answers one request.
 func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
@@ -83,8 +77,8 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 	}
 	if patience < t.timeout {
 		a.exchange.patience = patience
-		limited := withDeadline(ctx, time.Now().Add(patience))
-		defer limited.end()
+		limited, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
 		ctx = limited
 	}
 	raw, refusal := t.read(w, r)
@@ -115,14 +109,14 @@ func (t transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Graph
 // honour it end with an error, which becomes part of the answer; the
 // connection is not cut.
 func (t transport) execute(parent context.Context, r *http.Request, params *graphql.RawParams, exec graphql.GraphExecutor, a answer, streaming bool, permit *permit) {
-	ctx := withDeadline(parent, time.Now().Add(t.timeout))
-	defer ctx.end()
+	ctx, cancel := context.WithTimeout(parent, t.timeout)
+	defer cancel()
 	if len(params.Query) > costlyBytes && !t.operations.knows(ctx, params.Query) && !permit.work(ctx) {
 		busy(a.w, a, tooManyRequests)
 		return
 	}
 	byID := params.Query == ""
-	planned := a.exchange.span.Planning()
+	planned := a.exchange.planning()
 	op, document, cost, errs := t.operations.create(ctx, params)
 	planned(wasKnown(op))
 	a.exchange.name = params.OperationName
@@ -137,7 +131,7 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 	}
 	a.exchange.operation = string(op.Operation.Operation)
 	a.exchange.name = op.Operation.Name
-	a.exchange.isTrusted = t.operations.documents.trusted.Has(op.RawQuery)
+	a.exchange.isTrusted = t.operations.documents.isTrusted(op.RawQuery)
 	describe(a.exchange.span, op, cost)
 	live := op.Operation.Operation == ast.Subscription
 	if live {
@@ -178,14 +172,8 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 
 // answer executes an operation that has one answer.
 func (t transport) answer(ctx context.Context, exec graphql.GraphExecutor, op *graphql.OperationContext) (executed context.Context, response *graphql.Response) {
-	if op.Operation.Operation == ast.Query {
-		executed, response = t.queries.answer(ctx, op)
-	} else {
-		var responses graphql.ResponseHandler
-		responses, executed = exec.DispatchOperation(ctx, op)
-		response = responses(executed)
-	}
-	return executed, inTime(executed, response)
+	responses, executed := exec.DispatchOperation(ctx, op)
+	return executed, inTime(executed, responses(executed))
 }
 
 // inTime is a response, or the error that explains why there is none: gqlgen returns none once the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -36,14 +35,6 @@ type webSockets struct {
 	origins    origins
 	maxRead    int64
 }
-
-// upgrades reports whether a request asks to become a WebSocket.
-func upgrades(r *http.Request) bool {
-	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket")
-}
-
-// Supports implements [graphql.Transport].
-func (t webSockets) Supports(r *http.Request) bool { return upgrades(r) }
 
 // Do serves one connection to its end.
 func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
