@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts"
 	"kith/accounts/ids"
@@ -197,7 +196,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts, Posts: p.posts, Feeds: p.feeds,
+		Accounts: p.accounts, Activity: p.activity, Posts: p.posts, Feeds: p.feeds,
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
@@ -206,13 +205,13 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 	schema := generated.NewSchema(generated.Config{Resolvers: root})
 	return gateway.Config{
 		Schema:         schema,
-		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(p.read(ctx)) },
+		PerRequest:     root.Attach,
 		Identify:       identify(p.identity),
-		MayAsk:         mayAsk,
+		MayAsk:         identity.MayAsk,
 		H2C:            c.H2C,
 		MaxConnections: c.MaxConnections,
 		Subscriptions: gateway.Subscriptions{
-			Init: p.identity.Verifier.FromInit, Expires: expires, Revoked: p.revoked, Party: party,
+			Init: p.identity.Verifier.FromInit, Expires: identity.Expires, Revoked: p.revoked, Party: party,
 			MaxConnections: max(1, c.MaxConnections/2), MaxAddressConnections: c.MaxAddressConnections,
 			MaxUserConnections: c.MaxUserConnections, MaxUserSubscriptions: c.MaxUserSubscriptions,
 		},
@@ -233,7 +232,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Metrics:        gateway.NewMetrics(p.registry),
 		Traces:         p.traces,
 		SlowOperation:  c.SlowOperation,
-		MayPlan:        isAdmin,
+		MayPlan:        identity.IsAdmin,
 		Gatherer:       p.registry,
 		Web:            web.Handler(c.pages(p, schema.Schema().Description)),
 		Logger:         p.logger,
@@ -272,32 +271,6 @@ func identify(s *identity.Service) func(http.Handler) http.Handler {
 	}
 }
 
-// mayAsk refuses everything except registering to a caller whom a provider has signed in and for
-// whom no user is known.
-func mayAsk(ctx context.Context, op *ast.OperationDefinition) error {
-	if caller, _ := identity.Caller(ctx); !caller.Unknown() {
-		return nil
-	}
-	for _, selection := range op.SelectionSet {
-		if field, ok := selection.(*ast.Field); !ok || op.Operation != ast.Mutation || field.Name != "register" {
-			return identity.ErrUnknown
-		}
-	}
-	return nil
-}
-
-// isAdmin reports whether a token with the scope admin was sent.
-func isAdmin(ctx context.Context) bool {
-	caller, _ := identity.Caller(ctx)
-	return caller.Has(identity.ScopeAdmin)
-}
-
-// expires is when the viewer's connection ends: when the token expires.
-func expires(ctx context.Context) time.Time {
-	caller, _ := identity.Caller(ctx)
-	return caller.Expires
-}
-
 // party is the party that a connection counts for. A backend that may act for others opens
 // connections for many users from one address, so these connections count only for the users.
 func party(ctx context.Context) gateway.Party {
@@ -307,14 +280,6 @@ func party(ctx context.Context) gateway.Party {
 		who.Address = identity.AddressKey(identity.AddressOf(ctx))
 	}
 	return who
-}
-
-// read notes that the viewer has been active.
-func (p *parts) read(ctx context.Context) context.Context {
-	if viewer, ok := identity.Of(ctx); ok {
-		p.activity.Note(viewer.ID)
-	}
-	return ctx
 }
 
 // revoked ends a connection whose token ends by a changed password.

@@ -204,7 +204,7 @@ func (a answer) write(status int, response *graphql.Response) {
 		a.w.Header().Set(headerConsistency, token)
 	}
 	parts := [...][]byte{head, response.Data, tail}
-	if a.keeping.keep(a.w.Header(), parts[:]...) {
+	if a.keeping.seconds > 0 && a.keeping.keep(a.w.Header(), parts[:]...) {
 		a.exchange.permit.end()
 		a.w.WriteHeader(http.StatusNotModified)
 		return

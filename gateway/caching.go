@@ -20,10 +20,10 @@ type keeping struct {
 	noneMatch string
 }
 
-// keepingOf is how long the answer to a request may be kept: GETs of documents, by their ids or hashes, without
+// keepingOf is how long the answer to a GET of a document, by its id or hash, may be kept: only without
 // a sign-in. The answer is the same for all clients that are not signed in.
-func keepingOf(r *http.Request, byID bool, op *graphql.OperationContext, response *graphql.Response) keeping {
-	if r.Method != http.MethodGet || !byID || len(response.Errors) > 0 || len(response.Extensions) > 0 {
+func keepingOf(r *http.Request, op *graphql.OperationContext, response *graphql.Response) keeping {
+	if len(response.Errors) > 0 || len(response.Extensions) > 0 {
 		return keeping{}
 	}
 	for _, header := range personal {
@@ -88,9 +88,6 @@ func ageOf(field *ast.FieldDefinition, unsaid int64) int64 {
 
 // keep sets the headers of an answer that may be kept, and reports whether the client has it already.
 func (k keeping) keep(h http.Header, parts ...[]byte) (has bool) {
-	if k.seconds == 0 {
-		return false
-	}
 	hash := sha256.New()
 	for _, part := range parts {
 		hash.Write(part)

@@ -17,7 +17,6 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/apierr"
-	"kith/graph/inputs"
 	"kith/graph/limits"
 	"kith/graph/selections"
 )
@@ -139,7 +138,7 @@ func (o operations) parse(text string) (*ast.QueryDocument, gqlerror.List) {
 		errcode.Set(err, errcode.ValidationFailed)
 	}
 	if errs == nil {
-		if err := inputs.Settle(doc); err != nil {
+		if err := selections.Settle(doc); err != nil {
 			errs = gqlerror.List{err}
 		}
 	}
@@ -151,7 +150,7 @@ func (o operations) choose(op *graphql.OperationContext, given map[string]any) (
 	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
 		return 0, apierr.BadInput("operation %s not found", op.OperationName)
 	}
-	if op.Variables, err = inputs.Variables(o.schema.Schema(), op.Operation, given); err != nil {
+	if op.Variables, err = selections.Variables(o.schema.Schema(), op.Operation, given); err != nil {
 		return 0, err
 	}
 	if err := selections.CheckRoot(op); err != nil {
@@ -168,7 +167,7 @@ func (o operations) knows(ctx context.Context, query string) bool {
 // refuseNulls refuses a field some of whose arguments are null and must not be.
 func refuseNulls(ctx context.Context, next graphql.Resolver) (any, error) {
 	if f := graphql.GetFieldContext(ctx); len(f.Args) > 0 {
-		if err := inputs.CheckNulls(f.Field.Field, graphql.GetOperationContext(ctx).Variables); err != nil {
+		if err := selections.CheckNulls(f.Field.Field, graphql.GetOperationContext(ctx).Variables); err != nil {
 			return nil, err
 		}
 	}

@@ -159,14 +159,18 @@ func (t transport) execute(parent context.Context, r *http.Request, params *grap
 		prepared = selections.With(prepared, &document.memo)
 	}
 	executed, response := t.answer(prepared, exec, op)
-	written, ok := t.admission.enterWriting(t.streams.Party(ctx), len(response.Data))
-	defer written()
-	if !ok {
-		busy(a.w, a, tooManyAnswers)
-		return
+	if len(response.Data) >= longAnswer {
+		written, ok := t.admission.enterWriting(t.streams.Party(ctx), len(response.Data))
+		defer written()
+		if !ok {
+			busy(a.w, a, tooManyAnswers)
+			return
+		}
 	}
 	a.gzip = acceptsGzip(r)
-	a.keeping = keepingOf(r, byID, op, response)
+	if byID && r.Method == http.MethodGet {
+		a.keeping = keepingOf(r, op, response)
+	}
 	a.result(executed, response)
 }
 

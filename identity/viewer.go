@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"kith/graph/apierr"
 	"kith/storage"
 )
@@ -70,6 +72,32 @@ func Of(ctx context.Context) (Viewer, bool) {
 func Caller(ctx context.Context) (Viewer, bool) {
 	v, ok := ctx.Value(viewerKey{}).(Viewer)
 	return v, ok
+}
+
+// MayAsk refuses everything except registering to a caller whom a provider has signed in and for
+// whom no user is known.
+func MayAsk(ctx context.Context, op *ast.OperationDefinition) error {
+	if caller, _ := Caller(ctx); !caller.Unknown() {
+		return nil
+	}
+	for _, selection := range op.SelectionSet {
+		if field, ok := selection.(*ast.Field); !ok || op.Operation != ast.Mutation || field.Name != "register" {
+			return ErrUnknown
+		}
+	}
+	return nil
+}
+
+// IsAdmin reports whether a token with [ScopeAdmin] was sent.
+func IsAdmin(ctx context.Context) bool {
+	caller, _ := Caller(ctx)
+	return caller.Has(ScopeAdmin)
+}
+
+// Expires is when the caller's token expires, and with it connections opened with it; zero without a token.
+func Expires(ctx context.Context) time.Time {
+	caller, _ := Caller(ctx)
+	return caller.Expires
 }
 
 // parseUserID takes the canonical decimal text of an id only.

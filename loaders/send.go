@@ -1,8 +1,10 @@
 package loaders
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"slices"
 
 	"kith/storage"
@@ -102,3 +104,146 @@ func (l *Loaders) recall(b *storage.Bundle, tasks []task, reads *storage.Reads) 
 }
 
 var errNotAnswered = errors.New("the store has left a look-up unanswered")
+
+// Together computes n answers that each take several look-ups, one after another, such as the friends of
+// every user of a page. Each answer has its own reader, and each of their steps is one
+// bundle: an answer that reads pauses until every other one reads or is done. So the
+// number of statements does not grow with the number of answers. The answers run in turn, on the
+// caller's goroutine.
+func (l *Loaders) Together(n int, answer func(i int, r Reader)) {
+	if n == 1 {
+		answer(0, l.Reader())
+		return
+	}
+	going := make([]func() ([]Question, bool), n)
+	for i := range going {
+		next, stop := iter.Pull(func(yield func([]Question) bool) {
+			answer(i, Reader{l, func(asked ...Question) { yield(asked) }})
+		})
+		defer stop()
+		going[i] = next
+	}
+	for len(going) > 0 {
+		var asked []Question
+		asking := going[:0]
+		for _, next := range going {
+			if more, isAsking := next(); isAsking {
+				asked, asking = append(asked, more...), append(asking, next)
+			}
+		}
+		l.Dispatch(asked...)
+		going = asking
+	}
+}
+
+// Reader reads for answers of many steps, through the loaders: keys that the request has read are
+// not read again.
+func (l *Loaders) Reader() Reader { return Reader{l, l.Dispatch} }
+
+// Reader is what [Loaders.Reader] returns. Each method has the contract of the method of
+// [storage.Reader] with the same name.
+type Reader struct {
+	l   *Loaders
+	ask func(...Question) // has the keys read; returns when that is done
+}
+
+func fetch[K comparable, V any](r Reader, from *Loader[K, V], keys []K) []storage.Result[V] {
+	asked := from.Ask(keys)
+	if !from.knows(keys) {
+		r.ask(asked)
+	}
+	return asked.Results()
+}
+
+// Counts implements [storage.CountReader].
+func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return fetch(r, &r.l.Counts, ids)
+}
+
+// Profiles returns users with their counts, in the order of the ids, which must not be changed.
+// For an id without a user it is the zero profile. A user and its counts may be of two moments.
+func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
+	shared := lookup[storage.UserID, *storage.Profile]{Keys: ids}
+	if r.l.store.AtHand(&storage.Bundle{Shared: &shared}); !shared.Open() {
+		r.l.reads.InMemory(len(ids))
+		return valuesOf(shared.Results)
+	}
+	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
+	r.ask(users, counts)
+	made, profiles := make([]storage.Profile, len(ids)), make([]*storage.Profile, len(ids))
+	known := counts.Results()
+	for i, u := range users.Results() {
+		c := known[i]
+		if err := cmp.Or(u.Err, c.Err); err != nil {
+			return nil, err
+		}
+		made[i] = storage.Profile{User: u.Value, Exists: u.Found, Counts: c.Value, Counted: c.Found}
+		profiles[i] = &made[i]
+	}
+	return profiles, nil
+}
+
+func valuesOf[V any](results []storage.Result[V]) ([]V, error) {
+	values := make([]V, len(results))
+	for i, r := range results {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		values[i] = r.Value
+	}
+	return values, nil
+}
+
+// Sets returns lists that the store keeps as sets. Other lists are not Found: their rows have to be
+// read.
+func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
+	kept := lookup[storage.UserID, storage.Set]{Keys: owners}
+	b := storage.Bundle{}
+	b.Sets[side] = &kept
+	if r.l.store.AtHand(&b); !kept.Open() { // what is in memory need not be remembered
+		r.l.reads.InMemory(len(owners))
+		return kept.Results
+	}
+	return fetch(r, r.l.sets[side].of(r.l, side, &sets), owners)
+}
+
+// Recommenders returns users as suggestions need them. Users whom the store does not keep in this
+// form are not Found: their profiles and lists have to be read.
+func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	kept := lookup[storage.UserID, storage.Recommender]{Keys: ids}
+	if r.l.store.AtHand(&storage.Bundle{Recommenders: &kept}); !kept.Open() {
+		r.l.reads.InMemory(len(ids))
+		return kept.Results
+	}
+	return fetch(r, r.l.recommenders.of(r.l, 0, &recommenders), ids)
+}
+
+// PackedNeighbours implements [storage.PackedReader].
+func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return fetch(r, r.l.packed[side].of(r.l, side, &packed), owners)
+}
+
+// Users is the method of [storage.UserReader].
+func (r Reader) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return fetch(r, &r.l.Users, ids)
+}
+
+// Edges implements [storage.EdgeReader].
+func (r Reader) Edges(_ context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return fetch(r, r.l.Edges(side), pairs)
+}
+
+// Pages implements [storage.EdgeReader].
+func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return fetch(r, r.l.Pages(side), queries)
+}
+
+// AllRows implements [storage.EdgeReader].
+func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	return fetch(r, r.l.rows.of(r.l, 0, &rows), queries)
+}
+
+// Neighbours implements [storage.EdgeReader].
+func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return fetch(r, r.l.neighbours[side].of(r.l, side, &neighbours), owners)
+}

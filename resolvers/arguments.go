@@ -2,14 +2,18 @@ package resolvers
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/limits"
 	"kith/graph/selections"
+	"kith/storage"
 )
 
 // planned is the running field as the request's plan has it.
@@ -110,3 +114,209 @@ func texts(ctx context.Context, f *selections.Field, names ...string) (all []str
 	}
 	return all
 }
+
+// maxIDLength is the length of the greatest id, 2^63−1.
+const maxIDLength = 19
+
+// parseUserID takes canonical decimal text only: MySQL would take '10abc' for 10.
+func parseUserID(text string) (storage.UserID, error) {
+	if len(text) > maxIDLength { // an error of strconv would hold all of it
+		return 0, notUserID(text)
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || text[0] == '+' || text[0] == '0' {
+		return 0, notUserID(text)
+	}
+	return storage.UserID(n), nil
+}
+
+func notUserID(text string) error {
+	return apierr.BadInput("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text))
+}
+
+// A given is a list that a client has given. An error in one of its elements is
+// reported at its index in the answer, and the others are answered.
+type given[T any] struct {
+	good    []T
+	indexes []int // of the good ones, in the answer; nil: all are good
+	wrong   []invalid
+}
+
+// invalid is the error at an index.
+type invalid struct {
+	index int
+	err   error
+}
+
+func parseEach[V, T any](values []V, parse func(V) (T, error)) given[T] {
+	g := given[T]{good: make([]T, 0, len(values))}
+	for i, v := range values {
+		one, err := parse(v)
+		g.add(i, one, err)
+	}
+	return g
+}
+
+// add takes the element at an index. Indexes ascend.
+func (g *given[T]) add(index int, one T, err error) {
+	switch {
+	case err != nil:
+		if g.wrong == nil { // until here all were good
+			g.indexes = make([]int, len(g.good))
+			for i := range g.indexes {
+				g.indexes[i] = i
+			}
+		}
+		g.wrong = append(g.wrong, invalid{index, err})
+		return
+	case g.wrong != nil:
+		g.indexes = append(g.indexes, index)
+	}
+	g.good = append(g.good, one)
+}
+
+// index is the index in the answer of one of the good elements.
+func (g *given[T]) index(i int) int {
+	if g.wrong == nil {
+		return i
+	}
+	return g.indexes[i]
+}
+
+// placed puts the results of the good elements at their indexes, and reports the errors of
+// the others.
+func placed[T, M any](ctx context.Context, g given[T], made []M, path func(index int) ast.Path) []M {
+	if g.wrong == nil {
+		return made
+	}
+	all := make([]M, len(g.good)+len(g.wrong))
+	for i, m := range made {
+		all[g.indexes[i]] = m
+	}
+	for _, w := range g.wrong {
+		failAt(ctx, []ast.Path{path(w.index)}, w.err)
+	}
+	return all
+}
+
+func parseUserIDs(texts []string, most int) (given[storage.UserID], error) {
+	if err := checkLength("ids", len(texts), most); err != nil {
+		return given[storage.UserID]{}, err
+	}
+	return parseEach(texts, parseUserID), nil
+}
+
+func checkLength(what string, n, most int) error {
+	if n > most {
+		return apierr.BadInput("%d %s are given, %d is the most", n, what, most)
+	}
+	return nil
+}
+
+// The prefixes of ids of two numbers.
+const (
+	relationshipPrefix = "rel_"
+	requestPrefix      = "req_"
+	postPrefix         = "post_" // the author, and the number of the post
+	commentPrefix      = "cmt_"  // the author of the post, and the number of the comment
+)
+
+// nodeID is a parsed id of any type of Node.
+type nodeID struct {
+	user         storage.UserID // 0: the node is not a user
+	handle       string         // of a user, instead of the id, folded
+	relationship storage.Pair
+	request      storage.Pair
+	post         storage.PostID
+	comment      storage.CommentID
+}
+
+// typeName is the type of a node that is named by its id.
+func (id nodeID) typeName() string {
+	switch {
+	case id.relationship != storage.Pair{}:
+		return "Relationship"
+	case id.request != storage.Pair{}:
+		return "FriendRequest"
+	case id.post != storage.PostID{}:
+		return "Post"
+	case id.comment != storage.CommentID{}:
+		return "Comment"
+	}
+	return "User"
+}
+
+func parseNodeID(text string) (nodeID, error) {
+	var id nodeID
+	var err error
+	if rest, ok := strings.CutPrefix(text, relationshipPrefix); ok {
+		id.relationship, err = parsePair(rest)
+	} else if rest, ok := strings.CutPrefix(text, requestPrefix); ok {
+		id.request, err = parsePair(rest)
+	} else if rest, ok := strings.CutPrefix(text, postPrefix); ok {
+		var p storage.Pair
+		p, err = parsePair(rest)
+		id.post = storage.PostID{Author: p.From, Number: int64(p.To)}
+	} else if rest, ok := strings.CutPrefix(text, commentPrefix); ok {
+		var p storage.Pair
+		p, err = parsePair(rest)
+		id.comment = storage.CommentID{Author: p.From, Number: int64(p.To)}
+	} else {
+		id.user, err = parseUserID(text)
+	}
+	if err != nil {
+		return nodeID{}, apierr.BadInput("%q is not an id", abridged(text))
+	}
+	return id, nil
+}
+
+func parseHandles(texts []string) ([]string, error) {
+	if err := checkLength("handles", len(texts), limits.MaxIDs); err != nil {
+		return nil, err
+	}
+	folded := make([]string, len(texts))
+	for i, text := range texts {
+		folded[i] = storage.FoldHandle(text)
+	}
+	return folded, nil
+}
+
+// parsePair takes two ids with an underscore between them.
+func parsePair(text string) (storage.Pair, error) {
+	from, to, _ := strings.Cut(text, "_")
+	a, err := parseUserID(from)
+	if err != nil {
+		return storage.Pair{}, err
+	}
+	b, err := parseUserID(to)
+	return storage.Pair{From: a, To: b}, err
+}
+
+// pairsOf is the grid of from and to, row by row.
+func pairsOf(from, to []string) (given[storage.Pair], error) {
+	if n := len(from) * len(to); n > limits.MaxPairs {
+		return given[storage.Pair]{}, apierr.BadInput("%d pairs are asked for, %d is the most", n, limits.MaxPairs)
+	}
+	if err := checkLength("ids", max(len(from), len(to)), limits.MaxPairs); err != nil {
+		return given[storage.Pair]{}, err
+	}
+	pairs := given[storage.Pair]{good: make([]storage.Pair, 0, len(from)*len(to))}
+	second := make([]storage.UserID, len(to)) // 0: it is malformed
+	for j, text := range to {
+		second[j], _ = parseUserID(text)
+	}
+	for i, text := range from {
+		first, wrong := parseUserID(text)
+		for j, id := range second {
+			err := wrong
+			if err == nil && id == 0 {
+				err = notUserID(to[j])
+			}
+			pairs.add(i*len(to)+j, storage.Pair{From: first, To: id}, err)
+		}
+	}
+	return pairs, nil
+}
+
+// abridged keeps an error from growing with what a client sends.
+func abridged(text string) string { return apierr.Shortened(text, 40) }

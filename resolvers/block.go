@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"kith/accounts"
+	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/social"
@@ -58,4 +59,56 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}, nil
+}
+
+// blockedUsersAt answers `blockedUsers`. It leaves out only hidden users: the list exists to show
+// users in a block.
+func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+	if !isViewer(ctx, obj.UserID) {
+		return nil, nil
+	}
+	size, _, err := forwardPage(first, after)
+	if err != nil {
+		return nil, err
+	}
+	from, err := positionOf(ctx, cursor.Blocked, after)
+	if err != nil {
+		return nil, err
+	}
+	f := planned(ctx)
+	n := pageNeedsOf(f)
+	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
+	audience := social.NewAudience(obj.UserID, r.HiddenUsers, nil)
+	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
+	if n.total {
+		total, complete, err := list.size(ctx, r, audience)
+		c.Total, c.Complete = storage.Result[int64]{Value: int64(total), Err: err}, complete
+	}
+	if !n.rows {
+		return c, nil
+	}
+	shown, err := list.page(ctx, r, audience, from, size)
+	if err != nil {
+		return nil, err
+	}
+	spell := func(seal *cursor.Sealer, at storage.Position) string {
+		return seal.Encode(cursor.Blocked, int64(at.UpdateTime), int64(at.Peer))
+	}
+	page := make([]item, len(shown.Edges))
+	for i, e := range shown.Edges {
+		page[i] = item{e.To, spell(unsealed, storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
+	}
+	fetchPage(ctx, f, page)
+	fill(ctx, c, f, page)
+	c.Complete = c.Complete && shown.Complete
+	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
+	return c, nil
+}
+
+// beyond returns where a list continues if the budget ended within its page: at the last user examined.
+func (r *Resolver) beyond(shown social.Shown, spell func(*cursor.Sealer, storage.Position) string) func() string {
+	if shown.Complete {
+		return nil
+	}
+	return func() string { return spell(r.Cursors, shown.End) }
 }

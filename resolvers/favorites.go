@@ -51,8 +51,6 @@ type favoriteReads struct {
 	askedBy    *loaders.Asked[storage.FavoritedByQuery, []storage.Edge]
 }
 
-func (p *favoriteReads) any() bool { return len(p.lists)+len(p.by) > 0 }
-
 // ask lists the questions of a level.
 func (p *favoriteReads) ask(l *loaders.Loaders) (asked []loaders.Question) {
 	if len(p.lists) > 0 {

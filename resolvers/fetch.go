@@ -322,8 +322,10 @@ func (b *batch) run(ctx context.Context) []wanted {
 	if len(b.pools) > 0 {
 		asked = append(asked, l.Pages(storage.Forward).Ask(b.pools))
 	}
-	asked = append(asked, b.posts.ask(l)...)
-	asked = append(asked, b.favorites.ask(l)...)
+	if b.readsPosts() {
+		asked = append(asked, b.posts.ask(l)...)
+		asked = append(asked, b.favorites.ask(l)...)
+	}
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
 	}
@@ -348,7 +350,12 @@ func (b *batch) run(ctx context.Context) []wanted {
 
 // looksAtLists reports whether anything in the batch depends on the viewer.
 func (b *batch) looksAtLists() bool {
-	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.posts.any() || b.favorites.any()
+	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.readsPosts()
+}
+
+func (b *batch) readsPosts() bool {
+	p, f := &b.posts, &b.favorites
+	return len(p.nodes)+len(p.lists)+len(p.comments)+len(f.lists)+len(f.by) > 0
 }
 
 // owners are the users whose rows tell whether lists may be seen.
@@ -373,8 +380,10 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		return // reported by each field that needs it
 	}
 	fetchOpen(ctx, a, b.opens)
-	b.showPosts(ctx, a)
-	b.showFavorites(ctx, a)
+	if b.readsPosts() {
+		b.showPosts(ctx, a)
+		b.showFavorites(ctx, a)
+	}
 	for _, p := range lists {
 		if p != nil {
 			p.show(ctx, a)

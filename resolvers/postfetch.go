@@ -45,8 +45,6 @@ type commentsListed struct {
 	commentList
 }
 
-func (p *postReads) any() bool { return len(p.nodes)+len(p.lists)+len(p.comments) > 0 }
-
 // addPosts adds what the fields of posts that have been read need. Their authors are read in
 // the same level.
 func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selections.Object) {

@@ -201,14 +201,6 @@ func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Ob
 	return comments
 }
 
-// reads is what requests read from.
-func (r *Resolver) reads() storage.Reader {
-	if r.Reads == nil {
-		return r.Store
-	}
-	return r.Reads
-}
-
 // postNodes fills in the posts and comments among some nodes, which have been fetched.
 func postNodes(ctx context.Context, f *selections.Field, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) error {
 	onPost, onComment := []*selections.Object{f.On("Post")}, []*selections.Object{f.On("Comment")}

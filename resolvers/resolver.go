@@ -33,6 +33,8 @@ type Resolver struct {
 	Feeds *social.Feeds
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
+	// Activity notes who is active. Nil: nobody does.
+	Activity *accounts.Activity
 	// States hides, shows and removes users. Nil: nobody is hidden.
 	States *accounts.States
 	// HiddenUsers are the users who are hidden. Nil: nobody is hidden.

@@ -19,8 +19,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"kith/graph/inputs"
 	"kith/graph/limits"
+	"kith/graph/selections"
 )
 
 // Bounds of what may be registered.
@@ -253,7 +253,7 @@ func (l loader) parse(text string) (*ast.QueryDocument, error) {
 	if len(errs) > 0 {
 		return nil, errors.New(mistakes(errs))
 	}
-	if err := inputs.Settle(parsed); err != nil {
+	if err := selections.Settle(parsed); err != nil {
 		return nil, errors.New(mistakes(gqlerror.List{err}))
 	}
 	return parsed, nil

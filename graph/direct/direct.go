@@ -12,6 +12,9 @@ package direct
 import (
 	"context"
 	"io"
+	"math"
+	"slices"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -118,4 +121,165 @@ func (a written) MarshalGQL(w io.Writer) {
 	if cap(*scratch) <= maxPooled {
 		buffers.Put(scratch)
 	}
+}
+
+type limitKey struct{}
+
+// A Limit is how many bytes an answer may have.
+type Limit int
+
+// With bounds the answers that are written under a context. Writing ends soon after the bound, so
+// an answer that is longer is not complete.
+func (l *Limit) With(ctx context.Context) context.Context {
+	return context.WithValue(ctx, limitKey{}, l)
+}
+
+const noLimit = math.MaxInt
+
+// Once answers an operation that has one answer, which data makes for an execution.
+func Once[E any](op *graphql.OperationContext, ec E, data func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
+	given := false
+	return func(ctx context.Context) *graphql.Response {
+		if given {
+			return nil
+		}
+		given = true
+		return &graphql.Response{Data: whole(ctx, data(ec, ctx, op.Operation.SelectionSet))}
+	}
+}
+
+// Each answers an operation whose answers come one after another, until there are no more.
+func Each(next func(context.Context) graphql.Marshaler) graphql.ResponseHandler {
+	return func(ctx context.Context) *graphql.Response {
+		data := next(ctx)
+		if data == nil {
+			return nil
+		}
+		return &graphql.Response{Data: whole(ctx, data)}
+	}
+}
+
+// whole writes a whole answer into its own memory.
+func whole(ctx context.Context, of graphql.Marshaler) []byte {
+	a := answers.Get().(*answer)
+	a.bytes, a.most = a.bytes[:0], noLimit
+	if most, ok := ctx.Value(limitKey{}).(*Limit); ok {
+		a.most = int(*most)
+	}
+	of.MarshalGQL(a)
+	if cap(a.bytes) > maxPooled { // it is not kept for other answers
+		return a.bytes
+	}
+	text := slices.Clone(a.bytes)
+	answers.Put(a)
+	return text
+}
+
+// answer grows until it is complete, or longer than it may be: from then on it takes no more.
+type answer struct {
+	bytes []byte
+	most  int
+}
+
+// Write implements [io.Writer].
+func (a *answer) Write(text []byte) (int, error) {
+	if len(a.bytes) <= a.most {
+		a.bytes = append(a.bytes, text...)
+	}
+	return len(text), nil
+}
+
+// WriteString implements [io.StringWriter].
+func (a *answer) WriteString(text string) (int, error) {
+	if len(a.bytes) <= a.most {
+		a.bytes = append(a.bytes, text...)
+	}
+	return len(text), nil
+}
+
+func (a *answer) append(p *plan, v any) {
+	if len(a.bytes) <= a.most {
+		a.bytes = p.append(a.bytes, v, a.most)
+	}
+}
+
+// answers are the memory in which whole answers grow, and buffers the memory for parts of them.
+// Those that are not too large are kept.
+var (
+	answers = sync.Pool{New: func() any { return new(answer) }}
+	buffers = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+const maxPooled = 64 << 10
+
+// Roots are the fields of the type Query, by name: how an execution answers each.
+type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
+
+// Query answers a query that asks for one field, as most do. For such a query gqlgen would collect
+// the field, make a set for the one answer with a closure within a closure, and note that its name
+// has been written. Everything else is answered by slow. Middleware of root fields is not called:
+// Kith has it only for mutations.
+func Query[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
+	if len(sel) != 1 || !selections.Simple(sel) || isByGqlgen(ctx) {
+		return slow(ec, ctx, sel)
+	}
+	field := sel[0].(*ast.Field)
+	root := roots[field.Name]
+	if root == nil {
+		return slow(ec, ctx, sel)
+	}
+	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{Object: "Query"})
+	answer := answerRoot(ctx, ec, root, graphql.CollectedField{Field: field, Selections: field.SelectionSet})
+	if answer == graphql.RequiredNull || answer == graphql.Null && field.Definition.Type.NonNull {
+		return graphql.Null // if a value must not be null, its parent becomes null
+	}
+	return single{field.Alias, answer}
+}
+
+func answerRoot[E any](ctx context.Context, ec E, root func(E, context.Context, graphql.CollectedField) graphql.Marshaler, field graphql.CollectedField) (answer graphql.Marshaler) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			op := graphql.GetOperationContext(ctx)
+			op.Error(ctx, op.Recover(ctx, reason))
+			answer = graphql.Null
+		}
+	}()
+	return root(ec, ctx, field)
+}
+
+// single is an object of one field.
+type single struct {
+	key   string
+	value graphql.Marshaler
+}
+
+// MarshalGQL implements [graphql.Marshaler].
+func (s single) MarshalGQL(w io.Writer) {
+	io.WriteString(w, `{"`)
+	io.WriteString(w, s.key) // a name of GraphQL, with nothing to escape
+	io.WriteString(w, `":`)
+	s.value.MarshalGQL(w)
+	io.WriteString(w, `}`)
+}
+
+// List reads a list by reading each of its elements. gqlgen makes a context for each that has
+// the element's place, which matters only to an error about it.
+func List[T any](ctx context.Context, v any, one func(context.Context, any) (T, error)) ([]T, error) {
+	given := graphql.CoerceList(v)
+	list := make([]T, len(given))
+	for i, v := range given {
+		var err error
+		if list[i], err = one(ctx, v); err != nil {
+			_, err = one(graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i)), v)
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// Schema takes @defer out of a schema: the parser declares it in every one, and no transport
+// here answers in parts.
+func Schema(schema *ast.Schema) *ast.Schema {
+	delete(schema.Directives, "defer")
+	return schema
 }

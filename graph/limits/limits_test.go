@@ -16,8 +16,8 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
-	"kith/graph/inputs"
 	"kith/graph/limits"
+	"kith/graph/selections"
 )
 
 // loadSchema reads the schema that the gateway serves.
@@ -68,7 +68,7 @@ type settled struct {
 }
 
 func (s settled) Add(ctx context.Context, text string, doc *ast.QueryDocument) {
-	_ = inputs.Settle(doc)
+	_ = selections.Settle(doc)
 	s.MapCache.Add(ctx, text, doc)
 }
 

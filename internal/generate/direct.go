@@ -48,7 +48,7 @@ func (direct) GenerateCode(data *codegen.Data) error {
 	}
 	return templates.Render(templates.Options{
 		PackageName:     data.Config.Exec.Package,
-		Filename:        filepath.Join(data.Config.Exec.DirName, "direct.generated.go"),
+		Filename:        filepath.Join(filepath.Dir(data.Config.Exec.Filename), "direct.generated.go"),
 		Template:        directTemplate,
 		Data:            ours,
 		GeneratedHeader: true,

@@ -1,4 +1,4 @@
-package inputs_test
+package selections_test
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/graph/inputs"
+	"kith/graph/selections"
 )
 
 var schema = gqlparser.MustLoadSchema(&ast.Source{Input: `
@@ -44,7 +44,7 @@ func TestVariables(t *testing.T) {
 		if c.given != "" {
 			given["v"] = decoded(t, c.given)
 		}
-		got, err := inputs.Variables(schema, &ast.OperationDefinition{VariableDefinitions: ast.VariableDefinitionList{v}}, given)
+		got, err := selections.Variables(schema, &ast.OperationDefinition{VariableDefinitions: ast.VariableDefinitionList{v}}, given)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "variable $v") {
 				t.Errorf("%s with %s: %v, want %s", c.definition, c.given, err, c.want)
@@ -106,14 +106,14 @@ func TestLiterals(t *testing.T) {
 		if errs != nil {
 			t.Fatal(literal, errs)
 		}
-		if err := inputs.Settle(doc); err != nil {
+		if err := selections.Settle(doc); err != nil {
 			if !strings.Contains(err.Message, want.(string)) {
 				t.Errorf("%s: %v", literal, err)
 			}
 			continue
 		}
 		name, _, _ := strings.Cut(literal, ":")
-		if got := inputs.Argument(doc.Operations[0].SelectionSet[0].(*ast.Field), name, nil); !reflect.DeepEqual(got, want) {
+		if got := selections.Argument(doc.Operations[0].SelectionSet[0].(*ast.Field), name, nil); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s is %q, want %q", literal, got, want)
 		}
 	}

@@ -1,7 +1,4 @@
-// Package inputs coerces what clients give for variables and arguments, by the GraphQL specification. Afterwards a value has one
-// form: int64 for Int, float64 for Float, string for String, ID and enums, bool, []any for lists, map[string]any for input objects.
-// Other scalars stay as they were given.
-package inputs
+package selections
 
 import (
 	"encoding/json"
@@ -16,7 +13,54 @@ import (
 	"kith/graph/apierr"
 )
 
-// Variables coerces the variables of an operation (section 6.1.2). Variables that the operation does not define are left out.
+// Argument is the value of a field's argument, coerced: that in the document, that of a variable, or the default; nil if it is
+// null, or if there is none. vars are those of [Variables], and the document has been through [Settle].
+func Argument(f *ast.Field, name string, vars map[string]any) any {
+	if given := f.Arguments.ForName(name); given != nil {
+		if value, there := vars[given.Value.Raw]; there || given.Value.Kind != ast.Variable {
+			if given.Value.Kind != ast.Variable {
+				value, _ = given.Value.Value(vars)
+			}
+			return value
+		}
+	}
+	if takes := f.Definition.Arguments.ForName(name); takes != nil {
+		value, _ := takes.DefaultValue.Value(nil)
+		return value
+	}
+	return nil
+}
+
+// CheckNulls refuses the arguments of a field (section 6.4.1) if a variable is null where null may not be: one that may be null is
+// valid there if it has a default. gqlgen would read null as "null", 0 or an empty list.
+func CheckNulls(f *ast.Field, vars map[string]any) error {
+	for _, a := range f.Arguments {
+		if v := wrongNull(a.Value, vars); v != nil {
+			return apierr.BadInput("argument %q: $%s is null, and %s takes no null", a.Name, v.Raw, v.ExpectedType)
+		}
+	}
+	return nil
+}
+
+func wrongNull(v *ast.Value, vars map[string]any) *ast.Value {
+	if v.Kind == ast.Variable {
+		value, given := vars[v.Raw]
+		if given && value == nil && v.ExpectedType != nil && v.ExpectedType.NonNull {
+			return v
+		}
+		return nil
+	}
+	for _, child := range v.Children {
+		if found := wrongNull(child.Value, vars); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Variables coerces the variables of an operation (section 6.1.2). Afterwards a value has one form, as have arguments: int64 for Int,
+// float64 for Float, string for String, ID and enums, bool, []any for lists, map[string]any for input objects. Other scalars stay as
+// they were given. Variables that the operation does not define are left out.
 // Errors are [apierr.Error] and quote no value: it may be a password.
 func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string]any) (map[string]any, error) {
 	values := make(map[string]any, len(op.VariableDefinitions))
