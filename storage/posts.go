@@ -181,3 +181,71 @@ type CommentWriter interface {
 	// the two would tell of comments that by may not see.
 	DeleteComment(ctx context.Context, id CommentID, by UserID) (changed bool, err error)
 }
+
+// PostAt is a post and when it was published: what home feeds are made of before their posts are
+// read.
+type PostAt struct {
+	PostID
+	CreatedAt Micros
+}
+
+// Place is where the post is in lists.
+func (p PostAt) Place() Place { return Place{p.CreatedAt, p.Number} }
+
+// At is the post without the values that can be changed.
+func (p Post) At() PostAt { return PostAt{p.PostID, p.CreatedAt} }
+
+// RecentQuery asks for a range of one shard's posts, newest first.
+type RecentQuery struct {
+	Shard int    // its ordinal
+	After Place  // only posts strictly behind it (older), unless zero
+	Since Micros // only posts that are not older
+	Limit int    // how many at most, ≥ 1
+}
+
+// RecentPostReader reads where posts are in time, without their texts.
+type RecentPostReader interface {
+	// RecentPosts lists posts of one shard. A post whose bucket is moving may be on two shards.
+	// [ErrUnavailable].
+	RecentPosts(ctx context.Context, query RecentQuery) ([]PostAt, error)
+
+	// LastPosts reads when each author published the newest post that is not newer than upTo. An
+	// author without such a post is not Found.
+	LastPosts(ctx context.Context, authors []UserID, upTo Micros) []Result[Micros]
+}
+
+// A PostRow is a post as a store keeps it, with the key of its author's client. A deleted post keeps
+// its row, without text and media, so that the key stays taken.
+type PostRow struct {
+	NewPost
+	EditedAt Micros // 0: never
+	Deleted  bool
+}
+
+// Compare orders posts by author, then by number.
+func (p PostID) Compare(q PostID) int {
+	return cmp.Or(cmp.Compare(p.Author, q.Author), cmp.Compare(p.Number, q.Number))
+}
+
+// ID names the comment.
+func (c NewComment) ID() CommentID { return CommentID{Author: c.Post.Author, Number: c.Number} }
+
+// Compare orders comments by the author of the post, then by number.
+func (c CommentID) Compare(d CommentID) int { return PostID(c).Compare(PostID(d)) }
+
+// PostRestorer writes posts and comments as they were elsewhere, for imports. Rows of one shard are
+// written in several transactions: after an error some may have been written, and calling it again is
+// harmless.
+type PostRestorer interface {
+	// RestorePosts writes those posts whose ids do not exist yet. Without an Err, the Value reports
+	// whether the post was written. A post is not Found if its author does not exist. [ErrKeyTaken]
+	// if the author has another post with the key. Posts that are not deleted are counted with their
+	// authors, whose versions rise; no user becomes active.
+	RestorePosts(ctx context.Context, posts []PostRow) []Result[bool]
+
+	// RestoreComments writes those comments whose ids do not exist yet, and counts them with their
+	// posts, whose versions rise. A comment is not Found if its post does not exist, or has been
+	// deleted. [ErrKeyTaken] if its user has another comment with the key on the post. Blocks do
+	// not prevent it, and whether the user exists is not checked.
+	RestoreComments(ctx context.Context, comments []NewComment) []Result[bool]
+}
