@@ -70,7 +70,7 @@ test-engines: ## what depends on the database server, on MySQL, MariaDB 11.8 and
 	@ENGINES="$(ENGINES)" SUITES="$(SUITES)" scripts/test-engines.sh $(if $(SHORT),short)
 
 mutate: ## breaks 100 places at random, one at a time, and lists those that no test notices (an hour)
-	go run ./internal/mutate -n 25 -seed $(or $(SEED),1) ./social ./storage/localcache ./storage/sqlstore ./replication
+	go run ./internal/mutate -n 25 -seed $(or $(SEED),1) ./social ./storage/cache/localcache ./storage/sqlstore ./replication
 
 bench: ## kith bench (ARGS="--output json"); Go benchmarks (PKG=./storage/... BENCH=regexp)
 ifeq ($(PKG),)

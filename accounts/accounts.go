@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"time"
 
+	"kith/accounts/identity"
 	"kith/graph/apierr"
-	"kith/identity"
 	"kith/storage"
 )
 

@@ -11,14 +11,14 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"kith/accounts/identity"
 	"kith/graph/apierr"
-	"kith/identity"
 	"kith/storage"
 )
 
 // Identities know for which users the subjects of providers stand. They keep what they have looked up
 // in memory, including that a subject stands for nobody, so that requests need no look-up. Identities
-// implements [kith/identity.Identities].
+// implements [kith/accounts/identity.Identities].
 type Identities struct {
 	store IdentityStore
 	now   func() time.Time
@@ -65,7 +65,7 @@ func NewIdentities(store IdentityStore, now func() time.Time) *Identities {
 	return &Identities{store: store, now: now, known: known}
 }
 
-// UserOf implements [kith/identity.Identities].
+// UserOf implements [kith/accounts/identity.Identities].
 func (i *Identities) UserOf(ctx context.Context, id storage.Identity) (storage.UserID, error) {
 	i.mu.Lock()
 	known, found := i.known.Get(id)

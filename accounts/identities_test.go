@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/graph/apierr"
-	"kith/identity"
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
 )

@@ -10,7 +10,7 @@ import (
 // PasswordTimes are the users who have ever changed their passwords, and the times of the last
 // changes, so that older tokens are refused without a look-up. Every gateway keeps them in memory,
 // some 40 bytes each, and learns of changes together with those of states: see [HiddenUsers].
-// PasswordTimes implements [kith/identity.PasswordTimes].
+// PasswordTimes implements [kith/accounts/identity.PasswordTimes].
 type PasswordTimes struct {
 	mu      sync.RWMutex
 	at      map[storage.UserID]storage.Micros

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/graph/apierr"
-	"kith/identity"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"

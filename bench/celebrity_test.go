@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/internal/apitest"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"

@@ -10,8 +10,8 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"kith/files/importer"
 	"kith/graph/cursor"
-	"kith/importer"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/storage"
 )
 

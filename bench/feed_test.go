@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"kith/accounts/identity"
 	"kith/bench"
-	"kith/identity"
 	"kith/storage"
-	"kith/storage/localcache"
-	"kith/storage/recent"
+	"kith/storage/cache/localcache"
+	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/storage"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"kith/bench"
-	"kith/importer"
+	"kith/files/importer"
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
 )

@@ -18,7 +18,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"kith/bench"
-	"kith/importer"
+	"kith/files/importer"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/sqlstore"

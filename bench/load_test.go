@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"kith/bench"
-	"kith/importer"
+	"kith/files/importer"
 	"kith/internal/apitest"
 	"kith/storage/storagetest/oracle"
 )

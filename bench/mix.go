@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/storage"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/deployment"
+	"kith/cluster"
 	"kith/storage/sqlstore"
 )
 
@@ -44,26 +44,26 @@ func (c *AgreeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.
 }
 
 // agree compares settings with those of the processes on the store.
-func agree(ctx context.Context, own deployment.Agreed, store *sqlstore.Store, onlyAsk bool) error {
+func agree(ctx context.Context, own cluster.Agreed, store *sqlstore.Store, onlyAsk bool) error {
 	err := own.Agree(ctx, store, onlyAsk)
-	if err != nil && !errors.Is(err, deployment.ErrDisagrees) {
+	if err != nil && !errors.Is(err, cluster.ErrDisagrees) {
 		err = Misset("store", err)
 	}
 	return err
 }
 
 // agreed are those settings of all commands in which all processes on a store have to agree.
-func (s *Settings) agreed() deployment.Agreed {
-	all := deployment.Agreed{"redundancy": s.Redundancy, "friend-request-ttl": s.FriendRequestTTL.String(), "redis-cache": strconv.FormatBool(s.Redis != "" && s.RedisCache)}
+func (s *Settings) agreed() cluster.Agreed {
+	all := cluster.Agreed{"redundancy": s.Redundancy, "friend-request-ttl": s.FriendRequestTTL.String(), "redis-cache": strconv.FormatBool(s.Redis != "" && s.RedisCache)}
 	if s.modeLeftOpen {
-		all["redundancy"] += deployment.ByStore
+		all["redundancy"] += cluster.ByStore
 	}
 	return all
 }
 
 // beside adds to settings which Redis the command has.
-func (s *Settings) beside(ctx context.Context, own deployment.Agreed) (deployment.Agreed, error) {
-	redis, _, err := s.deployment().JoinRedis(ctx)
+func (s *Settings) beside(ctx context.Context, own cluster.Agreed) (cluster.Agreed, error) {
+	redis, _, err := s.cluster().JoinRedis(ctx)
 	if err != nil {
 		return own, Misset("redis", err)
 	}
@@ -72,7 +72,7 @@ func (s *Settings) beside(ctx context.Context, own deployment.Agreed) (deploymen
 }
 
 // agreedRules are all settings in which gateways have to agree.
-func (s *Settings) agreedRules(follow followRules) deployment.Agreed {
+func (s *Settings) agreedRules(follow followRules) cluster.Agreed {
 	all := s.agreed()
 	all["max-following"] = strconv.FormatInt(follow.MaxFollowing, 10)
 	all["friend-request-pause"] = follow.RequestPause.String()

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/deployment"
+	"kith/cluster"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -113,7 +113,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 			return err
 		}
 		defer store.Close()
-		defer deployment.InBackground(store.Watch)()
+		defer cluster.InBackground(store.Watch)()
 		if strings.HasPrefix(name, "import ") || strings.HasPrefix(name, "reconcile ") { // they write rows
 			shared, err := settings.beside(ctx, settings.agreed())
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/deployment"
+	"kith/cluster"
 	"kith/replication/binlog"
 	"kith/storage/doctor"
 	"kith/storage/sqlstore"
@@ -39,7 +39,7 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 	c.examineProcess(settings, &all)
 	if usable {
 		var differing doctor.List
-		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, deployment.AgreedCheckpoint, func(recorded []byte) {
+		all = append(all, sqlstore.Examine(ctx, sqlstore.Config{Location: settings.Store, StatementTimeout: settings.StatementTimeout, MaxConns: settings.ShardConns}, cluster.AgreedCheckpoint, func(recorded []byte) {
 			own, _ := settings.beside(ctx, settings.agreedRules(c.followRules)) // what is wrong with the Redis is told below
 			if _, err := own.Differs(recorded); err != nil {
 				differing.Warn("settings", "", err.Error(), "correct the setting; if nothing runs on the store, the next start counts")
@@ -47,10 +47,10 @@ func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context
 		})...)
 		all = append(all, differing...)
 		scheme, addresses, _ := strings.Cut(settings.Store, ":")
-		if settings.Redundancy == deployment.Binlog && scheme == "mysql" {
+		if settings.Redundancy == cluster.Binlog && scheme == "mysql" {
 			all = append(all, binlog.Examine(ctx, strings.Split(addresses, ";"), !settings.modeLeftOpen)...)
 		}
-		all = append(all, settings.deployment().ExamineRedis(ctx, c.Feed != deployment.Pull)...)
+		all = append(all, settings.cluster().ExamineRedis(ctx, c.Feed != cluster.Pull)...)
 	}
 	report := doctorReport{ThisBuild().Version, all.Count(doctor.Warn), all.Count(doctor.Fail), all}
 	if err := c.report(k.Stdout, report); err != nil {
@@ -98,7 +98,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all
 		return usable
 	}
 	mode := settings.Redundancy
-	if settings.modeLeftOpen && mode == deployment.Binlog {
+	if settings.modeLeftOpen && mode == cluster.Binlog {
 		mode += ", or sync on servers that have none"
 	}
 	all.OK("settings", "", "all can be meant; the redundancy mode is %s", mode)

@@ -10,8 +10,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/exporter"
-	"kith/graphfile"
+	"kith/files/exporter"
+	"kith/files/graphfile"
 	"kith/storage/sqlstore"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/graphfile"
-	"kith/importer"
+	"kith/files/graphfile"
+	"kith/files/importer"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -77,7 +77,7 @@ func (c *ImportCmd) Run(ctx context.Context, settings *Settings, store storage.S
 	defer c.files.Close()
 	served, ok := store.(*sqlstore.Store)
 	if ok {
-		defer settings.deployment().ChangingAll(ctx, served)()
+		defer settings.cluster().ChangingAll(ctx, served)()
 	}
 	err := c.run(ctx, store, k.Stdout)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/importer"
+	"kith/files/importer"
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
 )

@@ -18,7 +18,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/localcache"
+	"kith/storage/cache/localcache"
 	"kith/storage/storagetest/oracle"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
-	"kith/importer"
+	"kith/files/importer"
 )
 
 // progress shows how far an import is.

@@ -67,7 +67,7 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	logger := settings.Logger(k.Stderr)
 	keep := c.mark(ctx, store, logger)
 	if c.Repair {
-		defer settings.deployment().ChangingAll(ctx, store)()
+		defer settings.cluster().ChangingAll(ctx, store)()
 	}
 	p := newScanProgress("reconcile", k.Stderr)
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{

@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/gateway"
-	"kith/internal/sleep"
 	"kith/reconcile"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 
@@ -30,7 +30,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 		return err
 	}
 	defer closing()
-	repairs, err := settings.deployment().OpenRepairs(ctx, store)
+	repairs, err := settings.cluster().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)
 	}
@@ -114,7 +114,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 		return err
 	}
 	defer admin.serve(gateway.Admin{Metrics: registry})()
-	repairs, err := settings.deployment().OpenRepairs(ctx, store)
+	repairs, err := settings.cluster().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)
 	}

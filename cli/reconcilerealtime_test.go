@@ -12,10 +12,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/internal/sleep"
 	"kith/reconcile"
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 

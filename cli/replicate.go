@@ -10,7 +10,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/deployment"
+	"kith/cluster"
 	"kith/gateway"
 	"kith/reconcile"
 	"kith/replication/binlog"
@@ -38,7 +38,7 @@ func (c *ReplicateCmd) Validate() error {
 
 // Prepare implements [Preparer].
 func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
-	if settings.Redundancy != deployment.Binlog {
+	if settings.Redundancy != cluster.Binlog {
 		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
 	}
 	settings.modeLeftOpen = false // no other mode is possible
@@ -60,22 +60,22 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 
 	registry := newRegistry()
 	reconcile.NewRuns(registry, store)
-	bus := deployment.EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
-	shared := settings.deployment()
-	caches, err := shared.OpenCaches(deployment.CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
+	bus := cluster.EventsOf(store, redis, events.NewHub(nil), events.NewMetrics(registry))
+	shared := settings.cluster()
+	caches, err := shared.OpenCaches(cluster.CacheConfig{Store: store, Bus: bus, Redis: redis, Registerer: registry})
 	if err != nil {
 		return Misset("redis", err)
 	}
 	defer caches.Close()
 	replicator := shared.NewReplicator(
-		deployment.Redundant{Store: store, Caches: caches, Bus: bus, Registerer: registry, Logger: logger},
+		cluster.Redundant{Store: store, Caches: caches, Bus: bus, Registerer: registry, Logger: logger},
 		binlog.Config{Skip: c.Skip, Resync: c.Resync, FailFast: true})
 
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(deployment.Attend(ctx, store, heard))
+	running.Go(cluster.Attend(ctx, store, heard))
 	admin, err := listenAdmin(ctx, c.AdminAddr)
 	if err != nil {
 		return err
@@ -87,7 +87,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 }
 
 // statusOf answers /readyz: whether the servers are followed, and how far.
-func statusOf(replicator *deployment.Replicator) http.HandlerFunc {
+func statusOf(replicator *cluster.Replicator) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if replicator.Ready(r.Context()) != nil {

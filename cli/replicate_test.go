@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/deployment"
+	"kith/cluster"
 	"kith/internal/testenv"
 	"kith/replication/binlog"
 	"kith/storage"
@@ -89,7 +89,7 @@ func TestReplicateCommand(t *testing.T) {
 			return err
 		}
 		defer answer.Body.Close()
-		var report deployment.ReplicationReport
+		var report cluster.ReplicationReport
 		err = json.NewDecoder(answer.Body).Decode(&report)
 		if err != nil || answer.StatusCode != http.StatusOK || len(report.Servers) != 1 || report.Servers[0].State != binlog.Tailing {
 			return fmt.Errorf("%s: %+v, %v", answer.Status, report, err)

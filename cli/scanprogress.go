@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/schollz/progressbar/v3"
 
-	"kith/exporter"
+	"kith/files/exporter"
 	"kith/reconcile"
 	"kith/storage/sqlstore"
 )

@@ -12,11 +12,11 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"kith/deployment"
+	"kith/accounts/identity"
+	"kith/cluster"
+	"kith/files/importer/demo"
 	"kith/gateway"
 	"kith/graph/limits"
-	"kith/identity"
-	"kith/importer/demo"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -115,7 +115,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer store.Close()
-	defer deployment.InBackground(store.Watch)()
+	defer cluster.InBackground(store.Watch)()
 	statements.RegisterPools(store)
 	redis, _, err := settings.joinRedis(ctx, logger)
 	if err != nil {
@@ -240,7 +240,7 @@ func (c *ServeCmd) checkFeed(settings *Settings) error {
 		return Misset("feed-hot-followers", errors.New("it must be greater than 0"))
 	case c.FeedActiveDays <= 0 || c.FeedActiveDays > mostDays:
 		return Misset("feed-active-days", fmt.Errorf("it must be greater than 0, and at most %d", mostDays))
-	case c.Feed == deployment.Pull:
+	case c.Feed == cluster.Pull:
 	case settings.Redis == "":
 		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", c.Feed))
 	case !settings.RedisCache:

@@ -12,7 +12,7 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/deployment"
+	"kith/cluster"
 	"kith/storage/sqlstore"
 )
 
@@ -45,7 +45,7 @@ func (s *Settings) Check() error {
 		return Misset("store", err)
 	}
 	if s.Redis != "" {
-		if err := deployment.CheckRedis(s.Redis); err != nil {
+		if err := cluster.CheckRedis(s.Redis); err != nil {
 			return Misset("redis", err)
 		}
 	}
@@ -53,16 +53,16 @@ func (s *Settings) Check() error {
 	several := strings.Contains(s.Store, ";")
 	switch s.Redundancy {
 	case "":
-		s.Redundancy, s.modeLeftOpen = deployment.Sync, true
+		s.Redundancy, s.modeLeftOpen = cluster.Sync, true
 		if several && !sqlite {
-			s.Redundancy = deployment.Binlog
+			s.Redundancy = cluster.Binlog
 		}
-	case deployment.Sync:
-	case deployment.Stream:
+	case cluster.Sync:
+	case cluster.Stream:
 		if s.Redis == "" {
 			return Misset("redundancy", errors.New("stream needs a Redis (--redis)"))
 		}
-	case deployment.Binlog:
+	case cluster.Binlog:
 		if sqlite {
 			return Misset("redundancy", errors.New("SQLite has no binlog: use sync"))
 		}
@@ -89,27 +89,27 @@ func (s *Settings) OpenStore(ctx context.Context, cfg sqlstore.Config) (*sqlstor
 	if err != nil {
 		return nil, Misset("store", err)
 	}
-	if s.modeLeftOpen && s.Redundancy == deployment.Sync && store.Shards() > 1 && store.HasBinlog() {
-		s.Redundancy = deployment.Binlog // the store has grown
+	if s.modeLeftOpen && s.Redundancy == cluster.Sync && store.Shards() > 1 && store.HasBinlog() {
+		s.Redundancy = cluster.Binlog // the store has grown
 	}
-	if s.Redundancy == deployment.Binlog && !store.HasBinlog() {
+	if s.Redundancy == cluster.Binlog && !store.HasBinlog() {
 		if !s.modeLeftOpen {
 			return nil, errors.Join(Misset("redundancy", errors.New("TiDB has no binlog: use sync or stream")), store.Close())
 		}
-		s.Redundancy = deployment.Sync
+		s.Redundancy = cluster.Sync
 	}
 	return store, nil
 }
 
 // deployment is the configuration that all processes on the store share.
-func (s *Settings) deployment() deployment.Config {
-	return deployment.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy}
+func (s *Settings) cluster() cluster.Config {
+	return cluster.Config{Redis: s.Redis, RedisCache: s.RedisCache, Redundancy: s.Redundancy}
 }
 
 // joinRedis connects to the Redis, if there is one, now or when it can be reached. The caller closes it. there means that
 // it answers.
-func (s *Settings) joinRedis(ctx context.Context, logger *slog.Logger) (redis *deployment.Redis, there bool, err error) {
-	redis, away, err := s.deployment().JoinRedis(ctx)
+func (s *Settings) joinRedis(ctx context.Context, logger *slog.Logger) (redis *cluster.Redis, there bool, err error) {
+	redis, away, err := s.cluster().JoinRedis(ctx)
 	if err != nil {
 		return nil, false, Misset("redis", err)
 	}
@@ -121,7 +121,7 @@ func (s *Settings) joinRedis(ctx context.Context, logger *slog.Logger) (redis *d
 
 // forgetAll has the gateways forget what they know: more has changed than could be reported.
 func (s *Settings) forgetAll(ctx context.Context, store *sqlstore.Store) error {
-	if err := s.deployment().ForgetAll(ctx, store); err != nil {
+	if err := s.cluster().ForgetAll(ctx, store); err != nil {
 		return Misset("redis", err)
 	}
 	return nil

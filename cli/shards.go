@@ -12,9 +12,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/google/uuid"
 
-	"kith/internal/sleep"
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 

@@ -11,17 +11,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/accounts/ids"
-	"kith/deployment"
+	"kith/cluster"
 	"kith/examples"
+	"kith/files/importer/demo"
 	"kith/gateway"
 	"kith/gateway/traces"
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
-	"kith/identity"
-	"kith/importer/demo"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/resolvers"
@@ -36,12 +36,12 @@ import (
 type parts struct {
 	takes       footprint
 	store       *sqlstore.Store
-	caches      *deployment.Caches
-	redis       *deployment.Redis
+	caches      *cluster.Caches
+	redis       *cluster.Redis
 	identity    *identity.Service
 	ids         *ids.Generator
 	hub         *events.Hub
-	redundancy  *deployment.Redundancy
+	redundancy  *cluster.Redundancy
 	tokens      *consistency.Tokens
 	cursors     *cursor.Sealer
 	hiddenUsers *accounts.HiddenUsers
@@ -53,7 +53,7 @@ type parts struct {
 	feeds       *social.Feeds
 	activity    *accounts.Activity
 	documents   *trusted.Documents
-	agreed      deployment.Agreed
+	agreed      cluster.Agreed
 	traces      *traces.Traces
 	registry    *prometheus.Registry
 	logger      *slog.Logger
@@ -83,9 +83,9 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	reconcile.NewRuns(p.registry, p.store)
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
-	bus := deployment.EventsOf(p.store, p.redis, p.hub, metrics)
-	p.closers = append(p.closers, deployment.InBackground(bus.Run))
-	p.caches, err = settings.deployment().OpenCaches(deployment.CacheConfig{
+	bus := cluster.EventsOf(p.store, p.redis, p.hub, metrics)
+	p.closers = append(p.closers, cluster.InBackground(bus.Run))
+	p.caches, err = settings.cluster().OpenCaches(cluster.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
 		FeedBytes: uint64(c.FeedMemory), Hub: p.hub, Logger: p.logger, Registerer: p.registry})
 	if err != nil {
@@ -101,12 +101,12 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 		return Misset("store", err)
 	}
 	p.cursors = cursor.NewSealer(key)
-	p.redundancy = settings.deployment().OpenRedundancy(deployment.Redundant{
+	p.redundancy = settings.cluster().OpenRedundancy(cluster.Redundant{
 		Store: p.store, Caches: p.caches, Redis: p.redis, Bus: bus, Registerer: p.registry, Logger: p.logger, Replicate: c.Replicate,
 	})
 	p.closers = append(p.closers, p.redundancy.Close)
 	p.agreed = settings.agreedRules(c.followRules)
-	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.redis, p.logger) }))
+	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.redis, p.logger) }))
 	c.startCaches(settings, p)
 	return c.openRelations(ctx, settings, p, bus)
 }
@@ -114,9 +114,9 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 // startCaches returns when other gateways know of this one.
 func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 	started := make(chan struct{})
-	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) {
-		p.caches.Run(ctx, deployment.Hearing{
-			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == deployment.Sync, WarmUp: c.WarmUp,
+	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) {
+		p.caches.Run(ctx, cluster.Hearing{
+			Hub: p.hub, SelfSufficient: c.Replicate || settings.Redundancy == cluster.Sync, WarmUp: c.WarmUp,
 			Logger: p.logger, Started: func() { close(started) },
 		})
 	}))
@@ -132,7 +132,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	}
 	p.identities = accounts.NewIdentities(p.store, time.Now)
 	p.identity.Verifier.Heed(p.hiddenUsers.Passwords, p.identities)
-	p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
+	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.caches.Writer, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause, Limits: p.identity.Limits,
@@ -142,7 +142,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 		Notify: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
-	p.closers = append(p.closers, deployment.InBackground(p.activity.Run))
+	p.closers = append(p.closers, cluster.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
 		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
 		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities,
@@ -155,22 +155,22 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	p.posts = &social.Posts{Store: p.caches.Writer, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	c.openFeeds(p)
 	if p.documents != nil {
-		p.closers = append(p.closers, deployment.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
+		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
 	}
 	p.documents.Register(p.registry)
 	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
-	p.closers = append(p.closers, deployment.InBackground(sweeper.Run))
+	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	return nil
 }
 
 // openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
 func (c *ServeCmd) openFeeds(p *parts) {
 	p.feeds = &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()}
-	if c.Feed == deployment.Pull {
+	if c.Feed == cluster.Pull {
 		return
 	}
-	config := deployment.InboxConfig{Redis: p.redis, Active: time.Duration(c.FeedActiveDays) * 24 * time.Hour, Logger: p.logger, Registerer: p.registry}
-	if c.Feed == deployment.Hybrid {
+	config := cluster.InboxConfig{Redis: p.redis, Active: time.Duration(c.FeedActiveDays) * 24 * time.Hour, Logger: p.logger, Registerer: p.registry}
+	if c.Feed == cluster.Hybrid {
 		config.Hot = c.FeedHot
 	}
 	graph := func(ctx context.Context) *social.Graph {
@@ -178,8 +178,8 @@ func (c *ServeCmd) openFeeds(p *parts) {
 	}
 	p.feeds.Inboxes = social.NewInboxes(p.caches.OpenInboxes(config), graph, p.logger)
 	p.closers = append(p.closers,
-		deployment.InBackground(p.feeds.Inboxes.Boxes.Run),
-		deployment.InBackground(func(ctx context.Context) { p.feeds.Inboxes.Run(ctx, p.feeds) }))
+		cluster.InBackground(p.feeds.Inboxes.Boxes.Run),
+		cluster.InBackground(func(ctx context.Context) { p.feeds.Inboxes.Run(ctx, p.feeds) }))
 }
 
 // signedIn notes that a user has signed in.

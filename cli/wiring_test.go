@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
+	"kith/accounts/identity"
 	"kith/gateway"
-	"kith/identity"
 )
 
 // Connections count for the address from which they come, and for their user. A backend that acts

@@ -17,8 +17,8 @@ import (
 	"github.com/alecthomas/kong"
 	"github.com/goccy/go-yaml"
 
+	"kith/accounts/identity"
 	"kith/cli"
-	"kith/identity"
 	"kith/internal/testenv"
 )
 

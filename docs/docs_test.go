@@ -26,7 +26,7 @@ import (
 
 	"kith/accounts"
 	"kith/cli"
-	"kith/deployment"
+	"kith/cluster"
 	"kith/gateway"
 	"kith/gateway/trusted"
 	"kith/graph/fields"
@@ -34,14 +34,14 @@ import (
 	"kith/internal/kithtest"
 	"kith/reconcile"
 	"kith/replication"
-	"kith/replication/incall"
 	"kith/replication/stream"
+	"kith/replication/synchronous"
+	"kith/storage/cache/localcache"
+	"kith/storage/cache/rediscache"
 	"kith/storage/events"
-	"kith/storage/inbox"
+	"kith/storage/feed/inbox"
+	"kith/storage/feed/recent"
 	"kith/storage/intents"
-	"kith/storage/localcache"
-	"kith/storage/recent"
-	"kith/storage/rediscache"
 	"kith/storage/sqlstore"
 )
 
@@ -305,9 +305,9 @@ func TestMetricsAreDocumented(t *testing.T) {
 	r.MustRegister(pages.(prometheus.Gatherers)[1].(prometheus.Collector))
 	accounts.NewMetrics(&r)
 	sqlstore.NewMetrics(&r)
-	deployment.NewMetrics(&r)
+	cluster.NewMetrics(&r)
 	events.NewMetrics(&r)
-	incall.NewMetrics(&r)
+	synchronous.NewMetrics(&r)
 	stream.NewMetrics(&r)
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)

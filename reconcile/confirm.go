@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // confirmRounds is how often an edge that keeps changing is read before it is given up.

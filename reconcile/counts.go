@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // The counts of a user, in the order in which they are compared. Friends come first: a user without

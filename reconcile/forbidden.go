@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // A block ends the follow in the other direction in one transaction, on the shard of the blocked

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // FullStore is what a full scan needs of a store.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 )
 
 // Incremental looks at what has changed since its last run.

@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // ChangesConfig configures the modes that read logs.

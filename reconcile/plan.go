@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // A plan cuts the owners of each shard into ranges: it holds the last owners of each shard's

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 )
 
 // Realtime does what [Incremental] does, for ever: it looks at what changes now. Several times in each window it looks up the edges whose

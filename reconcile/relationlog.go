@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // LogStore is a store in which each shard has a relation_log.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // RepairStore is what repairing needs of a store.

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"kith/internal/sleep"
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 )
 
 // A walk goes through the owners of some buckets on the shard that has them, in ascending order. The walks of

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/model"
-	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"sync"
 
+	"kith/accounts/identity"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

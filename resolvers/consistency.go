@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 
+	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/model"
-	"kith/identity"
 	"kith/reconcile"
 )
 

@@ -8,12 +8,12 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/accounts/identity"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

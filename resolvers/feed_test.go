@@ -19,10 +19,10 @@ import (
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
+	"kith/storage/cache/rediscache"
 	"kith/storage/events"
-	"kith/storage/inbox"
-	"kith/storage/recent"
-	"kith/storage/rediscache"
+	"kith/storage/feed/inbox"
+	"kith/storage/feed/recent"
 	"kith/storage/sqlstore"
 	"kith/storage/storagetest/oracle"
 )

@@ -12,8 +12,8 @@ import (
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/storage"
+	"kith/storage/cache/idset"
 	"kith/storage/events"
-	"kith/storage/idset"
 )
 
 // feedItemsAt answers `feedItems`. It wakes up only for posts of followings, as they were when an

@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"kith/accounts/identity"
 	"kith/graph/fields"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

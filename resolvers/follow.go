@@ -6,12 +6,12 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/model"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

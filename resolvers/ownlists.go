@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

@@ -5,10 +5,10 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/accounts/identity"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/storage"
 )
 

@@ -7,11 +7,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

@@ -7,12 +7,12 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

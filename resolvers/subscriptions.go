@@ -10,10 +10,10 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/accounts/identity"
 	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/model"
-	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 	"kith/storage/events"

@@ -6,11 +6,11 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"

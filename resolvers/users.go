@@ -8,10 +8,10 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"kith/accounts/identity"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
-	"kith/identity"
 	"kith/loaders"
 	"kith/storage"
 )

@@ -10,9 +10,9 @@ import (
 	"kith/internal/apitest"
 	"kith/social"
 	"kith/storage"
-	"kith/storage/localcache"
+	"kith/storage/cache/localcache"
+	"kith/storage/feed/recent"
 	"kith/storage/notify"
-	"kith/storage/recent"
 	"kith/storage/sqlstore"
 )
 

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # Packages that run under the race detector, each with the packages below it, and the tests that are left out.
-concurrent='deployment|gateway|internal/testenv|loaders|resolvers|social|storage'
+concurrent='cluster|gateway|internal/testenv|loaders|resolvers|social|storage'
 slow='SQLite|Plans|Statements|OfManyUsers|IncompleteSaySo|TestWrongStoresFail|ConformancePacked|/SQLite'
 
 # Packages that take long, the longest first.

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // HiddenUsers are the users whom no other user sees for now: those who have deactivated their

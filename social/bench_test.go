@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 	"kith/storage/storagetest/oracle"
 )
 

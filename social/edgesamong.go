@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // Among says which users of a group follow which others of the group.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/idset"
-	"kith/storage/recent"
+	"kith/storage/cache/idset"
+	"kith/storage/feed/recent"
 )
 
 // A home feed is worked out for each page: the newest posts of those whom the viewer follows at

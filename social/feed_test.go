@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/idset"
-	"kith/storage/recent"
+	"kith/storage/cache/idset"
+	"kith/storage/feed/recent"
 	"kith/storage/storagetest/oracle"
 )
 

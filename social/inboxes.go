@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/idset"
-	"kith/storage/inbox"
-	"kith/storage/recent"
+	"kith/storage/cache/idset"
+	"kith/storage/feed/inbox"
+	"kith/storage/feed/recent"
 )
 
 // Inboxes let pages of home feeds be read from where posts have been copied, for users who are active. A page

@@ -19,9 +19,9 @@ import (
 	"kith/internal/properties"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/inbox"
-	"kith/storage/recent"
-	"kith/storage/rediscache"
+	"kith/storage/cache/rediscache"
+	"kith/storage/feed/inbox"
+	"kith/storage/feed/recent"
 	"kith/storage/storagetest/oracle"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // MatchQuery asks for the users on one list who are also on another, or who are not: friends are

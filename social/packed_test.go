@@ -11,7 +11,7 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 	"kith/storage/storagetest/oracle"
 )
 

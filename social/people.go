@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // Mark is where an answer continues: behind the id After, with Found

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // Every answer is an expression over lists, which it gets as sets. A list is read in the

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // pool is the followings that one page of suggestions asks.

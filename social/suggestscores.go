@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // scores is how the followings of a pool score candidates. The pool does not depend on what is in

@@ -46,7 +46,7 @@ type Bundle struct {
 	FavoritedBy   *Lookup[FavoritedByQuery, []Edge] // [FavoriteReader].FavoritedByPages
 }
 
-// Set is a list as a set: a *[kith/storage/idset.List].
+// Set is a list as a set: a *[kith/storage/cache/idset.List].
 type Set interface{ Len() int }
 
 // Recommender is what suggestions need of a user: whom it follows, and who may see that.
@@ -54,7 +54,7 @@ type Recommender struct {
 	Visibility Visibility // of its followings
 	Following  int64      // how many they are, by its counts
 
-	// Followings is a [kith/storage/idset.Compact] of Directory, a *[kith/storage/idset.Directory].
+	// Followings is a [kith/storage/cache/idset.Compact] of Directory, a *[kith/storage/cache/idset.Directory].
 	Followings string
 	Directory  Set
 }

@@ -18,8 +18,8 @@ import (
 	"sync"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // The machine ids. Those that are set and those that are leased do not overlap.

@@ -15,9 +15,9 @@ import (
 	"strings"
 	"testing"
 
+	"kith/accounts/identity"
 	"kith/bench"
-	"kith/identity"
-	"kith/importer"
+	"kith/files/importer"
 	"kith/internal/apitest"
 	"kith/internal/testenv"
 	"kith/storage"

@@ -18,7 +18,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"kith/bench"
-	"kith/importer"
+	"kith/files/importer"
 	"kith/internal/apitest"
 	"kith/internal/kithtest"
 	"kith/storage/storagetest/oracle"

@@ -13,8 +13,8 @@ import (
 	"kith/bench"
 	"kith/bench/baseline"
 	"kith/bench/report"
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 

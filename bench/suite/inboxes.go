@@ -9,10 +9,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/accounts/identity"
 	"kith/bench/report"
-	"kith/identity"
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // inboxesBuilt has each reader look at its feed, so that it gets an inbox, and measures what the inboxes take.

@@ -11,8 +11,8 @@ import (
 	"kith/bench"
 	"kith/bench/private"
 	"kith/bench/report"
-	"kith/internal/sleep"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 

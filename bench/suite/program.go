@@ -9,7 +9,7 @@ import (
 
 	"kith/bench/private"
 	"kith/bench/report"
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 )
 
 // program is a gateway, or the baseline, that answers.

@@ -13,7 +13,7 @@ import (
 	"kith/bench"
 	"kith/bench/private"
 	"kith/bench/report"
-	"kith/importer"
+	"kith/files/importer"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"kith/accounts/identity"
 	"kith/bench/report"
-	"kith/identity"
 	"kith/storage"
 )
 

@@ -22,14 +22,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/accounts"
+	"kith/accounts/identity"
 	"kith/gateway"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/limits"
-	"kith/identity"
 	"kith/reconcile"
-	"kith/replication/incall"
+	"kith/replication/synchronous"
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
@@ -123,7 +123,7 @@ func New(t T, store storage.Store, o Options) *API {
 		}
 	})
 	if o.Redundancy == nil {
-		sync := incall.New(store, toHub{o.Hub}, incall.NewMetrics(prometheus.NewRegistry()), logger)
+		sync := synchronous.New(store, toHub{o.Hub}, synchronous.NewMetrics(prometheus.NewRegistry()), logger)
 		t.Cleanup(sync.Close)
 		o.Redundancy = sync
 	}

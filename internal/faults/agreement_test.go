@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
-	"kith/storage/rediscache"
+	"kith/storage/cache/rediscache"
 	"kith/storage/sqlstore"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	_ "github.com/go-sql-driver/mysql"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 	"kith/storage"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 	"kith/storage"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"kith/importer"
+	"kith/files/importer"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/storage"

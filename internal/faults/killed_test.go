@@ -212,7 +212,7 @@ func (v *victims) killOne(t *testing.T, c *client, i int) {
 
 // changedScript is the name that Redis uses for the script that notifies it of a change.
 func changedScript(t testing.TB) string {
-	text, err := os.ReadFile("../../storage/rediscache/lua/changed.lua")
+	text, err := os.ReadFile("../../storage/cache/rediscache/lua/changed.lua")
 	if err != nil {
 		t.Error(err)
 	}

@@ -14,10 +14,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/identity"
+	"kith/accounts/identity"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
-	"kith/replication/incall"
+	"kith/replication/synchronous"
 	"kith/storage"
 	"kith/storage/shard"
 	"kith/storage/sqlstore"
@@ -71,7 +71,7 @@ func BenchmarkViral(b *testing.B) {
 type viral struct {
 	*deployment
 	store  *sqlstore.Store
-	inCall *incall.Redundancy
+	inCall *synchronous.Redundancy
 	life   *life
 	next   int64  // the next follower
 	asker  string // the token of the user who reads
@@ -91,7 +91,7 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	v := &viral{deployment: d, store: store, next: viralOthers + 1}
-	v.inCall = incall.New(store, nil, incall.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	v.inCall = synchronous.New(store, nil, synchronous.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
 	t.Cleanup(v.inCall.Close)
 	g := kithtest.Start(t, kithtest.Args("--store", d.location(), "--redundancy", mode, "--log-level", "warn", "--jwt-secret", secret))
 	v.asker = d.token(t, 2)

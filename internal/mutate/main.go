@@ -1,7 +1,7 @@
 // Command mutate breaks the code at random places, one at a time, runs the tests of the package, and
 // lists the changes that no test has noticed: these show conditions that no test checks.
 //
-//	go run ./internal/mutate -n 25 -seed 1 ./social ./storage/localcache
+//	go run ./internal/mutate -n 25 -seed 1 ./social ./storage/cache/localcache
 //
 // The files are not changed: go test reads the changed one through -overlay. A change that does not
 // compile does not count. The status is 1 if there are more survivors than -survivors.

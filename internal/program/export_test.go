@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"kith/graphfile"
+	"kith/files/graphfile"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 	"kith/internal/testgraph"

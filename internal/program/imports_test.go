@@ -1,6 +1,7 @@
 package program_test
 
 import (
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -11,42 +12,28 @@ import (
 // floors. bench and internal are not on a floor: they may import anything.
 var floors = [][]string{
 	{"cli"},
-	{"deployment", "exporter", "gateway", "importer", "resolvers"},
-	{"graphfile"},
-	{"accounts", "reconcile"},
-	{"identity", "loaders", "replication", "social"},
+	{"cluster", "files", "gateway", "resolvers"},
+	{"accounts", "loaders", "reconcile", "social"},
+	{"replication"},
 	{"examples", "graph", "web"},
 	{"storage"},
 }
 
-// shared may be imported by every package, although it is in internal. The suite of the stores,
-// which contains tests, may import the packages that tests share, and the product imports nothing of it.
-const shared = "kith/internal/sleep"
-
+// isSuite tells whether a package belongs to the suite of the stores. It contains tests: it may import the packages that
+// tests share, and the product imports nothing of it.
 func isSuite(name string) bool { return strings.HasPrefix(name+"/", "kith/storage/storagetest/") }
 
 func TestImportsPointOneWay(t *testing.T) {
 	t.Parallel()
-	list := exec.Command("go", "list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...")
-	list.Dir = "../.."
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	packages := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(packages) < 50 {
-		t.Fatalf("%d packages", len(packages))
-	}
-	for _, line := range packages {
-		names := strings.Fields(line)
-		for _, imported := range names[1:] {
-			if wrongWay(t, names[0], imported) {
-				t.Errorf("%s imports %s", names[0], imported)
+	for name, imports := range importsOfPackages(t) {
+		for _, imported := range imports {
+			if wrongWay(t, name, imported) {
+				t.Errorf("%s imports %s", name, imported)
 			}
 		}
 	}
 	for _, wrong := range [][2]string{
-		{"kith/storage/localcache", "kith/loaders"}, {"kith/social", "kith/loaders"}, {"kith/resolvers", "kith/gateway"},
+		{"kith/storage/cache/localcache", "kith/loaders"}, {"kith/social", "kith/loaders"}, {"kith/resolvers", "kith/gateway"},
 		{"kith/gateway", "kith/bench"}, {"kith/cli", "kith/internal/testenv"}, {"kith/storage/sqlstore", "kith/internal/properties"}, {"kith/storage/storagetest", "kith/loaders"},
 		{"kith/storage/sqlstore", "kith/storage/storagetest/oracle"},
 	} {
@@ -56,13 +43,64 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 }
 
+// importsOfPackages lists what each package of the module imports, without its tests.
+func importsOfPackages(t *testing.T) map[string][]string {
+	t.Helper()
+	list := exec.Command("go", "list", "-f", "{{.ImportPath}}{{range .Imports}} {{.}}{{end}}", "./...")
+	list.Dir = "../.."
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		names := strings.Fields(line)
+		packages[names[0]] = names[1:]
+	}
+	if len(packages) < 50 {
+		t.Fatalf("%d packages", len(packages))
+	}
+	return packages
+}
+
+// TestFoldersAreFew: what the system consists of can be seen from its top-level folders and from which of them imports which.
+func TestFoldersAreFew(t *testing.T) {
+	t.Parallel()
+	const mostFolders, mostWithPackages, mostArrows = 19, 16, 50
+	folders, arrows := map[string]bool{}, map[string]bool{}
+	for name, imports := range importsOfPackages(t) {
+		from, ok := topFolder(name)
+		if ok {
+			folders[from] = true
+		}
+		for _, imported := range imports {
+			if to, ok := topFolder(imported); ok && to != from {
+				arrows[from+" -> "+to] = true
+			}
+		}
+	}
+	if len(folders) > mostWithPackages || len(arrows) > mostArrows {
+		t.Errorf("%d folders hold packages, want at most %d; %d arrows, want at most %d:\n%s",
+			len(folders), mostWithPackages, len(arrows), mostArrows, strings.Join(slices.Sorted(maps.Keys(arrows)), "\n"))
+	}
+	tracked := exec.Command("git", "ls-tree", "-d", "--name-only", "HEAD")
+	tracked.Dir = "../.."
+	out, err := tracked.Output()
+	if err != nil {
+		t.Skip("no git here: ", err)
+	}
+	if top := strings.Fields(string(out)); len(top) > mostFolders+2 { // .ci and .github, which are for machines
+		t.Errorf("%d folders at the top, want at most %d: %v", len(top), mostFolders+2, top)
+	}
+}
+
 func wrongWay(t *testing.T, from, to string) bool {
 	a, fromKith := topFolder(from)
 	b, toKith := topFolder(to)
 	if isSuite(to) {
 		return !isSuite(from) && a != "bench" && a != "internal"
 	}
-	if !fromKith || !toKith || a == b || a == "bench" || a == "internal" || to == shared || isSuite(from) && b == "internal" {
+	if !fromKith || !toKith || a == b || a == "bench" || a == "internal" || isSuite(from) && b == "internal" {
 		return false
 	}
 	if b == "bench" || b == "internal" {

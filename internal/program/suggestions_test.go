@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/importer/demo"
+	"kith/files/importer/demo"
 	"kith/internal/kithtest"
 	"kith/storage"
 )

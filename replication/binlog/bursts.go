@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 )
 
 // bursts is how often a reader at the end of a binlog looks for more.

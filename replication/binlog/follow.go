@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/replication"
 	"kith/storage"
 	"kith/storage/events"
+	"kith/storage/sleep"
 )
 
 // follow finishes the copy, if there is one to make, then follows the binlog. It survives interruptions, and

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 )
 
 // lock is the right to work on a server: a named lock of one connection. The server gives it to the

@@ -17,9 +17,9 @@ import (
 	driver "github.com/go-sql-driver/mysql"
 	"github.com/google/uuid"
 
-	"kith/internal/sleep"
 	"kith/replication"
 	"kith/storage/events"
+	"kith/storage/sleep"
 )
 
 // server is one server of the store, with the replication of its binlog.

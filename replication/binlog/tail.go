@@ -15,8 +15,8 @@ import (
 	"github.com/go-mysql-org/go-mysql/mysql"
 	binlog "github.com/go-mysql-org/go-mysql/replication"
 
-	"kith/internal/sleep"
 	"kith/replication"
+	"kith/storage/sleep"
 )
 
 const (

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"kith/internal/sleep"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // ConsumerConfig says what to consume and how. Redis, Applier and Name are

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"kith/internal/sleep"
+	"kith/storage/sleep"
 )
 
 // quiet is how long nothing comes before Redis is asked whether it is still connected, and how long

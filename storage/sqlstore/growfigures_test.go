@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/move"
 )

@@ -13,7 +13,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // shortLengths are the lengths of the lists that are measured. From 10,000 on Kith packs lists beside

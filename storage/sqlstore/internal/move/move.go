@@ -12,9 +12,9 @@ import (
 	"slices"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"kith/internal/sleep"
 	"kith/storage/shard"
+	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // maxChunk is how many follows a chunk may have.

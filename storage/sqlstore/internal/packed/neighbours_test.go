@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 	"kith/storage/sqlstore/internal/db"
 )
 

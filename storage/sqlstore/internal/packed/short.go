@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 	"kith/storage/sqlstore/internal/db"
 )
 

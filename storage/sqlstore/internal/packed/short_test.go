@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/storage"
-	"kith/storage/idset"
+	"kith/storage/cache/idset"
 )
 
 // A list is read back as it was, whatever is asked for of its tombstones, and no other bytes are accepted.

@@ -1,0 +1,46 @@
+// Package cluster defines how the processes on one store notify one another of changes: gateways,
+// replicators and commands, the caches in their memory, and the cache that they share in Redis.
+//
+// A process that has written rows, or has propagated them to their other side, reports them
+// after the commit, in this order:
+//
+//  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
+//     that the write has left. Redis comes first because every process that hears of the change
+//     reads there, and must not find the old value. If the change cannot be delivered, this process
+//     does not read Redis until it has been, and then notifies all processes of what was old there
+//     (events.Corrected).
+//  2. The cache in its own memory, before the writer gets its answer: so the writer sees its own
+//     writes.
+//  3. The bus, for subscriptions and for the caches of the other processes. A row is
+//     published once it is on both sides, and a user at once.
+//
+// A writer may be killed between its commit and its report. In the mode binlog the log takes the
+// writer's place: the replicator sees each change, reports to Redis what the writer's process has
+// not reported, propagates the row, and then publishes it on the bus. In the other modes, writers
+// note in Redis before a commit which users they change, and remove the note once all processes
+// have been notified; other processes sweep the notes of dead writers (storage/intents).
+//
+// A process that hears nothing from the others must not keep anything in memory. The bus notices
+// when it is cut off from Redis; without a Redis, leases in the store show whether there are other
+// processes.
+package cluster
+
+// Config is what the processes on one store share. All of them have the same.
+type Config struct {
+	// Redis is the Redis beside the store: redis://…, or host:port,host:port… of a cluster. Empty:
+	// none.
+	Redis string
+
+	// RedisCache means that users and lists are kept in Redis as well.
+	RedisCache bool
+
+	// Redundancy is the mode: [Sync], [Stream] or [Binlog].
+	Redundancy string
+}
+
+// The redundancy modes.
+const (
+	Sync   = "sync"
+	Stream = "stream"
+	Binlog = "binlog"
+)

@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/notify"
+)
+
+// echo is between the binlog and the other gateways. It reports a change to the cache in Redis and
+// then notifies the gateways, because every gateway that hears of a change reads there. Writers
+// report to Redis themselves; echo is for writers that could not, or have not yet, and for rows
+// that were written without Kith. A change that a writer of this process has reported costs nothing
+// more; one that another process has reported costs a command that changes nothing. Several changes
+// are reported together, which costs a short delay.
+type echo struct {
+	caches *Caches
+
+	mu      sync.Mutex
+	queue   []events.Event
+	changes []storage.UserChange
+	posts   []storage.PostVersion
+	waiting bool
+
+	reporting sync.Mutex // held while changes are reported to Redis
+}
+
+const (
+	echoDelay = 20 * time.Millisecond
+	// echoMost is how many changes are reported one by one. If there are more, all caches forget
+	// everything.
+	echoMost = 50_000
+)
+
+// changed queues what a transaction has changed about users, and which posts, before its events come.
+func (e *echo) changed(_ context.Context, list []storage.UserChange, posts []storage.PostVersion) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.changes, e.posts = append(e.changes, list...), append(e.posts, posts...)
+}
+
+// Send queues events. It does not wait.
+func (e *echo) Send(ctx context.Context, list ...events.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.queue = append(e.queue, list...)
+	if !e.waiting {
+		e.waiting = true
+		time.AfterFunc(echoDelay, func() { e.send(context.WithoutCancel(ctx)) })
+	}
+}
+
+// send sends everything queued.
+func (e *echo) send(ctx context.Context) {
+	for {
+		e.mu.Lock()
+		list := e.queue
+		if e.queue = nil; len(list) == 0 {
+			e.waiting = false
+			e.mu.Unlock()
+			return
+		}
+		e.mu.Unlock()
+		gap := slices.ContainsFunc(list, func(one events.Event) bool { return one.Kind == events.Gap })
+		if e.catchUp(ctx, gap, notify.Write{}) {
+			list = []events.Event{{Kind: events.Gap}}
+		}
+		e.caches.bus.Send(ctx, list...)
+	}
+}
+
+// catchUp reports to Redis all changes that the log has shown until now, and more. If they are too
+// many, or all is set, it empties the cache in Redis and returns true.
+func (e *echo) catchUp(ctx context.Context, all bool, more notify.Write) (emptied bool) {
+	e.reporting.Lock() // so that concurrent calls have finished when this returns
+	defer e.reporting.Unlock()
+	e.mu.Lock()
+	changed, posts := e.changes, e.posts
+	e.changes, e.posts = nil, nil
+	e.mu.Unlock()
+	if (all || len(changed)+len(posts) > echoMost) && e.caches.redis.Empty(ctx) == nil {
+		return true
+	}
+	e.caches.redis.Changed(ctx, append(changed, changes(more)...), append(posts, changedPosts(more)...)...)
+	return false
+}
+
+// reportApplied reports rows that this process has applied to the inverse side. In the same exchange,
+// and before other processes hear of the rows, it reports to Redis what the log has shown of the
+// rows' writers, which may not have reported it yet, or may have died before.
+func (e *echo) reportApplied(ctx context.Context, w notify.Write) {
+	if e.catchUp(ctx, false, w) {
+		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})
+	}
+	e.caches.heard(ctx, w)
+}

@@ -1,0 +1,179 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/internal/testenv"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/sqlstore"
+)
+
+// feedGateway is one of several gateways on a store, with the parts that home feeds need.
+type feedGateway struct {
+	redis    *Redis
+	caches   *Caches
+	registry *prometheus.Registry
+	feeds    *social.Feeds // with inboxes
+	stop     func()        // ends the copying
+}
+
+// found is how many posts were found by reading the store, without their events.
+func (g *feedGateway) found(t *testing.T) int { return g.counted(t, "kith_feed_found_posts_total") }
+
+func (g *feedGateway) counted(t *testing.T, name string) int {
+	t.Helper()
+	all, err := g.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range all {
+		if m.GetName() == name {
+			return int(m.GetMetric()[0].GetCounter().GetValue())
+		}
+	}
+	t.Fatal("there is no such metric")
+	return 0
+}
+
+func openFeedGateway(t *testing.T, location, redis string) *feedGateway {
+	t.Helper()
+	return openFeedGatewayOf(t, Config{Redis: redis, Redundancy: Sync}, sqlstore.Config{Location: location}, 0)
+}
+
+// openCopyingGateway opens a gateway with inboxes. late is how late posts may come.
+func openCopyingGateway(t *testing.T, location, redis string, late time.Duration) *feedGateway {
+	t.Helper()
+	return openFeedGatewayOf(t, Config{Redis: redis, RedisCache: true, Redundancy: Sync}, sqlstore.Config{Location: location}, late)
+}
+
+// openFeedGatewayOf opens a gateway, with inboxes unless late is 0.
+func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Duration) *feedGateway {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	server, err := d.OpenRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
+	bus := EventsOf(store, server, hub, nil)
+	t.Cleanup(InBackground(bus.Run))
+	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
+	g.caches, err = d.OpenCaches(CacheConfig{
+		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, FeedLate: late, Registerer: g.registry,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan struct{})
+	t.Cleanup(g.caches.Close)
+	t.Cleanup(InBackground(func(ctx context.Context) {
+		g.caches.Run(ctx, Hearing{Hub: hub, SelfSufficient: true, Logger: logger, Started: func() { close(started) }})
+	}))
+	<-started
+	if late > 0 {
+		g.copies(t, logger)
+	}
+	return g
+}
+
+// publish publishes a post of user 1 through the gateway, which knows the post at once.
+func (g *feedGateway) publish(t *testing.T, n int) {
+	t.Helper()
+	before := g.caches.RecentPosts().Len()
+	_, _, err := g.caches.Writer.Publish(t.Context(), storage.NewPost{
+		PostID: storage.PostID{Author: 1, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := g.caches.RecentPosts().Len(); now != before+1 {
+		t.Errorf("post %d: the gateway that it was published on has %d posts", n, now)
+	}
+}
+
+func (g *feedGateway) wait(t *testing.T, n int) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); g.caches.RecentPosts().Len() != n; time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d posts, want %d", g.caches.RecentPosts().Len(), n)
+		}
+	}
+}
+
+// TestPostsReachOtherGateways: with a Redis, while Redis is away, after it is back, and without a Redis. The
+// test logs after how long.
+func TestPostsReachOtherGateways(t *testing.T) {
+	t.Parallel()
+	for _, way := range []string{"with Redis", "without"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
+			var server *testenv.RedisServer
+			url := ""
+			if way == "with Redis" {
+				server = testenv.Redis(t)
+				url = server.URL()
+			}
+			location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
+			a := openFeedGateway(t, location, url)
+			users := []storage.User{{ID: 1, Handle: "user_1", Name: "A"}}
+			a.caches.Writer.CreateUsers(t.Context(), users)
+			b := openFeedGateway(t, location, url)
+			a.loaded(t)
+			b.loaded(t)
+			n := 0
+			round := func(what string, times int) {
+				var took []time.Duration
+				for range times {
+					n++
+					a.publish(t, n)
+					began := time.Now()
+					b.wait(t, n)
+					took = append(took, time.Since(began))
+				}
+				slices.Sort(took)
+				t.Logf("%s: seen on the other gateway after %s, at most %s", what, took[len(took)/2], took[len(took)-1])
+			}
+			round(way, 20)
+			if byEvent := n - b.found(t); server != nil && byEvent < n/2 || server == nil && byEvent != 0 {
+				t.Errorf("%d of %d posts came by events", byEvent, n)
+			}
+			if server == nil {
+				return
+			}
+			server.Kill(t)
+			round("while Redis is gone", 10)
+			server.Restart(t)
+			round("when it is back", 10)
+			deleted, err := a.caches.Writer.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 3})
+			if !deleted || err != nil {
+				t.Fatal(deleted, err)
+			}
+			a.wait(t, n-1)
+		})
+	}
+}
+
+// loaded waits until the gateway has the posts of the store.
+func (g *feedGateway) loaded(t *testing.T) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); time.Since(g.caches.RecentPosts().Floor().Time()) < 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("posts are not loaded")
+		}
+	}
+}

@@ -1,0 +1,253 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/events"
+	"kith/storage/sqlstore"
+)
+
+// keeps waits until the gateway keeps a post in memory as the store has it.
+func (g *feedGateway) keeps(t *testing.T, what string, id storage.PostID) {
+	t.Helper()
+	var got, want []storage.Result[storage.Post]
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		got, want = g.caches.FeedStore().Posts(t.Context(), []storage.PostID{id}), g.caches.store.Posts(t.Context(), []storage.PostID{id})
+		b := storage.Bundle{Posts: &storage.Lookup[storage.PostID, storage.Post]{Keys: []storage.PostID{id}}}
+		g.caches.local.AtHand(&b)
+		if !b.Posts.Open() && reflect.DeepEqual(b.Posts.Results, want) && reflect.DeepEqual(got, want) {
+			return
+		}
+	}
+	t.Fatalf("%s: the gateway reads %+v, the store has %+v", what, got, want)
+}
+
+// TestWhatHappensToPostsReachesOtherGateways: both gateways keep a post in memory. Whatever one of them writes, it
+// reads at once, and the other one soon. This also holds while Redis is away, and if a writer is killed before it reports.
+func TestWhatHappensToPostsReachesOtherGateways(t *testing.T) {
+	for name, inRedis := range map[string]bool{"in memory": false, "in Redis too": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			whatHappensToPosts(t, inRedis)
+		})
+	}
+}
+
+func whatHappensToPosts(t *testing.T, inRedis bool) {
+	server := testenv.Redis(t)
+	d, of := Config{Redis: server.URL(), RedisCache: inRedis, Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	a := openFeedGatewayOf(t, d, of, 0)
+	b := openFeedGatewayOf(t, d, of, 0)
+	for id := range storage.UserID(3) {
+		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprint("user_", id+1), Name: "A"}})
+	}
+	id := storage.PostID{Author: 1, Number: 5}
+	w, ctx := a.caches.Writer, t.Context()
+	text := "edited"
+	comment := storage.NewComment{Post: id, Number: 9, By: 2, Key: "k", Text: "c", At: 4}
+	steps := []struct {
+		what string
+		do   func() error
+	}{
+		{"there is none", func() error { return nil }},
+		{"published", func() error {
+			_, _, err := w.Publish(ctx, storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2})
+			return err
+		}},
+		{"edited", func() error {
+			_, _, err := w.EditPost(ctx, id, storage.PostChange{Text: &text}, 3)
+			return err
+		}},
+		{"a comment", func() error { _, _, err := w.AddComment(ctx, comment); return err }},
+		{"the comment is gone", func() error { _, err := w.DeleteComment(ctx, comment.ID(), 2); return err }},
+		{"a comment is restored", func() error { return w.RestoreComments(ctx, []storage.NewComment{comment})[0].Err }},
+		{"a favorite", func() error {
+			row := storage.Edge{From: 3, To: 1, Post: 5, Type: storage.Favorited, UpdateTime: storage.MicrosOf(time.Now())}
+			err := w.Apply(ctx, storage.Favorites, []storage.Edge{row}, storage.IfNewer)[0].Err
+			if err == nil {
+				err = w.Apply(ctx, storage.FavoriteInbox, []storage.Edge{row}, storage.IfNewer)[0].Err
+			}
+			a.caches.bus.Publish(ctx, []storage.Row{{Side: storage.Favorites, Edge: row}})
+			return err
+		}},
+		{"Redis is gone", func() error {
+			server.Kill(t)
+			text = "while Redis is gone"
+			_, _, err := w.EditPost(ctx, id, storage.PostChange{Text: &text}, 6)
+			return err
+		}},
+		{"Redis is back", func() error {
+			server.Restart(t)
+			for _, g := range []*feedGateway{a, b} {
+				for g.caches.local.Mode() != localcache.On {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			text = "it is back"
+			_, _, err := w.EditPost(ctx, id, storage.PostChange{Text: &text}, 7)
+			return err
+		}},
+		{"the writer was killed", func() error {
+			key := "kith:" + a.caches.store.UUID() + ":intents"
+			if inRedis {
+				key += ":redis"
+			}
+			// Redis may not be used again yet, because it was away a moment ago.
+			notes := func(what string, are func(n int64) bool) error {
+				for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+					n, err := a.redis.client.ZCard(ctx, key).Result()
+					if err == nil && are(n) {
+						return nil
+					}
+					if time.Now().After(end) {
+						return fmt.Errorf("%s: %d notes in Redis: %w", what, n, err)
+					}
+				}
+			}
+			if err := notes("before it", func(n int64) bool { return n == 0 }); err != nil { // the notes of other writes are removed late
+				return err
+			}
+			note := a.caches.intents.Begin([]storage.UserID{1})
+			note.Wait()
+			if err := notes("its own", func(n int64) bool { return n > 0 }); err != nil {
+				return err
+			}
+			text = "nobody reports it"
+			_, _, err := a.caches.store.EditPost(ctx, id, storage.PostChange{Text: &text}, 8)
+			note.Leave()
+			return err
+		}},
+		{"who has commented is erased", func() error {
+			if _, err := w.SetState(ctx, 2, storage.Deleting, 9); err != nil {
+				return err
+			}
+			return w.Erase(ctx, 2, 10)
+		}},
+		{"the author is erased", func() error {
+			if _, err := w.SetState(ctx, 1, storage.Deleting, 11); err != nil {
+				return err
+			}
+			return w.Erase(ctx, 1, 12)
+		}},
+	}
+	for _, s := range steps {
+		if err := s.do(); err != nil {
+			t.Fatalf("%s: %v", s.what, err)
+		}
+		if own := a.caches.Reader().Posts(ctx, []storage.PostID{id}); s.what != "the writer was killed" && !reflect.DeepEqual(own, a.caches.store.Posts(ctx, []storage.PostID{id})) {
+			t.Errorf("%s: the gateway of the writer reads %+v", s.what, own)
+		}
+		if strings.HasSuffix(s.what, "is gone") && s.what != "the comment is gone" {
+			continue // nothing is kept
+		}
+		a.keeps(t, s.what, id)
+		b.keeps(t, s.what, id)
+	}
+}
+
+// TestPostsInRedisTakeNoStatement: if one gateway has read a post, or has found that it does not exist, another
+// gateway does not read it from the store.
+func TestPostsInRedisTakeNoStatement(t *testing.T) {
+	t.Parallel()
+	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: Sync}
+	var reads atomic.Int64
+	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), OnStatement: func(_ context.Context, s sqlstore.Statement) {
+		if s.Lookup == "posts" {
+			reads.Add(1)
+		}
+	}}
+	a, b := openFeedGatewayOf(t, d, of, 0), openFeedGatewayOf(t, d, of, 0)
+	var ids []storage.PostID
+	for author := range storage.UserID(19) {
+		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: author + 1, Handle: fmt.Sprint("user_", author+1), Name: "A"}})
+		ids = append(ids, storage.PostID{Author: author + 1, Number: 5})
+		if _, _, err := a.caches.Writer.Publish(t.Context(), storage.NewPost{PostID: ids[author], Key: "p", Text: "first", At: 2}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ids = append(ids, storage.PostID{Author: 1, Number: 6})
+	want := a.caches.store.Posts(t.Context(), ids)
+	a.caches.FeedStore().Posts(t.Context(), ids)
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // the values that were read are being stored
+		reads.Store(0)
+		if a.caches.redis.Posts(t.Context(), ids); reads.Load() == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("they are not kept in Redis")
+		}
+	}
+	if got := b.caches.FeedStore().Posts(t.Context(), ids); !reflect.DeepEqual(got, want) {
+		t.Errorf("the other gateway reads %+v, want %+v", got, want)
+	}
+	if n := reads.Load(); n != 0 {
+		t.Errorf("%d statements read posts", n)
+	}
+}
+
+// TestTheLogReportsPosts: in the mode binlog the others are notified of a change whose writer was killed, or that was
+// written without Kith.
+func TestTheLogReportsPosts(t *testing.T) {
+	s := openReported(t, Binlog)
+	id := storage.PostID{Author: s.from, Number: 5}
+	if _, _, err := s.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+	s.inRedis(t, id)
+	comment := storage.NewComment{Post: id, Number: 9, By: s.to, Key: "k", Text: "c", At: 4}
+	if _, _, err := s.store.AddComment(t.Context(), comment); err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.CommentAdded && e.Comment == comment.ID() })
+	if post := s.inRedis(t, id); post.Counts.Comments != 1 {
+		t.Errorf("Redis has %+v", post)
+	}
+}
+
+// inRedis reads a post through Redis, twice, so that Redis keeps it.
+func (s *reportSetup) inRedis(t *testing.T, id storage.PostID) (p storage.Post) {
+	t.Helper()
+	for range 2 {
+		r := s.caches.redis.Posts(t.Context(), []storage.PostID{id})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		p = r.Value
+	}
+	return p
+}
+
+// favorite favorites a post of the user to whom the edge leads. Once everybody has been notified, Redis has no
+// older number of favorites.
+func (s *reportSetup) favorite(t *testing.T) {
+	t.Helper()
+	id := storage.PostID{Author: s.to, Number: 5}
+	if _, _, err := s.caches.Writer.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+		t.Fatal(err)
+	}
+	s.inRedis(t, id)
+	change := storage.FavoriteChange{Post: id, Type: storage.Favorited, At: storage.MicrosOf(time.Now())}
+	changed, err := s.caches.Writer.ChangeFavorite(t.Context(), s.from, change, storage.ChangeOptions{Inverse: s.redundancy.Inline()})
+	if err == nil {
+		err = s.redundancy.Propagate(t.Context(), changed.Written())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.FavoriteChanged })
+	if post := s.inRedis(t, id); post.Counts.Favorites != 1 {
+		t.Errorf("Redis has %+v", post)
+	}
+}

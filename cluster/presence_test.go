@@ -1,0 +1,166 @@
+package cluster
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
+)
+
+func TestGatewaysCountEachOther(t *testing.T) {
+	store := oracle.New()
+	first, second := newPresence(store), newPresence(store)
+	if !first.enter(t.Context()) {
+		t.Error("the first one is not alone")
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	var mu sync.Mutex
+	var reported []bool
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		first.watch(ctx, func(alone bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			reported = append(reported, alone)
+		})
+	})
+	heard := func(want bool) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(reported) > 0 && reported[len(reported)-1] == want
+	}
+	if second.enter(t.Context()) {
+		t.Error("the second one is alone")
+	}
+	if !heard(false) {
+		t.Error("the second one serves before the first one has counted it")
+	}
+	gone, end := context.WithCancel(t.Context())
+	end()
+	second.watch(gone, func(bool) {})
+	for end := time.Now().Add(10 * time.Second); !heard(true); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the first one does not notice that the second one has left")
+		}
+	}
+	leave()
+	watching.Wait()
+	if left, err := store.Holders(t.Context(), presenceKind); len(left) != 0 || err != nil {
+		t.Errorf("leases are left: %v, %v", left, err)
+	}
+}
+
+// Gateways count one another whatever their clocks say, and forget one that has been killed once its lease has not been renewed
+// for as long as it lasts.
+func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
+	for name, location := range map[string]string{
+		"SQLite": "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), "MariaDB": "mysql:" + testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0],
+	} {
+		store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		for _, ahead := range []time.Duration{15 * time.Second, -15 * time.Second, time.Hour} {
+			right, wrong, later := newPresence(store), newPresence(store), newPresence(store)
+			began, passed := time.Now(), time.Duration(0)
+			right.now = func() time.Time { return began.Add(passed) }
+			wrong.now = func() time.Time { return began.Add(passed + ahead) }
+			right.alone(t.Context())
+			for range 20 {
+				passed += time.Second
+				if wrong.alone(t.Context()) || right.alone(t.Context()) {
+					t.Fatalf("%s: with a clock that is %s ahead, a gateway thinks that it is alone", name, ahead)
+				}
+			}
+			for range 12 { // the other has been killed
+				passed += time.Second
+				right.alone(t.Context())
+			}
+			if !right.alone(t.Context()) {
+				t.Errorf("%s: one that has been killed is still counted", name)
+			}
+			right.leave(t.Context())
+			if !later.alone(t.Context()) {
+				t.Errorf("%s: the next gateway still counts one that was killed", name)
+			}
+			later.leave(t.Context())
+		}
+	}
+}
+
+// A gateway that stood still, and renews its lease at the moment at which another one takes it for dead, is not forgotten.
+func TestAGatewayThatRenewsItsLeaseKeepsIt(t *testing.T) {
+	store := &renewedMeanwhile{Store: oracle.New()}
+	first, second := newPresence(store), newPresence(store)
+	began, passed := time.Now(), time.Duration(0)
+	first.now = func() time.Time { return began.Add(passed) }
+	second.now = first.now
+	second.alone(t.Context())
+	first.alone(t.Context())
+	passed = presenceLease
+	store.meanwhile = func() { second.alone(t.Context()) }
+	first.alone(t.Context())
+	if passed += presenceEvery; first.alone(t.Context()) {
+		t.Error("it thinks that it is alone, beside one that has just renewed its lease")
+	}
+}
+
+// renewedMeanwhile lets something happen between a look at the leases and a release.
+type renewedMeanwhile struct {
+	*oracle.Store
+	meanwhile func()
+}
+
+func (s *renewedMeanwhile) Release(ctx context.Context, kind, owner string, until storage.Micros) error {
+	if f := s.meanwhile; f != nil {
+		s.meanwhile = nil
+		f()
+	}
+	return s.Store.Release(ctx, kind, owner, until)
+}
+
+// A command that has changed the store beside a gateway, of which nothing tells the gateway without a Redis, makes it forget
+// what it keeps.
+func TestGatewaysForgetWithoutRedis(t *testing.T) {
+	d, of := Config{Redundancy: Sync}, sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}
+	g := openFeedGatewayOf(t, d, of, 0)
+	beside, err := sqlstore.Open(t.Context(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer beside.Close()
+	if r := beside.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "anna", Name: "Anna"}})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	name := func() string { return g.caches.Reader().Users(t.Context(), []storage.UserID{1})[0].Value.Name }
+	for end := time.Now().Add(30 * time.Second); g.caches.local.Mode() != localcache.On || name() == ""; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the gateway keeps nothing")
+		}
+	}
+	berta := "Berta"
+	if _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	if name() != "Anna" {
+		t.Error("the gateway does not keep users, or hears of changes")
+	}
+	if err := d.ForgetAll(t.Context(), beside); err != nil {
+		t.Fatal(err)
+	}
+	if got := name(); got != "Berta" {
+		t.Errorf("the gateway still answers %s", got)
+	}
+	if left, err := beside.Holders(t.Context(), presenceKind); len(left) != 1 || err != nil {
+		t.Errorf("leases are left: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"kith/storage"
+	"kith/storage/cache/rediscache"
+	"kith/storage/events"
+	"kith/storage/sqlstore"
+)
+
+// Redis is the Redis beside the store; its zero value is none.
+type Redis struct {
+	client redis.UniversalClient
+	runs   *rediscache.Runs // sees each of its connections
+}
+
+// redisAnswers is how long Redis may take to answer at the start.
+const redisAnswers = 2 * time.Second
+
+// unheard replaces the library's logger: errors are returned.
+type unheard struct{}
+
+func (unheard) Printf(context.Context, string, ...any) {}
+
+func init() { redis.SetLogger(unheard{}) }
+
+// OpenRedis connects to the Redis, and checks that it answers and is not a replica.
+func (d Config) OpenRedis(ctx context.Context) (*Redis, error) {
+	r, away, err := d.JoinRedis(ctx)
+	if err == nil && away != nil {
+		r.Close()
+		return nil, away
+	}
+	return r, err
+}
+
+// JoinRedis is OpenRedis for a process that also works without its Redis: if that does not answer, away says why,
+// and the connection is used as soon as it does. Wrong settings are errors all the same.
+func (d Config) JoinRedis(ctx context.Context) (r *Redis, away, err error) {
+	if d.Redis == "" {
+		return &Redis{}, nil, nil
+	}
+	options, err := redisOptions(d.Redis)
+	if err != nil {
+		return nil, nil, err
+	}
+	options.DialerRetries = 1            // each question is retried in any case; five dials a try would take 2 s
+	options.ContextTimeoutEnabled = true // otherwise a hanging Redis is noticed late
+	runs := rediscache.NewRuns()
+	options.OnConnect = runs.OnConnect
+	r = &Redis{redis.NewUniversalClient(options), runs}
+	asking, cancel := context.WithTimeout(ctx, redisAnswers)
+	defer cancel()
+	if err = r.Ready(asking); err == nil {
+		return r, nil, nil
+	}
+	passes := mayPass(err)
+	if asking.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("no answer within %s", redisAnswers)
+	}
+	err = fmt.Errorf("%s: %w", strings.Join(options.Addrs, ","), err)
+	if !passes {
+		r.Close()
+		return nil, nil, err
+	}
+	return r, err, nil
+}
+
+// mayPass reports whether an error comes from a Redis that is not there or not ready yet. Any other answer of Redis
+// means wrong settings.
+func mayPass(err error) bool {
+	var answer redis.Error
+	return !errors.As(err, &answer) || redis.IsLoadingError(err) || redis.IsClusterDownError(err) ||
+		redis.IsMasterDownError(err) || redis.IsTryAgainError(err) || redis.IsMaxClientsError(err)
+}
+
+// Ready returns an error if a Redis does not answer, or is the replica of another: follows would be answered but
+// never propagated, and caches would not forget old values. Other reasons for refusing writes, such
+// as a full memory, may pass.
+func (r *Redis) Ready(ctx context.Context) error {
+	if err := r.client.Ping(ctx).Err(); err != nil {
+		return err
+	}
+	if err := r.client.Set(ctx, "kith:start", "", time.Second).Err(); redis.IsReadOnlyError(err) {
+		return fmt.Errorf("it is a replica, which cannot be written: %w", err)
+	}
+	return nil
+}
+
+// redisID is the key of the id.
+const redisID = "kith:id"
+
+// id tells a Redis from others, by whatever address it is reached. The first process that asks writes it.
+func (r *Redis) id(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisAnswers/2) // at the start that has been waited for already
+	defer cancel()
+	_ = r.client.SetNX(ctx, redisID, rand.Text(), 0).Err() // a full one has the id already
+	return r.client.Get(ctx, redisID).Result()
+}
+
+// CheckRedis returns an error if a location of a Redis cannot be valid.
+func CheckRedis(location string) error {
+	_, err := redisOptions(location)
+	return err
+}
+
+func redisOptions(setting string) (*redis.UniversalOptions, error) {
+	if !strings.Contains(setting, "://") {
+		addrs := strings.FieldsFunc(setting, func(r rune) bool { return r == ',' || r == ';' || r == ' ' })
+		for i, a := range addrs {
+			host, port, err := net.SplitHostPort(a)
+			if _, noNumber := strconv.ParseUint(port, 10, 16); err != nil || host == "" || noNumber != nil {
+				// The address is not shown because it may hold a password.
+				return nil, fmt.Errorf("address %d of %d is not host:port; with a password it is redis://user:password@host:port/0", i+1, len(addrs))
+			}
+		}
+		if len(addrs) == 0 {
+			return nil, errors.New("it names no host:port")
+		}
+		return &redis.UniversalOptions{Addrs: addrs}, nil
+	}
+	o, err := redis.ParseURL(setting)
+	if err != nil {
+		return nil, errors.New("it is not a URL such as redis://user:password@host:6379/0")
+	}
+	return &redis.UniversalOptions{
+		Addrs: []string{o.Addr}, Username: o.Username, Password: o.Password, DB: o.DB, TLSConfig: o.TLSConfig,
+	}, nil
+}
+
+// Client is the connection; nil if there is none.
+func (r *Redis) Client() redis.UniversalClient { return r.client }
+
+// cacheOf makes a cache of a store's users and lists in a Redis; nil if they are not kept there.
+// See [rediscache.Config] for corrected.
+func (d Config) cacheOf(r *Redis, store *sqlstore.Store, corrected func([]storage.UserID), registerer prometheus.Registerer) (*rediscache.Cache, error) {
+	if !d.RedisCache || r.client == nil {
+		return nil, nil
+	}
+	return rediscache.New(rediscache.Config{
+		Redis: r.client, Runs: r.runs, Prefix: "kith:" + store.UUID(), Source: store,
+		Corrected: corrected, Metrics: rediscache.NewMetrics(registerer),
+	})
+}
+
+// EventsOf makes the bus between the gateways of one store, which may share a Redis with other
+// stores.
+func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *events.Metrics) *events.Bus {
+	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
+}
+
+// Close releases the connections.
+func (r *Redis) Close() error {
+	if r.client == nil {
+		return nil
+	}
+	return r.client.Close()
+}

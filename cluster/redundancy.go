@@ -1,0 +1,219 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/replication/stream"
+	"kith/replication/synchronous"
+	"kith/replication/tail"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/sqlstore"
+)
+
+// Redundancy is a running mode: it takes rows from writers, and propagates them to the inverse side
+// in the background.
+type Redundancy struct {
+	social.Redundancy
+
+	// Replication reports the state of the replication, as seen by this process, for /readyz; nil if there is none.
+	Replication interface {
+		Ready(context.Context) error
+		Report() any
+	}
+
+	stop    context.CancelFunc
+	running sync.WaitGroup
+	close   func()
+}
+
+// Redundant is what a mode needs.
+type Redundant struct {
+	Store      *sqlstore.Store
+	Caches     *Caches // applied rows are reported to them
+	Redis      *Redis
+	Bus        *events.Bus // applied rows are published on it
+	Registerer prometheus.Registerer
+	Logger     *slog.Logger
+
+	// Replicate runs the replicator of the modes stream and binlog in this process.
+	Replicate bool
+}
+
+// OpenRedundancy starts the mode; the caller closes it.
+func (d Config) OpenRedundancy(with Redundant) *Redundancy {
+	ctx, stop := context.WithCancel(context.Background())
+	r := &Redundancy{stop: stop, close: func() {}}
+	NewMetrics(with.Registerer).WithLabelValues(d.Redundancy).Set(1)
+	switch d.Redundancy {
+	case Sync:
+		r.sync(with)
+	case Stream:
+		r.stream(ctx, with)
+	case Binlog:
+		d.binlog(ctx, r, with)
+	}
+	if with.Store.HasLog() {
+		r.running.Go(func() { tail.Run(ctx, with.Store, with.Bus, with.Logger) })
+	}
+	return r
+}
+
+// NewMetrics makes the metric that names the mode, and registers it.
+func NewMetrics(registerer prometheus.Registerer) *prometheus.GaugeVec {
+	mode := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "kith_redundancy", Help: "1 for the redundancy mode of this gateway (sync, stream, binlog).",
+	}, []string{"mode"})
+	registerer.MustRegister(mode)
+	return mode
+}
+
+// Close stops what runs in the background, and waits until it has ended.
+func (r *Redundancy) Close() {
+	r.stop()
+	r.running.Wait()
+	r.close()
+}
+
+func (r *Redundancy) sync(with Redundant) {
+	var publisher replication.Publisher = with.Bus
+	if with.Store.HasLog() {
+		publisher = nobody{} // the relation_log reports
+	}
+	sync := synchronous.New(with.Caches.Writer, publisher, synchronous.NewMetrics(with.Registerer), with.Logger)
+	r.Redundancy, r.close = sync, sync.Close
+}
+
+type nobody struct{}
+
+func (nobody) Publish(context.Context, []storage.Row) {}
+
+func (r *Redundancy) stream(ctx context.Context, with Redundant) {
+	metrics := stream.NewMetrics(with.Registerer)
+	key := stream.DefaultKey + ":" + with.Store.UUID() // stores may share a Redis
+	r.Redundancy = added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Key: key, Metrics: metrics}), with.Logger}
+	if !with.Replicate {
+		return
+	}
+	consumer := stream.NewConsumer(stream.ConsumerConfig{
+		Redis: with.Redis.client, Key: key, Applier: applierOf(with), Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+	})
+	r.running.Go(func() { consumer.Run(ctx) })
+	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name:        "kith_replication_lag_seconds",
+		Help:        "How long ago the oldest row was committed that is not on the inverse side yet, by source. 0 when there is none.",
+		ConstLabels: prometheus.Labels{"source": "stream"},
+	}, func() float64 { return consumer.State().Age.Seconds() }))
+	r.Replication = consumed{consumer}
+}
+
+// applierOf makes what applies rows to the store of a mode and publishes them on the mode's bus.
+func applierOf(with Redundant) applied {
+	return applied{replication.Propagator{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
+}
+
+// consumed reports the state of the consumer in this process.
+type consumed struct{ *stream.Consumer }
+
+func (c consumed) Report() any {
+	s := c.State()
+	return streamReport{LagSeconds: s.Age.Seconds(), Backlog: s.Backlog, Pending: s.Pending}
+}
+
+// streamReport is what /readyz shows of the mode stream.
+type streamReport struct {
+	LagSeconds float64 `json:"lagSeconds"` // of the oldest entry that is not acknowledged
+	Backlog    int64   `json:"backlog"`    // entries that no consumer has been given yet
+	Pending    int64   `json:"pending"`    // entries given and not acknowledged
+}
+
+// consumerName distinguishes this process's consumer from others.
+func consumerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// added is the mode stream: it adds rows to a Redis Stream.
+type added struct {
+	producer *stream.Producer
+	logger   *slog.Logger
+}
+
+func (added) Inline() bool { return false }
+
+// Propagate returns errors that do not fail the follow: rows that could not be added are counted, and
+// left to reconcile.
+func (a added) Propagate(ctx context.Context, written []storage.Written) error {
+	err := a.producer.Add(ctx, rowsOf(written))
+	if err != nil {
+		a.logger.WarnContext(ctx, "follows not published", "rows", len(written), "error", err)
+	}
+	return err
+}
+
+func rowsOf(written []storage.Written) []storage.Row {
+	rows := make([]storage.Row, len(written))
+	for i, w := range written {
+		rows[i] = w.Row
+	}
+	return rows
+}
+
+// applied applies rows for the consumers of the stream. What follows from a row is propagated
+// before the row's entry is acknowledged, so that another consumer gets the entry if this one dies
+// in between.
+type applied struct{ replication.Propagator }
+
+// Apply implements [stream.Applier].
+func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
+	written := make([]storage.Written, len(rows))
+	for i, row := range rows {
+		written[i] = storage.Written{Row: row}
+	}
+	var missed unapplied
+	for _, left := range a.Propagate(ctx, written) {
+		missed.error, missed.rows = left.Err, append(missed.rows, rows[left.Root])
+	}
+	if missed.error != nil {
+		return missed
+	}
+	return nil
+}
+
+// unapplied implements [stream.Partial].
+type unapplied struct {
+	error
+	rows []storage.Row
+}
+
+func (u unapplied) Unapplied() []storage.Row { return u.rows }
+func (u unapplied) Unwrap() error            { return u.error }
+
+func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
+	r.Redundancy = logged{}
+	replicator := d.NewReplicator(with, binlog.Config{Watch: !with.Replicate})
+	r.running.Go(func() {
+		if err := replicator.Run(ctx); err != nil {
+			with.Logger.Error("replication has stopped", "error", err)
+		}
+	})
+	r.Replication = replicator
+}
+
+// logged is the mode binlog: the database's log propagates the rows.
+type logged struct{}
+
+func (logged) Inline() bool                                       { return false }
+func (logged) Propagate(context.Context, []storage.Written) error { return nil }

@@ -1,0 +1,137 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"kith/replication"
+	"kith/replication/binlog"
+	"kith/storage/notify"
+	"kith/storage/sqlstore"
+)
+
+// Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
+// show. If shards are added, it starts over with their servers.
+type Replicator struct {
+	store   *sqlstore.Store
+	cfg     binlog.Config
+	applies replication.Config
+
+	mu      sync.Mutex
+	applier *replication.Applier
+	logs    *binlog.Replicator
+	shards  int // that the store had when the parts were made
+}
+
+// NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and FailFast of cfg,
+// and no other field.
+func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
+	store := with.Caches.Writer
+	cfg.Events = with.Bus
+	if with.Caches.redis != nil {
+		e := &echo{caches: with.Caches}
+		store = notify.Watch(with.Store, e.reportApplied)
+		cfg.Events, cfg.Changed = e, e.changed
+	}
+	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
+	r := &Replicator{store: with.Store, cfg: cfg, applies: replication.Config{
+		Store: store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
+		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
+	}}
+	r.begin()
+	return r
+}
+
+// begin makes the parts for the shards that the store has now.
+func (r *Replicator) begin() {
+	cfg, applies := r.cfg, r.applies
+	cfg.DSNs = r.store.Addresses()
+	applies.Shards = len(cfg.DSNs)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.applier != nil {
+		r.applier.Discard()
+	}
+	r.applier = replication.New(applies)
+	cfg.Applier, r.shards = r.applier, applies.Shards
+	r.logs = binlog.New(cfg)
+}
+
+func (r *Replicator) parts() (*replication.Applier, *binlog.Replicator) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.applier, r.logs
+}
+
+// Run replicates until the context is done, or a server cannot be followed.
+func (r *Replicator) Run(ctx context.Context) error {
+	for {
+		changed, err := r.run(ctx)
+		if err != nil || !changed {
+			return err
+		}
+		r.cfg.Logger.InfoContext(ctx, "replication begins again: the store's shards have changed")
+		r.cfg.Resync = false // that has been done
+		r.begin()
+	}
+}
+
+// run replicates until shards have been added; then it returns true.
+func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer stop()
+	applier, logs := r.parts()
+	running.Go(func() { applier.Run(ctx) })
+	running.Go(func() {
+		select {
+		case <-r.store.Grown(r.shards):
+			changed = true
+			stop()
+		case <-ctx.Done():
+		}
+	})
+	err = logs.Run(ctx)
+	stop()
+	running.Wait()
+	return changed, err
+}
+
+// Ready returns an error if a shard takes no rows, or if a server is no longer followed.
+func (r *Replicator) Ready(context.Context) error {
+	applier, logs := r.parts()
+	err := applier.Status().Err()
+	for _, s := range logs.Status() {
+		if s.State == binlog.Stopped {
+			return errors.Join(err, fmt.Errorf("replication of %s has stopped: %w", s.Server, s.Err))
+		}
+	}
+	return err
+}
+
+// ReplicationReport is what /readyz shows of the replicator in this process.
+type ReplicationReport struct {
+	LagSeconds float64        `json:"lagSeconds"` // of the oldest row that is not applied
+	Pending    int            `json:"pending"`    // rows
+	Servers    []ServerReport `json:"servers"`
+}
+
+// ServerReport is the state of one server's replication.
+type ServerReport struct {
+	Server string       `json:"server"`
+	State  binlog.State `json:"state"`
+}
+
+// Report is a [ReplicationReport].
+func (r *Replicator) Report() any {
+	applier, logs := r.parts()
+	status := applier.Status()
+	report := ReplicationReport{LagSeconds: status.Lag.Seconds(), Pending: status.Pending}
+	for _, s := range logs.Status() {
+		report.Servers = append(report.Servers, ServerReport{s.Server, s.State})
+	}
+	return report
+}

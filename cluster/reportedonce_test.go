@@ -1,0 +1,271 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/shard"
+	"kith/storage/sqlstore"
+)
+
+// TestRedisIsNotifiedOncePerRow: in each mode a follow changes the rows of two users. Each row costs one
+// command to Redis and no read of the store.
+func TestRedisIsNotifiedOncePerRow(t *testing.T) {
+	for _, mode := range []string{Sync, Stream, Binlog} {
+		t.Run(mode, func(t *testing.T) {
+			s := openReported(t, mode)
+			s.change(t, s.caches.Writer, storage.Following)
+			s.fill(t)
+			s.redis.Client().AddHook(s.look)
+			var commands []string
+			for _, kind := range []storage.EdgeType{storage.None, storage.Following, storage.None} {
+				s.look.begin(s.from, s.to)
+				s.change(t, s.caches.Writer, kind)
+				if commands = s.look.commands(); len(commands) == 2 || mode != Binlog {
+					break // otherwise the log was faster than the writer, and has reported as well
+				}
+			}
+			if len(commands) != 2 || !strings.Contains(commands[0], "{"+s.from.String()+"}") || !strings.Contains(commands[1], "{"+s.to.String()+"}") {
+				t.Errorf("%d commands notify Redis:\n%s", len(commands), strings.Join(commands, "\n"))
+			}
+			from, to := s.profiles(t)
+			read := s.look.profilesRead()
+			if now := s.store.Profiles(t.Context(), []storage.UserID{s.from, s.to}); from != now[0].Value || to != now[1].Value {
+				t.Errorf("Redis has %+v and %+v, the store %+v", from, to, now)
+			}
+			if read > 0 {
+				t.Errorf("profiles were read %d times to notify it", read)
+			}
+			s.favorite(t)
+		})
+	}
+}
+
+// TestTheLogReportsForTheDead: if a writer could not report a change to Redis, the log has reported it
+// when the others get the event of the row.
+func TestTheLogReportsForTheDead(t *testing.T) {
+	s := openReported(t, Binlog)
+	s.change(t, s.caches.Writer, storage.Following)
+	whole := []storage.ListQuery{{Owner: s.from, Longest: 100}}
+	s.fill(t)
+	s.caches.redis.Lists(t.Context(), storage.Forward, whole)
+	s.look.begin()
+	change := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
+	if r := s.store.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.EdgeChanged && e.Edge.Type == storage.None })
+	if from, _ := s.profiles(t); from.Counts.Following != 0 || s.look.profilesRead() > 0 {
+		t.Errorf("Redis has %+v, and profiles were read %d times", from, s.look.profilesRead())
+	}
+	if list := s.caches.redis.Lists(t.Context(), storage.Forward, whole)[0].Value; len(list.Edges) != 1 || list.Edges[0].Type != storage.None {
+		t.Errorf("Redis has the list %+v", list)
+	}
+}
+
+// reportSetup is a gateway that propagates its rows itself, and two users on different shards.
+type reportSetup struct {
+	store      *sqlstore.Store
+	redis      *Redis
+	caches     *Caches
+	redundancy *Redundancy
+	heard      *events.Subscription
+	look       *looker
+	from, to   storage.UserID
+	binlog     bool
+}
+
+func openReported(t *testing.T, mode string) *reportSetup {
+	t.Helper()
+	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
+	s := &reportSetup{look: &looker{}, binlog: mode == Binlog}
+	var err error
+	s.store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), OnStatement: s.look.statement})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.store.Close() })
+	s.from, s.to = onTwoShards(t, s.store)
+	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode}
+	if s.redis, err = d.OpenRedis(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.redis.Close() })
+	hub := events.NewHub(nil)
+	s.heard = hub.Subscribe(t.Context(), s.from, s.to)
+	bus := EventsOf(s.store, s.redis, hub, nil)
+	t.Cleanup(InBackground(bus.Run))
+	registry := prometheus.NewRegistry()
+	if s.caches, err = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Registerer: registry}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.caches.Close)
+	s.redundancy = d.OpenRedundancy(Redundant{
+		Store: s.store, Caches: s.caches, Redis: s.redis, Bus: bus, Registerer: registry, Logger: slog.New(slog.DiscardHandler), Replicate: true,
+	})
+	t.Cleanup(s.redundancy.Close)
+	gap := func(e events.Event) bool { return e.Kind == events.Gap }
+	await(t, s.heard, gap) // the bus receives events
+	if s.binlog {
+		await(t, s.heard, gap) // the log is followed
+		for !tailing(s.redundancy.Replication.Report().(ReplicationReport)) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	return s
+}
+
+// change changes the edge, and waits for the last effects: that the edge is on both sides, and that the
+// log has shown the rows of both users.
+func (s *reportSetup) change(t *testing.T, writer storage.EdgeChanger, kind storage.EdgeType) {
+	t.Helper()
+	change := storage.EdgeChange{To: s.to, Type: kind, At: storage.MicrosOf(time.Now())}
+	changed := writer.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: s.redundancy.Inline()})[0]
+	if changed.Err != nil {
+		t.Fatal(changed.Err)
+	}
+	if err := s.redundancy.Propagate(t.Context(), changed.Value.Written()); err != nil {
+		t.Fatal(err)
+	}
+	propagated, counts := false, map[storage.UserID]bool{}
+	await(t, s.heard, func(e events.Event) bool {
+		switch e.Kind {
+		case events.EdgeChanged:
+			propagated = true
+		case events.CountsChanged:
+			counts[e.User] = true
+		}
+		return propagated && (!s.binlog || counts[s.from] && counts[s.to])
+	})
+}
+
+// fill makes Redis keep both users.
+func (s *reportSetup) fill(t *testing.T) {
+	t.Helper()
+	for s.profiles(t); s.look.profilesRead() > 0; s.profiles(t) {
+		s.look.begin()
+	}
+}
+
+// profiles reads both users through Redis.
+func (s *reportSetup) profiles(t *testing.T) (from, to storage.Profile) {
+	t.Helper()
+	r := s.caches.redis.Profiles(t.Context(), []storage.UserID{s.from, s.to})
+	if r[0].Err != nil || r[1].Err != nil {
+		t.Fatal(r)
+	}
+	return r[0].Value, r[1].Value
+}
+
+func tailing(r ReplicationReport) bool {
+	return len(r.Servers) > 0 && !slices.ContainsFunc(r.Servers, func(s ServerReport) bool { return s.State != binlog.Tailing })
+}
+
+// onTwoShards makes two users who are on different shards.
+func onTwoShards(t *testing.T, store *sqlstore.Store) (from, to storage.UserID) {
+	var users []storage.User
+	for id := range storage.UserID(20) {
+		users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	shards := shard.NewMap(store.Shards())
+	for to = 2; shards.Of(to) == shards.Of(1); to++ {
+	}
+	return 1, to
+}
+
+// await reads events until a condition holds.
+func await(t *testing.T, heard *events.Subscription, done func(events.Event) bool) {
+	t.Helper()
+	for end := time.After(30 * time.Second); ; {
+		select {
+		case e := <-heard.Events():
+			if done(e) {
+				return
+			}
+		case <-end:
+			t.Fatal("not within 30 s")
+		}
+	}
+}
+
+// looker counts the commands that name some users, and the look-ups of profiles in the store.
+type looker struct {
+	mu       sync.Mutex
+	users    []storage.UserID
+	seen     []string
+	profiles int
+}
+
+func (l *looker) begin(users ...storage.UserID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.users, l.seen, l.profiles = users, nil, 0
+}
+
+func (l *looker) commands() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.seen)
+}
+
+func (l *looker) profilesRead() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.profiles
+}
+
+func (l *looker) statement(_ context.Context, s sqlstore.Statement) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.Lookup == "profiles" {
+		l.profiles++
+	}
+}
+
+func (l *looker) note(commands ...redis.Cmder) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range commands {
+		text := fmt.Sprint(c.Args()...)
+		if slices.ContainsFunc(l.users, func(id storage.UserID) bool { return strings.Contains(text, "{"+id.String()+"}:user") }) {
+			l.seen = append(l.seen, fmt.Sprintf("%.300q", text))
+		}
+	}
+}
+
+func (l *looker) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (l *looker) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, c redis.Cmder) error {
+		l.note(c)
+		return next(ctx, c)
+	}
+}
+
+func (l *looker) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		l.note(commands...)
+		return next(ctx, commands)
+	}
+}

@@ -1,0 +1,361 @@
+package exporter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kith/files/graphfile"
+	"kith/files/importer"
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+// identified is a store in memory with an identity.
+type identified struct {
+	*oracle.Store
+	uuid string
+}
+
+func (s identified) UUID() string { return s.uuid }
+
+// filled is a store with rows of every type, as users make them, and users of every state.
+func filled(t *testing.T) identified {
+	t.Helper()
+	s := oracle.New()
+	fill(t, s)
+	return identified{s, "one"}
+}
+
+// fill makes rows of every kind and type.
+func fill(t *testing.T, s storage.Store) {
+	t.Helper()
+	ctx := t.Context()
+	var users []storage.User
+	for id := storage.UserID(1); id <= 12; id++ {
+		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "A, \"B\"", Bio: "x\ny", CreatedAt: 7, UpdatedAt: 8,
+			FollowersVisibility: storage.ToNobody, Undiscoverable: id%2 == 0})
+	}
+	for _, r := range s.CreateUsers(ctx, users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	change := func(from, to storage.UserID, kind, ends storage.EdgeType, at storage.Micros) {
+		for _, r := range s.ChangeEdges(ctx, from, []storage.EdgeChange{{To: to, Type: kind, Ends: ends, At: at}}, storage.ChangeOptions{Inverse: true}) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	act := func(act storage.RequestAct, from, to storage.UserID, at storage.Micros) {
+		_, err := s.ChangeRequest(ctx, storage.Pair{From: from, To: to}, storage.RequestChange{Act: act, At: at, Message: fmt.Sprintf("from %d,\nto \"%d\"", from, to)}, storage.RequestOptions{TTL: 1e18, Inverse: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(1, 2, storage.Following, 0, 1_700_000_000_000_001)
+	change(2, 1, storage.Following, 0, 20)
+	change(1, 3, storage.Following, 0, 21)
+	change(1, 3, storage.None, 0, 22)
+	change(4, 1, storage.Following, 0, 23)
+	change(1, 4, storage.Blocking, 0, 24) // ends the follow back
+	act(storage.Ask, 5, 6, 30)
+	act(storage.Ask, 6, 7, 31)
+	act(storage.Accept, 6, 7, 32)
+	act(storage.Ask, 7, 8, 33)
+	act(storage.Decline, 7, 8, 34)
+	act(storage.Ask, 8, 9, 35)
+	act(storage.Cancel, 8, 9, 36)
+	act(storage.Ask, 9, 10, 37)
+	act(storage.Ask, 10, 9, 38) // these two requests cross
+	act(storage.Ask, 1, 12, 39)
+	act(storage.Accept, 1, 12, 40)
+	act(storage.Remove, 1, 12, 41)
+	act(storage.Ask, 12, 1, 42) // pending after requests that have ended
+	act(storage.Ask, 2, 11, 43)
+	act(storage.Ask, 11, 2, 44)        // accepted
+	change(2, 11, storage.None, 0, 45) // then both have ended the follow
+	change(11, 2, storage.None, 0, 46) // …
+	act(storage.Ask, 2, 11, 47)        // and one of them asks again
+	for id, state := range map[storage.UserID]storage.UserState{3: storage.Deactivated, 8: storage.Deleting} {
+		if _, err := s.SetState(ctx, id, state, 50); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Apply(ctx, storage.Forward, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer) // ended, and one user no longer exists
+	s.Apply(ctx, storage.Inverse, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer)
+	special, remark := true, "Maya, of \"the\"\nriver"
+	for pair, mark := range map[storage.Pair]storage.MarkChange{
+		{From: 1, To: 2}: {Special: &special}, {From: 2, To: 1}: {Remark: &remark}, {From: 9, To: 10}: {Special: &special, Remark: &remark},
+	} {
+		if _, _, err := s.SetMark(ctx, pair, mark); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(t, s)
+	for n := range 9 { // in different buckets
+		id := storage.Identity{Issuer: "https://id.example.org/\"a\",b", Subject: fmt.Sprintf(" #auth0|%d, é ", n)}
+		if err := s.LinkIdentity(ctx, id, storage.UserID(1+n%8), 1_700_000_000_000_080+storage.Micros(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, dismissed := range []storage.UserID{5, 6, 99} {
+		if err := s.Dismiss(ctx, 1, dismissed, 1_700_000_000_000_070+storage.Micros(i), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// publish makes posts and comments, some of them of hidden users, and deletes a post with its comments.
+func publish(t *testing.T, s storage.Store) {
+	t.Helper()
+	ctx, text := t.Context(), "edited,\n\"twice\""
+	for n := range int64(6) {
+		id := storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}
+		media := []storage.Media{{Name: "a, \"b\"", URL: "https://example.org/<a>", Kind: storage.Image + storage.MediaKind(n%4)}}
+		_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for by := storage.UserID(5); by < 8; by++ {
+			if _, _, err := s.AddComment(ctx, storage.NewComment{Post: id, Number: 1<<61 + 10*n + int64(by), By: by, Key: "k", Text: "a, \"b\"\nc", At: 80}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, _, err := s.EditPost(ctx, storage.PostID{Author: 1, Number: 1 << 62}, storage.PostChange{Text: &text}, 1_700_000_000_000_090); err != nil {
+		t.Fatal(err)
+	}
+	favorite := func(user storage.UserID, post storage.PostID, kind storage.EdgeType, at storage.Micros) {
+		if _, err := s.ChangeFavorite(ctx, user, storage.FavoriteChange{Post: post, Type: kind, At: at}, storage.ChangeOptions{Inverse: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range int64(6) { // by users, among them one who is deactivated and one who is the author of a post
+		for by := storage.UserID(1); by < 8; by += 2 {
+			favorite(by, storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}, storage.Favorited, 1_700_000_000_000_080+storage.Micros(n))
+		}
+	}
+	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)
+	if _, err := s.DeletePost(ctx, storage.PostID{Author: 2, Number: 1<<62 + 1}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.DeleteComment(ctx, storage.CommentID{Author: 1, Number: 1<<61 + 5}, 1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contents are the users, states and rows of all tables.
+func contents(t *testing.T, s *oracle.Store) (all oracle.Snapshot, states []storage.UserState) {
+	t.Helper()
+	all = s.Snapshot()
+	for _, u := range all.Users {
+		states = append(states, s.StatesOf(t.Context(), []storage.UserID{u.ID})[0].Value)
+	}
+	return all, states
+}
+
+func TestWhatIsExportedIsImportedAsItWas(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		for _, page := range []int{1, 2, DefaultPage} {
+			for _, chunk := range []int{1, 3, 1000} {
+				t.Run(fmt.Sprintf("plain %v, %d rows a page, %d lines a chunk", plain, page, chunk), func(t *testing.T) {
+					from, to := filled(t), oracle.New()
+					dir := filepath.Join(t.TempDir(), "copy")
+					report := mustExport(t, from, Config{Dir: dir, Plain: plain, Page: page})
+					if _, err := importer.Run(t.Context(), to, importer.Config{Files: []string{dir}, Chunk: chunk, Strict: true}); err != nil {
+						t.Fatal(err)
+					}
+					sameContents(t, from.Store, to)
+					again := mustExport(t, identified{to, "two"}, Config{Dir: t.TempDir()})
+					if !maps.Equal(report.Totals, again.Totals) {
+						t.Errorf("digests %v, then %v", report.Totals, again.Totals)
+					}
+				})
+			}
+		}
+	}
+}
+
+func sameContents(t *testing.T, a, b *oracle.Store) {
+	t.Helper()
+	want, wantStates := contents(t, a)
+	got, gotStates := contents(t, b)
+	if !slices.Equal(got.Users, want.Users) || !slices.Equal(gotStates, wantStates) {
+		t.Errorf("users %+v %v, want %+v %v", got.Users, gotStates, want.Users, wantStates)
+	}
+	for _, side := range []struct{ got, want []storage.Edge }{
+		{got.Forward, want.Forward}, {got.Inverse, want.Inverse}, {got.Requests, want.Requests}, {got.Inbox, want.Inbox},
+	} {
+		if !slices.Equal(side.got, side.want) {
+			t.Errorf("rows %+v, want %+v", side.got, side.want)
+		}
+	}
+	for _, u := range want.Users {
+		linked, err := a.IdentitiesOf(t.Context(), u.ID)
+		if now, failed := b.IdentitiesOf(t.Context(), u.ID); errors.Join(err, failed) != nil || !slices.Equal(now, linked) {
+			t.Errorf("user %d has the identities %+v (%v), want %+v", u.ID, now, errors.Join(err, failed), linked)
+		}
+	}
+	for kind, rows := range besides(t, a) {
+		if now := besides(t, b)[kind]; len(rows) == 0 || !slices.Equal(now, rows) {
+			t.Errorf("%s %+v, want %+v", graphfile.BesideKind(storage.BesideKind(kind)), now, rows)
+		}
+	}
+	for _, c := range want.Counts {
+		if now := b.Counts(t.Context(), []storage.UserID{c.ID})[0].Value; now.Following != c.Following || now.Follower != c.Follower || now.Friend != c.Friend || now.Posts != c.Posts {
+			t.Errorf("counts of %d: %+v, want %+v", c.ID, now, c.Counts)
+		}
+	}
+}
+
+// besides returns the rows beside the edges of a store.
+func besides(t *testing.T, s *oracle.Store) (all [len(storage.BesideKinds)][]storage.Beside) {
+	t.Helper()
+	err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) (err error) {
+		for _, kind := range storage.BesideKinds {
+			if all[kind], err = at.Beside(t.Context(), kind, storage.Pair{}, 1000); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func mustExport(t *testing.T, store Store, config Config) Report {
+	t.Helper()
+	report, err := run(t.Context(), store, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+func run(ctx context.Context, store Store, config Config) (Report, error) {
+	e, err := Open(config)
+	if err != nil {
+		return Report{}, err
+	}
+	defer e.Close()
+	return e.Run(ctx, store)
+}
+
+func TestAFolderThatDoesNotFitIsRefused(t *testing.T) {
+	store := filled(t)
+	exported := func(t *testing.T) string {
+		dir := t.TempDir()
+		mustExport(t, store, Config{Dir: dir})
+		return dir
+	}
+	put := func(t *testing.T, dir, name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, tt := range map[string]struct {
+		prepare func(t *testing.T) (dir string)
+		store   Store
+		plain   bool
+		want    string
+	}{
+		"a file of somebody else": {func(t *testing.T) string { dir := t.TempDir(); put(t, dir, "thesis.doc"); return dir }, store, false, "holds thesis.doc"},
+		"one beside an export":    {func(t *testing.T) string { dir := exported(t); put(t, dir, "thesis.doc"); return dir }, store, false, "holds thesis.doc"},
+		"like an export's":        {func(t *testing.T) string { dir := t.TempDir(); put(t, dir, "users-0000.csv"); return dir }, store, false, "holds users-0000.csv"},
+		"another store":           {exported, identified{store.Store, "two"}, false, "another store"},
+		"other files":             {exported, store, true, "gzipped"},
+		"a damaged manifest":      {func(t *testing.T) string { dir := t.TempDir(); put(t, dir, graphfile.ManifestName); return dir }, store, false, graphfile.ManifestName},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run(t.Context(), tt.store, Config{Dir: tt.prepare(t), Plain: tt.plain})
+			if !errors.Is(err, ErrFolder) || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestOneExportAtATime(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Config{Dir: dir}); !errors.Is(err, ErrFolder) {
+		t.Errorf("the second: %v", err)
+	}
+	first.Close()
+	second, err := Open(Config{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Close()
+}
+
+// Complete shards are kept. A shard is written again if one of its files is missing or shorter.
+func TestAWholeShardIsKept(t *testing.T) {
+	store, dir := filled(t), t.TempDir()
+	mustExport(t, store, Config{Dir: dir, Plain: true})
+	if r := mustExport(t, store, Config{Dir: dir, Plain: true}); r.Kept != 1 || r.Rows != 0 || r.Done != 1 {
+		t.Errorf("again: %+v", r)
+	}
+	if err := os.Truncate(filepath.Join(dir, "following-0000.txt"), 10); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "has 10 bytes") {
+		t.Errorf("cut off: %v", err)
+	}
+	if r := mustExport(t, store, Config{Dir: dir, Plain: true}); r.Kept != 0 || r.Rows == 0 {
+		t.Errorf("after a loss: %+v", r)
+	}
+	if _, err := graphfile.WholeExport(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+// An export that is cut off leaves nothing but its manifest, and cannot be imported.
+func TestAnInterruptedExportLeavesNoHalfFile(t *testing.T) {
+	store, dir := filled(t), t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	pages := 0
+	_, err := run(ctx, store, Config{Dir: dir, Page: 2, OnProgress: func(Progress) {
+		if pages++; pages == 9 {
+			cancel()
+		}
+	}})
+	if !errors.Is(err, ErrInterrupted) || err.Error() != "interrupted after 0 of 1 shards" {
+		t.Errorf("%v", err)
+	}
+	entries, _ := os.ReadDir(dir)
+	if len(entries) != 1 || entries[0].Name() != graphfile.ManifestName {
+		t.Errorf("left: %v", entries)
+	}
+	if _, err := graphfile.WholeExport(dir); err == nil || !strings.Contains(err.Error(), "0 of 1024 buckets") {
+		t.Errorf("%v", err)
+	}
+	mustExport(t, store, Config{Dir: dir})
+}
+
+// Rows that no file can hold end the export with an error that names them.
+func TestADamagedRowIsNamed(t *testing.T) {
+	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 7, UpdateTime: 1}, {From: 1, To: 2, Type: storage.Following, UpdateTime: -5}} {
+		s := oracle.New()
+		s.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+		if e.UpdateTime < 0 {
+			s.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfAbsent)
+		}
+		if _, err := run(t.Context(), identified{s, "x"}, Config{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "1 → 2 of following") {
+			t.Errorf("%+v: %v", e, err)
+		}
+	}
+}

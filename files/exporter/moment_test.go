@@ -1,0 +1,146 @@
+package exporter
+
+import (
+	"compress/gzip"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"kith/files/graphfile"
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/sqlstore"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// While one user renames itself and then follows everybody, or nobody, in one transaction, again and
+// again, each export has all of the follows or none. They are those of the time that the name says, or of the
+// time before. Its pages are so short that each page would see another step.
+func TestFilesOfAShardAreOfOneMoment(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		momentsOf(t, "sqlite:"+filepath.Join(t.TempDir(), "kith.db"))
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		momentsOf(t, "mysql:"+testenv.SharedMariaDB(t, 1).FreshDatabases(t, 1)[0])
+	})
+}
+
+const followed = 30
+
+func momentsOf(t *testing.T, location string) {
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	var users []storage.User
+	for id := storage.UserID(1); id <= 1+followed; id++ {
+		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "0"})
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	steps, stop, stopped := 0, make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				steps++
+				step(t, store, steps)
+			}
+		}
+	}()
+	seen := map[int]bool{}
+	for export := 0; export < 300 && len(seen) < 10 && !t.Failed(); export++ {
+		dir := t.TempDir()
+		mustExport(t, store, Config{Dir: dir, Page: 2})
+		seen[checkMoment(t, dir)] = true
+	}
+	close(stop)
+	<-stopped
+	if len(seen) < 10 {
+		t.Errorf("the exports came across %d of %d steps", len(seen), steps)
+	}
+}
+
+// step renames user 1 to n, and then makes it follow everybody or nobody.
+func step(t *testing.T, store *sqlstore.Store, n int) {
+	name := fmt.Sprint(n)
+	if _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, storage.Micros(n)); err != nil {
+		t.Error(err)
+	}
+	var changes []storage.EdgeChange
+	for id := storage.UserID(2); id <= 1+followed; id++ {
+		changes = append(changes, storage.EdgeChange{To: id, Type: []storage.EdgeType{storage.None, storage.Following}[n%2], At: storage.Micros(n)})
+	}
+	for _, r := range store.ChangeEdges(t.Context(), 1, changes, storage.ChangeOptions{}) {
+		if r.Err != nil {
+			t.Error(r.Err)
+		}
+	}
+}
+
+// checkMoment reads an export's step from the name of user 1, and checks that the follows fit it.
+func checkMoment(t *testing.T, dir string) (n int) {
+	t.Helper()
+	record := csv.NewReader(strings.NewReader(text(t, dir, graphfile.Users)))
+	records, err := record.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(records[1][2], &n); err != nil {
+		t.Fatal(err)
+	}
+	times := map[storage.Micros]int{}
+	rows := map[graphfile.Relation]int{}
+	for _, r := range []graphfile.Relation{graphfile.Follows, graphfile.Ended} {
+		for line := range strings.Lines(text(t, dir, graphfile.Kind(r))) {
+			if l, found, _ := graphfile.ParseLine([]byte(line)); found {
+				rows[r]++
+				times[l.Time]++
+			}
+		}
+	}
+	all := rows[graphfile.Follows] + rows[graphfile.Ended]
+	if all != 0 && all != followed || rows[graphfile.Follows] != 0 && rows[graphfile.Ended] != 0 || len(times) > 1 {
+		t.Errorf("step %d: %v rows, of the times %v", n, rows, times)
+	}
+	for at := range times {
+		if int(at) != n && int(at) != n-1 {
+			t.Errorf("the follows are of step %d, the name of step %d", at, n)
+		}
+	}
+	return n
+}
+
+// text returns the content of the file of a kind, "" if there is no file.
+func text(t *testing.T, dir string, kind graphfile.Kind) string {
+	t.Helper()
+	file, err := os.Open(filepath.Join(dir, fileName(kind, 0, true)))
+	if os.IsNotExist(err) {
+		return ""
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unzipped, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := io.ReadAll(unzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}

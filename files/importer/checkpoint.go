@@ -1,0 +1,88 @@
+package importer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"kith/files/graphfile"
+	"kith/storage"
+)
+
+// checkpoint is saved before every chunk. So it has two facts: what is done, and how far the next
+// chunk reaches, which a crash may leave half written.
+type checkpoint struct {
+	Layout  int            `json:"layout"`
+	Start   storage.Micros `json:"start"`   // when the import began, at first
+	Next    position       `json:"next"`    // everything before it is in the store
+	Pending int64          `json:"pending"` // ordinal up to which lines may have been written
+	Bytes   int64          `json:"bytes"`   // of the files, as they are on disk, up to Next
+	Report  Report         `json:"report"`  // up to Next
+}
+
+const checkpointLayout = 1
+
+// checkpointKey names the import of these files, in this order, as this relation, wherever the
+// files are. It is empty if one of them can be read only once.
+func checkpointKey(inputs []*input, relation graphfile.Relation) string {
+	hash := sha256.New()
+	if relation != "" && relation != graphfile.Follows { // names for follows are older than those for other relations
+		hash.Write([]byte(relation))
+	}
+	for _, in := range inputs {
+		if in.identity == nil {
+			return ""
+		}
+		hash.Write(in.identity)
+	}
+	return "import-" + hex.EncodeToString(hash.Sum(nil)[:16])
+}
+
+// load loads the checkpoint of an earlier run, if there is one.
+func (im *run) load(ctx context.Context) error {
+	if im.key == "" {
+		return nil
+	}
+	value, found, err := im.checkpoints.LoadCheckpoint(ctx, im.key)
+	if err != nil || !found {
+		return wrap("load the import's checkpoint", err)
+	}
+	var saved checkpoint
+	if err := json.Unmarshal(value, &saved); err != nil {
+		return wrap("read the import's checkpoint", err)
+	}
+	if saved.Layout != checkpointLayout {
+		return fmt.Errorf("the import's checkpoint %s has the layout %d, this program knows %d", im.key, saved.Layout, checkpointLayout)
+	}
+	im.found, im.resumed = saved, true
+	return nil
+}
+
+// save records what is done, and that the lines up to an ordinal are next.
+func (im *run) save(ctx context.Context, pending int64) error {
+	im.at.Pending = max(im.found.Pending, pending)
+	if im.key == "" {
+		return nil
+	}
+	value, err := json.Marshal(im.at)
+	if err != nil {
+		return err
+	}
+	return wrap("save the import's checkpoint", im.checkpoints.SaveCheckpoint(ctx, im.key, value))
+}
+
+func (im *run) forget(ctx context.Context) error {
+	if im.key == "" {
+		return nil
+	}
+	return wrap("delete the import's checkpoint", im.checkpoints.DeleteCheckpoint(ctx, im.key))
+}
+
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

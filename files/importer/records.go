@@ -1,0 +1,202 @@
+package importer
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"kith/files/graphfile"
+	"kith/storage"
+)
+
+// userRow is a record of a users file that is to be written to the store.
+type userRow struct {
+	user  storage.User
+	state storage.UserState
+	line  int64
+	file  string
+}
+
+// recordRow is a row of a file of other records that is to be written to the store.
+type recordRow[T any] struct {
+	row     T
+	line    int64
+	ordinal int64 // of the record, from 0, over all files
+}
+
+const (
+	// maxRecord is how many bytes a record may have: as many as the longest post, if every character that can be
+	// escaped is.
+	maxRecord = 1 << 20
+
+	// chunkBytes is how much text of records is kept at a time, however many lines a chunk may have.
+	chunkBytes = 32 << 20
+)
+
+// bounded reads records of which none is too long.
+type bounded struct {
+	io.Reader
+	left int // of the record under way
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, graphfile.ErrLongRecord
+	}
+	n, err := b.Reader.Read(p)
+	b.left -= n
+	return n, err
+}
+
+// records reads the records of a file.
+type records struct {
+	csv    *csv.Reader
+	source *bounded
+	offset int64 // of where the splitter began
+	line   int64 // lines before that
+}
+
+// readUsers reads the records of one chunk from a users file. It returns io.EOF
+// when the file ends with it.
+func (r *splitter) readUsers(c *chunk) error {
+	in := r.inputs[r.pos.File]
+	return r.readRecords(c, func(record []string, line int64) error {
+		user, err := in.columns.User(record)
+		if err == nil {
+			c.users = append(c.users, userRow{user: user.User, state: user.State, line: line, file: in.name})
+		}
+		return err
+	})
+}
+
+// readBeside, readPosts, readComments, readFavorites and readIdentities read the records of one chunk from a file of that kind. They
+// return io.EOF when the file ends with it.
+func (r *splitter) readBeside(c *chunk) error {
+	return readRows(r, c, &c.beside, r.inputs[r.pos.File].besideOf, func(b storage.Beside) storage.Pair { return b.Pair })
+}
+
+func (r *splitter) readPosts(c *chunk) error {
+	return readRows(r, c, &c.posts, graphfile.ParsePost, func(p storage.PostRow) storage.PostID { return p.PostID })
+}
+
+func (r *splitter) readComments(c *chunk) error {
+	return readRows(r, c, &c.comments, graphfile.ParseComment, storage.NewComment.ID)
+}
+
+func (r *splitter) readFavorites(c *chunk) error {
+	return readRows(r, c, &c.favorites, graphfile.ParseFavorite, storage.Edge.Pair)
+}
+
+func (r *splitter) readIdentities(c *chunk) error {
+	return readRows(r, c, &c.identities, graphfile.ParseIdentity, func(l storage.LinkedIdentity) storage.Identity { return l.Identity })
+}
+
+// readRows reads the records of one chunk. If a key comes twice, the first record is kept.
+func readRows[T any, K comparable](r *splitter, c *chunk, into *[]recordRow[T], parse func([]string) (T, error), key func(T) K) error {
+	here := make(map[K]bool)
+	return r.readRecords(c, func(record []string, line int64) error {
+		row, err := parse(record)
+		switch {
+		case err != nil:
+			return err
+		case here[key(row)]:
+			c.totals.Duplicates++
+			return nil
+		}
+		here[key(row)] = true
+		*into = append(*into, recordRow[T]{row, line, r.pos.Ordinal - 1})
+		return nil
+	})
+}
+
+// readRecords reads records of one chunk. What add refuses is malformed.
+func (r *splitter) readRecords(c *chunk, add func(record []string, line int64) error) error {
+	if err := r.openRecords(); err != nil {
+		return err
+	}
+	in, records := r.inputs[r.pos.File], r.records
+	for range r.lines {
+		if r.pos.Offset-c.begin.Offset > r.bytes {
+			return nil
+		}
+		records.source.left = maxRecord
+		record, err := records.csv.Read()
+		if errors.Is(err, io.EOF) {
+			return io.EOF
+		}
+		var bad *csv.ParseError
+		if err != nil && !errors.As(err, &bad) {
+			return fmt.Errorf("read %s behind line %d: %w", in.name, r.pos.Line, err)
+		}
+		r.pos.Ordinal++
+		r.pos.Offset = records.offset + records.csv.InputOffset()
+		r.stream.offset = r.pos.Offset
+		var line int64
+		if bad != nil {
+			line, err = records.line+int64(bad.StartLine), bad.Err
+		} else {
+			first, _ := records.csv.FieldPos(0)
+			line = records.line + int64(first)
+			err = add(record, line)
+		}
+		r.pos.Line = line
+		if err != nil {
+			if err := r.malformed(c, line, []byte(strings.Join(record, ",")), err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// openRecords begins to read records at the stream's position. When a file is resumed, the part
+// before that position is read again for its line ends, so that messages name the right lines.
+func (r *splitter) openRecords() error {
+	if r.records != nil {
+		return nil
+	}
+	in := r.inputs[r.pos.File]
+	r.records = &records{offset: r.pos.Offset}
+	if r.pos.Line > 0 {
+		lines, err := in.linesBefore(r.pos.Offset)
+		if err != nil {
+			return err
+		}
+		r.records.line = lines
+	}
+	r.records.source = &bounded{r.stream.Reader, maxRecord}
+	r.records.csv = csv.NewReader(r.records.source)
+	r.records.csv.Comment = '#'
+	r.records.csv.FieldsPerRecord = -1
+	r.records.csv.ReuseRecord = true
+	if in.headed && r.pos.Line == 0 {
+		if _, err := r.records.csv.Read(); err != nil {
+			return fmt.Errorf("read the header of %s: %w", in.name, err)
+		}
+		r.pos.Offset = r.records.offset + r.records.csv.InputOffset()
+		r.stream.offset = r.pos.Offset
+		r.pos.Line = 1
+	}
+	return nil
+}
+
+// linesBefore counts the line ends before an offset.
+func (in *input) linesBefore(offset int64) (lines int64, err error) {
+	s, err := in.open(0)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	for range offset - s.offset {
+		c, err := s.ReadByte()
+		if err != nil {
+			return 0, fmt.Errorf("read %s: %w", in.name, err)
+		}
+		if c == '\n' {
+			lines++
+		}
+	}
+	return lines, nil
+}

@@ -1,0 +1,126 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"kith/files/graphfile"
+)
+
+// sniff finds out by the first line that is not a comment or empty whether the file holds users,
+// edges, rows beside edges, posts, comments, favorites or identities, which have their own headers. Users are recognised by their
+// header. A .csv file without one is of the kind that most of its lines are, as far as they have been read ahead. Any other
+// file is taken for an edge list, whose splitter reports each line it cannot read, except for a header.
+func (in *input) sniff(s *stream) error {
+	in.kind = edgesFile
+	line, head, err := s.firstLine()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", in.name, err)
+	}
+	if in.relation = head; head != "" && head.Rank() < 0 {
+		_, _, err := head.Row()
+		return fmt.Errorf("read the first line of %s: %w", in.name, err)
+	}
+	if columns, err := graphfile.ParseColumns(line); columns != nil || err != nil {
+		in.kind, in.columns, in.headed = usersFile, columns, true
+		if err != nil {
+			return fmt.Errorf("read the header of %s: %w", in.name, err)
+		}
+		return nil
+	}
+	if kind, ok := graphfile.ParseHeader(line); ok {
+		in.headed = true
+		switch kind {
+		case graphfile.Posts:
+			in.kind = postsFile
+		case graphfile.Comments:
+			in.kind = commentsFile
+		case graphfile.Favorites:
+			in.kind = favoritesFile
+		case graphfile.Identities:
+			in.kind = identitiesFile
+		default:
+			in.kind = besideFile
+			in.beside, _ = kind.Beside()
+		}
+		return nil
+	}
+	if graphfile.IsHeader(line) {
+		in.header = bytes.Clone(line)
+		return nil
+	}
+	if len(line) == 0 || !in.namedCSV() {
+		return nil
+	}
+	edges, users := s.count()
+	switch {
+	case users > edges:
+		in.kind, in.columns = usersFile, graphfile.DefaultColumns()
+	case users == edges:
+		return fmt.Errorf("read %s: it is not clear whether its lines are edges or users: begin it with the line from,to,time or id,handle,name,bio,avatar_url", in.name)
+	}
+	return nil
+}
+
+// count counts the lines that have been read ahead and are edges, and the records that are users and could not be meant as edges.
+func (s *stream) count() (edges, users int) {
+	text, _ := s.Peek(s.Buffered())
+	columns := graphfile.DefaultColumns()
+	for len(text) > 0 {
+		line, rest, _ := bytes.Cut(text, []byte("\n"))
+		if _, found, err := graphfile.ParseLine(line); err == nil {
+			if found {
+				edges++
+			}
+			text = rest
+			continue
+		}
+		reader := csv.NewReader(bytes.NewReader(text)) // the record may have more lines
+		record, err := reader.Read()
+		text = text[reader.InputOffset():]
+		if err != nil {
+			continue
+		}
+		if u, err := columns.User(record); err == nil && strings.Trim(u.User.Handle, "0123456789") != "" {
+			users++
+		}
+	}
+	return edges, users
+}
+
+func (in *input) namedCSV() bool {
+	name := strings.TrimSuffix(strings.ToLower(in.name), ".gz")
+	return filepath.Ext(name) == ".csv"
+}
+
+// firstLine looks ahead to the first line that is neither empty nor a comment, without
+// consuming it, and reads the relation that the line at the very beginning may name. A terminal is
+// not read further than that.
+func (s *stream) firstLine() (first []byte, head graphfile.Relation, err error) {
+	for want := 1; ; want = s.Buffered() + 1 {
+		if _, err := s.Peek(min(want, s.Size())); err != nil && !errors.Is(err, io.EOF) {
+			return nil, "", err
+		}
+		text, _ := s.Peek(s.Buffered())
+		ended := len(text) < want || len(text) == s.Size()
+		begin := true
+		for line := range bytes.Lines(text) {
+			whole := ended || bytes.HasSuffix(line, []byte("\n"))
+			bare := bytes.TrimSpace(line)
+			if begin && whole {
+				head = graphfile.ParseHead(bare)
+			}
+			if begin = false; whole && len(bare) > 0 && bare[0] != '#' {
+				return bare, head, nil
+			}
+		}
+		if ended {
+			return nil, head, nil
+		}
+	}
+}

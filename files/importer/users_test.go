@@ -1,0 +1,162 @@
+package importer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"kith/files/graphfile"
+	"kith/storage"
+)
+
+func TestUsersFile(t *testing.T) {
+	k := newKeeper()
+	k.CreateUsers(ctx, []storage.User{{ID: 8, Handle: "zoe", Name: "Zoe"}})
+	users := file(t, "people.csv", strings.Join([]string{
+		`ID,Handle,name,bio,avatar_url`,
+		`1,Maya_Okafor,Maya Okafor,"Rivers, maps",https://maya.example/a/1.png`,
+		`2,li,"Li ""Lee"" 李"`,
+		`# nobody`,
+		`3,u3`,
+		`4,u5,steals a handle`,
+		`5,Ünï,bad handle`,
+		`0,zero`,
+		`8,zoe2,exists`,
+		`9,zoe,taken`,
+		`10,` + strings.Repeat("x", 31),
+		`11,eleven,` + strings.Repeat("é", 101),
+		`12,twelve,` + strings.Repeat("é", 100),
+		`13,"bad"quote,x`,
+		`14,last,"of` + "\n" + `two lines"`,
+		`15,fifteen,a,b,c,d`,
+		`16,caf` + "\xe9",
+		`17,seventeen,caf` + "\xe9",
+		`18,eighteen,Eve,,javascript:alert(1)`,
+		`19,nineteen,Eve,,/a/1.png`,
+		"20,twenty,\x1b[2JEve",
+		"21,twentyone,Eve,\u202egro.live",
+		`22,twentytwo,Eve,` + strings.Repeat("é", 501),
+		`23,twentythree,Eve,,https://` + strings.Repeat("é", 493),
+		`24,twentyfour,Eve,` + strings.Repeat("é", 500) + `,https://` + strings.Repeat("é", 492),
+	}, "\n"))
+	edges := file(t, "edges.txt", "9 1\n1 2\n")
+	problems := map[int64]error{}
+	got := mustRun(t, k, Config{Files: []string{edges, users}, Chunk: 3, Problems: 50, OnProblem: func(p Problem) { problems[p.Line] = p.Reason }})
+	if want := (Report{Lines: 25, UsersMade: 7, UsersExisted: 1, Edges: 2, Malformed: 15, Refused: 1}); bare(got) != want {
+		t.Errorf("%+v, want %+v", bare(got), want)
+	}
+	for line, want := range map[int64]error{
+		6: graphfile.ErrHandleOfID, 7: graphfile.ErrHandle, 8: graphfile.ErrIDRange, 10: storage.ErrHandleTaken, 11: graphfile.ErrHandle, 17: graphfile.ErrColumns, 18: graphfile.ErrHandle,
+	} {
+		if !errors.Is(problems[line], want) {
+			t.Errorf("line %d: %v, want %v", line, problems[line], want)
+		}
+	}
+	for line, want := range map[int64]string{
+		12: "name has 1 to 100 characters", 19: "name holds characters", 20: "https://", 21: "https://", 22: "name holds characters",
+		23: "bio holds characters", 24: "bio has 0 to 500 characters", 25: "avatarUrl has 0 to 500 characters",
+	} {
+		if problems[line] == nil || !strings.Contains(problems[line].Error(), want) {
+			t.Errorf("line %d: %v, want %q", line, problems[line], want)
+		}
+	}
+	if problems[14] == nil {
+		t.Errorf("the wrong quoting of line 14 is not reported: %v", problems)
+	}
+	for id, want := range map[storage.UserID]storage.User{
+		1:  {Handle: "maya_okafor", Name: "Maya Okafor", Bio: "Rivers, maps", AvatarURL: "https://maya.example/a/1.png"},
+		2:  {Handle: "li", Name: `Li "Lee" 李`},
+		3:  {Handle: "u3", Name: "u3"},
+		8:  {Handle: "zoe", Name: "Zoe"},
+		9:  {Handle: "u9", Name: "u9"}, // by the edge, which came later
+		12: {Handle: "twelve", Name: strings.Repeat("é", 100)},
+		14: {Handle: "last", Name: "of\ntwo lines"},
+	} {
+		u := k.Users(ctx, []storage.UserID{id})[0].Value
+		if u.Handle != want.Handle || u.Name != want.Name || u.Bio != want.Bio || u.AvatarURL != want.AvatarURL {
+			t.Errorf("user %d: %+v, want %+v", id, u, want)
+		}
+	}
+}
+
+func TestSniff(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       kind
+	}{
+		{"a.txt", "1 2\n", edgesFile},
+		{"a.csv", "1,2\n", edgesFile},
+		{"a.csv", "1,2,1709212455\n", edgesFile},
+		{"a.csv", "from,to\n1,2\n", edgesFile},
+		{"a.csv", "", edgesFile},
+		{"a.csv", "# only a comment", edgesFile},
+		{"a.csv.gz", "1,maya,Maya\n", usersFile},
+		{"a.csv", "1,maya\n", usersFile},
+		{"a.csv", "\"1\",\"maya\"\n", usersFile},
+		{"a.csv", "1,2,1700000000000\n3,4,1700000000001\n", edgesFile},
+		{"a.csv", "1,2,2026-11-20 08:15:30\n", edgesFile},
+		{"a.csv", "1,2,2026-11-20\n", edgesFile},
+		{"a.csv", "1,2,-1\n3,4,1700000000\n", edgesFile},
+		{"a.csv", "1,2,x\n3,4\n5,six\n7,8\n", edgesFile},
+		{"a.csv", "1,2,Two\n3,maya,Maya\n4,liam,Liam\n", usersFile},
+		{"a.csv", "\"1\",\"2\",\"2026-11-20 08:15:30\"\n", edgesFile},
+		{"a.csv", "1,maya,Maya,\"liked:\n3 4\n5 6\"\n2,liam,Liam,\"\n1,2\n1,3\n\"\n7,noor,Noor,\"one line, and \"\"3 4\"\"\"\n", usersFile},
+		{"a.csv", "# a \"quote\n1 2\n3 x\"\n\"4\" \"5\"\n", edgesFile},
+		{"a.txt", "1,maya\n", edgesFile},
+		{"a.txt", "\n# people\n id , HANDLE \n1,maya\n", usersFile},
+		{"a.csv", "name,handle,id\nMaya,maya,1\n", usersFile},
+		{"a.csv", "\xef\xbb\xbfid,handle\n1,maya\n", usersFile},
+	}
+	for _, tt := range tests {
+		in, err := probe(file(t, tt.name, tt.text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if in.kind != tt.want {
+			t.Errorf("%s with %q: kind %d, want %d", tt.name, tt.text, in.kind, tt.want)
+		}
+	}
+	// What may be either is not guessed.
+	for _, text := range []string{"1,2,-1\n", "1,2,x\n3,4,y\n", "1,2\n3,maya\n"} {
+		if _, err := probe(file(t, "a.csv", text), nil); err == nil || !strings.Contains(err.Error(), "edges or users") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestColumnsInAnyOrder(t *testing.T) {
+	k := newKeeper()
+	mustRun(t, k, Config{Files: []string{file(t, "p.csv", "name,handle,id\nMaya,maya,1\n")}})
+	if u := k.Users(ctx, []storage.UserID{1})[0].Value; u.Handle != "maya" || u.Name != "Maya" {
+		t.Errorf("%+v", u)
+	}
+	for _, header := range []string{"id,handle,id\n", "id,handle,likes\n"} {
+		if _, err := probe(file(t, "p.csv", header), nil); err == nil {
+			t.Errorf("the header %q is taken", header)
+		}
+	}
+}
+
+func TestSameFilesElsewhereHaveTheSameKey(t *testing.T) {
+	key := func(name, text string, relation ...graphfile.Relation) string {
+		in, err := probe(file(t, name, text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return checkpointKey([]*input{in}, append(relation, graphfile.Follows)[0])
+	}
+	here, there := key("a.txt", "1 2\n"), key("a.txt", "1 2\n")
+	if here != there {
+		t.Error("the folder matters")
+	}
+	if here == key("b.txt", "1 2\n") || here == key("a.txt", "1 3\n") || here == key("a.txt", "1 2\n\n") {
+		t.Error("different files share a key")
+	}
+	blocks, requests := key("a.txt", "1 2\n", graphfile.Blocks), key("a.txt", "1 2\n", graphfile.Requests)
+	if here == blocks || here == requests || blocks == requests {
+		t.Error("different relations share a key")
+	}
+	if here != key("a.txt", "1 2\n", "") {
+		t.Error("the default relation has a key of its own")
+	}
+}

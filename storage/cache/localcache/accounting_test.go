@@ -1,0 +1,134 @@
+package localcache_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/storagetest/oracle"
+)
+
+// made answers every key without a store, so that only the cache is in memory.
+type made struct {
+	storage.Store
+	id      func(n int) storage.UserID // of the nth user
+	users   int
+	follows int // of each list
+}
+
+func (m made) Profiles(_ context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	results := make([]storage.Result[storage.Profile], len(ids))
+	for i, id := range ids {
+		user := storage.User{ID: id, Handle: fmt.Sprint("user", id), Name: fmt.Sprint("User ", id), Bio: strings.Repeat("b", 40)}
+		results[i] = storage.Result[storage.Profile]{Found: true, Value: storage.Profile{User: user, Exists: true, Counted: true, Counts: storage.Counts{Version: 1}}}
+	}
+	return results
+}
+
+func (m made) Lists(_ context.Context, side storage.Side, queries []storage.ListQuery) []storage.Result[storage.List] {
+	results := make([]storage.Result[storage.List], len(queries))
+	for i, q := range queries {
+		edges := make([]storage.Edge, m.follows)
+		for k := range edges {
+			peer := m.id(1 + (int(q.Owner%7919)*7919+k*97)%m.users)
+			p := side.Pair(q.Owner, peer)
+			edges[k] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: storage.Micros(1_700_000_000_000_000 + (m.follows-k)*3_600_000_000)}
+		}
+		results[i] = storage.Result[storage.List]{Found: true, Value: storage.List{Version: 1, Edges: edges}}
+	}
+	return results
+}
+
+func (m made) Blocks(_ context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := make([]storage.Result[[]storage.UserID], len(users))
+	for i := range results {
+		results[i].Found = true
+	}
+	return results
+}
+
+func (m made) Posts(_ context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	results := make([]storage.Result[storage.Post], len(ids))
+	for i, id := range ids {
+		results[i] = storage.Result[storage.Post]{Found: true, Value: storage.Post{
+			PostID: id, Text: strings.Repeat("t", 140), Media: []storage.Media{{Name: fmt.Sprint("file", i), URL: "https://example.org/media/" + fmt.Sprint(i)}},
+		}}
+	}
+	return results
+}
+
+func dense(n int) storage.UserID     { return storage.UserID(n) }
+func sonyflake(n int) storage.UserID { return storage.UserID(600_000_000_000_000_000 + n*16_777_216*3) }
+
+func heapInUse() int {
+	for range 2 {
+		runtime.GC()
+	}
+	var s runtime.MemStats
+	runtime.ReadMemStats(&s)
+	return int(s.HeapAlloc)
+}
+
+// The cache reports as many bytes as the heap has grown by. -v says how many a user, a post and an edge take.
+func TestTheAccountIsTrue(t *testing.T) {
+	for _, ids := range []struct {
+		name string
+		of   func(int) storage.UserID
+	}{{"dense ids", dense}, {"sonyflake", sonyflake}} {
+		for _, c := range []struct {
+			kind       string
+			n, follows int
+		}{{"users", 20_000, 0}, {"blocks", 20_000, 0}, {"posts", 10_000, 0}, {"lists", 20_000, 0}, {"lists", 10_000, 5}, {"lists", 4000, 50}, {"lists", 400, 1000}} {
+			m := gauges{prometheus.NewRegistry()}
+			source := made{oracle.New(), ids.of, 100_000, c.follows}
+			cache := localcache.New(localcache.Config{Source: source, Rows: source, Bytes: 32 << 20, Metrics: localcache.NewMetrics(m)})
+			ask := func(from, to int) {
+				for n := from; n < to; n += 100 {
+					keys := make([]storage.UserID, 100)
+					for i := range keys {
+						keys[i] = ids.of(n + i + 1)
+					}
+					askFor(t, cache, c.kind, keys)
+				}
+			}
+			numbered := func() int { return int(m.value(t, "kith_cache_directory_bytes")) }
+			if ask(0, c.n/10); c.follows > 0 {
+				ask(0, c.n) // numbers all users
+			}
+			cache.Forget()
+			before := heapInUse() - numbered()
+			ask(0, c.n)
+			real, account := heapInUse()-numbered()-before, int(m.value(t, "kith_cache_bytes"))
+			t.Logf("%s, %s of %d: %d bytes each in the heap, %d by the account", ids.name, c.kind, c.follows, real/c.n, account/c.n)
+			const blocks = 8 * 2 * 128 << 10 // may have room left: two blocks in each shard
+			if real < account*9/10 || real > account*11/10+blocks {
+				t.Errorf("%s, %s of %d: %d bytes in the heap, %d by the account", ids.name, c.kind, c.follows, real, account)
+			}
+			runtime.KeepAlive(cache)
+			cache.Close()
+		}
+	}
+}
+
+func askFor(t *testing.T, cache *localcache.Cache, kind string, keys []storage.UserID) {
+	switch kind {
+	case "users":
+		cache.Users(t.Context(), keys)
+	case "blocks":
+		cache.Blocks(t.Context(), keys)
+	case "lists":
+		setsOf(t, cache, storage.Forward, keys)
+	case "posts":
+		posts := make([]storage.PostID, len(keys))
+		for i, k := range keys {
+			posts[i] = storage.PostID{Author: k, Number: 1}
+		}
+		cache.Posts(t.Context(), posts)
+	}
+}

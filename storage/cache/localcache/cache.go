@@ -1,0 +1,258 @@
+// Package localcache keeps in a gateway's memory what is read often: users and posts with their
+// counts, and whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store. It is
+// bounded in bytes, and keeps what is read again, so that it finds hot users by itself.
+//
+// The cache stays right because every change is reported to it: by the writers of this gateway before
+// they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets
+// a user or a post when it changes, unless the writer has the row at hand. It changes lists as the tables are changed: a row counts if it is
+// newer than what is known of its pair, so rows may come late, twice, and in any order. If events
+// may be missing, it forgets everything. A cache that cannot hear of others' changes must not be on
+// ([Cache.Switch]).
+//
+// If a change comes while a read of the store is under way, the result is not older than the
+// change: a changed user is read again, and the change is applied to a changed list.
+package localcache
+
+import (
+	"hash/maphash"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+)
+
+// Cache reads from memory what it has, and the rest from the stores below.
+type Cache struct {
+	storage.Reader // for everything that is not kept, such as packed lists
+
+	source  storage.Snapshots
+	below   storage.Snapshots // the store itself
+	packer  storage.Packer    // nil: no packing
+	metrics *Metrics
+	now     func() time.Time
+	shardOf func(storage.UserID) int
+	longest int // lists up to here are kept once they are first asked for
+	packed  int // lists up to here are kept once they are asked for more often
+
+	mode       atomic.Uint32
+	generation atomic.Uint64 // rises when everything is forgotten
+	kept       *kept
+	directory  atomic.Pointer[idset.Directory]
+	stripes    [64]stripe
+	seed       maphash.Seed
+
+	profiles     fills[storage.UserID, storage.Profile]
+	blocks       fills[storage.UserID, []storage.UserID]
+	lists        [2]fills[storage.UserID, *list] // by side
+	recommenders fills[storage.UserID, storage.Recommender]
+	posts        fills[storage.PostID, storage.Post]
+	stamps       stamps
+
+	reported reported
+	building sync.Mutex // of one long list at a time
+
+	requested atomic.Bool // whether a request has asked for anything since warming up began with the users that it reads
+
+	renewAfter atomic.Int64 // µs: when long lists may be renewed
+
+	background *background
+}
+
+// Config says what a cache reads from and how much it may keep.
+type Config struct {
+	// Source is where kept values are read from: the store, or a cache between it and this one.
+	Source storage.Snapshots
+	// Rows answers what is not kept.
+	Rows storage.Reader
+	// Store is the store itself, from which long lists are read, and everything while the cache is
+	// off. Defaults to Source.
+	Store storage.Snapshots
+	// ShardOf is the shard from which what belongs to a user is read. Defaults to 0 for everybody.
+	ShardOf func(storage.UserID) int
+	// Packer packs long lists in the store once they have been read. Defaults to none.
+	Packer storage.Packer
+	// Bytes bounds what is kept, the directory of users included.
+	Bytes uint64
+	// Metrics counts. Defaults to none.
+	Metrics *Metrics
+	// Now is the clock. Defaults to [time.Now].
+	Now func() time.Time
+}
+
+// New makes a cache, which is on.
+func New(cfg Config) *Cache {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.ShardOf == nil {
+		cfg.ShardOf = func(storage.UserID) int { return 0 }
+	}
+	if cfg.Store == nil {
+		cfg.Store = cfg.Source
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = newMetrics()
+	}
+	c := &Cache{
+		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
+		background: newBackground(), longest: shortList,
+		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
+	}
+	c.kept = newKept(cfg.Bytes, cfg.Now)
+	c.directory.Store(idset.NewDirectory())
+	c.metrics.cache = c
+	c.mode.Store(uint32(On))
+	return c
+}
+
+const (
+	// shortList is how long a list may be to be kept when it is first asked for: reading it takes
+	// little longer than reading a page of it.
+	shortList = 1000
+	// longShare: one list may take this fraction of the cache.
+	longShare   = 8
+	bytesAnEdge = 16
+
+	// overhead is what an entry takes besides its value.
+	overhead = 176
+
+	// keep is how long an entry is wrong at most that events do not update for some reason.
+	keep = 10 * time.Minute
+	// keepAbsence is the same for what is not there: whoever has just made it looks for it.
+	keepAbsence = time.Minute
+	// keepUnchanged is how long a list is kept while the version of its owner's counts says that it has not changed. Rows
+	// that were changed by hand raise no version.
+	keepUnchanged = time.Hour
+)
+
+// key names an entry.
+type key struct {
+	kind   kind
+	id     storage.UserID
+	number int64  // of a post, whose author is id
+	stamp  uint32 // of the author of a post
+}
+
+type kind uint8
+
+const (
+	profileKind kind = iota
+	blocksKind
+	forwardKind
+	inverseKind
+	recommenderKind
+	postKind
+	kinds
+)
+
+func (k kind) String() string {
+	return [...]string{"user", "blocks", "following", "follower", "recommender", "post"}[k]
+}
+
+// listKind is the kind of lists of a side, which must be Forward or Inverse.
+func listKind(side storage.Side) kind {
+	if side == storage.Inverse {
+		return inverseKind
+	}
+	return forwardKind
+}
+
+// entry is what is kept of one key. It is immutable.
+type entry interface {
+	bytes() int
+	expiry() time.Time
+}
+
+// lifetime is how long an entry is kept, with jitter, so that entries read together are not read
+// again together.
+type lifetime struct{ until time.Time }
+
+func (l lifetime) expiry() time.Time { return l.until }
+
+func (c *Cache) lives(d time.Duration) lifetime {
+	return lifetime{c.now().Add(d - rand.N(d/5))}
+}
+
+// livesIf is how long a user or a post is kept, if it is there or if it is not.
+func (c *Cache) livesIf(found bool) lifetime {
+	if found {
+		return c.lives(keep)
+	}
+	return c.lives(keepAbsence)
+}
+
+// stripe is a lock on some of the keys: under it, one step both replaces an entry and notifies a read
+// under way of a change.
+type stripe struct {
+	sync.Mutex
+	_ [56]byte // alone on its cache line
+}
+
+func (c *Cache) stripe(k key) *stripe {
+	return &c.stripes[maphash.Comparable(c.seed, k)%uint64(len(c.stripes))]
+}
+
+// Mode is what a cache does.
+type Mode uint32
+
+const (
+	// Off: everything is read as rows from the store. Nothing is kept.
+	Off Mode = iota
+	// Through: users, posts and lists are read from the source, but not kept.
+	Through
+	// On: users, posts and lists are kept.
+	On
+)
+
+// Switch changes what the cache does.
+func (c *Cache) Switch(to Mode) {
+	if Mode(c.mode.Swap(uint32(to))) != to {
+		c.Forget()
+	}
+}
+
+// Mode is what the cache does.
+func (c *Cache) Mode() Mode { return Mode(c.mode.Load()) }
+
+// MaxBytes is how much may be kept.
+func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }
+
+// Forget forgets everything, including what is being read.
+func (c *Cache) Forget() {
+	c.lockAll()
+	c.generation.Add(1)
+	c.profiles.leaveAll()
+	c.blocks.leaveAll()
+	c.lists[storage.Forward].leaveAll()
+	c.lists[storage.Inverse].leaveAll()
+	c.posts.leaveAll()
+	c.recommenders.leaveAll()
+	c.kept.flat.Clear()
+	c.kept.large.InvalidateAll()
+	c.unlockAll()
+	c.metrics.forgotten.Inc()
+}
+
+func (c *Cache) lockAll() {
+	for i := range c.stripes {
+		c.stripes[i].Lock()
+	}
+}
+
+func (c *Cache) unlockAll() {
+	for i := range c.stripes {
+		c.stripes[i].Unlock()
+	}
+}
+
+// Close ends what runs in the background, and waits for it: whoever closes the store afterwards interrupts nothing. What is not
+// kept fails from then on.
+func (c *Cache) Close() {
+	c.background.close()
+	c.kept.large.StopAllGoroutines()
+}
+
+var _ storage.Reader = (*Cache)(nil)

@@ -1,0 +1,406 @@
+package localcache_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+	"kith/storage/cache/localcache"
+	"kith/storage/storagetest/oracle"
+)
+
+// setsOf asks for lists as sets.
+func setsOf(t *testing.T, cache *localcache.Cache, side storage.Side, owners []storage.UserID) []storage.Result[idset.List] {
+	l := &storage.Lookup[storage.UserID, storage.Set]{Keys: owners}
+	b := storage.Bundle{}
+	b.Sets[side] = l
+	cache.Bundle(t.Context(), &b)
+	lists := make([]storage.Result[idset.List], len(owners))
+	for i, r := range l.Results {
+		if lists[i].Found, lists[i].Err = r.Found, r.Err; r.Found {
+			lists[i].Value = *r.Value.(*idset.List)
+		}
+	}
+	return lists
+}
+
+// counted counts the reads of a store, and the rows that they read.
+type counted struct {
+	storage.Store
+	calls, keys atomic.Int64
+	lists       atomic.Int64 // reads of lists
+	rows        atomic.Int64 // reads of edges as rows
+	longest     atomic.Int64 // bound of the lists that were asked for
+	endedSince  atomic.Int64 // of the tombstones that were asked for
+}
+
+func (c *counted) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	c.calls.Add(1)
+	c.keys.Add(int64(len(ids)))
+	return c.Store.Profiles(ctx, ids)
+}
+
+func (c *counted) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
+	c.calls.Add(1)
+	c.lists.Add(1)
+	c.keys.Add(int64(len(q)))
+	c.longest.Store(max(c.longest.Load(), int64(q[0].Longest)))
+	c.endedSince.Store(int64(q[0].EndedSince))
+	return c.Store.Lists(ctx, side, q)
+}
+
+func (c *counted) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	c.rows.Add(1)
+	return c.Store.Edges(ctx, side, pairs)
+}
+
+func (c *counted) Pages(ctx context.Context, side storage.Side, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	c.rows.Add(1)
+	return c.Store.Pages(ctx, side, q)
+}
+
+// people makes users 1 … n.
+func people(t *testing.T, store storage.Store, n int) {
+	t.Helper()
+	users := make([]storage.User, n)
+	for i := range users {
+		users[i] = storage.User{ID: storage.UserID(i + 1), Handle: fmt.Sprint("u", i+1), Name: "somebody"}
+	}
+	for _, r := range store.CreateUsers(t.Context(), users) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+// followers makes users 2 … n+1 follow user 1.
+func followers(t *testing.T, store storage.Store, n int) {
+	t.Helper()
+	edges := make([]storage.Edge, n)
+	for i := range edges {
+		edges[i] = storage.Edge{From: storage.UserID(i + 2), To: 1, Type: storage.Following, UpdateTime: storage.Micros(i + 1)}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+}
+
+func newCache(t *testing.T, store storage.Store, bytes uint64) *localcache.Cache {
+	t.Helper()
+	c := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: bytes, Now: func() time.Time { return time.UnixMicro(0) }})
+	t.Cleanup(c.Close)
+	return c
+}
+
+func TestWhoAsksForTheSameWaitsForOneRead(t *testing.T) {
+	goOn := make(chan struct{})
+	store := &counted{Store: &slow{Store: oracle.New(), hold: func(string) { <-goOn }}}
+	people(t, store.Store, 10)
+	cache := newCache(t, store, 1<<20)
+	var asking sync.WaitGroup
+	for range 50 {
+		asking.Go(func() {
+			for i, r := range cache.Users(t.Context(), []storage.UserID{3, 4, 99}) {
+				if r.Found != (i < 2) || r.Err != nil {
+					t.Errorf("key %d: %+v", i, r)
+				}
+			}
+		})
+	}
+	for store.calls.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	close(goOn)
+	asking.Wait()
+	if n := store.keys.Load(); n != 3 {
+		t.Errorf("%d keys were read, want 3", n)
+	}
+	before := store.calls.Load()                   // 1, unless several began with a key each
+	cache.Users(t.Context(), []storage.UserID{99}) // no user has this id, which is kept, too
+	if n := store.calls.Load(); n != before || n > 3 {
+		t.Errorf("%d reads, and %d in the end", before, n)
+	}
+}
+
+func TestOffAndThrough(t *testing.T) {
+	for mode, reads := range map[localcache.Mode]int64{localcache.Off: 0, localcache.Through: 3, localcache.On: 1} {
+		store := &counted{Store: oracle.New()}
+		people(t, store, 3)
+		followers(t, store, 2)
+		m := gauges{prometheus.NewRegistry()}
+		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+		defer cache.Close()
+		cache.Switch(mode)
+		if is := m.value(t, "kith_cache_enabled"); is == 1 != (mode == localcache.On) {
+			t.Errorf("mode %d: the metric says %v", mode, is)
+		}
+		for range 3 {
+			if r := cache.Pages(t.Context(), storage.Inverse, []storage.PageQuery{{Owner: 1, Limit: 5}})[0]; len(r.Value) != 2 {
+				t.Errorf("mode %d: %+v", mode, r)
+			}
+		}
+		if n := store.calls.Load(); n != reads {
+			t.Errorf("mode %d: %d reads of lists, want %d", mode, n, reads)
+		}
+		if n := atHand(cache, 1); n > 0 != (mode == localcache.On) {
+			t.Errorf("mode %d: %d kinds of things are at hand", mode, n)
+		}
+		before := store.calls.Load()
+		ids := []storage.UserID{2}
+		cache.Users(t.Context(), ids)
+		cache.Counts(t.Context(), ids)
+		cache.Blocks(t.Context(), ids)
+		if mode == localcache.Off && store.calls.Load() > before {
+			t.Error("users and counts came as profiles while the cache was off")
+		}
+		if n := m.value(t, "kith_cache_entries"); n > 0 != (mode == localcache.On) {
+			t.Errorf("mode %d: %.0f entries are kept", mode, n)
+		}
+	}
+}
+
+// A read whose caller has gone is not answered, not even with values in memory.
+func TestWhoHasGoneIsNotAnswered(t *testing.T) {
+	store := oracle.New()
+	people(t, store, 2)
+	cache := newCache(t, store, 1<<20)
+	ids := []storage.UserID{1}
+	gone, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for range 2 {
+		for name, err := range map[string]error{
+			"users":    cache.Users(gone, ids)[0].Err,
+			"counts":   cache.Counts(gone, ids)[0].Err,
+			"profiles": cache.Profiles(gone, ids)[0].Err,
+			"blocks":   cache.Blocks(gone, ids)[0].Err,
+		} {
+			if !errors.Is(err, gone.Err()) {
+				t.Errorf("%s: %v, want %v", name, err, gone.Err())
+			}
+		}
+		cancel()
+	}
+}
+
+// Edges of many owners are answered from the lists that are in memory. For so many owners no list is read.
+func TestEdgesOfManyOwners(t *testing.T) {
+	store := &counted{Store: oracle.New()}
+	people(t, store, 30)
+	followers(t, store, 20)
+	cache := newCache(t, store, 1<<20)
+	var pairs []storage.Pair
+	for id := storage.UserID(2); id <= 21; id++ {
+		cache.Neighbours(t.Context(), storage.Forward, []storage.UserID{id}) // now its list is in memory
+		pairs = append(pairs, storage.Pair{From: id, To: 1})
+	}
+	lists, rows := store.calls.Load(), store.rows.Load()
+	for i, r := range cache.Edges(t.Context(), storage.Forward, pairs) {
+		if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
+			t.Errorf("edge %v: %+v", pairs[i], r)
+		}
+	}
+	if store.calls.Load() != lists || store.rows.Load() != rows {
+		t.Errorf("%d lists and %d times edges were read, which are in memory", store.calls.Load()-lists, store.rows.Load()-rows)
+	}
+}
+
+// For edges of few owners their lists are read and kept. For edges of more owners, the edges are read.
+func TestListsOfFewOwnersAreRead(t *testing.T) {
+	for owners, lists := range map[int]int64{8: 1, 9: 0} {
+		store := &counted{Store: oracle.New()}
+		people(t, store, 30)
+		followers(t, store, 20)
+		cache := newCache(t, store, 1<<20)
+		pairs := make([]storage.Pair, owners)
+		for i := range pairs {
+			pairs[i] = storage.Pair{From: storage.UserID(2 + i), To: 1}
+		}
+		for i, r := range cache.Edges(t.Context(), storage.Forward, pairs) {
+			if r.Value.Type != storage.Following || r.Value.Pair() != pairs[i] {
+				t.Errorf("edge %v: %+v", pairs[i], r)
+			}
+		}
+		if store.calls.Load() != lists || store.rows.Load() != 1-lists {
+			t.Errorf("of %d owners lists were read %d times and edges %d times", owners, store.calls.Load(), store.rows.Load())
+		}
+	}
+}
+
+func TestHitsAndMissesAreCounted(t *testing.T) {
+	store := oracle.New()
+	people(t, store, 3)
+	m := gauges{prometheus.NewRegistry()}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m), Now: func() time.Time { return time.UnixMicro(0) }})
+	defer cache.Close()
+	cache.Users(t.Context(), []storage.UserID{1})
+	cache.Users(t.Context(), []storage.UserID{1, 2, 3, 99})
+	cache.Users(t.Context(), []storage.UserID{1, 2})
+	if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != 3 || misses != 4 {
+		t.Errorf("%.0f hits and %.0f misses, want 3 and 4", hits, misses)
+	}
+}
+
+func TestWhatIsAtHandIsWhatWouldBeRead(t *testing.T) {
+	store := oracle.New()
+	people(t, store, 5)
+	followers(t, store, 3)
+	cache := newCache(t, store, 1<<20)
+	ids := []storage.UserID{1, 3, 77}
+	pairs := []storage.Pair{{From: 2, To: 1}, {From: 5, To: 1}, {From: 77, To: 1}}
+	queries := []storage.PageQuery{{Owner: 1, Limit: 2}}
+	recalled := func(ids []storage.UserID) storage.Bundle {
+		b := storage.Bundle{
+			Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: ids},
+			Counts: &storage.Lookup[storage.UserID, storage.Counts]{Keys: ids},
+			Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: ids},
+		}
+		b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: pairs}
+		b.Pages[storage.Inverse] = &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: queries}
+		cache.AtHand(&b)
+		return b
+	}
+	if b := recalled(ids); !b.Users.Open() {
+		t.Error("users are at hand before they were read")
+	}
+	ask(t.Context(), cache, 1)
+	users, counts, blocks := cache.Users(t.Context(), ids), cache.Counts(t.Context(), ids), cache.Blocks(t.Context(), ids)
+	b := recalled(ids)
+	same(t, "users", users, b.Users.Results)
+	same(t, "counts", counts, b.Counts.Results)
+	same(t, "blocks", blocks, b.Blocks.Results)
+	same(t, "edges", store.Edges(t.Context(), storage.Inverse, pairs), b.Edges[storage.Inverse].Results)
+	same(t, "pages", store.Pages(t.Context(), storage.Inverse, queries), b.Pages[storage.Inverse].Results)
+	if b := recalled(append(ids, 4)); !b.Users.Open() {
+		t.Error("users are at hand though one was not read")
+	}
+}
+
+func same[V any](t *testing.T, what string, want, got []storage.Result[V]) {
+	t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("%s at hand: %v, want %v", what, got, want)
+	}
+}
+
+// atHand returns how many kinds of values of a user are in memory: the user, its blocks, its
+// followings and its followers.
+func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
+	pages := func() *storage.Lookup[storage.PageQuery, []storage.Edge] {
+		return &storage.Lookup[storage.PageQuery, []storage.Edge]{Keys: []storage.PageQuery{{Owner: id, Limit: 5}}}
+	}
+	b := storage.Bundle{
+		Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}},
+		Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: []storage.UserID{id}},
+		Pages:  [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{pages(), pages()},
+	}
+	cache.AtHand(&b)
+	for _, open := range []bool{b.Users.Open(), b.Blocks.Open(), b.Pages[0].Open(), b.Pages[1].Open()} {
+		if !open {
+			kinds++
+		}
+	}
+	return kinds
+}
+
+// A caller that has read a row in the store finds it in later answers of the cache, even if no
+// event has come.
+func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
+	store := oracle.New()
+	people(t, store, 3)
+	cache := newCache(t, store, 1<<20)
+	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { cache.Expect(rows) })
+	ask(t.Context(), cache, 2)
+	ask(t.Context(), cache, 1)
+	for _, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking} {
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			store.Apply(t.Context(), side, []storage.Edge{{From: 2, To: 1, Type: kind, UpdateTime: 10 + storage.Micros(kind+9)%10}}, storage.IfNewer)
+		}
+		fresh.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 2, To: 1}})
+		for id := storage.UserID(1); id <= 2; id++ {
+			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
+				t.Errorf("type %d, user %d: got  %s\nwant %s", kind, id, got, want)
+			}
+		}
+	}
+}
+
+// Bundles also report the rows that they saw. A row on the inverse side is on both sides.
+func TestWhatABundleSawIsExpected(t *testing.T) {
+	store := oracle.New()
+	edge := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 10}
+	store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
+	var saw []storage.Row
+	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { saw = append(saw, rows...) })
+	b := storage.Bundle{}
+	b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: []storage.Pair{edge.Pair(), {From: 3, To: 1}}}
+	fresh.Bundle(t.Context(), &b)
+	if want := []storage.Row{{Side: storage.Forward, Edge: edge}, {Side: storage.Inverse, Edge: edge}}; !slices.Equal(saw, want) {
+		t.Errorf("saw %+v, want %+v", saw, want)
+	}
+}
+
+// Users are numbered in order of their ids, from all shards, and sets from before the renewal are not
+// mixed with sets from after it.
+func TestUsersAreNumbered(t *testing.T) {
+	store := oracle.New()
+	people(t, store, 500)
+	followers(t, store, 100)
+	cache := newCache(t, store, 1<<20)
+	before := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
+	ctx, cancel := context.WithCancel(t.Context())
+	var numbering sync.WaitGroup
+	numbering.Go(func() { cache.Number(ctx, store, 1000, nil, nil) })
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		after := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]
+		if !after.Found {
+			continue // the directory is being renewed
+		}
+		if dir := after.Value.Peers.Directory(); dir != before.Value.Peers.Directory() {
+			if dir.Len() != 500 || dir.Late() != 0 || after.Value.Peers.Len() != 100 {
+				t.Errorf("%d users numbered, %d late, a set of %d", dir.Len(), dir.Late(), after.Value.Peers.Len())
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("users are not numbered")
+		}
+	}
+	cancel()
+	numbering.Wait()
+}
+
+// gauges are metrics, gauges and counters, whose values can be read.
+type gauges struct{ *prometheus.Registry }
+
+// value is the sum of a metric over its labels.
+func (g gauges) value(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			sum := 0.0
+			for _, m := range f.GetMetric() {
+				sum += m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+			return sum
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}

@@ -1,0 +1,78 @@
+package localcache_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/notify"
+	"kith/storage/storagetest"
+	"kith/storage/storagetest/oracle"
+)
+
+// cached is a store whose reads go through a cache that is notified of its writes.
+type cached struct {
+	*notify.Store
+	cache *localcache.Cache
+}
+
+func newCached(store storage.Store) *cached {
+	c := &cached{cache: localcache.New(localcache.Config{
+		Source: store, Rows: store, Bytes: 64 << 20,
+		// Edges of the suite are from the beginning of time, and so is the clock, so that tombstones are not too old.
+		Now: func() time.Time { return time.UnixMicro(0) },
+	})}
+	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) {
+		c.cache.Wrote(w.Rows, w.All(), w.Counts)
+		c.cache.PostsChanged(w.Posts)
+	})
+	return c
+}
+
+func (c *cached) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
+	return c.cache.Users(ctx, ids)
+}
+
+func (c *cached) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	return c.cache.Counts(ctx, ids)
+}
+
+func (c *cached) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	return c.cache.Edges(ctx, side, pairs)
+}
+
+func (c *cached) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	return c.cache.Pages(ctx, side, queries)
+}
+
+func (c *cached) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return c.cache.Neighbours(ctx, side, owners)
+}
+
+func (c *cached) PackedNeighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	return c.cache.PackedNeighbours(ctx, side, owners)
+}
+
+func (c *cached) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return c.cache.Blocks(ctx, users)
+}
+
+func (c *cached) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	return c.cache.Posts(ctx, ids)
+}
+
+func (c *cached) AtHand(b *storage.Bundle) { c.cache.AtHand(b) }
+
+func (c *cached) Bundle(ctx context.Context, b *storage.Bundle) { c.cache.Bundle(ctx, b) }
+
+func (c *cached) Close() error {
+	c.cache.Close()
+	return c.Store.Close()
+}
+
+// A write is visible at once, whatever was kept before it.
+func TestConformance(t *testing.T) {
+	storagetest.Run(t, func(*testing.T) storage.Store { return newCached(oracle.New()) })
+}

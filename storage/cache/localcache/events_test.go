@@ -1,0 +1,457 @@
+package localcache_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+	"kith/storage/cache/localcache"
+	"kith/storage/events"
+	"kith/storage/storagetest/oracle"
+)
+
+// slow can hold back answers of a store after they were read.
+type slow struct {
+	storage.Store
+	hold func(what string) // called between reading and answering; nil answers at once
+}
+
+func (s *slow) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	r := s.Store.Profiles(ctx, ids)
+	s.held("profiles")
+	return r
+}
+
+func (s *slow) Lists(ctx context.Context, side storage.Side, q []storage.ListQuery) []storage.Result[storage.List] {
+	r := s.Store.Lists(ctx, side, q)
+	s.held("lists")
+	return r
+}
+
+func (s *slow) Blocks(ctx context.Context, ids []storage.UserID) []storage.Result[[]storage.UserID] {
+	r := s.Store.Blocks(ctx, ids)
+	s.held("blocks")
+	return r
+}
+
+func (s *slow) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	r := s.Store.Neighbours(ctx, side, owners)
+	s.held("neighbours")
+	return r
+}
+
+func (s *slow) held(what string) {
+	if s.hold != nil {
+		s.hold(what)
+	}
+}
+
+// Another gateway writes. Its events come late, twice and in any order, while this gateway's reads take
+// their time. Once all events have come, the cache returns what the store has.
+func TestLateDoubledAndReorderedEvents(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 1))
+			var mu sync.Mutex // protects random, for reads in the background
+			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
+
+			const people = 6
+			inner := oracle.New()
+			store := &slow{Store: inner, hold: func(string) { time.Sleep(time.Duration(draw(300)) * time.Microsecond) }}
+			var users []storage.User
+			for id := range storage.UserID(people) {
+				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
+			}
+			inner.CreateUsers(t.Context(), users)
+			now := time.Now()
+			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return now }})
+			defer cache.Close()
+			hub := events.NewHub(nil)
+			defer hub.Close()
+			var following sync.WaitGroup
+			following.Go(cache.Follow(t.Context(), hub))
+
+			readers := sync.WaitGroup{}
+			done := make(chan struct{})
+			for range 3 {
+				readers.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+							ask(t.Context(), cache, storage.UserID(1+draw(people)))
+						}
+					}
+				})
+			}
+			at := storage.MicrosOf(now)
+			var pending []events.Event
+			for range 300 {
+				from, to := storage.UserID(1+draw(people)), storage.UserID(1+draw(people))
+				switch at++; draw(9) {
+				case 0:
+					name, whoSees := fmt.Sprint("name ", at), storage.Visibility(draw(3))
+					if _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
+						t.Error(err)
+					}
+					pending = append(pending, events.User(from))
+				case 1: // the post does not exist, so only the user's own count changes
+					change := storage.FavoriteChange{Post: storage.PostID{Author: to, Number: 1}, Type: storage.EdgeType(draw(2)), At: at}
+					if r, err := inner.ChangeFavorite(t.Context(), from, change, storage.ChangeOptions{Inverse: true}); err == nil && r.Changed {
+						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Row}))
+					}
+				default:
+					if from == to {
+						continue
+					}
+					kind := []storage.EdgeType{storage.Following, storage.Following, storage.None, storage.Blocking}[draw(4)]
+					change := storage.EdgeChange{To: to, Type: kind, At: at - storage.Micros(draw(50))}
+					if kind == storage.None {
+						change.Ends = storage.EdgeType(1 + draw(2))
+					}
+					r := inner.ChangeEdges(t.Context(), from, []storage.EdgeChange{change}, storage.ChangeOptions{Inverse: true})[0]
+					for _, w := range r.Value.Written() {
+						if w.Side == storage.Forward {
+							pending = append(pending, events.Edge(w.Edge))
+						}
+					}
+				}
+				if draw(8) == 0 { // or all is written before anything is read
+					ask(t.Context(), cache, storage.UserID(1+draw(people)))
+				}
+				for len(pending) > 0 && draw(3) > 0 {
+					i := draw(len(pending))
+					hub.Publish(pending[i])
+					if draw(4) > 0 { // otherwise it comes again
+						pending = append(pending[:i], pending[i+1:]...)
+					}
+				}
+			}
+			mu.Lock() // reads are still running
+			order := random.Perm(len(pending))
+			mu.Unlock()
+			for _, i := range order {
+				hub.Publish(pending[i])
+			}
+			close(done)
+			readers.Wait()
+			settled(t, cache, inner, people)
+			cache.Switch(localcache.Off)
+			hub.Close()
+			following.Wait()
+		})
+	}
+}
+
+// ask reads everything that a cache keeps of a user.
+func ask(ctx context.Context, r storage.Reader, id storage.UserID) []any {
+	ids := []storage.UserID{id}
+	answers := []any{r.Users(ctx, ids), r.Counts(ctx, ids), r.Blocks(ctx, ids), recommender(ctx, r, id)}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		answers = append(answers,
+			r.Pages(ctx, side, []storage.PageQuery{{Owner: id, Limit: 100}}),
+			r.Neighbours(ctx, side, ids))
+		var pairs []storage.Pair
+		for other := storage.UserID(1); other <= 8; other++ {
+			pairs = append(pairs, side.Pair(id, other))
+		}
+		edges := r.Edges(ctx, side, pairs)
+		for i := range edges { // a tombstone equals no row
+			if edges[i].Value.Type == storage.None {
+				edges[i] = storage.Result[storage.Edge]{Err: edges[i].Err}
+			}
+		}
+		answers = append(answers, edges)
+	}
+	return answers
+}
+
+// recommender is a user as suggestions need it, from a store that keeps it in this form or from its rows.
+func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
+	type plain struct {
+		visibility storage.Visibility
+		following  int64
+		followings []storage.UserID
+		err        error
+	}
+	asked := storage.Lookup[storage.UserID, storage.Recommender]{Keys: []storage.UserID{id}}
+	b := &storage.Bundle{Recommenders: &asked}
+	if r.AtHand(b); asked.Open() {
+		r.Bundle(ctx, b)
+	}
+	if kept := asked.Results[0]; kept.Found {
+		dir := kept.Value.Directory.(*idset.Directory)
+		sets := idset.Expand(dir, []idset.Compact{idset.Compact(kept.Value.Followings)})
+		return plain{kept.Value.Visibility, kept.Value.Following, slices.Clone(sets[0].IDs()), nil}
+	}
+	profile, list := r.Profiles(ctx, []storage.UserID{id})[0], r.Neighbours(ctx, storage.Forward, []storage.UserID{id})[0]
+	return plain{profile.Value.User.FollowingsVisibility, profile.Value.Counts.Following, append([]storage.UserID{}, list.Value...), cmp.Or(profile.Err, list.Err)}
+}
+
+// If an event is older than the tombstones that the cache knows, it is compared with the table. It may be about
+// a row that still exists, or about one that has ended since. If the table cannot be read, the list is read again.
+func TestOldEventsAreComparedWithTheTable(t *testing.T) {
+	now := time.Now()
+	old := storage.MicrosOf(now.Add(-time.Hour))
+	for name, c := range map[string]struct {
+		row    storage.Edge // in the table by now
+		broken bool
+	}{
+		"it is there":            {row: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}},
+		"it has ended since":     {row: storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: old + 1}},
+		"the table is not there": {row: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}, broken: true},
+	} {
+		store := oracle.New()
+		people(t, store, 3)
+		rows := &unreadable{Store: store}
+		cache := localcache.New(localcache.Config{Source: store, Rows: rows, Bytes: 1 << 20, Now: func() time.Time { return now }})
+		hub := events.NewHub(nil)
+		var following sync.WaitGroup
+		following.Go(cache.Follow(t.Context(), hub))
+		for id := storage.UserID(1); id <= 3; id++ {
+			ask(t.Context(), cache, id)
+		}
+		rows.broken.Store(c.broken)
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			store.Apply(t.Context(), side, []storage.Edge{c.row}, storage.IfNewer)
+		}
+		hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}))
+		// Events are applied one after another.
+		changed := "another name"
+		if _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
+			t.Fatal(err)
+		}
+		hub.Publish(events.User(3))
+		settled(t, cache, store, 3)
+		if t.Failed() {
+			t.Fatal(name)
+		}
+		cache.Close()
+		hub.Close()
+		following.Wait()
+	}
+}
+
+// unreadable is a store whose edges cannot be read for a while.
+type unreadable struct {
+	storage.Store
+	broken atomic.Bool
+}
+
+func (s *unreadable) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	results := s.Store.Edges(ctx, side, pairs)
+	if s.broken.Load() {
+		for i := range results {
+			results[i] = storage.Result[storage.Edge]{Err: storage.ErrUnavailable}
+		}
+	}
+	return results
+}
+
+// settled waits until a cache returns what the store has, which takes no longer than until the
+// events are applied.
+func settled(t *testing.T, cache *localcache.Cache, store storage.Reader, people int) {
+	t.Helper()
+	for id := storage.UserID(1); id <= storage.UserID(people); id++ {
+		want := ask(t.Context(), store, id)
+		var got []any
+		for end := time.Now().Add(10 * time.Second); ; {
+			if got = ask(t.Context(), cache, id); fmt.Sprint(got) == fmt.Sprint(want) {
+				break
+			}
+			if time.Now().After(end) {
+				for i := range got {
+					if !reflect.DeepEqual(got[i], want[i]) {
+						t.Errorf("user %d, answer %d: got  %v\nwant %v", id, i, got[i], want[i])
+					}
+				}
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// If a read begins before a change and ends after it, its result is not kept, and does not answer
+// look-ups that were made after the change.
+func TestAReadThatAChangeOvertakes(t *testing.T) {
+	for _, mode := range []localcache.Mode{localcache.On, localcache.Through} {
+		t.Run(fmt.Sprint("mode ", mode), func(t *testing.T) { overtake(t, mode) })
+	}
+}
+
+func overtake(t *testing.T, mode localcache.Mode) {
+	for what, change := range map[string]func(*oracle.Store, *localcache.Cache){
+		"profiles": func(s *oracle.Store, c *localcache.Cache) {
+			name := "new"
+			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			c.Wrote(nil, []storage.UserID{1}, nil)
+		},
+		"lists": func(s *oracle.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+		},
+		"blocks": func(s *oracle.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+		},
+		"blocks, of which a follow replaces one": func(s *oracle.Store, c *localcache.Cache) {
+			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
+			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+		},
+		"gap": func(s *oracle.Store, c *localcache.Cache) {
+			name := "new"
+			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			c.Forget()
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			inner := oracle.New()
+			inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}, {ID: 3, Handle: "c"}})
+			block := storage.Edge{From: 1, To: 3, Type: storage.Blocking, UpdateTime: 1}
+			inner.Apply(t.Context(), storage.Forward, []storage.Edge{block}, storage.IfNewer)
+			reading, goOn := make(chan struct{}), make(chan struct{})
+			var held atomic.Bool
+			store := &slow{Store: inner, hold: func(read string) {
+				if strings.HasPrefix(what, read) || what == "gap" && read == "profiles" {
+					if !held.Swap(true) {
+						close(reading)
+						<-goOn
+					}
+				}
+			}}
+			cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20, Now: func() time.Time { return time.UnixMicro(0) }})
+			defer cache.Close()
+			cache.Switch(mode)
+			first := make(chan struct{})
+			go func() { defer close(first); ask(t.Context(), cache, 1) }()
+			<-reading
+			change(inner, cache)
+			if what != "lists" || mode == localcache.Through { // a list that callers wait for has the change
+				// A caller that asks now does not wait for the read that missed the change.
+				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
+					t.Errorf("during the read: got  %s\nwant %s", got, want)
+				}
+			}
+			close(goOn)
+			<-first
+			if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), inner, 1)); got != want {
+				t.Errorf("after the read: got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// A follow that replaces a block ends the block for both users.
+func TestAFollowInPlaceOfABlock(t *testing.T) {
+	store := oracle.New()
+	people(t, store, 2)
+	cache := newCache(t, store, 1<<20)
+	for at, kind := range []storage.EdgeType{storage.Blocking, storage.Following} {
+		e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: storage.Micros(at + 1)}
+		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
+			cache.Wrote([]storage.Row{{Side: side, Edge: e}}, nil, nil)
+		}
+		for id := storage.UserID(1); id <= 2; id++ {
+			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
+				t.Errorf("type %v, user %d: got  %s\nwant %s", kind, id, got, want)
+			}
+		}
+	}
+}
+
+// Of two rows of one pair with the same time the first counts, in the cache as in the store.
+func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
+	types := []storage.EdgeType{storage.None, storage.Following, storage.Blocking}
+	for _, first := range types {
+		for _, second := range types {
+			store := oracle.New()
+			people(t, store, 2)
+			cache := newCache(t, store, 1<<20)
+			for _, kind := range []storage.EdgeType{first, second} {
+				e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: 1}
+				store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
+				cache.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), store, 1)); got != want {
+					t.Errorf("%v, then %v: got  %s\nwant %s", first, second, got, want)
+				}
+			}
+		}
+	}
+}
+
+// While Redis holds old data of a user, other gateways may read it. When the data is corrected, they forget
+// that user, and no other.
+func TestWhatWasCorrectedIsForgotten(t *testing.T) {
+	store := &counted{Store: oracle.New()}
+	people(t, store, 3)
+	followers(t, store, 2)
+	cache := newCache(t, store, 1<<20)
+	hub := events.NewHub(nil)
+	t.Cleanup(hub.Close)
+	ctx, stop := context.WithCancel(t.Context())
+	run := cache.Follow(ctx, hub)
+	ended := make(chan struct{})
+	go func() { defer close(ended); run() }()
+	t.Cleanup(func() { stop(); <-ended })
+	for id := range storage.UserID(2) {
+		ask(t.Context(), cache, id+1)
+		if n := atHand(cache, id+1); n != 4 {
+			t.Fatalf("of user %d %d kinds of things are at hand: the test shows little", id+1, n)
+		}
+	}
+	hub.Publish(events.Event{Kind: events.Corrected, User: 1})
+	for deadline := time.Now().Add(30 * time.Second); atHand(cache, 1) > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d kinds of things are still at hand", atHand(cache, 1))
+		}
+	}
+	if n := atHand(cache, 2); n != 4 {
+		t.Errorf("of another user %d kinds of things are at hand", n)
+	}
+}
+
+// A follow that comes an hour late, long after it was ended, does not appear again.
+func TestARowOlderThanAllThatIsRemembered(t *testing.T) {
+	inner := oracle.New()
+	inner.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+	now := time.Now()
+	past := storage.MicrosOf(now.Add(-time.Hour))
+	ended := storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past + 10}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		inner.Apply(t.Context(), side, []storage.Edge{ended}, storage.IfNewer)
+	}
+	cache := localcache.New(localcache.Config{Source: inner, Rows: inner, Bytes: 1 << 20, Now: func() time.Time { return now }})
+	defer cache.Close()
+	hub := events.NewHub(nil)
+	defer hub.Close()
+	var following sync.WaitGroup
+	following.Go(cache.Follow(t.Context(), hub))
+	ask(t.Context(), cache, 1)
+	ask(t.Context(), cache, 2)
+	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.None, UpdateTime: past - 10})) // an earlier end, late as well
+	hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: past}))
+	hub.Close()
+	following.Wait()
+	for id := storage.UserID(1); id <= 2; id++ {
+		if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), inner, id)); got != want {
+			t.Errorf("user %d: got  %s\nwant %s", id, got, want)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package localcache
+
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+)
+
+// list is everything that one side keeps of an owner: its followings or followers, and blocks. It
+// is immutable; see with.
+type list struct {
+	lifetime
+	side    storage.Side
+	follows idset.List
+	blocks  []storage.Edge // by ascending peer
+
+	// ended are edges that were ended not long ago, by ascending peer: late rows about them must
+	// not bring them back. Edges ended before floor are not known.
+	ended []endedEdge
+	floor storage.Micros
+
+	// version is that of the owner's counts at the moment of the list; 0 if it is not known, as for lists that were changed
+	// since. While the counts have this version, the list is right, also beyond its lifetime, but not beyond ends.
+	version int64
+	ends    time.Time
+	renewed bool // whether the cache has it under its key
+}
+
+// endedEdge is a tombstone.
+type endedEdge struct {
+	peer storage.UserID
+	at   storage.Micros
+}
+
+// endedKept is how far back tombstones are kept. Rows that come later than that are compared with
+// the table.
+const endedKept storage.Micros = 600_000_000
+
+// hasEnded reports that the lifetime of a list is over at a time, in microseconds.
+func (l *list) hasEnded(now int64) bool { return l.until.UnixMicro() <= now }
+
+// mayBeRenewed reports that the counts of the owner can tell whether the list has changed.
+func (l *list) mayBeRenewed(now int64) bool { return l.version != 0 && now < l.ends.UnixMicro() }
+
+func (l *list) bytes() int {
+	return l.follows.Bytes() + 32*len(l.blocks) + 16*len(l.ended)
+}
+
+// long is what is kept of a list that is too long to be kept when it is first asked for: how often
+// it has been asked for since. The count is shared, because it changes and an entry does not.
+type long struct {
+	lifetime
+	asked *atomic.Int32
+}
+
+func (l *long) bytes() int { return 64 }
+
+// makeList makes a list of the rows read.
+func (c *Cache) makeList(side storage.Side, r storage.List, floor storage.Micros) *list {
+	l := &list{side: side, floor: floor, lifetime: c.lives(keep)}
+	positions := make([]storage.Position, 0, len(r.Edges))
+	for _, e := range r.Edges {
+		switch e.Type {
+		case storage.Following:
+			positions = append(positions, storage.PositionOf(side, e))
+		case storage.Blocking:
+			l.blocks = append(l.blocks, e)
+		default:
+			l.ended = append(l.ended, endedEdge{side.Peer(e.Pair()), e.UpdateTime})
+		}
+	}
+	l.version, l.ends = r.Version, c.lives(keepUnchanged).until
+	l.follows = idset.New(c.directory.Load(), positions)
+	return l
+}
+
+// verdict is what a row means to a list.
+type verdict uint8
+
+const (
+	old       verdict = iota // the list already knows the row, or a newer one
+	newer                    // the list has to change
+	uncertain                // the row is older than the tombstones that the list knows
+)
+
+// judge compares a row with what the list knows of its pair. It also returns the edge's position if
+// the edge is on the list now.
+func (l *list) judge(e storage.Edge) (v verdict, there storage.Position, listed bool) {
+	peer := l.side.Peer(e.Pair())
+	at := storage.PositionOf(l.side, e)
+	if l.follows.Peers.Contains(peer) {
+		if l.follows.Order.Has(at) {
+			return old, at, true // the same row again, which is common
+		}
+		there, listed = l.follows.Order.Find(peer)
+		return compare(e, there.UpdateTime), there, listed
+	}
+	if i, blocked := l.block(peer); blocked {
+		return compare(e, l.blocks[i].UpdateTime), there, false
+	}
+	if i, ended := l.end(peer); ended {
+		return compare(e, l.ended[i].at), there, false
+	}
+	if e.UpdateTime < l.floor {
+		if e.Type == storage.None {
+			return old, there, false // the edge may have ended once more since: this end is not remembered
+		}
+		return uncertain, there, false
+	}
+	return newer, there, false
+}
+
+// compare compares a row with the time of the row that is known. Of two rows of one time the first
+// counts, as in the table.
+func compare(e storage.Edge, known storage.Micros) verdict {
+	if e.UpdateTime > known {
+		return newer
+	}
+	return old
+}
+
+func (l *list) block(peer storage.UserID) (int, bool) {
+	return slices.BinarySearchFunc(l.blocks, peer, func(e storage.Edge, id storage.UserID) int {
+		return cmp.Compare(l.side.Peer(e.Pair()), id)
+	})
+}
+
+func (l *list) end(peer storage.UserID) (int, bool) {
+	return slices.BinarySearchFunc(l.ended, peer, func(e endedEdge, id storage.UserID) int { return cmp.Compare(e.peer, id) })
+}
+
+// with returns the list after a row has been written that is newer than what the list knows, or
+// that was read from the table just now.
+func (l *list) with(e storage.Edge, now storage.Micros) *list {
+	v, there, listed := l.judge(e)
+	if v == old {
+		return l
+	}
+	next := *l
+	next.version, next.renewed = 0, false
+	peer := l.side.Peer(e.Pair())
+	if listed {
+		next.follows = next.follows.Remove(there)
+	}
+	if i, blocked := l.block(peer); blocked {
+		next.blocks = slices.Concat(l.blocks[:i], l.blocks[i+1:])
+	}
+	if i, ended := l.end(peer); ended {
+		next.ended = slices.Concat(l.ended[:i], l.ended[i+1:])
+	}
+	switch e.Type {
+	case storage.Following:
+		next.follows = next.follows.Insert(storage.PositionOf(l.side, e))
+	case storage.Blocking:
+		i, _ := next.block(peer)
+		next.blocks = slices.Insert(slices.Clone(next.blocks), i, e)
+	default:
+		i, _ := next.end(peer)
+		next.ended = slices.Insert(slices.Clone(next.ended), i, endedEdge{peer, e.UpdateTime})
+		next.prune(now)
+	}
+	return &next
+}
+
+// prune drops tombstones that are too old to matter, once there are many of them.
+func (l *list) prune(now storage.Micros) {
+	const many = 64
+	if len(l.ended)%many != 0 {
+		return
+	}
+	l.floor = max(l.floor, now-endedKept)
+	l.ended = slices.DeleteFunc(l.ended, func(e endedEdge) bool { return e.at < l.floor })
+}
+
+// edge returns what the side has on a pair. sure is false if the list is long and all of it would
+// have to be searched for the time of the edge.
+func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) {
+	peer := l.side.Peer(p)
+	if l.follows.Peers.Contains(peer) {
+		if l.follows.Order.Len() > shortList {
+			return r, false
+		}
+		at, _ := l.follows.Order.Find(peer)
+		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}, true
+		return r, true
+	}
+	if i, blocked := l.block(peer); blocked {
+		r.Value, r.Found = l.blocks[i], true
+	} else if i, ended := l.end(peer); ended {
+		r.Value, r.Found = storage.Edge{From: p.From, To: p.To, UpdateTime: l.ended[i].at}, true
+	}
+	return r, true
+}
+
+// page answers a query for follows.
+func (l *list) page(q storage.PageQuery) storage.Result[[]storage.Edge] {
+	positions := l.follows.Order.Page(q.After, q.Before, q.Limit, q.Backward)
+	edges := make([]storage.Edge, len(positions))
+	for i, at := range positions {
+		p := l.side.Pair(q.Owner, at.Peer)
+		edges[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}
+	}
+	return storage.Result[[]storage.Edge]{Value: edges, Found: true}
+}

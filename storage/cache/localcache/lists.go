@@ -1,0 +1,268 @@
+package localcache
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+)
+
+// often is how often a long list has to be asked for, while the cache remembers that, before it is
+// read whole.
+const often = 3
+
+// fetchLists returns the lists of owners. Lists that are too long are not Found.
+func (c *Cache) fetchLists(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[*list] {
+	return fetch(ctx, c, &c.lists[side], c.listsBy(ctx, side, c.renewOrRead), owners)
+}
+
+// listsBy is the lists of one side. read reads those that are not known, with tombstones since a time.
+func (c *Cache) listsBy(
+	ctx context.Context, side storage.Side, read func(context.Context, storage.Side, []storage.UserID, storage.Micros) []storage.Result[*list],
+) source[storage.UserID, *list] {
+	floor := c.endedSince()
+	return source[storage.UserID, *list]{
+		kind:  listKind(side),
+		key:   func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} },
+		known: func(k key) (storage.Result[*list], bool) { return c.knownList(ctx, side, k) },
+		read: func(ctx context.Context, owners []storage.UserID) []storage.Result[*list] {
+			return read(ctx, side, owners, floor)
+		},
+		keep: c.keepList,
+	}
+}
+
+// renewOrRead reads lists, except those that have ended and are still as they are in the store: of these, only the owners'
+// counts are read, which the same requests mostly need as well.
+func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []storage.UserID, floor storage.Micros) []storage.Result[*list] {
+	results := make([]storage.Result[*list], len(owners))
+	var doubted []storage.UserID
+	for _, owner := range owners {
+		if c.isDoubtful(key{kind: listKind(side), id: owner}) {
+			doubted = append(doubted, owner)
+		}
+	}
+	if len(doubted) == 0 {
+		return c.readLists(ctx, c.source, side, owners, c.longest, floor)
+	}
+	c.fetchProfiles(ctx, doubted)
+	var rest []storage.UserID
+	var where []int
+	for i, owner := range owners {
+		if l := c.renewed(key{kind: listKind(side), id: owner}); l != nil {
+			results[i] = storage.Result[*list]{Value: l, Found: true}
+		} else {
+			rest, where = append(rest, owner), append(where, i)
+		}
+	}
+	if len(rest) > 0 {
+		for k, r := range c.readLists(ctx, c.source, side, rest, c.longest, floor) {
+			results[where[k]] = r
+		}
+	}
+	return results
+}
+
+// renewed returns a list that had ended and could be renewed; nil if there is none.
+func (c *Cache) renewed(k key) *list {
+	l, ok := get[*list](c, k)
+	if !ok {
+		return nil
+	}
+	c.metrics.renewed.Inc()
+	again := *l
+	again.renewed = true
+	return &again
+}
+
+// knownList returns what the cache knows of a list. If a long list is asked for often, the cache
+// begins to read it.
+func (c *Cache) knownList(ctx context.Context, side storage.Side, k key) (r storage.Result[*list], ok bool) {
+	e, there := c.find(k)
+	if !there {
+		return r, false
+	}
+	switch e := e.(type) {
+	case *list:
+		r.Value, r.Found = e, true
+	case *long:
+		if e.asked.Add(1) >= often {
+			c.build(ctx, side, k, e.asked)
+		}
+	}
+	return r, true
+}
+
+// endedSince is the time since which tombstones are read. It stays the same for a minute, so that
+// all who ask the source for a list ask for the same.
+func (c *Cache) endedSince() storage.Micros {
+	const minute = 60_000_000
+	return storage.MicrosOf(c.now())/minute*minute - endedKept
+}
+
+func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
+	queries := make([]storage.ListQuery, len(owners))
+	for i, owner := range owners {
+		queries[i] = storage.ListQuery{Owner: owner, Longest: longest, EndedSince: floor}
+	}
+	results := make([]storage.Result[*list], len(owners))
+	for i, r := range from.Lists(ctx, side, queries) {
+		if results[i].Err = r.Err; r.Err == nil && !r.Value.Long {
+			results[i].Value, results[i].Found = c.makeList(side, r.Value, floor), true
+		}
+	}
+	return results
+}
+
+// keepList puts a list into the cache, with the rows that came while it was read.
+func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
+	if !r.Found {
+		c.set(k, &long{c.lives(keep), new(atomic.Int32)})
+		return r
+	}
+	now := storage.MicrosOf(c.now())
+	for _, e := range late {
+		if v, _, _ := r.Value.judge(e); v == uncertain {
+			return r
+		}
+		r.Value = r.Value.with(e, now)
+	}
+	if !r.Value.renewed {
+		c.set(k, r.Value)
+	}
+	return r
+}
+
+// build reads a long list in the background, one at a time; callers do not wait for it.
+func (c *Cache) build(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
+	if c.building.TryLock() {
+		c.background.start(func() {
+			defer c.building.Unlock()
+			c.readLong(ctx, side, k, asked)
+		})
+	}
+}
+
+// readLong reads a long list and keeps it, in buildTime at most. Then the store packs the list, so that the next reader, here or
+// elsewhere, gets it sooner. A list whose rows cannot be read in time is packed first. Its caller holds c.building.
+func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
+	one, mine := c.lists[side].begin(c, k)
+	if !mine {
+		return
+	}
+	if _, isLong := get[*long](c, k); isLong {
+		c.set(k, &long{c.lives(keep), asked}) // who asks for it meanwhile should not wait for this read
+	}
+	ctx, cancel := c.background.onBehalfOf(ctx, buildTime)
+	defer cancel()
+	r := storage.Result[*list]{Err: errFill}
+	defer func() {
+		if r.Found {
+			c.packInStore(ctx, side, k.id)
+		}
+	}()
+	began := time.Now()
+	defer func() {
+		c.lists[side].end(c, k, one, r, func(r storage.Result[*list], late []storage.Edge) storage.Result[*list] {
+			if !r.Found {
+				return r // too long to be kept: what is known of it stays
+			}
+			return c.keepList(k, r, late)
+		})
+		if !r.Found {
+			asked.Store(-rebuildAfter)
+			c.renewAfter.Store(c.now().Add(renewPause).UnixMicro())
+		}
+	}()
+	read := func() storage.Result[*list] {
+		return c.readLists(ctx, c.below, side, []storage.UserID{k.id}, c.packed, c.endedSince())[0]
+	}
+	if r = read(); r.Err != nil && c.packInStore(ctx, side, k.id) {
+		r = read()
+	}
+	c.metrics.built.Observe(time.Since(began).Seconds())
+}
+
+// renewLarge returns a list unless it has ended. In the last tenth of its life, or afterwards, its life is extended if the
+// counts of its owner say that it has not changed. If they do not, a list that is still alive is read again, in the background:
+// otherwise lists that are asked for all the time would be read row by row, and built one after another, whenever their ten
+// minutes are over.
+func (c *Cache) renewLarge(k key, l *list, now int64) (entry, bool) {
+	left := l.until.UnixMicro() - now
+	isLong := l.follows.Len() > shortList
+	if left > keep.Microseconds()/10 || left > 0 && !isLong {
+		return l, true
+	}
+	if l.mayBeRenewed(now) {
+		if until, ok := c.hasNotChanged(k.id, l.version); ok {
+			if !until.After(l.until) {
+				return l, left > 0
+			}
+			renewed := *l
+			renewed.until = until
+			return c.replace(k, l, &renewed)
+		}
+	}
+	if left > 0 && now >= c.renewAfter.Load() {
+		c.build(context.Background(), l.side, k, new(atomic.Int32))
+	}
+	return l, left > 0
+}
+
+// replace puts a large list in the place of another, unless that has been replaced already. It returns what is there.
+func (c *Cache) replace(k key, old, by *list) (entry, bool) {
+	lock := c.stripe(k)
+	lock.Lock()
+	defer lock.Unlock()
+	if e, there := c.kept.large.GetEntryQuietly(k); e.Value != entry(old) {
+		return e.Value, there
+	}
+	c.kept.large.Set(k, by)
+	return by, true
+}
+
+// packInStore packs a long list in the store, unless it is packed, and reports whether that has worked. If it fails, the next
+// reader reads rows again.
+func (c *Cache) packInStore(ctx context.Context, side storage.Side, owner storage.UserID) bool {
+	if c.packer == nil {
+		return false
+	}
+	err := c.packer.Pack(ctx, side, owner)
+	if err != nil {
+		c.metrics.unpacked.Inc()
+	}
+	return err == nil
+}
+
+const (
+	// buildTime bounds reading a long list, and packing it.
+	buildTime = time.Minute
+	// rebuildAfter is how many times a list that is too long, or could not be read, is asked for
+	// before it is tried again.
+	rebuildAfter = 10_000
+	// renewPause is how long no list is renewed after one could not be.
+	renewPause = time.Second
+)
+
+// sets answers with those lists that the cache keeps.
+func (c *Cache) sets(ctx context.Context, side storage.Side, l *storage.Lookup[storage.UserID, storage.Set]) {
+	l.Results = make([]storage.Result[storage.Set], len(l.Keys))
+	dir := c.directory.Load()
+	for i, r := range c.fetchLists(ctx, side, l.Keys) {
+		l.Results[i].Err = r.Err
+		if r.Found {
+			l.Results[i] = r.Value.set(dir)
+		}
+	}
+}
+
+// set returns the list, unless another directory numbers it: then it was read while the directory
+// was renewed.
+func (l *list) set(dir *idset.Directory) storage.Result[storage.Set] {
+	if l.follows.Peers.In(dir) != l.follows.Peers {
+		return storage.Result[storage.Set]{}
+	}
+	return storage.Result[storage.Set]{Value: &l.follows, Found: true}
+}

@@ -1,0 +1,92 @@
+package localcache_test
+
+import (
+	"context"
+	"testing"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/storagetest/oracle"
+)
+
+// counting counts the edges that are read from the store one by one.
+type counting struct {
+	storage.Store
+	pairs int
+}
+
+func (c *counting) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	c.pairs += len(pairs)
+	return c.Store.Edges(ctx, side, pairs)
+}
+
+const tooMany = 1200 // too many for a list that is kept when it is first asked for
+
+func cacheOver(t *testing.T, edges []storage.Edge) (*counting, *localcache.Cache) {
+	t.Helper()
+	store := &counting{Store: oracle.New()}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range store.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	t.Cleanup(cache.Close)
+	return store, cache
+}
+
+func edgeIn(t *testing.T, cache *localcache.Cache, side storage.Side, p storage.Pair) storage.Result[storage.Edge] {
+	t.Helper()
+	r := cache.Edges(t.Context(), side, []storage.Pair{p})[0]
+	if r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	return r
+}
+
+// To report whether a user follows a celebrity, the cache uses the user's own list, which it reads
+// once, instead of asking the store each time.
+func TestFollowersAreFoundInTheirOwnLists(t *testing.T) {
+	var edges []storage.Edge
+	for follower := storage.UserID(2); follower < tooMany; follower++ {
+		edges = append(edges, storage.Edge{From: follower, To: 1, Type: storage.Following, UpdateTime: storage.Micros(follower)})
+	}
+	store, cache := cacheOver(t, edges)
+	for range 3 {
+		if r := edgeIn(t, cache, storage.Inverse, storage.Pair{From: 7, To: 1}); r.Value.UpdateTime != 7 {
+			t.Errorf("user 7 follows the celebrity since %d", r.Value.UpdateTime)
+		}
+		if r := edgeIn(t, cache, storage.Inverse, storage.Pair{From: 2 * tooMany, To: 1}); r.Found {
+			t.Errorf("a stranger follows it: %+v", r.Value)
+		}
+	}
+	if store.pairs > 0 {
+		t.Errorf("%d rows were read", store.pairs)
+	}
+}
+
+// A user who follows too many for its list to be kept sees its new follow at once, even before the
+// follow is written on the other side, whose list is kept.
+func TestWhoFollowsManySeesWhatItWrote(t *testing.T) {
+	var edges []storage.Edge
+	for to := storage.UserID(100); to < 100+tooMany; to++ {
+		edges = append(edges, storage.Edge{From: 1, To: to, Type: storage.Following, UpdateTime: 1})
+	}
+	store, cache := cacheOver(t, edges)
+	pair := storage.Pair{From: 1, To: 2}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		if r := edgeIn(t, cache, side, pair); r.Found {
+			t.Fatalf("%s has %+v", side, r.Value)
+		}
+	}
+	e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 9}
+	if r := store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	cache.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+	if r := edgeIn(t, cache, storage.Forward, pair); r.Value != e {
+		t.Errorf("its own follow is %+v", r)
+	}
+}

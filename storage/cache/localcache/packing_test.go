@@ -1,0 +1,116 @@
+package localcache_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/storagetest/oracle"
+)
+
+// packer reports the lists that it was asked to pack.
+type packer struct {
+	asked chan storage.UserID
+	err   error
+}
+
+func (p *packer) Pack(_ context.Context, side storage.Side, owner storage.UserID) error {
+	if side == storage.Inverse {
+		p.asked <- owner
+	}
+	return p.err
+}
+
+// A long list that was read whole is packed in the store, and is kept even if packing fails each time.
+// Short lists are not packed, nor are lists that are too long to be kept.
+func TestLongListsArePackedInTheStore(t *testing.T) {
+	const short, long, tooLong = storage.UserID(1), storage.UserID(2), storage.UserID(3)
+	store := oracle.New()
+	for owner, n := range map[storage.UserID]int{short: 10, long: 1500, tooLong: 6000} {
+		var edges []storage.Edge
+		for i := range n {
+			edges = append(edges, storage.Edge{From: storage.UserID(100 + i), To: owner, Type: storage.Following, UpdateTime: storage.Micros(i + 1)})
+		}
+		for _, r := range store.Apply(t.Context(), storage.Inverse, edges, storage.IfNewer) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+		}
+	}
+	m := gauges{prometheus.NewRegistry()}
+	p := &packer{asked: make(chan storage.UserID, 100), err: errors.New("the store is read-only")}
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Packer: p, Bytes: 512 << 10, Metrics: localcache.NewMetrics(m)})
+	defer cache.Close()
+	all := []storage.UserID{short, tooLong, long}
+	deadline := time.After(20 * time.Second)
+	for {
+		lists := setsOf(t, cache, storage.Inverse, all)
+		if lists[0].Found && lists[2].Found {
+			break
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("the long list is not there: %+v", lists[2])
+		case <-time.After(time.Millisecond):
+		}
+	}
+	select {
+	case owner := <-p.asked:
+		if owner != long {
+			t.Errorf("user %s was packed, want %s", owner, long)
+		}
+	case <-deadline:
+		t.Fatal("nobody was packed")
+	}
+	if len(p.asked) > 0 {
+		t.Errorf("user %s was packed, too", <-p.asked)
+	}
+	for m.value(t, "kith_cache_pack_failures_total") != 1 {
+		select {
+		case <-deadline:
+			t.Fatal("that it could not be packed is not counted")
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// packedBelow has a packed list of one user.
+type packedBelow struct{ storage.Store }
+
+func (packedBelow) PackedNeighbours(_ context.Context, _ storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
+	results := make([]storage.Result[[]storage.UserID], len(owners))
+	for i, owner := range owners {
+		if owner == 7 {
+			results[i] = storage.Result[[]storage.UserID]{Value: []storage.UserID{1, 2}, Found: true}
+		}
+	}
+	return results
+}
+
+// Packed lists are read from the store that keeps them, through all the decorators around it and
+// whatever a cache is doing. If the store has nothing packed, nothing is found.
+func TestPackedListsComeFromTheStore(t *testing.T) {
+	for name, store := range map[string]storage.Store{"packed": packedBelow{oracle.New()}, "not packed": oracle.New()} {
+		cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 1 << 20})
+		defer cache.Close()
+		for _, mode := range []localcache.Mode{localcache.On, localcache.Through, localcache.Off} {
+			cache.Switch(mode)
+			for _, reader := range []any{
+				cache,
+				localcache.NewFresh(store, func(context.Context, []storage.Row) {}),
+			} {
+				results := reader.(storage.PackedReader).PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{6, 7, 7})
+				for i, want := range []bool{false, name == "packed", name == "packed"} {
+					if r := results[i]; r.Err != nil || r.Found != want || len(r.Value) != 2 && want {
+						t.Errorf("%s, mode %v, %T: key %d is %+v", name, mode, reader, i, r)
+					}
+				}
+			}
+		}
+	}
+}

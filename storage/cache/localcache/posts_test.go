@@ -1,0 +1,312 @@
+package localcache_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/events"
+	"kith/storage/notify"
+	"kith/storage/storagetest/oracle"
+)
+
+// postReads counts the reads of posts of a store, and may hold one back after it was read.
+type postReads struct {
+	storage.Store
+	keys atomic.Int64
+	hold func()
+}
+
+func (p *postReads) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	p.keys.Add(int64(len(ids)))
+	r := p.Store.Posts(ctx, ids)
+	if p.hold != nil {
+		p.hold()
+	}
+	return r
+}
+
+func writtenPost(t *testing.T, store storage.Store, id storage.PostID) {
+	t.Helper()
+	post := storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "first", At: 1}
+	if _, _, err := store.Publish(t.Context(), post); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func edited(t *testing.T, store storage.Store, id storage.PostID, text string) {
+	t.Helper()
+	if _, _, err := store.EditPost(t.Context(), id, storage.PostChange{Text: &text}, 2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Posts, and the absence of a post, are kept until an event says that they have changed.
+func TestPostsAreKeptUntilTheyChange(t *testing.T) {
+	inner := oracle.New()
+	people(t, inner, 3)
+	store := &postReads{Store: inner}
+	cache := newCache(t, store, 1<<20)
+	hub := events.NewHub(nil)
+	defer hub.Close()
+	var following sync.WaitGroup
+	following.Go(cache.Follow(t.Context(), hub))
+	one, other, none := storage.PostID{Author: 1, Number: 7}, storage.PostID{Author: 1, Number: 8}, storage.PostID{Author: 1, Number: 9}
+	writtenPost(t, inner, one)
+	writtenPost(t, inner, other)
+	all := []storage.PostID{one, other, none, one}
+	ask := func() []storage.Result[storage.Post] { return cache.Posts(t.Context(), all) }
+	for range 3 {
+		if r := ask(); !reflect.DeepEqual(r, inner.Posts(t.Context(), all)) {
+			t.Errorf("%+v", r)
+		}
+	}
+	if n := store.keys.Load(); n != 3 {
+		t.Errorf("%d posts were read, want each of three once", n)
+	}
+	bundle := storage.Bundle{Posts: &storage.Lookup[storage.PostID, storage.Post]{Keys: all}}
+	if cache.AtHand(&bundle); bundle.Posts.Open() {
+		t.Error("posts that are kept are not at hand")
+	}
+	favorite := storage.Edge{From: 3, To: one.Author, Post: one.Number, Type: storage.Following, UpdateTime: 5}
+	for what, change := range map[string]struct {
+		event events.Event
+		reads int64
+	}{
+		"an edit":                     {events.Changed(one), 1},
+		"a deletion":                  {events.Deleted(other), 1},
+		"a publication":               {events.Published(storage.PostAt{PostID: none}), 1},
+		"a favorite":                  {events.Row(storage.Row{Side: storage.Favorites, Edge: favorite}), 1},
+		"all posts of an author":      {events.Changed(storage.PostID{Author: 1}), 3},
+		"an author whose writer died": {events.Event{Kind: events.Corrected, User: 1}, 3},
+		"a gap":                       {events.Event{Kind: events.Gap}, 3},
+	} {
+		ask()
+		before := store.keys.Load()
+		hub.Publish(change.event)
+		for end := time.Now().Add(10 * time.Second); store.keys.Load() < before+change.reads; ask() {
+			if time.Now().After(end) {
+				t.Fatalf("%s: %d posts were read again, want %d", what, store.keys.Load()-before, change.reads)
+			}
+		}
+		ask()
+		if n := store.keys.Load() - before; n != change.reads {
+			t.Errorf("%s: %d posts were read again, want %d", what, n, change.reads)
+		}
+	}
+}
+
+// A load after a change does not get the answer of a read that began before it.
+func TestAPostThatChangesWhileItIsRead(t *testing.T) {
+	one := storage.PostID{Author: 1, Number: 7}
+	for what, changed := range map[string]storage.PostID{"the post": one, "its author": {Author: 1}} {
+		inner := oracle.New()
+		people(t, inner, 1)
+		writtenPost(t, inner, one)
+		began, goOn := make(chan struct{}, 9), make(chan struct{})
+		store := &postReads{Store: inner, hold: func() { began <- struct{}{}; <-goOn }}
+		cache := newCache(t, store, 1<<20)
+		text := func() string { return cache.Posts(t.Context(), []storage.PostID{one})[0].Value.Text }
+		var reading sync.WaitGroup
+		reading.Go(func() { text() })
+		<-began
+		edited(t, inner, one, "second")
+		cache.PostsChanged([]storage.PostID{changed})
+		reading.Go(func() {
+			if got := text(); got != "second" {
+				t.Errorf("%s has changed: %q is read", what, got)
+			}
+		})
+		select {
+		case <-began: // the second reader reads for itself
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s has changed: who asks waits for the read that began before", what)
+		}
+		close(goOn)
+		reading.Wait()
+		if got := text(); got != "second" {
+			t.Errorf("%s has changed: %q is kept", what, got)
+		}
+	}
+}
+
+// A row that a token names is included in the post that is read next.
+func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
+	inner := oracle.New()
+	people(t, inner, 2)
+	one := storage.PostID{Author: 1, Number: 7}
+	writtenPost(t, inner, one)
+	cache := newCache(t, inner, 1<<20)
+	count := func() int64 { return cache.Posts(t.Context(), []storage.PostID{one})[0].Value.Counts.Favorites }
+	count()
+	row := storage.Row{Side: storage.FavoriteInbox, Edge: storage.Edge{From: 2, To: 1, Post: 7, Type: storage.Following, UpdateTime: 5}}
+	if r := inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0]; r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if cache.Expect([]storage.Row{row}); count() != 1 {
+		t.Errorf("%d favorites", count())
+	}
+}
+
+// What the memory has answered is counted for the request that has asked.
+func TestKeysInMemoryAreCounted(t *testing.T) {
+	inner := oracle.New()
+	people(t, inner, 3)
+	cache := newCache(t, inner, 1<<20)
+	cache.Users(t.Context(), []storage.UserID{1, 2})
+	ctx, reads := storage.CountReads(t.Context())
+	cache.Users(ctx, []storage.UserID{1, 2, 3})
+	if n := reads.Totals().Memory; n != 2 {
+		t.Errorf("%d of 3 users were in memory, want 2", n)
+	}
+}
+
+// A long post with files takes the space that it needs.
+func TestLongPostsTakeRoom(t *testing.T) {
+	inner := oracle.New()
+	people(t, inner, 1)
+	id := storage.PostID{Author: 1, Number: 1}
+	media := make([]storage.Media, storage.MaxMedia)
+	for i := range media {
+		media[i] = storage.Media{Name: strings.Repeat("n", storage.MaxMediaNameLength), URL: strings.Repeat("u", storage.MaxMediaURLLength), Kind: storage.Image}
+	}
+	post := storage.NewPost{PostID: id, Key: "k", Text: strings.Repeat("ü", storage.MaxPostLength), Media: media, At: 1}
+	if _, _, err := inner.Publish(t.Context(), post); err != nil {
+		t.Fatal(err)
+	}
+	m := gauges{prometheus.NewRegistry()}
+	cache := localcache.New(localcache.Config{Source: inner, Rows: inner, Bytes: 1 << 20, Metrics: localcache.NewMetrics(m)})
+	defer cache.Close()
+	cache.Posts(t.Context(), []storage.PostID{id})
+	takes(t, m, 2*2000+9*600, 12_000)
+}
+
+// TestRandomHistoryOfPosts: one gateway writes through this cache, another one without it, with events that come
+// late, twice and in any order, while reads take their time. Own writes are visible at once, and the other
+// gateway's writes once their events have come.
+func TestRandomHistoryOfPosts(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, 4))
+			var mu sync.Mutex // protects random, for reads in the background
+			draw := func(n int) int { mu.Lock(); defer mu.Unlock(); return random.IntN(n) }
+			const people, posts = 4, 6
+			inner := oracle.New()
+			var users []storage.User
+			for id := range storage.UserID(people) {
+				users = append(users, storage.User{ID: id + 1, Handle: fmt.Sprint("u", id+1)})
+			}
+			inner.CreateUsers(t.Context(), users)
+			store := &postReads{Store: inner, hold: func() { time.Sleep(time.Duration(draw(200)) * time.Microsecond) }}
+			cache := newCache(t, store, 1<<20)
+			hub := events.NewHub(nil)
+			defer hub.Close()
+			var following sync.WaitGroup
+			following.Go(cache.Follow(t.Context(), hub))
+			var pending []events.Event
+			take := func(w notify.Write) {
+				for _, r := range w.Rows {
+					if r.Side == storage.FavoriteInbox {
+						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Edge}))
+					}
+				}
+				for _, id := range w.Posts {
+					pending = append(pending, events.Changed(id))
+				}
+			}
+			own := notify.Watch(inner, func(_ context.Context, w notify.Write) {
+				cache.Wrote(w.Rows, w.All(), w.Counts)
+				cache.PostsChanged(w.Posts)
+			})
+			others := notify.Watch(inner, func(_ context.Context, w notify.Write) { take(w) })
+			ids := make([]storage.PostID, posts)
+			for i := range ids {
+				ids[i] = storage.PostID{Author: storage.UserID(1 + i%people), Number: int64(i + 1)}
+			}
+			done := make(chan struct{})
+			var readers sync.WaitGroup
+			for range 3 {
+				readers.Go(func() {
+					for {
+						select {
+						case <-done:
+							return
+						default:
+							cache.Posts(t.Context(), []storage.PostID{ids[draw(posts)], ids[draw(posts)]})
+						}
+					}
+				})
+			}
+			comments := []storage.CommentID{}
+			for step := range 150 {
+				writer, id, by := own, ids[draw(posts)], storage.UserID(1+draw(people))
+				if draw(2) == 0 {
+					writer = others
+				}
+				at, written := storage.Micros(step+1), false
+				switch draw(7) {
+				case 0, 1:
+					_, _, _ = writer.Publish(t.Context(), storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "t", At: at})
+				case 2:
+					text := fmt.Sprint(step)
+					_, _, _ = writer.EditPost(t.Context(), id, storage.PostChange{Text: &text}, at)
+					written = true
+				case 3:
+					c := storage.NewComment{Post: id, Number: int64(1000 + step), By: by, Key: fmt.Sprint(step), Text: "c", At: at}
+					_, _, _ = writer.AddComment(t.Context(), c)
+					written = true
+					comments = append(comments, c.ID())
+				case 4:
+					if n := len(comments); n > 0 {
+						c := comments[draw(n)]
+						_, _ = writer.DeleteComment(t.Context(), c, c.Author)
+					}
+				case 5:
+					change := storage.FavoriteChange{Post: id, Type: storage.EdgeType(draw(2)), At: at}
+					_, _ = writer.ChangeFavorite(t.Context(), by, change, storage.ChangeOptions{Inverse: true})
+				case 6:
+					if step%40 == 0 {
+						_, _ = writer.DeletePost(t.Context(), id)
+					}
+				}
+				if writer == own && written {
+					want := inner.Posts(t.Context(), []storage.PostID{id})
+					if got := cache.Posts(t.Context(), []storage.PostID{id}); !reflect.DeepEqual(got, want) {
+						t.Errorf("step %d: a writer reads %+v, want %+v", step, got, want)
+					}
+				}
+				for n := draw(3); n > 0 && len(pending) > 0; n-- {
+					i := draw(len(pending))
+					hub.Publish(pending[i])
+					if draw(4) > 0 {
+						pending = append(pending[:i], pending[i+1:]...)
+					}
+				}
+			}
+			for _, e := range pending {
+				hub.Publish(e)
+			}
+			close(done)
+			readers.Wait()
+			want := inner.Posts(t.Context(), ids)
+			var got []storage.Result[storage.Post]
+			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				if got = cache.Posts(t.Context(), ids); reflect.DeepEqual(got, want) {
+					return
+				}
+			}
+			t.Errorf("the cache has\n%+v\nwant\n%+v", got, want)
+		})
+	}
+}

@@ -1,0 +1,118 @@
+package localcache
+
+import (
+	"context"
+	"encoding/binary"
+	"unsafe"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+)
+
+// Suggestions read the followings of hundreds of users at a time, whole and without their times. So
+// these lists are kept once more, in as few bytes as possible: for a million users with 50 followings
+// each they take some 150 MB; lists with their times take several times as much. They are dropped when
+// anything about their owner changes, and read again when they are needed.
+
+const (
+	// recommendsAtOnce bounds the follows that are read together, for whichever requests.
+	recommendsAtOnce = 500_000
+	// bytesAFollow is more than a follow takes in a compact list, on average: users whose lists would not fit are not
+	// read for it.
+	bytesAFollow = 5
+)
+
+func recommenderKey(id storage.UserID) key { return key{kind: recommenderKind, id: id} }
+
+// forgetRecommender forgets the user whose followings an edge changes.
+func (c *Cache) forgetRecommender(side storage.Side, e storage.Edge) {
+	if side == storage.Forward {
+		c.forget(recommenderKey(e.From))
+	}
+}
+
+// recommendersAtHand answers if the cache has all.
+func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Recommender]) {
+	if !l.Open() {
+		return
+	}
+	results := make([]storage.Result[storage.Recommender], len(l.Keys))
+	dir, now := c.directory.Load(), c.now().UnixMicro()
+	for i, id := range l.Keys {
+		var ok bool
+		if results[i], ok = c.recommender(id, dir, now); !ok {
+			return
+		}
+	}
+	c.asked(recommenderKind, len(results), 0)
+	l.Results = results
+}
+
+// fetchRecommenders reads users as suggestions need them. Users whose lists are too long are not
+// Found.
+func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	dir, now := c.directory.Load(), c.now().UnixMicro()
+	known := func(k key) (storage.Result[storage.Recommender], bool) { return c.recommender(k.id, dir, now) }
+	read := func(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+		return c.readRecommenders(ctx, dir, ids)
+	}
+	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
+		if r.Found && c.directory.Load() == dir {
+			c.kept.flat.Set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
+		}
+		return r
+	}
+	return fetch(ctx, c, &c.recommenders, source[storage.UserID, storage.Recommender]{recommenderKind, recommenderKey, known, read, keep, false}, ids)
+}
+
+// readRecommenders reads profiles, and then the lists of the first of them.
+func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	results := make([]storage.Result[storage.Recommender], len(ids))
+	owners := make([]storage.UserID, 0, len(ids))
+	of := make([]int, 0, len(ids))
+	rows, longest := int64(0), int64(c.kept.flat.Longest()/bytesAFollow)
+	for i, r := range c.source.Profiles(ctx, ids) {
+		n := r.Value.Counts.Following
+		switch {
+		case r.Err != nil:
+			results[i].Err = r.Err
+		case n <= longest && rows+n <= recommendsAtOnce:
+			rows += n
+			owners, of = append(owners, ids[i]), append(of, i)
+			results[i].Value = storage.Recommender{Visibility: r.Value.User.FollowingsVisibility, Following: n, Directory: dir}
+		}
+	}
+	if len(owners) == 0 {
+		return results
+	}
+	for k, r := range c.Reader.Neighbours(ctx, storage.Forward, owners) {
+		one := &results[of[k]]
+		if one.Err = r.Err; r.Err == nil {
+			one.Value.Followings, one.Found = string(idset.CompactOf(dir, r.Value)), true
+		}
+	}
+	return results
+}
+
+// recommender is what is kept of a user, if a directory numbers it. The list's bytes are used in place.
+func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[storage.Recommender], ok bool) {
+	data, ok := c.kept.flat.Get(recommenderKey(id), now)
+	if !ok || binary.NativeEndian.Uint64(data) != dir.Serial() {
+		return r, false
+	}
+	following, n := binary.Uvarint(data[9:])
+	followings := data[9+n:]
+	return storage.Result[storage.Recommender]{Found: true, Value: storage.Recommender{
+		Visibility: storage.Visibility(data[8]), Following: int64(following), Directory: dir,
+		Followings: unsafe.String(unsafe.SliceData(followings), len(followings)), //nolint:gosec // bytes of the cache are never changed
+	}}, true
+}
+
+// flatRecommender is the directory, the visibility, the count and the list.
+func flatRecommender(dir *idset.Directory, r storage.Recommender) []byte {
+	data := make([]byte, 0, len(r.Followings)+20)
+	data = binary.NativeEndian.AppendUint64(data, dir.Serial())
+	data = append(data, byte(r.Visibility))
+	data = binary.AppendUvarint(data, uint64(max(r.Following, 0)))
+	return append(data, r.Followings...)
+}

@@ -1,0 +1,108 @@
+package localcache_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/events"
+	"kith/storage/notify"
+	"kith/storage/storagetest/oracle"
+)
+
+// TestCountsAtHandAreTaken: after a write of this process its users are not read again, unless
+// another process has changed them in between, or more than counts has changed.
+func TestCountsAtHandAreTaken(t *testing.T) {
+	store := &counted{Store: oracle.New()}
+	people(t, store, 3)
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	defer cache.Close()
+	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.All(), w.Counts) })
+	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
+		t.Helper()
+		if r := by.ChangeEdges(t.Context(), 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
+			t.Fatal(r[0].Err)
+		}
+	}
+	agrees := func(what string, reads int64) {
+		t.Helper()
+		before := store.calls.Load()
+		for _, id := range []storage.UserID{1, 2, 3} {
+			got, want := cache.Profiles(t.Context(), []storage.UserID{id})[0], store.Store.Profiles(t.Context(), []storage.UserID{id})[0]
+			if got != want {
+				t.Errorf("%s: %+v, want %+v", what, got, want)
+			}
+		}
+		if n := store.calls.Load() - before; n != reads {
+			t.Errorf("%s: %d users were read, want %d", what, n, reads)
+		}
+	}
+	agrees("first", 3)
+	follow(own, 2, storage.Following)
+	agrees("a follow", 0)
+	follow(own, 2, storage.None)
+	follow(own, 3, storage.Following)
+	agrees("two more", 0)
+	follow(store, 2, storage.Following) // by another process, without an event so far
+	follow(own, 3, storage.None)
+	if got := cache.Profiles(t.Context(), []storage.UserID{1})[0].Value.Counts; got.Following != 1 {
+		t.Errorf("with somebody else between: %+v", got)
+	}
+	cache.Forget()
+	agrees("read again", 3)
+	rename := func(by storage.AccountStore, name string) {
+		t.Helper()
+		if _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rename(own, "another")
+	agrees("a change of the profile", 0)
+	rename(store, "by somebody else")
+	follow(store, 3, storage.Following)
+	follow(store, 3, storage.None)
+	bio := "of ours"
+	if _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := cache.Profiles(t.Context(), []storage.UserID{3})[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
+		t.Errorf("with somebody else between: %+v", got)
+	}
+}
+
+// An event about a change that the cache has applied already, because this process wrote it, makes the cache forget
+// nothing. An event about something newer does.
+func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
+	store := &counted{Store: oracle.New()}
+	people(t, store, 2)
+	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
+	defer cache.Close()
+	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.All(), w.Counts) })
+	hub := events.NewHub(nil)
+	defer hub.Close()
+	go cache.Follow(t.Context(), hub)()
+	cache.Users(t.Context(), []storage.UserID{1, 2})
+	for _, id := range []storage.UserID{1, 1, 2} {
+		name := "new"
+		if _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version := cache.Counts(t.Context(), []storage.UserID{1})[0].Value.Version
+	hub.Publish(events.User(1).Since(version), events.Counts(1).Since(version-1), events.User(2).Since(version+1))
+	kept := func(id storage.UserID) bool {
+		b := storage.Bundle{Users: &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}}}
+		cache.AtHand(&b)
+		return !b.Users.Open()
+	}
+	for end := time.Now().Add(30 * time.Second); kept(2); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a user is kept of whom a newer version was reported")
+		}
+	}
+	if !kept(1) {
+		t.Error("a user was forgotten whom the writer had reported")
+	}
+}

@@ -1,0 +1,235 @@
+package localcache_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/storage"
+	"kith/storage/cache/localcache"
+	"kith/storage/storagetest/oracle"
+)
+
+// ranked is a store of two shards, the odd ids and the even ones, whose users have classes.
+type ranked struct {
+	*oracle.Store
+	mu      sync.Mutex
+	classes map[storage.UserID]int
+	failing bool
+	read    []storage.UserID // whose profiles were read, in that order
+}
+
+func (r *ranked) Shards() int { return 2 }
+
+func (r *ranked) Ranked(_ context.Context, shard int, after storage.Rank, limit int) (ranks []storage.Rank, err error) {
+	if r.failing {
+		return nil, errors.New("no connection")
+	}
+	for id, class := range r.classes {
+		one := storage.Rank{Class: class, User: id}
+		if int(id%2) == shard && (after == storage.Rank{} || order(one, after) > 0) {
+			ranks = append(ranks, one)
+		}
+	}
+	slices.SortFunc(ranks, order)
+	return ranks[:min(limit, len(ranks))], nil
+}
+
+func order(a, b storage.Rank) int {
+	return cmp.Or(cmp.Compare(b.Class, a.Class), cmp.Compare(b.User, a.User))
+}
+
+func (r *ranked) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	r.mu.Lock()
+	r.read = append(r.read, ids...)
+	r.mu.Unlock()
+	return r.Store.Profiles(ctx, ids)
+}
+
+// newRanked makes a store whose users are the better known the smaller their ids are.
+func newRanked(t *testing.T, users int) *ranked {
+	t.Helper()
+	r := &ranked{Store: oracle.New(), classes: make(map[storage.UserID]int)}
+	people(t, r.Store, users)
+	var edges []storage.Edge
+	for i := range users {
+		id := storage.UserID(i + 1)
+		r.classes[id] = 400 - i/10
+		edges = append(edges, storage.Edge{From: storage.UserID(1 + (i+7)%users), To: id, Type: storage.Following, UpdateTime: 5})
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, a := range r.Apply(t.Context(), side, edges, storage.IfNewer) {
+			if a.Err != nil {
+				t.Fatal(a.Err)
+			}
+		}
+	}
+	return r
+}
+
+// A source that must not be asked.
+type untouched struct{ storage.Snapshots }
+
+func warmed(t *testing.T, store *ranked, bytes uint64) (*localcache.Cache, gauges) {
+	t.Helper()
+	m := gauges{prometheus.NewRegistry()}
+	cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Rows: store, Bytes: bytes, Metrics: localcache.NewMetrics(m)})
+	t.Cleanup(cache.Close)
+	return cache, m
+}
+
+// Users come into memory with their lists, the most followed of all shards first, and requests are then answered without a
+// read. Who has no followers is left out.
+func TestWarmUp(t *testing.T) {
+	store := newRanked(t, 300)
+	store.classes[300] = 100
+	cache, m := warmed(t, store, 8<<20)
+	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
+	if n := m.value(t, "kith_cache_warmed_total"); n != 299 {
+		t.Errorf("%v users were read", n)
+	}
+	if first := slices.Sorted(slices.Values(store.read[:64])); first[0] != 1 || first[63] > 70 { // 10 of each class, the greater ids first
+		t.Errorf("read first were %v", first)
+	}
+	read := len(store.read)
+	everybody := make([]storage.UserID, 299)
+	for i := range everybody {
+		everybody[i] = storage.UserID(i + 1)
+	}
+	for i, r := range cache.Users(t.Context(), everybody) {
+		if r.Err != nil || !r.Found || r.Value.ID != everybody[i] {
+			t.Fatalf("%+v", r)
+		}
+	}
+	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
+		for _, r := range setsOf(t, cache, side, everybody) { // the source would panic
+			if r.Value.Peers.Len() != 1 {
+				t.Fatalf("a list of %d", r.Value.Peers.Len())
+			}
+		}
+	}
+	if len(store.read) != read {
+		t.Errorf("%d users were read again", len(store.read)-read)
+	}
+	if m.value(t, "kith_cache_warming") != 0 {
+		t.Error("it is still warming")
+	}
+}
+
+// Warming up leaves a quarter of the memory to what is asked for.
+func TestWarmUpLeavesRoom(t *testing.T) {
+	store := newRanked(t, 8000)
+	const bytes = 2 << 20
+	cache, m := warmed(t, store, bytes)
+	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
+	if n := m.value(t, "kith_cache_warmed_total"); n < 1000 || n > 7000 {
+		t.Errorf("%v users were read", n)
+	}
+	if kept := m.value(t, "kith_cache_bytes") + m.value(t, "kith_cache_directory_bytes"); kept < 0.7*bytes || kept > 0.85*bytes {
+		t.Errorf("%v of %d bytes are kept", kept, bytes)
+	}
+}
+
+// While the cache is off nothing is read, and an error of the store ends it with one line of the log.
+func TestWarmUpWaitsAndEnds(t *testing.T) {
+	store := newRanked(t, 100)
+	cache, m := warmed(t, store, 8<<20)
+	cache.Switch(localcache.Off)
+	var log strings.Builder
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		cache.WarmUp(store, slog.New(slog.NewTextHandler(&log, nil)))(t.Context())
+	}()
+	for end := time.Now().Add(10 * time.Second); m.value(t, "kith_cache_warming") == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not begin")
+		}
+	}
+	if n := m.value(t, "kith_cache_warmed_total"); n != 0 {
+		t.Errorf("%v users were read while the cache was off", n)
+	}
+	cache.Switch(localcache.On)
+	<-done
+	if n := m.value(t, "kith_cache_warmed_total"); n != 100 || !strings.Contains(log.String(), "warmed up") {
+		t.Errorf("%v users were read: %s", n, log.String())
+	}
+	log.Reset()
+	store.failing = true
+	other, m := warmed(t, store, 8<<20)
+	other.WarmUp(store, slog.New(slog.NewTextHandler(&log, nil)))(t.Context())
+	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "no connection") || m.value(t, "kith_cache_warming") != 0 {
+		t.Errorf("the log says %q", log.String())
+	}
+}
+
+// A long list of somebody who is followed by many is built, too.
+func TestWarmUpBuildsLongLists(t *testing.T) {
+	store := newRanked(t, 5)
+	followers(t, store.Store, 1500)
+	cache, _ := warmed(t, store, 8<<20)
+	cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
+	if r := setsOf(t, cache, storage.Inverse, []storage.UserID{1})[0]; !r.Found || r.Value.Peers.Len() < 1500 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// slowlyRanked is a store whose users take a second to read. Meanwhile a request may come.
+type slowlyRanked struct {
+	*ranked
+	meanwhile func()
+}
+
+func (s *slowlyRanked) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	s.meanwhile()
+	time.Sleep(time.Second)
+	return s.ranked.Profiles(ctx, ids)
+}
+
+// Warming up pauses for as long as it reads, but only after it has read while a request came. What it reads itself is neither
+// hits nor misses.
+func TestWarmUpPausesWhileRequestsCome(t *testing.T) {
+	const batches = 5
+	for name, test := range map[string]struct {
+		requests bool
+		want     time.Duration
+	}{
+		"none":                      {false, batches * time.Second},
+		"one in each but the first": {true, (batches + batches - 1) * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0.0
+				store := &slowlyRanked{newRanked(t, 64*batches), func() {}}
+				m := gauges{prometheus.NewRegistry()}
+				cache := localcache.New(localcache.Config{Source: untouched{}, Store: store, Rows: store, Bytes: 8 << 20, Metrics: localcache.NewMetrics(m)})
+				defer cache.Close()
+				store.meanwhile = func() {
+					if test.requests && len(store.read) > 0 {
+						requests++
+						if r := cache.Users(t.Context(), []storage.UserID{1})[0]; !r.Found { // it is one of the first 64
+							t.Error(r)
+						}
+					}
+				}
+				began := time.Now()
+				cache.WarmUp(store, slog.New(slog.DiscardHandler))(t.Context())
+				if took := time.Since(began); took != test.want {
+					t.Errorf("it took %s instead of %s", took, test.want)
+				}
+				if hits, misses := m.value(t, "kith_cache_hits_total"), m.value(t, "kith_cache_misses_total"); hits != requests || misses != 0 {
+					t.Errorf("%v hits, %v misses, %v requests", hits, misses, requests)
+				}
+			})
+		})
+	}
+}

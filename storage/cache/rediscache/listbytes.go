@@ -1,0 +1,130 @@
+package rediscache
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"kith/storage"
+	"kith/storage/cache/idset"
+	"kith/storage/cache/packing"
+)
+
+// A list is one value, because every reader needs all of it. Numbers of fixed length are
+// big-endian, so that Lua can read them, too.
+//
+//	byte     'V'
+//	8 bytes  the version of the owner's counts
+//	byte     1 where it is known only that the list is longer than …
+//	8 bytes  … so much; otherwise 0
+//	8 bytes  tombstones are in it from that time on
+//
+// and unless it is too long, the edges by ascending peer:
+//
+//	uvarint  how many
+//	chunks   of up to 2,048 peers and times, see idset.AppendChunk
+//	uvarint  how many are no follows; then for each its index and type, as uvarints
+//	4 bytes  checksum of all from the first byte on, see idset.Seal
+//
+// If there is no list, a mark may say what is known: 'M', 8 bytes with the lowest version that a
+// list must have, and then the token of the look-up that is filling it.
+const listHead = 26
+
+// kept is a list as stored, with the query that it answers.
+type kept struct {
+	list    storage.List
+	longest int
+	ended   storage.Micros
+}
+
+func listBytes(side storage.Side, k kept) []byte {
+	to := append(make([]byte, 0, listHead+8*len(k.list.Edges)), 'V')
+	to = binary.BigEndian.AppendUint64(to, uint64(k.list.Version))
+	if k.list.Long {
+		to = append(to, 1)
+		to = binary.BigEndian.AppendUint64(to, uint64(k.longest))
+		return binary.BigEndian.AppendUint64(to, uint64(k.ended))
+	}
+	to = append(to, 0)
+	to = binary.BigEndian.AppendUint64(to, 0)
+	to = binary.BigEndian.AppendUint64(to, uint64(k.ended))
+	to = appendEdges(to, side, k.list.Edges)
+	return idset.Seal(to)
+}
+
+func appendEdges(to []byte, side storage.Side, edges []storage.Edge) []byte {
+	to = binary.AppendUvarint(to, uint64(len(edges)))
+	positions := make([]storage.Position, 0, min(len(edges), idset.ChunkSize))
+	var others []byte
+	found := 0
+	for i, e := range edges {
+		positions = append(positions, storage.Position{UpdateTime: e.UpdateTime, Peer: side.Peer(e.Pair())})
+		if e.Type != storage.Following {
+			others = binary.AppendUvarint(others, uint64(i))
+			others = binary.AppendUvarint(others, uint64(e.Type))
+			found++
+		}
+		if len(positions) == idset.ChunkSize || i == len(edges)-1 {
+			to = idset.AppendChunk(to, positions)
+			positions = positions[:0]
+		}
+	}
+	to = binary.AppendUvarint(to, uint64(found))
+	return append(to, others...)
+}
+
+// parseList reads a value that begins with 'V'.
+func parseList(side storage.Side, owner storage.UserID, data string) (kept, error) {
+	if len(data) < listHead || data[0] != 'V' {
+		return kept{}, errMalformed
+	}
+	k := kept{
+		list:    storage.List{Version: int64(number(data[1:])), Long: data[9] == 1},
+		longest: int(number(data[10:])),
+		ended:   storage.Micros(number(data[18:])),
+	}
+	if k.list.Long {
+		return k, nil
+	}
+	body, err := idset.Unseal([]byte(data))
+	if err != nil || len(body) < listHead {
+		return kept{}, errMalformed
+	}
+	k.longest = math.MaxInt
+	k.list.Edges, err = parseEdges(side, owner, body[listHead:])
+	return k, err
+}
+
+func number(data string) uint64 { return binary.BigEndian.Uint64([]byte(data[:8])) }
+
+func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage.Edge, error) {
+	n, size := binary.Uvarint(data)
+	if size <= 0 {
+		return nil, errMalformed
+	}
+	data = data[size:]
+	edges := make([]storage.Edge, 0, min(n, uint64(len(data)))) // few bytes rarely hold more
+	positions := make([]storage.Position, 0, min(n, idset.ChunkSize))
+	for uint64(len(edges)) < n {
+		var err error
+		if positions, data, err = idset.ParseChunk(positions[:0], data); err != nil {
+			return nil, fmt.Errorf("%w: %w", errMalformed, err)
+		}
+		for _, at := range positions {
+			pair := side.Pair(owner, at.Peer)
+			edges = append(edges, storage.Edge{From: pair.From, To: pair.To, Type: storage.Following, UpdateTime: at.UpdateTime})
+		}
+	}
+	if uint64(len(edges)) > n {
+		return nil, errMalformed
+	}
+	r := packing.NewDecoder(string(data))
+	for range r.Uvarint() {
+		i, kind := r.Uvarint(), r.Uvarint()
+		if i >= n || !r.OK() {
+			return nil, errMalformed
+		}
+		edges[i].Type = storage.EdgeType(kind)
+	}
+	return edges, r.End()
+}

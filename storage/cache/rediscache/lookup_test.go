@@ -1,0 +1,309 @@
+package rediscache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/cache/localcache"
+)
+
+// A value that is read again, by any gateway, is not read from the store.
+func TestWhatIsKeptIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2, 3)
+	s.write(t, 1, 2, storage.Following)
+	s.write(t, 1, 3, storage.Blocking)
+	s.write(t, 2, 3, storage.Following)
+	s.write(t, 2, 3, storage.None)
+	s.writePost(t, 1, "one")
+	s.writePost(t, 2, "two")
+	s.write(t, 1, 9, storage.Following) // 9 has counts, but no user
+	_, a, b := pair(t, s)
+	ids := []storage.UserID{3, 1, 2, 9, 77, 1}
+	a.agrees(t, s, ids...)
+	a.idle(t)
+	calls := s.calls()
+	if calls != 4 {
+		t.Errorf("%d calls fill users, posts and two kinds of lists, want 4", calls)
+	}
+	for range 3 {
+		a.agrees(t, s, ids...)
+		b.agrees(t, s, ids...)
+		a.idle(t)
+		b.idle(t)
+	}
+	if s.calls() != calls {
+		t.Errorf("%d more calls", s.calls()-calls)
+	}
+	if n := b.lookups("user", "hit"); n != 3*5 {
+		t.Errorf("%v users hit, want 15", n)
+	}
+	if n := b.lookups("user", "placeholder"); n != 3 {
+		t.Errorf("%v placeholders, want 3", n)
+	}
+	if hits, nothing := b.lookups("post", "hit"), b.lookups("post", "placeholder"); hits != 3*3 || nothing != 3*3 {
+		t.Errorf("%v posts hit and %v placeholders, want 9 each", hits, nothing)
+	}
+}
+
+// Asking for a user who does not exist, however often, costs one look-up.
+func TestNothingThereIsKept(t *testing.T) {
+	t.Parallel()
+	s := newSource(t)
+	_, a, b := pair(t, s)
+	a.profile(t, 404)
+	a.list(t, storage.Inverse, whole(404))
+	a.text(t, 404)
+	a.idle(t)
+	var asking sync.WaitGroup
+	for i := range 200 {
+		asking.Go(func() {
+			if p := []*Cache{a, b}[i%2].profile(t, 404); p.Exists || p.Counted {
+				t.Error(p)
+			}
+			if l := []*Cache{a, b}[i%2].list(t, storage.Inverse, whole(404)); len(l.Edges) > 0 || l.Long {
+				t.Error(l)
+			}
+			if text := []*Cache{a, b}[i%2].text(t, 404); text != "" {
+				t.Error(text)
+			}
+		})
+	}
+	asking.Wait()
+	if s.profiles.Load() != 1 || s.lists.Load() != 1 || s.posts.Load() != 1 {
+		t.Errorf("%d look-ups of the user, %d of the list, %d of the post, want 1 each", s.profiles.Load(), s.lists.Load(), s.posts.Load())
+	}
+}
+
+// A celebrity that is not in any cache is read a few times at most, even if many callers ask eight
+// gateways at once and the store is slow: the memory of each gateway joins its callers, and a lease makes
+// the other gateways wait.
+func TestColdCelebrityIsReadOnce(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	for follower := range 1000 {
+		s.write(t, storage.UserID(follower+10), 1, storage.Following)
+	}
+	servers := []*testenv.RedisServer{testenv.Redis(t)}
+	var gateways [8]*localcache.Cache
+	for i := range gateways {
+		shared := connect(t, s, servers)
+		shared.profile(t, 2) // connected
+		gateways[i] = localcache.New(localcache.Config{Source: shared, Rows: s.Store, Bytes: 1 << 20})
+		defer gateways[i].Close()
+	}
+	s.set(func() { s.after = func() { time.Sleep(20 * time.Millisecond) } }) // a shorter time than others wait
+	var asking sync.WaitGroup
+	for i := range 400 {
+		asking.Go(func() {
+			if r := gateways[i%8].Neighbours(t.Context(), storage.Inverse, []storage.UserID{1})[0]; r.Err != nil || len(r.Value) != 1000 {
+				t.Errorf("%d followers: %v", len(r.Value), r.Err)
+			}
+		})
+	}
+	asking.Wait()
+	if n := s.lists.Load(); n < 1 || n > 3 {
+		t.Errorf("read %d times, want once, or twice", n)
+	}
+}
+
+// A look-up that waits too long for another gateway reads the store, and stores nothing.
+func TestWaitingForAnotherEnds(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	s.writePost(t, 1, "one")
+	_, a, b := pair(t, s)
+	b.profile(t, 2)
+	held, read := make(chan struct{}), make(chan struct{}, 3)
+	s.set(func() { s.after = func() { read <- struct{}{}; <-held } })
+	var filling sync.WaitGroup
+	filling.Go(func() { a.profile(t, 1) })
+	filling.Go(func() { a.list(t, storage.Inverse, whole(1)) })
+	filling.Go(func() { a.text(t, 1) })
+	<-read
+	<-read
+	<-read
+	s.set(func() { s.after = nil })
+	if p, l := b.profile(t, 1), b.list(t, storage.Inverse, whole(1)); !p.Exists || l.Long || b.text(t, 1) != "one" {
+		t.Error("it has waited and has nothing")
+	}
+	for _, kind := range []string{"user", "follower", "post"} {
+		if n := b.lookups(kind, "busy"); n != 1 {
+			t.Errorf("%v of kind %s waited for nothing, want 1", n, kind)
+		}
+	}
+	close(held)
+	filling.Wait()
+	a.idle(t)
+	if a.fills("user", "taken") != 1 || a.fills("follower", "taken") != 1 || a.fills("post", "taken") != 1 || b.fills("follower", "taken") != 0 {
+		t.Error("the first gateway has not filled them, or the other one has")
+	}
+}
+
+// Queries that ask for more than is kept read the store, and queries that ask for less do not.
+func TestListsOfDifferentQueries(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2, 3, 4, 5, 6)
+	for peer := range storage.UserID(5) {
+		s.write(t, 1, peer+2, storage.Following)
+	}
+	const hour = 3_600_000_000
+	s.set(func() { s.time = hour })
+	s.write(t, 1, 3, storage.None)
+	s.set(func() { s.time = 3 * hour })
+	s.write(t, 1, 4, storage.None) // 3 follows are left
+	_, a, b := pair(t, s)
+	for i, step := range []struct {
+		longest int
+		ended   storage.Micros
+		edges   int
+		long    bool
+		read    bool
+	}{
+		{longest: 2, long: true, read: true},
+		{longest: 1, long: true},
+		{longest: 3, ended: 2 * hour, edges: 4, read: true},
+		{longest: 1000, ended: 4 * hour, edges: 3},
+		{longest: 3, ended: 2*hour - 30_000_000, edges: 4}, // the clock of another gateway
+		{longest: 2, ended: 0, long: true, read: true},     // tombstones that are older than the kept ones, so the list is read
+		{longest: 3, ended: hour, edges: 5, read: true},
+		{longest: 3, ended: 2 * hour, edges: 4},
+		{longest: 2, ended: 2 * hour, long: true},
+		{longest: 0, ended: 4 * hour, long: true},
+	} {
+		before := s.lists.Load()
+		c := []*Cache{a, b}[i%2]
+		list := c.list(t, storage.Forward, storage.ListQuery{Owner: 1, Longest: step.longest, EndedSince: step.ended})
+		if len(list.Edges) != step.edges || list.Long != step.long || list.Version != 7 {
+			t.Errorf("step %d: %d edges, long %v, version %d", i, len(list.Edges), list.Long, list.Version)
+		}
+		if read := s.lists.Load() > before; read != step.read {
+			t.Errorf("step %d: the store is read: %v", i, read)
+		}
+		c.idle(t)
+	}
+}
+
+// Callers get the error of a failed look-up, and the next one tries again.
+func TestFailuresAreNotKept(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	_, a, b := pair(t, s)
+	down := errors.New("down")
+	s.set(func() { s.fail = down })
+	for _, c := range []*Cache{a, b} {
+		if r := c.Profiles(t.Context(), []storage.UserID{1})[0]; !errors.Is(r.Err, down) || r.Found {
+			t.Error(r)
+		}
+		if r := c.Lists(t.Context(), storage.Forward, []storage.ListQuery{whole(1)})[0]; !errors.Is(r.Err, down) || r.Found {
+			t.Error(r)
+		}
+		if r := c.Posts(t.Context(), []storage.PostID{postOf(1)})[0]; !errors.Is(r.Err, down) || r.Found {
+			t.Error(r)
+		}
+		c.idle(t)
+	}
+	if n := b.lookups("user", "busy") + b.lookups("following", "busy") + b.lookups("post", "busy"); n > 0 {
+		t.Errorf("%v leases are still held", n)
+	}
+	s.set(func() { s.fail = nil })
+	a.agrees(t, s, 1)
+	a.idle(t)
+	calls := s.calls()
+	b.agrees(t, s, 1)
+	if s.calls() != calls {
+		t.Error("it was not kept after the failure")
+	}
+}
+
+// If a caller gives up, its values are still read and stored.
+func TestLeavingDoesNotEndTheLookUp(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1)
+	_, a, _ := pair(t, s)
+	read, held := make(chan struct{}), make(chan struct{})
+	s.set(func() { s.after = func() { close(read); <-held } })
+	ctx, leave := context.WithCancel(t.Context())
+	first := make(chan storage.Result[storage.Profile])
+	go func() { first <- a.Profiles(ctx, []storage.UserID{1})[0] }()
+	<-read
+	leave()
+	if r := <-first; !errors.Is(r.Err, context.Canceled) {
+		t.Error(r)
+	}
+	close(held)
+	a.idle(t)
+	if p := a.profile(t, 1); !p.Exists || s.profiles.Load() != 1 {
+		t.Errorf("%+v after %d look-ups", p, s.profiles.Load())
+	}
+	if r := a.Profiles(ctx, []storage.UserID{1})[0]; !errors.Is(r.Err, context.Canceled) {
+		t.Error(r)
+	}
+}
+
+// Values that are stored together do not expire together, and missing values expire soon.
+func TestLifetimesDiffer(t *testing.T) {
+	t.Parallel()
+	var ids []storage.UserID
+	for id := range storage.UserID(200) {
+		ids = append(ids, id+1)
+	}
+	s := newSource(t, ids[:100]...)
+	server, a, _ := pair(t, s)
+	began := time.Now()
+	a.Profiles(t.Context(), ids)
+	a.idle(t)
+	client := admin(t, server)
+	e := a.epoch.Load()
+	least, most := map[bool]time.Duration{}, map[bool]time.Duration{}
+	for _, id := range ids {
+		life, err := client.PTTL(t.Context(), e.user(id)).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := id <= 100
+		if whole := life + time.Since(began); least[there] == 0 || whole < least[there] {
+			least[there] = whole
+		}
+		most[there] = max(most[there], life)
+	}
+	for there, life := range map[bool]time.Duration{true: 10 * time.Minute, false: time.Minute} {
+		if least[there] < life*79/100 || most[there] > life*121/100 || most[there]-least[there] < life*30/100-time.Since(began) {
+			t.Errorf("there %v: from %s to %s, want %s ± 20 %%", there, least[there], most[there], life)
+		}
+	}
+}
+
+// A value that cannot be decoded is removed and filled again.
+func TestMalformedValuesAreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newSource(t, 1, 2)
+	s.write(t, 1, 2, storage.Following)
+	server, a, b := pair(t, s)
+	a.agrees(t, s, 1, 2)
+	a.idle(t)
+	client, e := admin(t, server), a.epoch.Load()
+	if err := client.HSet(t.Context(), e.user(1), "p", "\xff").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.SetRange(t.Context(), e.post(postOf(1)), postHead, "\xff").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.SetRange(t.Context(), e.list(storage.Forward, 1), 30, "xxxx").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		b.agrees(t, s, 1, 2)
+		b.idle(t)
+	}
+	calls := s.calls()
+	a.agrees(t, s, 1, 2)
+	if s.calls() != calls {
+		t.Error("they were not filled again")
+	}
+}

@@ -1,0 +1,351 @@
+package inbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/cache/rediscache"
+	"kith/storage/feed/recent"
+	"kith/storage/storagetest/oracle"
+)
+
+// fixture is the inboxes of one gateway. Its posts are those that the test adds.
+type fixture struct {
+	*Boxes
+	t      *testing.T
+	client *redis.Client
+	now    storage.Micros
+	number int64
+}
+
+func open(t *testing.T, hot int64) *fixture {
+	options, err := redis.ParseURL(testenv.Redis(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := rediscache.NewRuns()
+	options.OnConnect, options.ContextTimeoutEnabled = runs.OnConnect, true
+	f := &fixture{t: t, client: redis.NewClient(options), now: storage.MicrosOf(time.Now().Add(-time.Hour))}
+	t.Cleanup(func() { f.client.Close() })
+	store := oracle.New()
+	cache, err := rediscache.New(rediscache.Config{Redis: f.client, Runs: runs, Prefix: "kith", Source: store, Timeout: 10 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cache.Close)
+	f.Boxes = New(Config{
+		Redis: f.client, Prefix: "kith", Cache: cache, Counts: store, Recent: recent.NewSince(1<<20, time.Now, 0),
+		Logger: slog.New(slog.DiscardHandler), Hot: hot, Active: 48 * time.Hour, Lag: time.Nanosecond, Pause: 2 * time.Millisecond,
+	})
+	f.copy()
+	return f
+}
+
+func (f *fixture) publish(author storage.UserID, n int) (posts []storage.PostAt) {
+	for range n {
+		f.now++
+		f.number++
+		p := storage.PostAt{PostID: storage.PostID{Author: author, Number: f.number}, CreatedAt: f.now}
+		f.Recent.Add(p)
+		posts = slices.Insert(posts, 0, p)
+	}
+	return posts
+}
+
+// copy copies everything that has been published.
+func (f *fixture) copy() {
+	f.t.Helper()
+	f.Recent.Settle(f.now)
+	for range 3 {
+		if err := f.Tick(f.t.Context()); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	if s := f.Current(); s == nil || s.Done != f.now {
+		f.t.Fatalf("not copied: %+v", s)
+	}
+}
+
+// build builds an inbox without posts.
+func (f *fixture) build(user storage.UserID, followings ...storage.UserID) {
+	f.t.Helper()
+	time.Sleep(3 * time.Millisecond) // the pause
+	if err := f.Build(f.t.Context(), f.Current(), user, followings, pulled(nil, 0)); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func pulled(posts []storage.PostAt, floor storage.Micros) func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
+	return func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
+		return posts, floor, nil
+	}
+}
+
+// is reads a whole inbox and checks it.
+func (f *fixture) is(user storage.UserID, want []storage.PostAt, floor storage.Micros, followings ...storage.UserID) {
+	f.t.Helper()
+	posts, end, ok := f.Read(f.t.Context(), f.Current(), user, followings, 0, 2*Capacity)
+	if !ok || end != floor || !slices.Equal(posts, want) {
+		f.t.Errorf("%v, %d posts down to %d, want %d down to %d", ok, len(posts), end, len(want), floor)
+	}
+}
+
+func (f *fixture) none(user storage.UserID, followings ...storage.UserID) {
+	f.t.Helper()
+	if posts, _, ok := f.Read(f.t.Context(), f.Current(), user, followings, 0, 1); ok {
+		f.t.Errorf("user %s has an inbox with %v", user, posts)
+	}
+}
+
+// TestAnInboxIsCapped: at 800 posts it is whole, and one more raises its floor.
+func TestAnInboxIsCapped(t *testing.T) {
+	f := open(t, 0)
+	f.build(1, 2, 3)
+	posts := f.publish(2, Capacity)
+	f.copy()
+	f.is(1, posts, 0, 2, 3)
+	posts = append(f.publish(3, 1), posts...)
+	f.copy()
+	f.is(1, posts[:Capacity], posts[Capacity].CreatedAt, 2, 3)
+	f.is(1, posts[:Capacity], posts[Capacity].CreatedAt, 3, 2)
+	f.none(1, 2)
+	f.none(1, 2, 3, 4)
+	if n := f.client.ZCard(t.Context(), f.boxKey(1)).Val(); n != Capacity+1 { // and the head
+		t.Errorf("%d entries", n)
+	}
+}
+
+// TestKeysWrittenForAPost: one for each fan that has an inbox, in any number of batches, and none for users who are
+// no longer active. The inboxes of these users have a time to live, and after it they are no fans.
+func TestKeysWrittenForAPost(t *testing.T) {
+	f := open(t, 0)
+	f.Batch = 20
+	const active = 55
+	for user := range storage.UserID(active) {
+		f.build(100+user, 2)
+	}
+	posts := f.publish(2, 1)
+	f.publish(3, 1)
+	f.copy()
+	if n := testutil.ToFloat64(f.metrics.written); n != active {
+		t.Errorf("%g inboxes were written for %d fans", n, active)
+	}
+	f.is(100+active-1, posts, 0, 2)
+	if ttl := f.client.TTL(t.Context(), f.boxKey(100)).Val(); ttl < 47*time.Hour || ttl > 48*time.Hour {
+		t.Errorf("it lives for %s", ttl)
+	}
+	f.client.Expire(t.Context(), f.boxKey(100), 5*time.Hour)
+	f.is(100, posts, 0, 2)
+	if ttl := f.client.TTL(t.Context(), f.boxKey(100)).Val(); ttl < 47*time.Hour {
+		t.Errorf("it lives for %s after it was read", ttl)
+	}
+	for user := range storage.UserID(active - 10) { // they have expired
+		f.client.Del(t.Context(), f.boxKey(100+user))
+	}
+	for range 50 { // each sweep looks at some keys
+		f.publish(2, 1)
+		f.copy()
+		if f.client.HLen(t.Context(), f.fansKey(2)).Val() == 11 {
+			break
+		}
+	}
+	before := testutil.ToFloat64(f.metrics.written)
+	f.publish(2, 1)
+	f.copy()
+	if n := testutil.ToFloat64(f.metrics.written) - before; n != 10 {
+		t.Errorf("%g inboxes were written for 10 fans", n)
+	}
+	f.none(100, 2)
+}
+
+// TestFansOfTheSilentAreSwept: fans of authors who post nothing are swept, too.
+func TestFansOfTheSilentAreSwept(t *testing.T) {
+	f := open(t, 0)
+	f.build(1, 2)
+	f.client.Del(t.Context(), f.boxKey(1))
+	for range 20 {
+		f.now++
+		f.copy()
+	}
+	if n := f.client.Exists(t.Context(), f.fansKey(2)).Val(); n != 0 {
+		t.Error("a user without an inbox is a fan")
+	}
+}
+
+// TestOnlyTheLastBuildCounts: a build that was overtaken leaves nothing behind.
+func TestOnlyTheLastBuildCounts(t *testing.T) {
+	f := open(t, 0)
+	posts := f.publish(3, 2)
+	f.copy()
+	err := f.Build(t.Context(), f.Current(), 1, []storage.UserID{2}, func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
+		time.Sleep(3 * time.Millisecond)
+		return nil, 0, f.Build(t.Context(), f.Current(), 1, []storage.UserID{3}, pulled(posts, 0))
+	})
+	if !errors.Is(err, ErrNotNow) {
+		t.Error(err)
+	}
+	f.is(1, posts, 0, 3)
+	f.none(1, 2)
+}
+
+// TestPostsOfABuild: posts that are copied while an inbox is being built are in it, whether its builder knew of them or not.
+func TestPostsOfABuild(t *testing.T) {
+	f := open(t, 0)
+	var posts []storage.PostAt
+	err := f.Build(t.Context(), f.Current(), 1, []storage.UserID{2}, func(context.Context, []storage.UserID) ([]storage.PostAt, storage.Micros, error) {
+		posts = f.publish(2, 3)
+		f.copy()
+		return nil, 0, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.is(1, posts, 0, 2)
+	err = f.Build(t.Context(), f.Current(), 5, []storage.UserID{2}, pulled(posts, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Recent.Settle(f.now - 1) // like a gateway whose memory is behind
+	if err := f.Build(t.Context(), f.Current(), 6, []storage.UserID{2}, pulled(nil, 0)); !errors.Is(err, ErrNotNow) {
+		t.Error(err)
+	}
+}
+
+// TestInboxesEnd when posts may be missing in them: a post came late, Redis has evicted keys or is emptied, or
+// the posts are no longer in memory.
+func TestInboxesEnd(t *testing.T) {
+	for name, what := range map[string]func(f *fixture){
+		"a late post": func(f *fixture) {
+			f.Recent.Add(storage.PostAt{PostID: storage.PostID{Author: 2, Number: 77}, CreatedAt: f.now - 5})
+			if f.Current() != nil {
+				f.t.Error("inboxes are used")
+			}
+		},
+		"a new epoch": func(f *fixture) { f.Cache.Empty(f.t.Context()) },
+		"evicted keys": func(f *fixture) {
+			f.client.ConfigSet(f.t.Context(), "maxmemory-policy", "allkeys-random")
+			f.client.ConfigSet(f.t.Context(), "maxmemory", "3mb")
+			for i := 0; ; i++ {
+				f.client.Set(f.t.Context(), fmt.Sprint("x", i), string(make([]byte, 1<<17)), 0)
+				if field(f.client.Info(f.t.Context(), "stats").Val(), "evicted_keys") != "0" {
+					break
+				}
+			}
+			f.client.ConfigSet(f.t.Context(), "maxmemory", "0")
+		},
+		"lost":    func(f *fixture) { f.client.FlushAll(f.t.Context()) },
+		"ages":    func(f *fixture) { f.client.HSet(f.t.Context(), f.stateKey(), "done", 5); f.Recent.Settle(f.now) },
+		"nothing": func(*fixture) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := open(t, 0)
+			if name == "ages" {
+				f.Boxes.Recent = recent.NewSince(1<<20, time.Now, f.now-100)
+			}
+			f.publish(2, 10)
+			f.copy()
+			f.build(1, 2)
+			what(f)
+			f.Tick(t.Context())
+			f.publish(2, 1)
+			f.copy()
+			posts, _, ok := f.Read(t.Context(), f.Current(), 1, []storage.UserID{2}, 0, 1)
+			if ok != (name == "nothing") {
+				t.Errorf("%v: %v", ok, posts)
+			}
+		})
+	}
+}
+
+// TestOneGatewayCopies: the other gateway takes the lease only when it has ended.
+func TestOneGatewayCopies(t *testing.T) {
+	f := open(t, 0)
+	other := *f
+	other.Boxes = New(f.Config)
+	f.now++
+	other.now = f.now
+	f.Recent.Settle(f.now)
+	for range 3 {
+		if err := other.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := other.Current(); s == nil || s.Done == f.now {
+		t.Errorf("both copy: %+v", s)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); f.Run(ctx) }()
+	for other.Current().Done != f.now {
+		if err := other.Tick(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	<-ended
+	other.now++
+	other.copy()
+	if mine, err := f.lead(t.Context(), other.Current(), "renew"); mine || err != nil {
+		t.Error(mine, err)
+	}
+}
+
+// TestMembersAreInTheOrderOfPages: of members of one time, the greater number comes first.
+func TestMembersAreInTheOrderOfPages(t *testing.T) {
+	f := open(t, 0)
+	f.build(1, 2)
+	var want []storage.PostAt
+	for range 50 {
+		want = append(want, storage.PostAt{PostID: storage.PostID{Author: 2, Number: rand.Int64()}, CreatedAt: f.now + 1})
+		f.Recent.Add(want[len(want)-1])
+	}
+	slices.SortFunc(want, func(a, b storage.PostAt) int { return a.Place().Compare(b.Place()) })
+	f.now++
+	f.copy()
+	f.is(1, want, 0, 2)
+}
+
+// heat is how many followers everybody has.
+type heat int64
+
+func (h *heat) Counts(_ context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {
+	results := make([]storage.Result[storage.Counts], len(ids))
+	for i := range results {
+		results[i] = storage.Result[storage.Counts]{Value: storage.Counts{Follower: int64(*h)}, Found: true}
+	}
+	return results
+}
+
+// An inbox from before an author was hot lacks the posts of that time: it is not used again when the author has cooled.
+func TestInboxesFromBeforeAnAuthorWasHot(t *testing.T) {
+	f, followers := open(t, 10), new(heat)
+	f.Counts = followers
+	f.build(1, 7, 8)
+	before := f.publish(7, 1)
+	f.copy()
+	f.is(1, before, 0, 7, 8)
+	*followers = 10
+	f.publish(7, 2)
+	f.copy()
+	f.none(1, 7, 8)
+	*followers = 1
+	f.publish(7, 1)
+	f.copy()
+	f.copy()
+	f.none(1, 7, 8)
+	f.build(1, 7, 8)
+	after := f.publish(7, 1)
+	f.copy()
+	f.is(1, after, 0, 7, 8)
+}
