@@ -45,29 +45,35 @@ func (r *running) pause(n *node, random *rand.Rand) fault {
 	}
 }
 
-// Replicators reach the servers over links on which a neighbour's transaction takes 16 s: for longer than nothing may
-// arrive.
+// Slow links are those on which a neighbour's transaction takes 16 s: for longer than nothing may arrive.
 const (
 	linkSpeed      = 512 << 10 // bytes a second
 	neighbourBytes = 16 * linkSpeed
 )
 
-// linkSlowly gives the replicators of the mode binlog slow links, if the schedule has neighbours.
+// linkSlowly gives the first gateway and the replicators of the mode binlog slow links to the servers, if the schedule has
+// neighbours. The second gateway is as near to them as before.
 func (r *running) linkSlowly(t testing.TB) {
 	t.Helper()
-	if r.mode != "binlog" || r.neighbours == 0 {
+	if r.neighbours == 0 {
 		return
 	}
 	at := r.location()
 	for _, s := range r.servers {
 		at = strings.ReplaceAll(at, s.Addr(), testenv.SlowLink(t, s.Addr(), linkSpeed))
 	}
-	for _, n := range r.replicators {
-		n.kill(t)
+	r.gateways[0].kill(t)
+	r.gateways[0] = r.serving("gateway 0", "--no-replicate", "--store", at)
+	if r.mode == "binlog" {
+		for _, n := range r.replicators {
+			n.kill(t)
+		}
+		r.replicators = []*node{r.replicating("kith replicate", "--store", at), r.serving("replicator", "--store", at)}
 	}
-	r.replicators = []*node{r.replicating("kith replicate", "--store", at), r.serving("replicator", "--store", at)}
-	for _, n := range r.replicators {
-		n.start(t)
+	for _, n := range r.nodes() {
+		if n.now.Load() == nil {
+			n.start(t)
+		}
 	}
 }
 
