@@ -232,7 +232,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 		Metrics:        gateway.NewMetrics(p.registry),
 		Traces:         p.traces,
 		SlowOperation:  c.SlowOperation,
-		MayPlan:        identity.IsAdmin,
+		IsAdmin:        identity.IsAdmin,
 		Gatherer:       p.registry,
 		Web:            web.Handler(c.pages(p, schema.Schema().Description)),
 		Logger:         p.logger,

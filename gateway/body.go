@@ -132,8 +132,8 @@ func (r decoder) parameter(name string) (string, error) {
 	return "", wrongType(name)
 }
 
-// extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost and plan, if they are true, and
-// the persisted query. It skips the others. As values they would take some fifty times the memory of their text, for as long as
+// extensions reads the extensions that Kith knows: the consistency token, if it is a text, cost, if it is true, and the
+// persisted query. It skips the others. As values they would take some fifty times the memory of their text, for as long as
 // the operation runs.
 func (r decoder) extensions() (map[string]any, error) {
 	e := map[string]any{}
@@ -141,7 +141,7 @@ func (r decoder) extensions() (map[string]any, error) {
 		switch {
 		case name == extensionConsistency && r.PeekKind() == '"':
 			e[name], err = r.string()
-		case (name == extensionCost || name == extensionPlan) && r.PeekKind() == 't':
+		case name == extensionCost && r.PeekKind() == 't':
 			e[name], err = r.value()
 		case name == extensionPersisted:
 			var text string

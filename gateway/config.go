@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -112,9 +113,8 @@ type Config struct {
 	// SlowOperation is how long the execution of an operation may take before it is logged. Defaults to 0: none is logged.
 	SlowOperation time.Duration
 
-	// MayPlan reports whether the caller may have in an answer what was read for it: the plan of a request, or how many
-	// rows it took. Defaults to no caller.
-	MayPlan func(context.Context) bool
+	// IsAdmin reports whether the caller may know how many rows were read for an answer. Defaults to no caller.
+	IsAdmin func(context.Context) bool
 
 	// Logger takes the access log and the causes of masked errors. Defaults to
 	// [slog.Default].
@@ -142,8 +142,8 @@ func (c Config) withDefaults() Config {
 	if c.MayAsk == nil {
 		c.MayAsk = func(context.Context, *ast.OperationDefinition) error { return nil }
 	}
-	if c.MayPlan == nil {
-		c.MayPlan = func(context.Context) bool { return false }
+	if c.IsAdmin == nil {
+		c.IsAdmin = func(context.Context) bool { return false }
 	}
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }
@@ -151,27 +151,16 @@ func (c Config) withDefaults() Config {
 	if c.Identify == nil {
 		c.Identify = func(next http.Handler) http.Handler { return next }
 	}
-	if c.MaxBody == 0 {
-		c.MaxBody = 256 << 10
+	if c.Metrics == nil {
+		c.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
-	if c.MaxAnswer == 0 {
-		c.MaxAnswer = 16 << 20
-	}
-	if c.MaxRequests == 0 {
-		c.MaxRequests = 512
-	}
-	if c.RequestTimeout == 0 {
-		c.RequestTimeout = 10 * time.Second
-	}
-	if c.MaxConnections == 0 {
-		c.MaxConnections = 20_000
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.stopping == nil {
-		c.stopping = new(atomic.Bool)
-	}
+	c.MaxBody = cmp.Or(c.MaxBody, 256<<10)
+	c.MaxAnswer = cmp.Or(c.MaxAnswer, 16<<20)
+	c.MaxRequests = cmp.Or(c.MaxRequests, 512)
+	c.RequestTimeout = cmp.Or(c.RequestTimeout, 10*time.Second)
+	c.MaxConnections = cmp.Or(c.MaxConnections, 20_000)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.stopping = cmp.Or(c.stopping, new(atomic.Bool))
 	c.Subscriptions = c.Subscriptions.withDefaults()
 	return c
 }

@@ -11,15 +11,14 @@ import (
 )
 
 // TestCostWhereverOneAsks: the cost is reported if a header or an extension asks for it, for one operation or a list,
-// over plain HTTP, events and WebSockets. Only who may see plans is told what was read.
+// over plain HTTP, events and WebSockets. Only admins are told what was read.
 func TestCostWhereverOneAsks(t *testing.T) {
 	costWhereverOneAsks(t, true, `"extensions":{"cost":{"actual":{"rows":5,"statements":1},"estimated":1}}`)
 	costWhereverOneAsks(t, false, `"extensions":{"cost":{"estimated":1}}`)
 }
 
 func costWhereverOneAsks(t *testing.T, isAdmin bool, want string) {
-	mayPlan := func(context.Context) bool { return isAdmin }
-	s := serve(t, gateway.Config{MayPlan: mayPlan, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
+	s := serve(t, gateway.Config{IsAdmin: func(context.Context) bool { return isAdmin }, Schema: newSchema(map[string]resolver{"hello": func(ctx context.Context, _ map[string]any) (any, error) {
 		storage.ReadsOf(ctx).Note(storage.Read{Rows: 5})
 		return "world", nil
 	}})})

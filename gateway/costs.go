@@ -22,15 +22,12 @@ const (
 	extensionCost = "cost"
 )
 
-// asksCost reports whether a request asks what it costs.
-func asksCost(op *graphql.OperationContext) bool { return asks(op, headerCost, extensionCost) }
-
-// asks reports whether a request asks for something by a header, or by an extension that is true. The header counts.
-func asks(op *graphql.OperationContext, header, extension string) bool {
-	if len(op.Headers[header]) > 0 {
-		return op.Headers.Get(header) == "1"
+// asksCost reports whether a request asks what it costs. The header counts.
+func asksCost(op *graphql.OperationContext) bool {
+	if len(op.Headers[headerCost]) > 0 {
+		return op.Headers.Get(headerCost) == "1"
 	}
-	asks, _ := op.Extensions[extension].(bool)
+	asks, _ := op.Extensions[extensionCost].(bool)
 	return asks
 }
 
@@ -39,8 +36,6 @@ func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext
 	switch {
 	case span != nil:
 		return span.Reading(ctx)
-	case asksPlan(op):
-		ctx, _ = storage.LogReads(ctx)
 	case l.from > 0 || asksCost(op):
 		ctx, _ = storage.CountReads(ctx)
 	}
@@ -49,7 +44,7 @@ func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext
 
 // withCost adds to an answer what its operation may cost by the limit, which depends on the document and its variables
 // alone. What was read for it is for admins: the number of rows reveals edges and users that the answer does not show.
-func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, mayPlan func(context.Context) bool) *graphql.Response {
+func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, isAdmin func(context.Context) bool) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	if response == nil || op.Operation == nil {
 		return response
@@ -59,7 +54,7 @@ func withCost(ctx context.Context, response *graphql.Response, limit *limits.Ext
 		return response // it is not executed
 	}
 	cost := map[string]any{"estimated": estimated}
-	if reads := storage.ReadsOf(ctx); reads != nil && mayPlan(ctx) {
+	if reads := storage.ReadsOf(ctx); reads != nil && isAdmin(ctx) {
 		totals := reads.Totals()
 		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
 	}
@@ -69,91 +64,6 @@ func withCost(ctx context.Context, response *graphql.Response, limit *limits.Ext
 	response.Extensions[extensionCost] = cost
 	return response
 }
-
-// How a request of an admin asks what was read for it: by a header, or by an extension that is true. The answer says so in the
-// extension.
-const (
-	headerPlan    = "Kith-Plan"
-	extensionPlan = "plan"
-)
-
-// asksPlan reports whether a query or a mutation asks what is read for it.
-func asksPlan(op *graphql.OperationContext) bool {
-	return asks(op, headerPlan, extensionPlan) && op.Operation != nil && op.Operation.Operation != ast.Subscription
-}
-
-var errNoPlan = apierr.Forbidden("the plan of an operation takes a token with the scope admin")
-
-// plan is what was read for an operation. It has neither texts of statements nor their arguments, and at most as many
-// look-ups and statements as [storage.ReadLog] keeps.
-type plan struct {
-	LookUps    []plannedLookUp    `json:"lookUps"`    // in the order in which they began
-	Statements []plannedStatement `json:"statements"` // that belong to no look-up, such as those of writes; in the order in which they ended
-	LeftOut    int                `json:"leftOut"`    // look-ups and statements that are not listed
-	Shards     []int              `json:"shards"`     // on which statements ran, ascending
-}
-
-// plannedLookUp are look-ups that were sent together.
-type plannedLookUp struct {
-	Keys       map[string]int     `json:"keys"`     // asked for, by kind
-	InMemory   int                `json:"inMemory"` // keys that were answered from the gateway's memory
-	InRedis    int                `json:"inRedis"`
-	Ms         *float64           `json:"ms"` // null: the answer did not wait for it
-	Statements []plannedStatement `json:"statements"`
-}
-
-type plannedStatement struct {
-	For    string  `json:"for"`
-	Shard  int     `json:"shard"`
-	Keys   int     `json:"keys"`
-	Rows   int     `json:"rows"`
-	Ms     float64 `json:"ms"`
-	Failed bool    `json:"failed,omitempty"`
-}
-
-// withPlan adds to an answer what was read for it. A client that may not see this has been refused
-// before.
-func withPlan(ctx context.Context, response *graphql.Response) *graphql.Response {
-	reads := storage.ReadsOf(ctx)
-	if reads == nil || response == nil {
-		return response
-	}
-	if response.Extensions == nil {
-		response.Extensions = map[string]any{}
-	}
-	response.Extensions[extensionPlan] = planOf(reads)
-	return response
-}
-
-func planOf(reads *storage.Reads) plan {
-	log := reads.Log()
-	p := plan{
-		LookUps: make([]plannedLookUp, len(log.Bundles)), Statements: []plannedStatement{}, LeftOut: log.LeftOut,
-		Shards: append([]int{}, reads.Totals().Shards...),
-	}
-	for i, b := range log.Bundles {
-		one := plannedLookUp{Keys: make(map[string]int, len(b.Asked)), InMemory: b.Memory, InRedis: b.Redis, Statements: []plannedStatement{}}
-		for _, a := range b.Asked {
-			one.Keys[a.Kind] = a.Keys
-		}
-		if !b.Ended.IsZero() {
-			took := milliseconds(b.Ended.Sub(b.Began))
-			one.Ms = &took
-		}
-		p.LookUps[i] = one
-	}
-	for _, s := range log.Statements {
-		of := &p.Statements
-		if s.Bundle >= 0 {
-			of = &p.LookUps[s.Bundle].Statements
-		}
-		*of = append(*of, plannedStatement{s.Lookup, s.Shard, s.Keys, s.Rows, milliseconds(s.Took), s.Err != nil})
-	}
-	return p
-}
-
-// milliseconds is a time to the microsecond.
-func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // slowLog writes a line for each operation that takes long. At any time there are no more such lines than operations
 // being executed.
@@ -188,7 +98,7 @@ func (l slowLog) write(ctx context.Context, op *graphql.OperationContext, took t
 		attrs = append(attrs, slog.String("name", apierr.Shortened(name, 100)))
 	}
 	hash := sha256.Sum256([]byte(op.RawQuery))
-	attrs = append(attrs, slog.String("sha256", hex.EncodeToString(hash[:])), slog.Float64("took_ms", milliseconds(took)))
+	attrs = append(attrs, slog.String("sha256", hex.EncodeToString(hash[:])), slog.Float64("took_ms", float64(took.Microseconds())/1000))
 	if cost, err := l.costs.Cost(op); err == nil {
 		attrs = append(attrs, slog.Uint64("cost", cost))
 	}

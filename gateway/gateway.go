@@ -182,10 +182,7 @@ func aroundAnswers(cfg Config, costs *limits.Extension, slow slowLog) graphql.Re
 			response = readYourWrites(ctx, cfg.Consistency, next)
 		}
 		if asksCost(op) {
-			response = withCost(ctx, response, costs, cfg.MayPlan)
-		}
-		if asksPlan(op) {
-			response = withPlan(ctx, response)
+			response = withCost(ctx, response, costs, cfg.IsAdmin)
 		}
 		if slow.from > 0 {
 			slow.note(ctx, began, response)
@@ -316,9 +313,6 @@ func freshForEachMutation(prepare func(context.Context) context.Context) graphql
 func (c Config) refuses(ctx context.Context, op *graphql.OperationContext) error {
 	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
 		return nil
-	}
-	if asksPlan(op) && !c.MayPlan(ctx) {
-		return errNoPlan
 	}
 	return c.MayAsk(ctx, op.Operation)
 }

@@ -21,7 +21,7 @@ type origins struct {
 // and those by which tracing (W3C Trace Context and Baggage, Sentry) and Apollo Client tell servers
 // where a request comes from. A page that sends another one is refused by its browser.
 var headersAllowed = slices.Concat([]string{
-	"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID, headerTimeout, headerGRPCTimeout, headerCost, headerPlan,
+	"Content-Type", "Authorization", "Kith-Viewer", headerConsistency, headerRequestID, headerTimeout, headerGRPCTimeout, headerCost,
 	"traceparent", "tracestate", "baggage", "sentry-trace",
 	"apollographql-client-name", "apollographql-client-version",
 }, headersNotSimple)

@@ -2,7 +2,6 @@ package gateway_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -86,77 +85,6 @@ func TestQuickOperationsAreNotLogged(t *testing.T) {
 		s := serve(t, cfg)
 		if s.query("{ hello }", "X-Request-Id", "a"); len(s.slowLines("a")) != 0 {
 			t.Errorf("%s: %s", name, s.log)
-		}
-	}
-}
-
-type plan struct {
-	LookUps []struct {
-		Keys              map[string]int
-		InMemory, InRedis int
-		Ms                *float64
-		Statements        []planned
-	}
-	Statements []planned
-	LeftOut    int
-	Shards     []int
-}
-
-type planned struct {
-	For               string
-	Shard, Keys, Rows int
-	Ms                float64
-	Failed            bool
-}
-
-// TestPlans: an answer lists what was read for it, up to a bound, if an admin asks by header or extension.
-func TestPlans(t *testing.T) {
-	cfg := readingFrom(storage.MaxReadStatements + 3)
-	cfg.MayPlan = func(context.Context) bool { return true }
-	s := serve(t, cfg)
-	for name, answer := range map[string]reply{
-		"by header":    s.query("{ hello }", "Kith-Plan", "1"),
-		"by extension": s.post(`{"query":"mutation { touch }","extensions":{"plan":true}}`),
-	} {
-		text, err := json.Marshal(answer.Extras["plan"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		var got plan
-		if err := json.Unmarshal(text, &got); err != nil {
-			t.Fatal(err)
-		}
-		if len(got.LookUps) != 1 || len(got.LookUps[0].Statements) != 1 || len(got.Statements) != storage.MaxReadStatements-1 || got.LeftOut != 4 || len(got.Shards) != 2 {
-			t.Fatalf("%s: %.300s", name, text)
-		}
-		if one := got.LookUps[0]; one.Keys["users"] != 20 || one.InMemory != 10 || one.InRedis != 0 || one.Ms == nil ||
-			one.Statements[0] != (planned{For: "users", Shard: 3, Keys: 10, Rows: 9, Ms: 1.5}) {
-			t.Errorf("%s: %+v", name, one)
-		}
-		if one := got.Statements[0]; one != (planned{For: "states", Shard: 2, Keys: 1, Rows: 1, Failed: true}) {
-			t.Errorf("%s: %+v", name, one)
-		}
-	}
-	for name, got := range map[string]reply{"nobody asks": s.query("{ hello }"), "another value": s.query("{ hello }", "Kith-Plan", "yes")} {
-		if got.Extras["plan"] != nil || got.Data["hello"] != "world" {
-			t.Errorf("%s: %s", name, got.text)
-		}
-	}
-}
-
-// TestPlansAreForAdmins: requests by anybody else are refused before anything is executed.
-func TestPlansAreForAdmins(t *testing.T) {
-	touched := false
-	s := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"touch": func(context.Context, map[string]any) (any, error) {
-		touched = true
-		return "", nil
-	}})})
-	for name, got := range map[string]reply{
-		"by header":    s.query("mutation { touch }", "Kith-Plan", "1"),
-		"by extension": s.post(`{"query":"mutation { touch }","extensions":{"plan":true}}`),
-	} {
-		if got.code(t) != "FORBIDDEN" || got.Extras["plan"] != nil || touched {
-			t.Errorf("%s: %s, touched: %t", name, got.text, touched)
 		}
 	}
 }

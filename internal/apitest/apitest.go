@@ -168,7 +168,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Store:          store,
 		Consistency:    tokens,
 		Logger:         logger,
-		MayPlan: func(ctx context.Context) bool {
+		IsAdmin: func(ctx context.Context) bool {
 			caller, _ := identity.Caller(ctx)
 			return caller.Has(identity.ScopeAdmin)
 		},
