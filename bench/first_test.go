@@ -62,7 +62,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 			}
 			for b.Loop() {
 				began := bench.OwnCPU()
-				known, err := trusted.Load(b.Context(), trusted.Folder(folder), generated.NewExecutableSchema(generated.Config{}).Schema(), limits.Limits{})
+				known, err := trusted.Load(trusted.Folder(folder), generated.NewExecutableSchema(generated.Config{}).Schema(), limits.Limits{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -85,7 +85,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all
 	const mend = "correct the setting; docs/settings.md has all of them"
 	err := settings.Check()
 	usable = err == nil
-	_, unread := c.trustedDocuments(ctx)
+	_, unread := c.trustedDocuments()
 	wrong := 0
 	_, mistraced := c.tracing()
 	for _, err := range []error{err, c.check(), c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {

@@ -88,7 +88,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer c.closeTraces(ctx, spans)()
 	takes := c.footprint(settings)
 	c.tuneGC(takes)
-	documents, err := c.trustedDocuments(ctx)
+	documents, err := c.trustedDocuments()
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
 	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	documents, err := trusted.Load(t.Context(), trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
+	documents, err := trusted.Load(trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestDocumentsComeAndGo(t *testing.T) {
 		}
 	}
 	put(`{"h": "query Hello { hello }"}`)
-	documents, err := trusted.Load(t.Context(), trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
+	documents, err := trusted.Load(trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package trusted
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,8 +21,8 @@ const (
 // *.gql, whose ids are their hashes. Files in subfolders count, too. The folder must have documents.
 type Folder string
 
-// Stamp implements [Source]: names, sizes and times of the files.
-func (f Folder) Stamp(context.Context) (string, error) {
+// stamp changes whenever a manifest is changed, added or removed: names, sizes and times of the files.
+func (f Folder) stamp() (string, error) {
 	var stamp strings.Builder
 	err := f.files(func(path string, info fs.FileInfo) error {
 		fmt.Fprintf(&stamp, "%s\x00%d\x00%d\n", path, info.Size(), info.ModTime().UnixNano())
@@ -32,8 +31,8 @@ func (f Folder) Stamp(context.Context) (string, error) {
 	return stamp.String(), err
 }
 
-// Each implements [Source].
-func (f Folder) Each(_ context.Context, take func(Manifest) error) error {
+// each reads the manifests. If take returns an error, each ends with it, and adds where the manifest is.
+func (f Folder) each(take func(Manifest) error) error {
 	documents := 0
 	err := f.files(func(path string, info fs.FileInfo) error {
 		m, err := readFile(path, info)

@@ -48,7 +48,7 @@ func until(t *testing.T, what string, is func() bool) {
 func TestAFolderIsFollowed(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
-	documents, err := trusted.Load(t.Context(), at, schema, limits.Limits{})
+	documents, err := trusted.Load(at, schema, limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

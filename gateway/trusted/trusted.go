@@ -36,54 +36,13 @@ const CheckEvery = 5 * time.Second
 // HTTP, appendix A).
 const prefix = "sha256:"
 
-// A Source is where manifests are kept.
-type Source interface {
-	// Stamp changes whenever a manifest is changed, added or removed. It reads no manifest.
-	Stamp(ctx context.Context) (string, error)
-
-	// Each reads the manifests, and calls f for each of them with the documents in it. If f returns
-	// an error, Each ends with it, and adds where the manifest is.
-	Each(ctx context.Context, f func(Manifest) error) error
-}
-
-// A Manifest is texts of documents by their ids. As a [Source] it never changes.
+// A Manifest is texts of documents by their ids.
 type Manifest map[string]string
-
-// Stamp implements [Source].
-func (m Manifest) Stamp(context.Context) (string, error) { return "", nil }
-
-// Each implements [Source].
-func (m Manifest) Each(_ context.Context, f func(Manifest) error) error { return f(m) }
-
-// All is several sources in one.
-type All []Source
-
-// Stamp implements [Source].
-func (a All) Stamp(ctx context.Context) (string, error) {
-	var stamps strings.Builder
-	for _, source := range a {
-		stamp, err := source.Stamp(ctx)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&stamps, "%q", stamp)
-	}
-	return stamps.String(), nil
-}
-
-// Each implements [Source].
-func (a All) Each(ctx context.Context, f func(Manifest) error) error {
-	for _, source := range a {
-		if err := source.Each(ctx, f); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // Documents are documents by their ids. Nil has none. They are safe for concurrent use.
 type Documents struct {
-	source Source
+	folder Folder
+	own    []Manifest // that never change
 	schema *ast.Schema
 	limit  limits.Limits
 	now    atomic.Pointer[content]
@@ -92,28 +51,33 @@ type Documents struct {
 
 // content is what is registered at one time.
 type content struct {
-	stamp string // of the source, before it was read
+	stamp string // of the folder, before it was read
 	byID  map[string]string
 	texts map[string]*ast.QueryDocument
 }
 
-// Load reads the manifests of a source. Each document has to fit the schema and the limits. The error names
+// Load reads the manifests of a folder, besides other ones. Each document has to fit the schema and the limits. The error names
 // the manifest and the document.
-func Load(ctx context.Context, source Source, schema *ast.Schema, limit limits.Limits) (*Documents, error) {
-	d := &Documents{source: source, schema: schema, limit: limit}
+func Load(folder Folder, schema *ast.Schema, limit limits.Limits, own ...Manifest) (*Documents, error) {
+	d := &Documents{folder: folder, own: own, schema: schema, limit: limit}
 	d.now.Store(&content{})
-	stamp, err := source.Stamp(ctx)
+	stamp, err := folder.stamp()
 	if err != nil {
 		return nil, err
 	}
-	return d, d.read(ctx, stamp)
+	return d, d.read(stamp)
 }
 
-// read adopts the documents of the source. Documents that were parsed before are not parsed again.
-func (d *Documents) read(ctx context.Context, stamp string) error {
+// read adopts the documents of all manifests. Documents that were parsed before are not parsed again.
+func (d *Documents) read(stamp string) error {
 	l := loader{content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}, d.now.Load().texts, d.schema, d.limit}
-	if err := d.source.Each(ctx, l.take); err != nil {
+	if err := d.folder.each(l.take); err != nil {
 		return err
+	}
+	for _, m := range d.own {
+		if err := l.take(m); err != nil {
+			return err
+		}
 	}
 	d.now.Store(&l.content)
 	return nil
@@ -130,7 +94,7 @@ func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slo
 		case <-ctx.Done():
 			return
 		}
-		changed, err := d.look(ctx)
+		changed, err := d.look()
 		switch before := d.failed.Load(); {
 		case ctx.Err() != nil:
 		case err != nil && (before == nil || *before != err.Error()): // once, not every five seconds
@@ -146,13 +110,13 @@ func (d *Documents) Follow(ctx context.Context, every time.Duration, logger *slo
 	}
 }
 
-// look adopts the documents of the source, if they have changed.
-func (d *Documents) look(ctx context.Context) (changed bool, err error) {
-	stamp, err := d.source.Stamp(ctx)
+// look adopts the documents of the folder, if they have changed.
+func (d *Documents) look() (changed bool, err error) {
+	stamp, err := d.folder.stamp()
 	if err != nil || stamp == d.now.Load().stamp {
 		return false, err
 	}
-	err = d.read(ctx, stamp)
+	err = d.read(stamp)
 	return err == nil, err
 }
 

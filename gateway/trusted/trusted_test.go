@@ -34,7 +34,7 @@ func sha(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(tex
 func TestManifests(t *testing.T) {
 	relay, apollo, codegen, file := "query A { hello }", "query B { add(n: 1) }", "query C($n: Int) { add(n: $n) }", "query D { hello }\nfragment F on Query { hello }\n"
 	file = strings.ReplaceAll(file, "{ hello }\nf", "{ ...F }\nf")
-	documents, err := trusted.Load(t.Context(), folder(t, map[string]string{
+	documents, err := trusted.Load(folder(t, map[string]string{
 		"relay/persisted.json":         fmt.Sprintf(`{"3b1a": %q}`, relay),
 		"apollo/manifest.json":         fmt.Sprintf(`{"format": "apollo-persisted-query-manifest", "version": 1, "operations": [{"id": "ap-1", "name": "B", "type": "query", "body": %q}]}`, apollo),
 		"web/persisted-documents.json": fmt.Sprintf(`{%q: %q, "sha256:%s": %q}`, sha(codegen), codegen, sha(codegen), codegen),
@@ -81,7 +81,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 		"only its fragment": {map[string]string{"a.graphql": "fragment F on Query { hello }"}, []string{"a.graphql"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := trusted.Load(t.Context(), folder(t, tc.files), schema, limits.Limits{})
+			_, err := trusted.Load(folder(t, tc.files), schema, limits.Limits{})
 			for _, part := range tc.want {
 				if err == nil || !strings.Contains(err.Error(), part) {
 					t.Errorf("the error is %v, without %q", err, part)
@@ -89,7 +89,7 @@ func TestManifestsThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	if _, err := trusted.Load(t.Context(), trusted.Folder(filepath.Join(t.TempDir(), "none")), schema, limits.Limits{}); err == nil {
+	if _, err := trusted.Load(trusted.Folder(filepath.Join(t.TempDir(), "none")), schema, limits.Limits{}); err == nil {
 		t.Error("a folder that is not there is read")
 	}
 }

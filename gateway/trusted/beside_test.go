@@ -1,0 +1,26 @@
+package trusted_test
+
+import (
+	"testing"
+
+	"kith/gateway/trusted"
+	"kith/graph/limits"
+)
+
+// Manifests beside the folder are known, too, and each id stands for one text.
+func TestManifestsBesideTheFolder(t *testing.T) {
+	t.Parallel()
+	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
+	documents, err := trusted.Load(at, schema, limits.Limits{}, trusted.Manifest{"b": "{ add(n: 2) }"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"a", "b"} {
+		if _, ok := documents.Text(id); !ok {
+			t.Errorf("%s is not known", id)
+		}
+	}
+	if _, err := trusted.Load(at, schema, limits.Limits{}, trusted.Manifest{"a": "{ add(n: 2) }"}); err == nil {
+		t.Error("one id stands for two texts")
+	}
+}
