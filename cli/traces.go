@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"os"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ func (c *ServeCmd) tracing() (traces.Settings, error) {
 			ratio = math.NaN()
 		}
 	}
-	s, err := traces.FromEnvironment(c.OTLPEndpoint, ratio)
+	s, err := traces.Read(c.OTLPEndpoint, ratio, os.Getenv)
 	switch {
 	case errors.Is(err, traces.ErrRatio) && c.TraceRatio != nil:
 		return s, Misset("trace-ratio", err)

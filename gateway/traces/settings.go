@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
-
-	sdk "go.opentelemetry.io/otel/sdk/trace"
 )
 
 // Settings say where spans are sent, and which are made.
@@ -41,30 +38,25 @@ var (
 // is not set.
 func Read(endpoint string, ratio float64, env func(string) string) (Settings, error) {
 	s := Settings{Ratio: ratio}
+	name, suffix := "", pathOfTraces // the variable that has the endpoint
 	switch {
 	case ratio > 1 || math.IsNaN(ratio):
 		return s, ErrRatio
 	case endpoint != "":
-		base, ok := address(endpoint)
-		if !ok {
-			return s, ErrEndpoint
-		}
-		s.Endpoint = base + pathOfTraces
 	case env(varDisabled) == "true", env(varExporter) == "none":
 		return s, nil
 	case env(varTraces) != "":
-		if _, ok := address(env(varTraces)); !ok {
-			return s, fmt.Errorf("%s: %w", varTraces, ErrEndpoint)
-		}
-		s.Endpoint = env(varTraces)
+		name, endpoint, suffix = varTraces+": ", env(varTraces), ""
 	case env(varEndpoint) != "":
-		base, ok := address(env(varEndpoint))
-		if !ok {
-			return s, fmt.Errorf("%s: %w", varEndpoint, ErrEndpoint)
-		}
-		s.Endpoint = base + pathOfTraces
+		name, endpoint = varEndpoint+": ", env(varEndpoint)
 	default:
 		return s, nil
+	}
+	if !isAddress(endpoint) {
+		return s, fmt.Errorf("%s%w", name, ErrEndpoint)
+	}
+	if s.Endpoint = endpoint; suffix != "" {
+		s.Endpoint = strings.TrimRight(endpoint, "/") + suffix
 	}
 	if err := check(env); err != nil {
 		return s, err
@@ -78,11 +70,10 @@ func Read(endpoint string, ratio float64, env func(string) string) (Settings, er
 	return s, nil
 }
 
-// address is the address of a collector, without a slash at its end.
-func address(text string) (string, bool) {
+// isAddress reports whether a text is the address of a collector.
+func isAddress(text string) bool {
 	u, err := url.Parse(text)
-	ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
-	return strings.TrimRight(text, "/"), ok
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.RawQuery == "" && u.Fragment == "" && u.User == nil
 }
 
 // check refuses variables that the library would log and ignore.
@@ -126,11 +117,4 @@ func ratioOf(sampler, argument string) (float64, error) {
 		return ratio, nil
 	}
 	return 1, nil
-}
-
-func (s Settings) sampler() sdk.Sampler { return sdk.TraceIDRatioBased(s.Ratio) }
-
-// FromEnvironment is [Read] with the variables of this process.
-func FromEnvironment(endpoint string, ratio float64) (Settings, error) {
-	return Read(endpoint, ratio, os.Getenv)
 }

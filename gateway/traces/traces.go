@@ -56,7 +56,7 @@ func Open(ctx context.Context, cfg Config) (*Traces, error) {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(sending.failed))
 	provider := sdk.NewTracerProvider(
 		sdk.WithBatcher(sending, sdk.WithMaxQueueSize(QueuedSpans)),
-		sdk.WithSampler(sdk.ParentBased(cfg.sampler())),
+		sdk.WithSampler(sdk.ParentBased(sdk.TraceIDRatioBased(cfg.Ratio))),
 		sdk.WithResource(about))
 	return &Traces{provider, provider.Tracer("kith"), attribute.String("db.system.name", cfg.Database)}, nil
 }
