@@ -91,17 +91,8 @@ func inBounds(page http.HandlerFunc) http.HandlerFunc {
 
 // Serve shows the pages until the context is done, and closes the listener.
 func (a Admin) Serve(ctx context.Context, listener net.Listener) {
-	arriving := newArrivals(listener, mostAdmins, nil)
-	server := &http.Server{
-		Handler:           a.Handler(),
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeGrace, // profiles extend it by their own time
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         arriving.changed,
-		ErrorLog:          slog.NewLogLogger(slog.Default().Handler(), slog.LevelDebug),
-	}
+	arriving := newArrivals(listener, mostAdmins, NewMetrics(prometheus.NewRegistry()))
+	server := arriving.server(a.Handler(), writeGrace, slog.Default()) // profiles extend the time by their own
 	ended := context.AfterFunc(ctx, func() { server.Close() })
 	defer ended()
 	_ = server.Serve(arriving) // until it is closed

@@ -2,16 +2,12 @@ package gateway
 
 import (
 	"context"
-	"net/http"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"golang.org/x/time/rate"
-
-	"kith/graph/apierr"
 )
 
 // admission bounds the requests that a gateway works on at once. Further requests wait for a moment;
@@ -55,11 +51,16 @@ const (
 )
 
 func newAdmission(cfg Config) *admission {
-	a := &admission{most: int64(cfg.MaxRequests), mostWritten: longAnswers * int64(cfg.MaxAnswer), metrics: cfg.Metrics, writtenTo: make(map[Party]int64)}
-	a.requests = semaphore.NewWeighted(a.most)
-	a.costly = semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0)/2)))
-	a.sockets = semaphore.NewWeighted(1)
-	return a
+	return &admission{
+		requests: semaphore.NewWeighted(int64(cfg.MaxRequests)),
+		costly:   semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0)/2))),
+		sockets:  semaphore.NewWeighted(1),
+
+		most:        int64(cfg.MaxRequests),
+		metrics:     cfg.Metrics,
+		mostWritten: longAnswers * int64(cfg.MaxAnswer),
+		writtenTo:   make(map[Party]int64),
+	}
 }
 
 // A permit is the admission of one request; the zero value is none.
@@ -70,8 +71,7 @@ type permit struct {
 
 // enter takes a request in; false if there are too many. Its permit has to end.
 func (a *admission) enter(ctx context.Context) (permit, bool) {
-	ok := a.requests.TryAcquire(1) || a.wait(ctx, a.requests, &a.queued, a.most, "requests")
-	if !ok {
+	if !a.wait(ctx, a.requests, &a.queued, a.most, "requests") {
 		return permit{}, false
 	}
 	return permit{of: a}, true
@@ -80,7 +80,7 @@ func (a *admission) enter(ctx context.Context) (permit, bool) {
 // work announces work of milliseconds; it returns false if there is too much such work.
 func (p *permit) work(ctx context.Context) bool {
 	if a := p.of; !p.costly {
-		p.costly = a.costly.TryAcquire(1) || a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, "costly")
+		p.costly = a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, "costly")
 	}
 	return p.costly
 }
@@ -130,11 +130,11 @@ func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
 	defer a.mu.Unlock()
 	left := a.mostWritten - a.written - n
 	ok = left >= 0
-	for _, one := range [...]Party{{User: to.User}, {Address: to.Address}} {
+	for _, one := range to.parts() {
 		ok = ok && (one == (Party{}) || a.writtenTo[one]+n <= left/2)
 	}
 	if !ok {
-		a.metrics.overloaded("writing")
+		a.metrics.overload.WithLabelValues("writing").Inc()
 		return func() {}, false
 	}
 	a.write(to, n)
@@ -148,7 +148,7 @@ func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
 // write counts bytes that are being sent to a party. The caller holds the lock.
 func (a *admission) write(to Party, n int64) {
 	a.written += n
-	for _, one := range [...]Party{{User: to.User}, {Address: to.Address}} {
+	for _, one := range to.parts() {
 		if a.writtenTo[one] += n; a.writtenTo[one] == 0 {
 			delete(a.writtenTo, one)
 		}
@@ -157,6 +157,9 @@ func (a *admission) write(to Party, n int64) {
 
 // wait waits for room, unless too many already wait.
 func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *atomic.Int64, most int64, why string) bool {
+	if room.TryAcquire(1) {
+		return true
+	}
 	if queued.Add(1) <= max(1, most) {
 		ctx, cancel := context.WithTimeout(ctx, queueTime)
 		err := room.Acquire(ctx, 1)
@@ -167,14 +170,8 @@ func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *
 		}
 	}
 	queued.Add(-1)
-	a.metrics.overloaded(why)
+	a.metrics.overload.WithLabelValues(why).Inc()
 	return false
-}
-
-// busy refuses a request, or a connection, that exceeds a bound.
-func busy(w http.ResponseWriter, a answer, message string) {
-	w.Header().Set("Retry-After", "1")
-	a.refuse(http.StatusServiceUnavailable, apierr.Unavailable("%s", message))
 }
 
 const (
@@ -182,71 +179,3 @@ const (
 	tooManyAnswers     = "too many long answers wait for their clients: try again soon (a mutation has been done)"
 	tooManyConnections = "there are too many open connections at the moment"
 )
-
-// turns bound how many answers over connections that stay open are worked on at once:
-// in the whole gateway, and for one user, or for one address if nobody is signed in, a part of that
-// number. Turns are given in order. So the subscriptions of one user can neither keep the
-// processors from others, nor hold memory for more than a few answers.
-type turns struct {
-	all *semaphore.Weighted
-	own int64
-}
-
-// ownPart is which part of the turns one user can have.
-const ownPart = 4
-
-// maxRead is how many bytes of unprocessed messages one user, or one address if nobody is
-// signed in, may have. The values made of them may take twenty
-// times as much.
-const maxRead = 8 * maxMessageBytes
-
-func newTurns(most int) *turns {
-	return &turns{all: semaphore.NewWeighted(int64(most)), own: int64(max(1, most/ownPart))}
-}
-
-// queue is the queue of one user, or of one address.
-type queue struct {
-	turns    *semaphore.Weighted
-	bytes    *semaphore.Weighted
-	messages *rate.Limiter
-}
-
-// How many messages one user, or one address if nobody is signed in, may send. Further messages are
-// not read for a while.
-const (
-	messagesASecond = 500
-	messagesAtOnce  = 1000
-)
-
-func (t *turns) queue() queue {
-	return queue{turns: semaphore.NewWeighted(t.own), bytes: semaphore.NewWeighted(maxRead), messages: rate.NewLimiter(messagesASecond, messagesAtOnce)}
-}
-
-// grant is the right to work on an answer, and then to hold it until it is sent.
-type grant struct{ made, sent func() }
-
-// noGrant is the grant of an answer that is no longer wanted.
-var noGrant = grant{made: func() {}, sent: func() {}}
-
-// take waits for a turn. made gives back the gateway's turn, and sent gives back both turns; each
-// may be called more than once.
-func (t *turns) take(ctx context.Context, q queue) grant {
-	if q.turns.Acquire(ctx, 1) != nil {
-		return noGrant
-	}
-	if t.all.Acquire(ctx, 1) != nil {
-		q.turns.Release(1)
-		return noGrant
-	}
-	made := sync.OnceFunc(func() { t.all.Release(1) })
-	return grant{made: made, sent: sync.OnceFunc(func() { made(); q.turns.Release(1) })}
-}
-
-// hold waits until a message of this many bytes may be worked on, and returns the function that releases them.
-func (q queue) hold(ctx context.Context, bytes int) func() {
-	n := int64(min(bytes, maxRead))
-	if q.bytes.Acquire(ctx, n) != nil {
-		return func() {}
-	}
-	return sync.OnceFunc(func() { q.bytes.Release(n) })
-}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -53,11 +54,7 @@ func claims(accept string) (list [len(ranges)]claim) {
 // negotiate picks the media type of the answer: the one that we have to which the client gives the greatest weight, the
 // first of those that have the same. A client that accepts none gets mediaJSON all the same.
 func negotiate(r *http.Request) string {
-	accept := r.Header.Get("Accept")
-	if accept == mediaJSON { // as in most requests
-		return accept
-	}
-	list, best := claims(accept), 0
+	list, best := claims(r.Header.Get("Accept")), 0
 	for i, c := range list {
 		if c.weight > list[best].weight || c.weight > 0 && c.weight == list[best].weight && c.place < list[best].place {
 			best = i
@@ -66,7 +63,7 @@ func negotiate(r *http.Request) string {
 	return ranges[best][len(ranges[best])-1]
 }
 
-// weighed is a media type of the header Accept, with its weight (RFC 9110, section 12.4.2).
+// weighed is a media type, or a coding, that a header accepts, with its weight (RFC 9110, section 12.4.2).
 func weighed(part string) (media string, weight float64) {
 	media, parameters, err := mime.ParseMediaType(part)
 	if err != nil {
@@ -90,66 +87,69 @@ func acceptsStream(r *http.Request) bool {
 
 // answer writes the response of one request.
 type answer struct {
-	w        http.ResponseWriter
-	exchange *exchange
-	media    string
-	gzip     bool // the client takes long answers compressed
-	frame    int  // how many bytes of a long answer are written at a time
-	keeping  keeping
-
-	// For requests that are slowed down if they are refused too often.
-	streams *streams // nil: it is not
-	ctx     context.Context
+	*exchange
+	r         *http.Request
+	server    *server // nil: who is refused does not wait
+	media     string
+	streaming bool // the client prefers server-sent events
+	keeping   keeping
 }
 
-// Header values that never change are shared by all answers. Appending to
-// one makes a copy, because its capacity is its length.
-var (
-	contentTypes = map[string][]string{
-		mediaJSON:     {mediaJSON + "; charset=utf-8"},
-		mediaResponse: {mediaResponse + "; charset=utf-8"},
+// answering begins the answer to a request.
+func answering(r *http.Request, x *exchange, s *server) answer {
+	a := answer{exchange: x, r: r, server: s, media: negotiate(r)}
+	if a.media == mediaStream {
+		a.media, a.streaming = mediaJSON, true // for refusals before there is a stream
 	}
-	noStore = []string{"no-store"}
-	noSniff = []string{"nosniff"}
+	return a
+}
 
-	varyAccept = []string{"Accept"}
-	varyBoth   = []string{"Accept-Encoding", "Accept"}
-)
+func (a answer) setHeaders(contentType string) {
+	h := a.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h["Vary"] = append(h["Vary"], "Accept-Encoding", "Accept")
+}
 
-func (a answer) setHeaders() {
-	h := a.w.Header()
-	h["Content-Type"] = contentTypes[a.media]
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-	switch vary := h["Vary"]; {
-	case len(vary) == 0:
-		h["Vary"] = varyAccept
-	case len(vary) == 1 && vary[0] == varyBoth[0]: // set by the compressing handler
-		h["Vary"] = varyBoth
-	default:
-		h["Vary"] = append(slices.Clip(vary), varyAccept...)
-	}
+// refusal is a request that is not executed, with the reason.
+type refusal struct {
+	status int
+	err    error // an apierr.Error
+}
+
+func refuse(status int, format string, args ...any) *refusal {
+	return &refusal{status, apierr.BadInput(format, args...)}
+}
+
+// busy refuses a request, or a connection, that exceeds a bound.
+func busy(message string) *refusal {
+	return &refusal{http.StatusServiceUnavailable, apierr.Unavailable("%s", message)}
 }
 
 // refuse answers a request that is not GraphQL, or must not be sent this way.
-func (a answer) refuse(status int, err error) {
-	a.exchange.outcome = outcomeRefused
-	if status >= http.StatusInternalServerError {
-		a.exchange.outcome = outcomeError
+func (a answer) refuse(why *refusal) {
+	a.outcome = outcomeRefused
+	if why.status >= http.StatusInternalServerError {
+		a.outcome = outcomeError
 	} else {
 		a.pause()
 	}
-	a.write(status, &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
+	if why.status == http.StatusServiceUnavailable || why.status == http.StatusTooManyRequests {
+		a.Header().Set("Retry-After", "1")
+	}
+	a.write(why.status, &graphql.Response{Errors: gqlerror.List{asGraphQL(why.err)}})
 }
 
 // requestError answers a GraphQL request that was not executed.
 func (a answer) requestError(response *graphql.Response) {
-	a.exchange.outcome = outcomeRefused
+	a.outcome = outcomeRefused
 	status := http.StatusOK
-	if a.media == mediaResponse && !isPersistedMiss(response) {
-		status = http.StatusBadRequest
-	}
-	if !isPersistedMiss(response) {
+	// It is not a failure to ask for the text of a query of which only the hash was sent.
+	if len(response.Errors) != 1 || response.Errors[0].Extensions["code"] != codePersistedNotFound {
+		if a.media == mediaResponse {
+			status = http.StatusBadRequest
+		}
 		a.pause()
 	}
 	a.write(status, response)
@@ -157,21 +157,15 @@ func (a answer) requestError(response *graphql.Response) {
 
 // pause slows down a client that is refused again and again. Nothing else waits for it.
 func (a answer) pause() {
-	if a.streams != nil {
-		a.exchange.permit.end()
-		a.streams.refusals.pause(a.ctx, a.streams.Party(a.ctx))
+	if a.server != nil {
+		a.permit.end()
+		a.server.refusals.pause(a.r.Context(), a.server.Subscriptions.Party(a.r.Context()))
 	}
-}
-
-// isPersistedMiss: it is not a failure to ask for the text of a query of which only the hash was
-// sent.
-func isPersistedMiss(response *graphql.Response) bool {
-	return len(response.Errors) == 1 && response.Errors[0].Extensions["code"] == codePersistedNotFound
 }
 
 // result answers an operation that was executed, at least in part.
 func (a answer) result(ctx context.Context, response *graphql.Response) {
-	a.exchange.outcome = a.streams.metrics.outcomeOf(ctx, response, a.exchange.patience > 0)
+	a.outcome = a.server.Metrics.outcomeOf(ctx, response, a.patience > 0)
 	status := http.StatusOK
 	if a.media == mediaResponse && response.Data == nil {
 		status = http.StatusGatewayTimeout
@@ -197,32 +191,31 @@ func outcomeOf(ctx context.Context, response *graphql.Response) outcome {
 	return outcomePartial
 }
 
+// minCompressed is the size from which an answer is compressed. Below it, at most one packet is saved.
+const minCompressed = 1 << 10
+
 // write sends a response.
 func (a answer) write(status int, response *graphql.Response) {
+	a.setHeaders(a.media + "; charset=utf-8")
 	head, tail := envelope(response)
 	if token, ok := response.Extensions[extensionConsistency].(string); ok && len(token) <= maxTokenHeader {
-		a.w.Header().Set(headerConsistency, token)
+		a.Header().Set(headerConsistency, token)
 	}
-	parts := [...][]byte{head, response.Data, tail}
-	if a.keeping.seconds > 0 && a.keeping.keep(a.w.Header(), parts[:]...) {
-		a.exchange.permit.end()
-		a.w.WriteHeader(http.StatusNotModified)
+	parts := [][]byte{head, response.Data, tail}
+	if a.keeping.seconds > 0 && a.keeping.keep(a.Header(), parts...) {
+		a.permit.end()
+		a.WriteHeader(http.StatusNotModified)
 		return
 	}
-	a.writeParts(status, len(head)+len(response.Data)+len(tail), parts[:])
-}
-
-// writeParts sends the parts of an answer, of a length together.
-func (a answer) writeParts(status, length int, parts [][]byte) {
-	if a.gzip && length >= longAnswer {
+	length := len(head) + len(response.Data) + len(tail)
+	if length >= minCompressed && acceptsGzip(a.r) {
 		parts = [][]byte{zipped(parts)}
 		length = len(parts[0])
-		a.w.Header().Set("Content-Encoding", "gzip")
+		a.Header().Set("Content-Encoding", "gzip")
 	}
-	a.exchange.permit.end() // sending takes the client's time
-	a.exchange.lengthValue[0] = strconv.Itoa(length)
-	a.w.Header()["Content-Length"] = a.exchange.lengthValue[:]
-	a.w.WriteHeader(status)
+	a.permit.end() // sending takes the client's time
+	a.Header().Set("Content-Length", strconv.Itoa(length))
+	a.WriteHeader(status)
 	for _, part := range parts {
 		if !a.send(part) {
 			return // the client has disconnected, or does not read
@@ -234,30 +227,34 @@ func (a answer) writeParts(status, length int, parts [][]byte) {
 func acceptsGzip(r *http.Request) bool {
 	accept := r.Header.Get("Accept-Encoding")
 	for part := range strings.SplitSeq(accept[:min(len(accept), maxAccept)], ",") {
-		coding, quality, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.TrimSpace(coding) == "gzip" {
-			return quality == "" || strings.Trim(quality, " q=.0") != "" // q=0 means no
+		if coding, weight := weighed(part); coding == "gzip" {
+			return weight > 0
 		}
 	}
 	return false
 }
 
-// zipped compresses a long answer as a whole, as work that takes milliseconds. If [compressed] did
-// that while writing, it would not take turns with other requests.
+// zippers are used again: each has some hundred kilobytes. The higher levels save little more and take far longer.
+var zippers = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // only for a level that does not exist
+	}
+	return w
+}}
+
+// zipped compresses an answer as a whole, before it is sent: that is work, for which other requests wait, while sending waits
+// for the client.
 func zipped(parts [][]byte) []byte {
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	w := zippers.Get().(*gzip.Writer)
+	w.Reset(&b)
 	for _, part := range parts {
-		if err == nil {
-			_, err = w.Write(part)
-		}
+		_, _ = w.Write(part) // memory takes everything
 	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		panic(err) // memory takes everything
-	}
+	_ = w.Close()
+	w.Reset(nil) // or it would hold the answer
+	zippers.Put(w)
 	return b.Bytes()
 }
 
@@ -271,14 +268,17 @@ const (
 // send writes a part of an answer; false if the client does not take it.
 func (a answer) send(part []byte) bool {
 	if len(part) < longAnswer {
-		_, err := a.w.Write(part) //nolint:gosec // it is JSON, and says so with nosniff
+		_, err := a.Write(part)
 		return err == nil
 	}
-	control := http.NewResponseController(a.w)
+	control, frame := http.NewResponseController(a), writtenAtOnce
+	if a.r.ProtoMajor == 2 {
+		frame = writtenToStream
+	}
 	for chunk := range slices.Chunk(part, writtenAtOnce) {
 		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout))
-		for frame := range slices.Chunk(chunk, a.frame) {
-			if _, err := a.w.Write(frame); err != nil {
+		for frame := range slices.Chunk(chunk, frame) {
+			if _, err := a.Write(frame); err != nil {
 				return false
 			}
 		}

@@ -32,7 +32,7 @@ type arrival struct {
 	net.Conn
 	to      *arrivals
 	address netip.Addr
-	left    sync.Once
+	closed  sync.Once
 	waiting *list.Element // among those that are idle; nil: it is not
 	frames  frames
 }
@@ -48,75 +48,62 @@ func (a *arrivals) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		address, _ := netip.ParseAddrPort(conn.RemoteAddr().String())
-		c := &arrival{Conn: conn, to: a, address: address.Addr().Unmap()}
-		longest, ok := a.admit(c)
+		c := &arrival{Conn: conn, to: a, address: addressOf(conn.RemoteAddr().String())}
+		longest, ok := a.admit(c.address, true)
 		if longest != nil {
 			_ = longest.Close()
 		}
 		if ok {
 			return c, nil
 		}
-		a.metrics.turnedAway()
 		_ = conn.Close()
 	}
 }
 
-// admit counts a connection, or refuses it. If there are too many, another has to be closed for it.
-func (a *arrivals) admit(c *arrival) (longest *arrival, ok bool) {
+// admit counts a connection from an address. If there are too many, it is refused, or another one, which is idle, has to be
+// closed for it.
+func (a *arrivals) admit(from netip.Addr, closes bool) (longest *arrival, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	switch {
-	case a.addresses[c.address] >= max(1, a.most/2):
-		longest = a.longestIdle(func(other *arrival) bool { return other.address == c.address })
-		ok = longest != nil
-	case a.open >= a.most:
-		longest = a.longestIdle(func(*arrival) bool { return true })
-		ok = longest != nil
-	default:
-		ok = true
-	}
-	if ok {
-		a.open++
-		a.addresses[c.address]++
-	}
-	return longest, ok
-}
-
-// fits counts an arrival if there is room for it. No connection is closed for it.
-func (a *arrivals) fits(c *arrival) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.open >= a.most || a.addresses[c.address] >= max(1, a.most/2) {
-		return false
+	full := a.addresses[from] >= max(1, a.most/2)
+	if full || a.open >= a.most {
+		for e := a.idle.Front(); e != nil && longest == nil && closes; e = e.Next() {
+			if c := e.Value.(*arrival); !full || c.address == from {
+				longest = c
+			}
+		}
+		if longest == nil {
+			a.metrics.turned.Inc()
+			return nil, false
+		}
+		longest.rest(false)
 	}
 	a.open++
-	a.addresses[c.address]++
-	return true
+	a.addresses[from]++
+	return longest, true
 }
 
-// longestIdle takes off the list the connection that is closed for another one; nil if there is
-// none.
-func (a *arrivals) longestIdle(fits func(*arrival) bool) *arrival {
-	for e := a.idle.Front(); e != nil; e = e.Next() {
-		if c := e.Value.(*arrival); fits(c) {
-			c.rest(false)
-			return c
-		}
+// left takes back what admit counted.
+func (a *arrivals) left(from netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.open--
+	if a.addresses[from]--; a.addresses[from] == 0 {
+		delete(a.addresses, from)
 	}
-	return nil
+}
+
+// addressOf is the address that is counted.
+func addressOf(remote string) netip.Addr {
+	address, _ := netip.ParseAddrPort(remote)
+	return address.Addr().Unmap()
 }
 
 // Close implements [net.Conn].
 func (c *arrival) Close() error {
-	c.left.Do(func() {
-		c.to.mu.Lock()
-		defer c.to.mu.Unlock()
-		c.rest(false)
-		c.to.open--
-		if c.to.addresses[c.address]--; c.to.addresses[c.address] == 0 {
-			delete(c.to.addresses, c.address)
-		}
+	c.closed.Do(func() {
+		c.to.changed(c, http.StateActive)
+		c.to.left(c.address)
 	})
 	return c.Conn.Close()
 }
@@ -135,11 +122,11 @@ func (c *arrival) rest(idle bool) {
 	switch {
 	case idle && c.waiting == nil:
 		c.waiting = c.to.idle.PushBack(c)
-		c.to.metrics.rests(1)
+		c.to.metrics.resting.Inc()
 	case !idle && c.waiting != nil:
 		c.to.idle.Remove(c.waiting)
 		c.waiting = nil
-		c.to.metrics.rests(-1)
+		c.to.metrics.resting.Dec()
 	}
 }
 
@@ -245,24 +232,15 @@ func (a *arrivals) streams(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		address, _ := netip.ParseAddrPort(r.RemoteAddr)
-		stream := &arrival{Conn: noConn{}, to: a, address: address.Addr().Unmap()}
-		if !a.fits(stream) {
-			a.metrics.turnedAway()
-			refused := answer{w: w, exchange: &exchange{}, media: mediaJSON}
-			refused.setHeaders()
-			busy(w, refused, tooManyConnections)
+		from := addressOf(r.RemoteAddr)
+		if _, ok := a.admit(from, false); !ok {
+			answering(r, &exchange{ResponseWriter: w}, nil).refuse(busy(tooManyConnections))
 			return
 		}
-		defer stream.Close()
+		defer a.left(from)
 		next.ServeHTTP(w, r)
 	})
 }
-
-// noConn stands for the connection of a stream; closing it does nothing.
-type noConn struct{ net.Conn }
-
-func (noConn) Close() error { return nil }
 
 // closing has the connection closed after the answer. A connection of HTTP/2 stays open: it has other
 // requests on it.

@@ -32,10 +32,10 @@ var (
 	errFollows  = errors.New("something follows the JSON value")
 )
 
-// wrongType is the name of a parameter that has a value of the wrong type.
-type wrongType string
-
-func (w wrongType) Error() string { return "the parameter " + string(w) + " is of the wrong type" }
+// wrongType is the error of a parameter that has a value of the wrong type.
+func wrongType(name string) error {
+	return apierr.BadInput("the parameter %s is of the wrong type", name)
+}
 
 // decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
 // encoding/json; and it skips values that are not used. Numbers stay text, so that long ids keep
@@ -100,6 +100,9 @@ func (r decoder) params(p *graphql.RawParams) error {
 		}
 		return err
 	})
+	if errors.Is(err, errNoObject) {
+		return apierr.BadInput("the body has to be a JSON object: send each operation as a request of its own")
+	}
 	nameDocument(p, document)
 	return err
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
 
 // connections are the connections that stay open: their number is bounded (see slots.go), and they
@@ -12,21 +14,20 @@ import (
 type connections struct {
 	Subscriptions
 
-	mu        sync.Mutex
-	open      int
-	addresses map[string]*share // of those that have any open
-	users     map[int64]*share
-	turns     *turns
-	closing   chan struct{} // closed when the gateway stops
-	empty     chan struct{} // closed when none is left after that
+	answers *semaphore.Weighted // of 1 each that is worked on
+
+	mu      sync.Mutex
+	open    int
+	shares  map[Party]*share // by their parts, of those that have any open
+	closing chan struct{}    // closed when the gateway stops
+	empty   chan struct{}    // closed when none is left after that
 }
 
 func newConnections(bounds Subscriptions) *connections {
 	return &connections{
 		Subscriptions: bounds,
-		addresses:     make(map[string]*share),
-		users:         make(map[int64]*share),
-		turns:         newTurns(bounds.MaxAnswers),
+		answers:       semaphore.NewWeighted(int64(bounds.MaxAnswers)),
+		shares:        make(map[Party]*share),
 		closing:       make(chan struct{}),
 		empty:         make(chan struct{}),
 	}

@@ -12,7 +12,6 @@ import (
 
 	"kith/gateway/traces"
 	"kith/graph/apierr"
-	"kith/graph/limits"
 	"kith/storage"
 )
 
@@ -32,11 +31,11 @@ func asksCost(op *graphql.OperationContext) bool {
 }
 
 // countingReads is a context that notes what is read for an operation, as far as that is asked for.
-func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
+func (s *server) countingReads(ctx context.Context, op *graphql.OperationContext, span *traces.Span) context.Context {
 	switch {
 	case span != nil:
 		return span.Reading(ctx)
-	case l.from > 0 || asksCost(op):
+	case s.SlowOperation > 0 || asksCost(op):
 		ctx, _ = storage.CountReads(ctx)
 	}
 	return ctx
@@ -44,17 +43,17 @@ func (l slowLog) countingReads(ctx context.Context, op *graphql.OperationContext
 
 // withCost adds to an answer what its operation may cost by the limit, which depends on the document and its variables
 // alone. What was read for it is for admins: the number of rows reveals edges and users that the answer does not show.
-func withCost(ctx context.Context, response *graphql.Response, limit *limits.Extension, isAdmin func(context.Context) bool) *graphql.Response {
+func (s *server) withCost(ctx context.Context, response *graphql.Response) *graphql.Response {
 	op := graphql.GetOperationContext(ctx)
 	if response == nil || op.Operation == nil {
 		return response
 	}
-	estimated, err := limit.Cost(op)
+	estimated, err := s.limit.Cost(op)
 	if err != nil {
 		return response // it is not executed
 	}
 	cost := map[string]any{"estimated": estimated}
-	if reads := storage.ReadsOf(ctx); reads != nil && isAdmin(ctx) {
+	if reads := storage.ReadsOf(ctx); reads != nil && s.IsAdmin(ctx) {
 		totals := reads.Totals()
 		cost["actual"] = map[string]any{"statements": totals.Statements, "rows": totals.Rows}
 	}
@@ -65,20 +64,13 @@ func withCost(ctx context.Context, response *graphql.Response, limit *limits.Ext
 	return response
 }
 
-// slowLog writes a line for each operation that takes long. At any time there are no more such lines than operations
-// being executed.
-type slowLog struct {
-	from   time.Duration // operations that take as long are logged; 0: none is
-	costs  *limits.Extension
-	logger *slog.Logger
-}
-
-// note logs an operation that has been executed since began, if that took long. The time of an answer of a subscription begins
-// with its event: before that, the subscription waits.
-func (l slowLog) note(ctx context.Context, began time.Time, response *graphql.Response) {
+// noteSlow logs an operation that has been executed since began, if that took long. At any time there are no more such lines
+// than operations being executed. The time of an answer of a subscription begins with its event: before that, the subscription
+// waits.
+func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphql.Response) {
 	op := graphql.GetOperationContext(ctx)
-	if op.Operation == nil {
-		return // it was not executed
+	if s.SlowOperation <= 0 || op.Operation == nil {
+		return // it is off, or the operation was not executed
 	}
 	if op.Operation.Operation == ast.Subscription {
 		e, ok := ctx.Value(eventKey{}).(*event)
@@ -87,19 +79,17 @@ func (l slowLog) note(ctx context.Context, began time.Time, response *graphql.Re
 		}
 		began = e.began
 	}
-	if took := time.Since(began); took >= l.from {
-		l.write(ctx, op, took, response)
+	took := time.Since(began)
+	if took < s.SlowOperation {
+		return
 	}
-}
-
-func (l slowLog) write(ctx context.Context, op *graphql.OperationContext, took time.Duration, response *graphql.Response) {
 	attrs := append(make([]slog.Attr, 0, 12), slog.String("request_id", RequestID(ctx)), slog.String("operation", string(op.Operation.Operation)))
 	if name := op.Operation.Name; name != "" {
 		attrs = append(attrs, slog.String("name", apierr.Shortened(name, 100)))
 	}
 	hash := sha256.Sum256([]byte(op.RawQuery))
 	attrs = append(attrs, slog.String("sha256", hex.EncodeToString(hash[:])), slog.Float64("took_ms", float64(took.Microseconds())/1000))
-	if cost, err := l.costs.Cost(op); err == nil {
+	if cost, err := s.limit.Cost(op); err == nil {
 		attrs = append(attrs, slog.Uint64("cost", cost))
 	}
 	if reads := storage.ReadsOf(ctx); reads != nil {
@@ -114,5 +104,5 @@ func (l slowLog) write(ctx context.Context, op *graphql.OperationContext, took t
 	if id := exchangeOf(ctx).span.TraceID(); id != "" {
 		attrs = append(attrs, slog.String("trace_id", id))
 	}
-	l.logger.LogAttrs(ctx, slog.LevelWarn, "slow operation", attrs...)
+	s.Logger.LogAttrs(ctx, slog.LevelWarn, "slow operation", attrs...)
 }

@@ -17,7 +17,6 @@ import (
 
 	"kith/gateway/trusted"
 	"kith/graph/apierr"
-	"kith/graph/limits"
 	"kith/graph/selections"
 )
 
@@ -56,9 +55,6 @@ func (d documents) Add(ctx context.Context, text string, parsed *ast.QueryDocume
 	d.cache.Add(ctx, text, &document{parsed: parsed})
 }
 
-// isTrusted reports whether a text is one of [Config.Trusted].
-func (d documents) isTrusted(text string) bool { return d.trusted != nil && d.trusted.Has(text) }
-
 // of returns a text's document; nil if it is neither kept nor trusted.
 func (d documents) of(ctx context.Context, text string) *document {
 	found, ok := d.cache.Get(ctx, text)
@@ -74,65 +70,49 @@ func (d documents) of(ctx context.Context, text string) *document {
 	return found
 }
 
-// operations makes the operation of each request, in place of gqlgen's executor, which takes a text for a number among the
-// variables, and refuses 2.0 as an Int.
-type operations struct {
-	documents  documents
-	limit      *limits.Extension
-	registered *registered
-
-	schema          graphql.ExecutableSchema
-	hidesSchema     bool
-	recover         graphql.RecoverFunc
-	aroundRootField graphql.RootFieldMiddleware
-}
-
-// create makes the operation of a request and returns its cost, or the reasons why there is none. The document is nil if it is too
-// long to be kept.
-func (o operations) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
+// create makes the operation of a request and returns its cost, or the reasons why there is none. gqlgen's executor could do so,
+// but takes a text for a number among the variables, and refuses 2.0 as an Int.
+func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphql.OperationContext, *document, uint64, gqlerror.List) {
 	op := &graphql.OperationContext{
-		DisableIntrospection: o.hidesSchema, RecoverFunc: o.recover,
-		ResolverMiddleware: refuseNulls, RootResolverMiddleware: o.aroundRootField,
-		Stats: graphql.Stats{Read: params.ReadTime},
+		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
+		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
 	}
 	ctx = graphql.WithOperationContext(ctx, op)
-	for _, fill := range []func(context.Context, *graphql.RawParams) *gqlerror.Error{
-		o.registered.MutateOperationParameters, o.limit.MutateOperationParameters,
-	} {
-		if err := fill(ctx, params); err != nil {
-			return op, nil, 0, gqlerror.List{err}
-		}
+	err := s.registered.find(ctx, params)
+	if err == nil {
+		err = s.limit.MutateOperationParameters(ctx, params)
+	}
+	if err != nil {
+		return op, nil, 0, gqlerror.List{err}
 	}
 	op.RawQuery, op.OperationName, op.Extensions, op.Headers = params.Query, params.OperationName, params.Extensions, params.Headers
-	known := o.documents.of(ctx, op.RawQuery)
+	known := s.documents.of(ctx, op.RawQuery)
 	if known == nil {
-		var errs gqlerror.List
-		if op.Doc, errs = o.parse(op.RawQuery); errs != nil {
+		parsed, errs := s.parse(op.RawQuery)
+		if errs != nil {
 			return op, nil, 0, errs
 		}
 		op.Stats.Validation.End = graphql.Now()
-		o.documents.Add(ctx, op.RawQuery, op.Doc)
-		known = o.documents.of(ctx, op.RawQuery)
+		known = &document{parsed: parsed}
+		s.documents.cache.Add(ctx, op.RawQuery, known)
 	}
-	if known != nil {
-		op.Doc = known.parsed
-	}
-	cost, err := o.choose(op, params.Variables)
-	if err != nil {
-		return op, nil, 0, gqlerror.List{gqlerror.Wrap(err)}
+	op.Doc = known.parsed
+	cost, wrong := s.choose(op, params.Variables)
+	if wrong != nil {
+		return op, nil, 0, gqlerror.List{gqlerror.Wrap(wrong)}
 	}
 	return op, known, cost, nil
 }
 
 // parse parses and validates a text.
-func (o operations) parse(text string) (*ast.QueryDocument, gqlerror.List) {
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, o.limit.Tokens())
+func (s *server) parse(text string) (*ast.QueryDocument, gqlerror.List) {
+	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, s.limit.Tokens())
 	if err != nil {
 		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
 	}
 	errs := gqlerror.List{gqlerror.Wrap(apierr.BadInput("no operation provided"))}
 	if len(doc.Operations) > 0 {
-		errs = validator.ValidateWithRules(o.schema.Schema(), doc, quietRules())
+		errs = validator.ValidateWithRules(s.Schema.Schema(), doc, quietRules())
 	}
 	for _, err := range errs {
 		errcode.Set(err, errcode.ValidationFailed)
@@ -146,22 +126,17 @@ func (o operations) parse(text string) (*ast.QueryDocument, gqlerror.List) {
 }
 
 // choose finds the operation in its document, its variables and its cost.
-func (o operations) choose(op *graphql.OperationContext, given map[string]any) (cost uint64, err error) {
+func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cost uint64, err error) {
 	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
 		return 0, apierr.BadInput("operation %s not found", op.OperationName)
 	}
-	if op.Variables, err = selections.Variables(o.schema.Schema(), op.Operation, given); err != nil {
+	if op.Variables, err = selections.Variables(s.Schema.Schema(), op.Operation, given); err != nil {
 		return 0, err
 	}
 	if err := selections.CheckRoot(op); err != nil {
 		return 0, err
 	}
-	return o.limit.Cost(op)
-}
-
-// knows reports whether a query was parsed and validated before.
-func (o operations) knows(ctx context.Context, query string) bool {
-	return o.documents.of(ctx, query) != nil
+	return s.limit.Cost(op)
 }
 
 // refuseNulls refuses a field some of whose arguments are null and must not be.
@@ -212,12 +187,6 @@ func newRegistered(cfg Config) *registered {
 	}
 }
 
-// ExtensionName names the extension in gqlgen's messages.
-func (*registered) ExtensionName() string { return "Registered" }
-
-// Validate implements [graphql.HandlerExtension].
-func (r *registered) Validate(schema graphql.ExecutableSchema) error { return r.apq.Validate(schema) }
-
 // resolve puts the text of a trusted document in for its id.
 func (r *registered) resolve(params *graphql.RawParams) error {
 	id, has := params.Extensions[parameterDocument].(string)
@@ -243,46 +212,37 @@ func (r *registered) resolve(params *graphql.RawParams) error {
 	return nil
 }
 
-// MutateOperationParameters finds the text of a query. gqlgen gives an unknown hash an error of its own
-// kind, and no other error has one.
-func (r *registered) MutateOperationParameters(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
+// find finds the text of a query. gqlgen gives an unknown hash an error of its own kind, and no other error has one.
+func (r *registered) find(ctx context.Context, params *graphql.RawParams) *gqlerror.Error {
 	if err := r.resolve(params); err != nil {
 		return gqlerror.Wrap(err)
 	}
-	if params.Query != "" && !r.answers(params.Query) { // then it is not kept by its hash, either
-		return gqlerror.Wrap(r.check(ctx, params.Query, params.OperationName))
-	}
-	if err := r.apq.MutateOperationParameters(ctx, params); err != nil {
-		if err.Extensions["code"] == nil {
+	if params.Query == "" || r.only != TrustKnown || r.trusted.Has(params.Query) { // a text that is refused is not kept by its hash
+		if err := r.apq.MutateOperationParameters(ctx, params); err != nil && err.Extensions["code"] == nil {
 			return gqlerror.Wrap(apierr.BadInput("%s", err.Message))
+		} else if err != nil {
+			return err
 		}
-		return err
 	}
-	if err := r.check(ctx, params.Query, params.OperationName); err != nil {
-		return gqlerror.Wrap(err)
-	}
-	return nil
+	return gqlerror.Wrap(r.check(ctx, params.Query, params.OperationName))
 }
 
-// answers reports whether a text is answered. A text that was answered before may no longer be.
-func (r *registered) answers(text string) bool { return r.only != TrustKnown || r.trusted.Has(text) }
-
-// check counts a text that is not trusted. If the text is refused, it returns an error that says
-// so.
+// check counts a text that is not trusted. If the text is refused, it returns an error that says so. A text that was answered
+// before may no longer be.
 func (r *registered) check(ctx context.Context, text, operation string) error {
-	switch {
-	case r.only != TrustKnown && r.only != TrustLog || r.trusted.Has(text):
-	case r.only == TrustKnown:
-		r.metrics.untrusted("refused")
+	if r.only != TrustKnown && r.only != TrustLog || r.trusted.Has(text) {
+		return nil
+	}
+	if r.only == TrustKnown {
+		r.metrics.foreign.WithLabelValues("refused").Inc()
 		return apierr.Forbidden("this server answers registered documents only: send a documentId")
-	default:
-		r.metrics.untrusted("answered")
-		sum := sha256.Sum256([]byte(text))
-		hash := hex.EncodeToString(sum[:])
-		if _, ok := r.logged.Get(ctx, hash); !ok {
-			r.logged.Add(ctx, hash, true)
-			r.logger.WarnContext(ctx, "a document is not trusted", "sha256", hash, "operation", apierr.Shortened(operation, maxMessage))
-		}
+	}
+	r.metrics.foreign.WithLabelValues("answered").Inc()
+	sum := sha256.Sum256([]byte(text))
+	hash := hex.EncodeToString(sum[:])
+	if _, ok := r.logged.Get(ctx, hash); !ok {
+		r.logged.Add(ctx, hash, true)
+		r.logger.WarnContext(ctx, "a document is not trusted", "sha256", hash, "operation", apierr.Shortened(operation, maxMessage))
 	}
 	return nil
 }

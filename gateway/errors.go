@@ -163,18 +163,12 @@ func bounded(response *graphql.Response, most int) *graphql.Response {
 			"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
 		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
 	}
-	return capErrors(response)
-}
-
-func capErrors(response *graphql.Response) *graphql.Response {
 	if response == nil || len(response.Errors) <= maxErrors {
 		return response
 	}
-	omitted := len(response.Errors) - maxErrors
-	response.Errors = response.Errors[:maxErrors]
-	extensions := map[string]any{"errorsOmitted": omitted}
+	extensions := map[string]any{"errorsOmitted": len(response.Errors) - maxErrors}
 	maps.Copy(extensions, response.Extensions)
-	response.Extensions = extensions
+	response.Errors, response.Extensions = response.Errors[:maxErrors], extensions
 	return response
 }
 

@@ -3,7 +3,6 @@ package gateway
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -12,7 +11,7 @@ import (
 // event under the same context.
 type event struct {
 	context.Context
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
 	timeout time.Duration
 	on      *slot
 
@@ -20,14 +19,13 @@ type event struct {
 	turn  grant
 	began time.Time
 	timer *time.Timer
-	late  atomic.Bool
 }
 
 type eventKey struct{}
 
 func newEvent(ctx context.Context, on *slot, timeout time.Duration) *event {
 	e := &event{on: on, timeout: timeout, turn: noGrant}
-	e.Context, e.cancel = context.WithCancel(ctx)
+	e.Context, e.cancel = context.WithCancelCause(ctx)
 	return e
 }
 
@@ -52,17 +50,14 @@ func (e *event) start() {
 		return
 	}
 	e.began = time.Now()
-	e.timer = time.AfterFunc(e.timeout, func() {
-		e.late.Store(true)
-		e.cancel()
-	})
+	e.timer = time.AfterFunc(e.timeout, func() { e.cancel(context.DeadlineExceeded) })
 }
 
 // end releases what the event holds, except for the turn of its user, and returns how long
 // it was worked on.
 func (e *event) end() time.Duration {
 	e.once.Do(func() {})
-	e.cancel()
+	e.cancel(nil)
 	e.turn.made()
 	if e.timer == nil {
 		return 0
@@ -73,11 +68,10 @@ func (e *event) end() time.Duration {
 
 // Err distinguishes an event whose time is over from one that is no longer wanted.
 func (e *event) Err() error {
-	err := e.Context.Err()
-	if err != nil && e.late.Load() {
+	if context.Cause(e.Context) == context.DeadlineExceeded { //nolint:errorlint // the cause is that very value
 		return context.DeadlineExceeded
 	}
-	return err
+	return e.Context.Err()
 }
 
 // Value finds the event itself, or a value of the context below it.

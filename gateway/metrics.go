@@ -10,6 +10,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"kith/graph/apierr"
 )
@@ -44,112 +45,91 @@ type Metrics struct {
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_graphql_requests_total",
-			Help: "GraphQL requests by type of operation (query, mutation, subscription, unknown) and outcome (ok, partial, error, timeout, refused, canceled).",
-		}, []string{"operation", "outcome"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "kith_graphql_request_duration_seconds",
-			Help:    "Time from the request's headers to the end of its answer.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}, []string{"operation"}),
-		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_graphql_errors_total",
-			Help: "Answers with errors, by their code; an answer with several codes counts for each.",
-		}, []string{"code"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_graphql_requests_in_flight",
-			Help: "GraphQL requests being answered.",
-		}),
-		overload: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_graphql_requests_overload_total",
-			Help: "GraphQL requests answered 503, by what there was too much of (requests, costly, writing).",
-		}, []string{"reason"}),
-		turned: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kith_http_connections_refused_total",
-			Help: "Connections closed as soon as they came, and requests over HTTP/2 answered 503, because too many were open.",
-		}),
-		resting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_http_connections_idle",
-			Help: "Connections that are open and wait for the next request.",
-		}),
-		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "kith_subscription_connections",
-			Help: "Connections that stay open, by transport (websocket, sse).",
-		}, []string{"transport"}),
-		tooMany: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_subscription_connections_refused_total",
-			Help: "Such connections that were one too many, by transport and whose bound it was (all, address, user).",
-		}, []string{"transport", "bound"}),
-		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_subscription_connections_ended_total",
-			Help: "Connections that stayed open and have ended, by transport and reason (client, complete, expired, idle, slow, unresponsive, stopped, refused, violation, error).",
-		}, []string{"transport", "reason"}),
-		running: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_subscription_operations",
-			Help: "Operations that run on such connections.",
-		}),
-		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "kith_subscription_answers_total",
-			Help: "Answers made for such operations, by outcome (ok, partial, error, timeout, canceled).",
-		}, []string{"outcome"}),
-		answering: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "kith_subscription_answer_duration_seconds",
-			Help:    "Time from an event, or a request, to the answer made of it.",
-			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
-		}),
+	made := promauto.With(registerer)
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return made.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
-	m.unread = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "kith_subscription_read_failures_total",
-		Help: "Attempts of subscriptions to read what an event is about that failed; most are repeated.",
-	})
-	m.hurry = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "kith_graphql_caller_timeouts_total",
-		Help: "Answers that lack something because the time was over that the caller had given, which was less than --request-timeout.",
-	})
-	m.foreign = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_graphql_untrusted_documents_total",
-		Help: "Operations whose document is not trusted, by what --only-trusted made of them (answered, refused).",
-	}, []string{"outcome"})
-	m.byName = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "kith_graphql_operations_total",
-		Help: "Requests with operations of trusted documents, by the operation's name (other: of more than 500) and outcome, as kith_graphql_requests_total.",
-	}, []string{"name", "outcome"})
-	m.timeByName = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "kith_graphql_operation_duration_seconds",
-		Help:    "Time of such requests, by the operation's name.",
-		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
-	}, []string{"name"})
+	counter := func(name, help string) prometheus.Counter {
+		return made.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return made.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
+	}
+	fine := []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+	m := &Metrics{
+		requests: counters("kith_graphql_requests_total",
+			"GraphQL requests by type of operation (query, mutation, subscription, unknown) and outcome (ok, partial, error, timeout, refused, canceled).",
+			"operation", "outcome"),
+		duration: made.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kith_graphql_request_duration_seconds", Help: "Time from the request's headers to the end of its answer.", Buckets: fine,
+		}, []string{"operation"}),
+		failures: counters("kith_graphql_errors_total", "Answers with errors, by their code; an answer with several codes counts for each.", "code"),
+		inFlight: gauge("kith_graphql_requests_in_flight", "GraphQL requests being answered."),
+		overload: counters("kith_graphql_requests_overload_total",
+			"GraphQL requests answered 503, by what there was too much of (requests, costly, writing).", "reason"),
+		turned: counter("kith_http_connections_refused_total",
+			"Connections closed as soon as they came, and requests over HTTP/2 answered 503, because too many were open."),
+		foreign: counters("kith_graphql_untrusted_documents_total",
+			"Operations whose document is not trusted, by what --only-trusted made of them (answered, refused).", "outcome"),
+		hurry: counter("kith_graphql_caller_timeouts_total",
+			"Answers that lack something because the time was over that the caller had given, which was less than --request-timeout."),
+		byName: counters("kith_graphql_operations_total",
+			"Requests with operations of trusted documents, by the operation's name (other: of more than 500) and outcome, as kith_graphql_requests_total.",
+			"name", "outcome"),
+		timeByName: made.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "kith_graphql_operation_duration_seconds", Help: "Time of such requests, by the operation's name.",
+			Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
+		}, []string{"name"}),
+		resting: gauge("kith_http_connections_idle", "Connections that are open and wait for the next request."),
+		connections: made.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "kith_subscription_connections", Help: "Connections that stay open, by transport (websocket, sse).",
+		}, []string{"transport"}),
+		tooMany: counters("kith_subscription_connections_refused_total",
+			"Such connections that were one too many, by transport and whose bound it was (all, address, user).", "transport", "bound"),
+		ended: counters("kith_subscription_connections_ended_total",
+			"Connections that stayed open and have ended, by transport and reason (client, complete, expired, idle, slow, unresponsive, stopped, refused, violation, error).",
+			"transport", "reason"),
+		running: gauge("kith_subscription_operations", "Operations that run on such connections."),
+		answers: counters("kith_subscription_answers_total",
+			"Answers made for such operations, by outcome (ok, partial, error, timeout, canceled).", "outcome"),
+		answering: made.NewHistogram(prometheus.HistogramOpts{
+			Name: "kith_subscription_answer_duration_seconds", Help: "Time from an event, or a request, to the answer made of it.", Buckets: fine,
+		}),
+		unread: counter("kith_subscription_read_failures_total",
+			"Attempts of subscriptions to read what an event is about that failed; most are repeated."),
+	}
 	for _, fault := range []apierr.Code{apierr.CodeInternal, apierr.CodeUnavailable, apierr.CodeTimeout} {
 		m.failures.WithLabelValues(string(fault))
 	}
 	for _, reason := range []string{"requests", "costly", "writing"} {
 		m.overload.WithLabelValues(reason)
 	}
-	registerer.MustRegister(m.failures, m.hurry, m.foreign, m.byName, m.timeByName, m.requests, m.duration, m.inFlight, m.overload, m.turned, m.resting, m.connections, m.tooMany, m.ended, m.running, m.answers, m.answering, m.unread)
 	return m
 }
 
-// counted counts the answers of a handler. Nil metrics count nothing. Connections
-// that stay open are not requests: their operations are counted one by one.
+// counted counts the answers of a handler. Connections that stay open are not requests: their
+// operations are counted one by one.
 func (m *Metrics) counted(next http.Handler) http.Handler {
-	if m == nil {
-		return next
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
 		start := time.Now()
 		m.inFlight.Inc()
-		x.inFlight.Store(true)
 		defer func() {
-			m.notInFlight(x)
-			if x.stream != nil || x.outcome == "" {
-				return // counted already; or a preflight
+			if x.stream != nil {
+				return // counted already
 			}
-			took := time.Since(start)
-			m.executed(executed{x.operation, x.name, x.isTrusted, x.outcome, took}, x.patience > 0)
-			m.duration.WithLabelValues(named(x.operation)).Observe(took.Seconds())
+			m.inFlight.Dec()
+			if x.outcome == "" {
+				return // a preflight
+			}
+			took := time.Since(start).Seconds()
+			m.ran(x.operation, x.outcome, x.patience > 0)
+			m.duration.WithLabelValues(named(x.operation)).Observe(took)
+			if x.isTrusted && x.name != "" {
+				name := m.label(x.name)
+				m.byName.WithLabelValues(name, string(x.outcome)).Inc()
+				m.timeByName.WithLabelValues(name).Observe(took)
+			}
 		}()
 		next.ServeHTTP(w, r)
 	})
@@ -159,7 +139,7 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 // gateway works, so that it is not the gateway's fault if the time is over.
 func (m *Metrics) outcomeOf(ctx context.Context, response *graphql.Response, hurried bool) outcome {
 	how := outcomeOf(ctx, response)
-	if m == nil || how == outcomeCanceled {
+	if how == outcomeCanceled {
 		return how
 	}
 	var counted []string
@@ -174,17 +154,11 @@ func (m *Metrics) outcomeOf(ctx context.Context, response *graphql.Response, hur
 	return how
 }
 
-// executed counts an operation. hurried means that its caller did not wait as long as the gateway
-// works.
-func (m *Metrics) executed(one executed, hurried bool) {
-	m.counts(one.operation, one.outcome)
-	if hurried {
-		m.hurried(one.outcome)
-	}
-	if one.isTrusted && one.name != "" {
-		name := m.label(one.name)
-		m.byName.WithLabelValues(name, string(one.outcome)).Inc()
-		m.timeByName.WithLabelValues(name).Observe(one.took.Seconds())
+// ran counts an operation. hurried means that its caller did not wait as long as the gateway works.
+func (m *Metrics) ran(operation string, how outcome, hurried bool) {
+	m.requests.WithLabelValues(named(operation), string(how)).Inc()
+	if hurried && how == outcomeTimeout {
+		m.hurry.Inc()
 	}
 }
 
@@ -205,36 +179,6 @@ func (m *Metrics) label(name string) string {
 	return name
 }
 
-// notInFlight takes a request off those in flight, once.
-func (m *Metrics) notInFlight(x *exchange) {
-	if x.inFlight.CompareAndSwap(true, false) {
-		m.inFlight.Dec()
-	}
-}
-
-// hurried counts an answer for which the caller did not wait as long as the gateway works.
-func (m *Metrics) hurried(how outcome) {
-	if m != nil && how == outcomeTimeout {
-		m.hurry.Inc()
-	}
-}
-
-func (m *Metrics) untrusted(outcome string) {
-	if m != nil {
-		m.foreign.WithLabelValues(outcome).Inc()
-	}
-}
-
-func (m *Metrics) overloaded(reason string) {
-	if m != nil {
-		m.overload.WithLabelValues(reason).Inc()
-	}
-}
-
-func (m *Metrics) counts(operation string, how outcome) {
-	m.requests.WithLabelValues(named(operation), string(how)).Inc()
-}
-
 func named(operation string) string {
 	if operation == "" {
 		return "unknown"
@@ -242,70 +186,13 @@ func named(operation string) string {
 	return operation
 }
 
-// rests counts connections that wait for the next request.
-func (m *Metrics) rests(change float64) {
-	if m != nil {
-		m.resting.Add(change)
-	}
-}
-
-func (m *Metrics) turnedAway() {
-	if m != nil {
-		m.turned.Inc()
-	}
-}
-
 // connected counts a connection that turns out to stay open.
-func (m *Metrics) connected(x *exchange) {
-	if m == nil {
-		return
-	}
-	m.notInFlight(x)
-	m.connections.WithLabelValues(x.stream.transport).Inc()
+func (m *Metrics) connected(s *streamed) {
+	m.inFlight.Dec()
+	m.connections.WithLabelValues(s.transport).Inc()
 }
 
-func (m *Metrics) disconnected(x *exchange) {
-	if m == nil {
-		return
-	}
-	m.connections.WithLabelValues(x.stream.transport).Dec()
-	m.ended.WithLabelValues(x.stream.transport, x.stream.ended).Inc()
-}
-
-func (m *Metrics) connectionRefused(transport string, full *tooMany) {
-	if m != nil {
-		m.tooMany.WithLabelValues(transport, full.bound).Inc()
-	}
-}
-
-func (m *Metrics) operationBegan() {
-	if m != nil {
-		m.running.Inc()
-	}
-}
-
-func (m *Metrics) operationEnded(operation string, how outcome) {
-	if m != nil {
-		m.running.Dec()
-		m.counts(operation, how)
-	}
-}
-
-func (m *Metrics) operationRefused() {
-	if m != nil {
-		m.counts("", outcomeRefused)
-	}
-}
-
-func (m *Metrics) answered(how outcome, took time.Duration) {
-	if m != nil {
-		m.answers.WithLabelValues(string(how)).Inc()
-		m.answering.Observe(took.Seconds())
-	}
-}
-
-func (m *Metrics) readFailed() {
-	if m != nil {
-		m.unread.Inc()
-	}
+func (m *Metrics) disconnected(s *streamed) {
+	m.connections.WithLabelValues(s.transport).Dec()
+	m.ended.WithLabelValues(s.transport, s.ended).Inc()
 }

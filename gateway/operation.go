@@ -18,14 +18,15 @@ type operation struct {
 
 // run is the life of an operation.
 func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
+	defer o.cancel()
 	defer o.known()
-	to := o.log.counting(o)
+	exchangeOf(ctx).stream.operations.Add(1)
 	defer func() {
 		// There is no net/http above. gqlgen does not recover panics from here: it
 		// parses and validates outside of its own recovery.
 		if reason := recover(); reason != nil {
-			o.metrics.operationRefused()
-			_ = to.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(o.recover(ctx, reason))}})
+			o.Metrics.ran("", outcomeRefused, false)
+			fail(o, o.recover(ctx, reason))
 		}
 	}()
 	op, errs, ok := o.create(ctx, params)
@@ -34,13 +35,13 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 		return
 	}
 	if errs != nil {
-		o.refuse(ctx, o.exec, op, errs, to)
+		o.refuse(ctx, op, errs, o)
 		return
 	}
 	if op.Operation.Operation == ast.Subscription {
 		o.known()
 	}
-	o.streams.run(ctx, o.exec, op, o.slot, to)
+	o.server.run(ctx, op, o.slot, o)
 	if o.forget() && o.ctx.Err() == nil {
 		_ = o.write(message{ID: o.id, Type: typeComplete})
 	}
@@ -54,7 +55,7 @@ func (o *operation) create(ctx context.Context, params *graphql.RawParams) (op *
 		return nil, nil, false
 	}
 	defer done()
-	op, _, _, errs = o.webSockets.operations.create(ctx, params)
+	op, _, _, errs = o.server.create(ctx, params)
 	return op, errs, true
 }
 

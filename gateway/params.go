@@ -2,9 +2,8 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
+	"math"
 	"mime"
 	"net/http"
 	"net/url"
@@ -25,104 +24,48 @@ const (
 	maxPooledBody = 64 << 10
 )
 
-// refusal is a request that is not even a GraphQL request.
-type refusal struct {
-	status int
-	err    error // an apierr.Error
-}
-
-func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status, apierr.BadInput(format, args...)}
-}
-
-// received is the input of a request: a body, or the query of its URL.
-type received struct {
-	body  *bytes.Buffer // nil: of a GET
-	start time.Time
-}
-
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // release lets the memory of a body be used again, unless it is large.
-func (b received) release() {
-	if b.body != nil && b.body.Cap() <= maxPooledBody {
-		b.body.Reset()
-		bodies.Put(b.body)
+func release(body *bytes.Buffer) {
+	if body.Cap() <= maxPooledBody {
+		body.Reset()
+		bodies.Put(body)
 	}
 }
 
-// length is how much there is to be read, in bytes.
-func (b received) length(r *http.Request) int {
-	if b.body == nil {
-		return len(r.URL.RawQuery)
+// read takes a request's body, which is empty of a GET.
+func (s *server) read(a answer) (*bytes.Buffer, *refusal) {
+	r := a.r
+	switch {
+	case r.Method == http.MethodGet && s.origins.forged(r):
+		return nil, &refusal{http.StatusForbidden, apierr.Forbidden(
+			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
+	case r.Method == http.MethodGet:
+		return new(bytes.Buffer), nil
+	case r.Method != http.MethodPost:
+		a.Header().Set("Allow", allowedMethods)
+		return nil, refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
+	case !isJSON(r.Header.Get("Content-Type")):
+		return nil, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json, in UTF-8")
+	case r.Header.Get("Content-Encoding") != "" && r.Header.Get("Content-Encoding") != "identity":
+		return nil, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
+	case r.ContentLength > s.MaxBody:
+		return nil, s.tooLarge(a)
 	}
-	return b.body.Len()
-}
-
-// read takes a request's body.
-func (t transport) read(w http.ResponseWriter, r *http.Request) (received, *refusal) {
-	b := received{start: graphql.Now()}
-	switch r.Method {
-	case http.MethodGet:
-		if t.origins.forged(r) {
-			return b, &refusal{http.StatusForbidden, apierr.Forbidden(
-				"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
-		}
-		return b, nil
-	case http.MethodPost:
-		return t.readBody(w, r, b)
-	}
-	w.Header().Set("Allow", allowedMethods)
-	return b, refuse(http.StatusMethodNotAllowed, "queries are sent by POST or GET")
-}
-
-func (t transport) readBody(w http.ResponseWriter, r *http.Request, b received) (received, *refusal) {
-	if !isJSON(r.Header.Get("Content-Type")) {
-		return b, refuse(http.StatusUnsupportedMediaType, "the content type has to be application/json, in UTF-8")
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return b, refuse(http.StatusUnsupportedMediaType, "the body must not be compressed")
-	}
-	if r.ContentLength > t.maxBody {
-		return b, t.tooLarge(w, r)
-	}
-	b.body = bodies.Get().(*bytes.Buffer)
-	if _, err := b.body.ReadFrom(http.MaxBytesReader(w, r.Body, t.maxBody)); err != nil {
-		b.release()
+	body := bodies.Get().(*bytes.Buffer)
+	if _, err := body.ReadFrom(http.MaxBytesReader(a, r.Body, s.MaxBody)); err != nil {
+		release(body)
 		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return b, t.tooLarge(w, r)
+			return nil, s.tooLarge(a)
 		}
-		return b, refuse(http.StatusBadRequest, "the body could not be read to its end")
+		return nil, refuse(http.StatusBadRequest, "the body could not be read to its end")
 	}
-	return b, nil
-}
-
-// params are the parameters that were received.
-func (b received) params(r *http.Request) (params *graphql.RawParams, bad *refusal) {
-	if b.body != nil && bytes.HasPrefix(bytes.TrimLeft(b.body.Bytes(), " \t\r\n"), []byte{'['}) {
-		return nil, refuse(http.StatusBadRequest, "the body is a list: send each operation as a request of its own")
-	}
-	if b.body != nil {
-		params, bad = decodeParams(b.body)
-	} else {
-		params, bad = decodeQuery(r)
-	}
-	if bad != nil {
-		return nil, bad
-	}
-	if isNothing(params) {
-		return nil, refuse(http.StatusBadRequest, "the parameter query is missing")
-	}
-	params.Headers = r.Header
-	params.ReadTime = graphql.TraceTiming{Start: b.start, End: graphql.Now()}
-	return params, nil
+	return body, nil
 }
 
 // isJSON reports whether a content type is JSON in UTF-8, which is what it is without a charset (RFC 8259, section 8.1).
 func isJSON(value string) bool {
-	if value == mediaJSON { // as in most requests
-		return true
-	}
 	media, parameters, err := mime.ParseMediaType(value)
 	charset := strings.ToLower(parameters["charset"])
 	return err == nil && media == mediaJSON && (charset == "" || charset == "utf-8" || charset == "us-ascii")
@@ -130,102 +73,78 @@ func isJSON(value string) bool {
 
 // tooLarge gives up the connection: to use it again, the gateway would have to read the rest of the
 // body.
-func (t transport) tooLarge(w http.ResponseWriter, r *http.Request) *refusal {
-	closing(w, r)
-	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", t.maxBody)
+func (s *server) tooLarge(a answer) *refusal {
+	closing(a, a.r)
+	return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", s.MaxBody)
 }
 
-// decodeParams reads the JSON of a POST. No part of the body is quoted: it may hold secrets.
-func decodeParams(body *bytes.Buffer) (*graphql.RawParams, *refusal) {
-	params, err := readParams(body)
-	if err != nil {
-		return nil, malformed(err)
+// paramsOf are the parameters that were received. No part of them is quoted if they are malformed: they may hold secrets.
+func paramsOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParams, err error) {
+	if r.Method == http.MethodGet {
+		params, err = decodeQuery(r.URL.RawQuery)
+	} else {
+		params, err = readParams(body)
 	}
+	if err == nil && isNothing(params) {
+		err = apierr.BadInput("the parameter query is missing")
+	}
+	if _, ok := apierr.Of(err); err != nil && !ok {
+		err = apierr.BadInput("the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
+	}
+	if err != nil {
+		return nil, err
+	}
+	params.Headers = r.Header
 	return params, nil
 }
 
-// malformed says what is wrong with a body.
-func malformed(err error) *refusal {
-	known, ok := apierr.Of(err)
-	wrong, ofType := errors.AsType[wrongType](err)
-	switch {
-	case ok:
-		return &refusal{http.StatusBadRequest, known}
-	case ofType:
-		return refuse(http.StatusBadRequest, "%s", wrong)
-	case errors.Is(err, errNoObject):
-		return refuse(http.StatusBadRequest, "the body, or each element of a list, has to be a JSON object")
-	}
-	return refuse(http.StatusBadRequest, "the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
-}
-
 // decodeQuery reads the parameters of a GET.
-func decodeQuery(r *http.Request) (*graphql.RawParams, *refusal) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
+func decodeQuery(query string) (*graphql.RawParams, error) {
+	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the query string cannot be read")
+		return nil, apierr.BadInput("the query string cannot be read")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
-	var bad *refusal
-	object := func(name string, read func(decoder) (map[string]any, error)) (value map[string]any) {
-		if text := values.Get(name); text != "" && bad == nil {
-			err := readJSON(bytes.NewBufferString(text), func(r decoder) (err error) {
-				value, err = read(r)
-				return err
-			})
-			if err != nil {
-				bad = refuse(http.StatusBadRequest, "the parameter %s is not a JSON object", name)
-				if known, ok := apierr.Of(err); ok {
-					bad.err = known
+	for name, read := range map[string]func(decoder) error{
+		"variables":  func(r decoder) (err error) { params.Variables, err = r.variables(); return err },
+		"extensions": func(r decoder) (err error) { params.Extensions, err = r.extensions(); return err },
+	} {
+		if text := values.Get(name); text != "" {
+			if err := readJSON(bytes.NewBufferString(text), read); err != nil {
+				if _, ok := apierr.Of(err); !ok {
+					err = apierr.BadInput("the parameter %s is not a JSON object", name)
 				}
+				return nil, err
 			}
 		}
-		return value
 	}
-	params.Variables, params.Extensions = object("variables", decoder.variables), object("extensions", decoder.extensions)
 	nameDocument(params, values.Get(parameterDocument))
-	return params, bad
+	return params, nil
 }
 
-// decode reads one JSON value and nothing behind it. Numbers stay text, so that
-// long ids keep their digits.
-func decode(r io.Reader, target any) error {
-	decoder := json.NewDecoder(r)
-	decoder.UseNumber()
-	if err := decoder.Decode(target); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return errors.New("something follows the JSON value")
-	}
-	return nil
+// patiences are the headers by which callers say how long they wait for the answer.
+var patiences = [...]struct {
+	name, form string
+	parse      func(string) (time.Duration, bool)
+}{
+	// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+	{headerGRPCTimeout, "up to 8 digits and one of H, M, S, m, u, n, such as 500m", parseGRPCTimeout},
+	{headerTimeout, "milliseconds, or a number with ms, s, m or h, such as 500ms", parseTimeout},
 }
 
-// Headers by which callers say how long they wait for the answer.
 const (
-	headerGRPCTimeout = "Grpc-Timeout" // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+	headerGRPCTimeout = "Grpc-Timeout"
 	headerTimeout     = "X-Request-Timeout"
 
 	// maxTimeout is how many bytes the value of such a header may have.
 	maxTimeout = 32
 )
 
-// grpcUnits are the units of grpc-timeout.
-var grpcUnits = map[byte]time.Duration{
-	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
-}
-
 // patienceOf is how long the caller of a request waits for its answer. It is most if the caller waits longer or does
 // not say. If both headers are given, the shorter time counts.
 func patienceOf(r *http.Request, most time.Duration) (time.Duration, *refusal) {
 	patience := most
-	for _, header := range [...]struct {
-		name, form string
-		parse      func(string) (time.Duration, bool)
-	}{
-		{headerGRPCTimeout, "up to 8 digits and one of H, M, S, m, u, n, such as 500m", parseGRPCTimeout},
-		{headerTimeout, "milliseconds, or a number with ms, s, m or h, such as 500ms", parseTimeout},
-	} {
+	for _, header := range patiences {
 		values := r.Header[header.name]
 		if len(values) == 0 {
 			continue
@@ -239,12 +158,16 @@ func patienceOf(r *http.Request, most time.Duration) (time.Duration, *refusal) {
 	return patience, nil
 }
 
+// grpcUnits are the units of grpc-timeout.
+var grpcUnits = map[byte]time.Duration{
+	'H': time.Hour, 'M': time.Minute, 'S': time.Second, 'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
+}
+
 func parseGRPCTimeout(text string) (time.Duration, bool) {
 	if len(text) < 2 || len(text) > 9 {
 		return 0, false
 	}
-	unit, ok := grpcUnits[text[len(text)-1]]
-	return times(text[:len(text)-1], unit, ok)
+	return times(text[:len(text)-1], grpcUnits[text[len(text)-1]])
 }
 
 // parseTimeout takes a number without a unit for milliseconds, as Envoy gives them to the servers behind it.
@@ -253,7 +176,7 @@ func parseTimeout(text string) (time.Duration, bool) {
 		return 0, false
 	}
 	if text != "" && strings.Trim(text, "0123456789") == "" {
-		return times(text, time.Millisecond, true)
+		return times(text, time.Millisecond)
 	}
 	given, err := time.ParseDuration(text)
 	return given, err == nil && given > 0
@@ -261,14 +184,10 @@ func parseTimeout(text string) (time.Duration, bool) {
 
 // times is a number of units. A time that is too long to be represented becomes the longest that
 // can be.
-func times(digits string, unit time.Duration, ok bool) (time.Duration, bool) {
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if !ok || err != nil || n <= 0 || digits[0] == '+' {
+func times(digits string, unit time.Duration) (time.Duration, bool) {
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if unit == 0 || err != nil || n == 0 {
 		return 0, false
 	}
-	const longest = 1<<63 - 1
-	if n > longest/int64(unit) {
-		return longest, true
-	}
-	return time.Duration(n) * unit, true
+	return time.Duration(min(n, uint64(math.MaxInt64/unit))) * unit, true
 }

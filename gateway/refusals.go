@@ -2,10 +2,9 @@ package gateway
 
 import (
 	"context"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/time/rate"
 )
 
@@ -13,8 +12,7 @@ import (
 // millisecond or so; a client that sends the next such request as soon as it has the answer
 // would keep a processor busy. Requests that are not refused are never slowed down.
 type refusals struct {
-	mu        sync.Mutex
-	addresses *simplelru.LRU[string, *rate.Limiter] // by [Party.Address]
+	addresses *lru.Cache[string, *rate.Limiter] // by [Party.Address]
 }
 
 const (
@@ -28,33 +26,26 @@ const (
 	refusedAddresses = 8192
 )
 
-func newRefusals() *refusals {
-	addresses, err := simplelru.NewLRU[string, *rate.Limiter](refusedAddresses, nil)
+func newRefusals() refusals {
+	addresses, err := lru.New[string, *rate.Limiter](refusedAddresses)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
-	return &refusals{addresses: addresses}
+	return refusals{addresses}
 }
 
 // pause counts a refusal, and waits if there were too many. Backends that act for many users
 // have no address and do not wait.
-func (r *refusals) pause(ctx context.Context, party Party) {
-	if party.Address == "" || r.allow(party.Address) {
+func (r refusals) pause(ctx context.Context, party Party) {
+	if party.Address == "" {
+		return
+	}
+	r.addresses.ContainsOrAdd(party.Address, rate.NewLimiter(refusalsASecond, refusalsAtOnce))
+	if limiter, ok := r.addresses.Get(party.Address); !ok || limiter.Allow() {
 		return
 	}
 	select {
 	case <-time.After(refusalPause):
 	case <-ctx.Done():
 	}
-}
-
-func (r *refusals) allow(address string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	limiter, ok := r.addresses.Get(address)
-	if !ok {
-		limiter = rate.NewLimiter(refusalsASecond, refusalsAtOnce)
-		r.addresses.Add(address, limiter)
-	}
-	return limiter.Allow()
 }

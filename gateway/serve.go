@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync/atomic"
 	"time"
 )
 
@@ -28,22 +27,12 @@ const (
 // Requests do not see that the context is done: they have their own deadlines.
 func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Duration) error {
 	cfg = cfg.withDefaults()
-	cfg.stopping = new(atomic.Bool)
 	open := newConnections(cfg.Subscriptions)
 	arriving := newArrivals(listener, cfg.MaxConnections, cfg.Metrics)
-	server := &http.Server{
-		Handler:           newHandler(cfg, open),
-		Protocols:         new(http.Protocols),
-		ReadHeaderTimeout: readHeaderTimeout,
-		ReadTimeout:       readTimeout,
-		WriteTimeout:      readTimeout + cfg.RequestTimeout + writeGrace,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ConnState:         arriving.changed,
-		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
-	}
-	server.Protocols.SetHTTP1(true)
+	server := arriving.server(newHandler(cfg, open), readTimeout+cfg.RequestTimeout+writeGrace, cfg.Logger)
 	if cfg.H2C {
+		server.Protocols = new(http.Protocols)
+		server.Protocols.SetHTTP1(true)
 		server.Protocols.SetUnencryptedHTTP2(true)
 		server.HTTP2 = boundsOfHTTP2()
 		server.Handler = arriving.streams(server.Handler)
@@ -65,6 +54,20 @@ func Serve(ctx context.Context, cfg Config, listener net.Listener, drain time.Du
 	err := shutdown(server, open, drain)
 	<-ended //nolint:errcheck // it says that the server was shut down
 	return err
+}
+
+// server is a server for these connections, which waits for its clients for a bounded time.
+func (a *arrivals) server(handler http.Handler, writeTimeout time.Duration, logger *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ConnState:         a.changed,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelDebug),
+	}
 }
 
 func shutdown(server *http.Server, open *connections, drain time.Duration) error {

@@ -3,7 +3,10 @@ package gateway
 import (
 	"context"
 	"net/http"
-	"strconv"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"kith/graph/apierr"
 )
@@ -23,12 +26,15 @@ type Party struct {
 	Anonymous bool
 }
 
+// parts are the address and the user of a party, which are counted one by one. A part that is Party{} is not counted.
+func (p Party) parts() [2]Party { return [...]Party{{Address: p.Address}, {User: p.User}} }
+
 // slot is what one connection takes of the bounds. It is guarded by its connections.
 type slot struct {
 	of    *connections
 	party Party
 	cost  uint64 // of the subscriptions that run on it
-	queue queue  // of its user, or address
+	queue *queue // of its user, or address
 }
 
 // share is what one user, or one address, has.
@@ -36,51 +42,66 @@ type share struct {
 	connections   int
 	subscriptions int    // of a user
 	cost          uint64 // of the subscriptions
-	queue         queue
+	queue         *queue
 }
 
-// Why there is no room. The client cannot change that itself: another connection has to end.
+// queue bounds the work for one user, or for one address if nobody is signed in.
+type queue struct {
+	turns    *semaphore.Weighted // answers that are worked on or being sent
+	bytes    *semaphore.Weighted // of messages that are not processed
+	messages *rate.Limiter       // further messages are not read for a while
+}
+
 const (
-	allConnections = "all"
-	perAddress     = "address"
-	perUser        = "user"
+	// ownPart is which part of [Subscriptions.MaxAnswers] one user can have.
+	ownPart = 4
+
+	// maxRead is how many bytes of unprocessed messages one user may have. The values made of them may take twenty
+	// times as much.
+	maxRead = 8 * maxMessageBytes
+
+	messagesASecond = 500
+	messagesAtOnce  = 1000
 )
 
-// tooMany means that a bound on connections has been reached.
+func (c *connections) newQueue() *queue {
+	return &queue{
+		turns:    semaphore.NewWeighted(int64(max(1, c.MaxAnswers/ownPart))),
+		bytes:    semaphore.NewWeighted(maxRead),
+		messages: rate.NewLimiter(messagesASecond, messagesAtOnce),
+	}
+}
+
+// tooMany means that a bound on connections has been reached. The client cannot change that itself: another connection has to
+// end.
 type tooMany struct {
-	bound string // one of the above
-	most  int
+	bound string // all, address or user
+	refusal
 }
 
-// Error implements error.
-func (c *tooMany) Error() string {
-	if c.bound == allConnections {
-		return tooManyConnections
-	}
-	return "at most " + strconv.Itoa(c.most) + " connections may be open for one " + c.bound
-}
-
-// refuse answers the request. The answer says whether the client has too many connections of its
-// own, or the gateway has.
-func (c *tooMany) refuse(w http.ResponseWriter, a answer) {
-	if c.bound == allConnections {
-		busy(w, a, tooManyConnections)
-		return
-	}
-	w.Header().Set("Retry-After", "1")
-	a.refuse(http.StatusTooManyRequests, apierr.RateLimited("%s", c.Error()))
+func tooManyOf(bound string, most int) *tooMany {
+	return &tooMany{bound, refusal{http.StatusTooManyRequests, apierr.RateLimited("at most %d connections may be open for one %s", most, bound)}}
 }
 
 // enter counts one more connection, unless there are too many or the gateway stops. A
 // connection that has entered has to leave.
+func (s *server) enter(r *http.Request, transport string) (*slot, *refusal) {
+	on, full := s.open.enter(s.Subscriptions.Party(r.Context()))
+	if full != nil {
+		s.Metrics.tooMany.WithLabelValues(transport, full.bound).Inc()
+		return nil, &full.refusal
+	}
+	return on, nil
+}
+
 func (c *connections) enter(party Party) (*slot, *tooMany) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open >= c.MaxConnections || c.stopped() {
-		return nil, &tooMany{bound: allConnections}
+		return nil, &tooMany{"all", *busy(tooManyConnections)}
 	}
-	if err := c.fits(party, Party{}); err != nil {
-		return nil, err
+	if full := c.fits(party, Party{}); full != nil {
+		return nil, full
 	}
 	c.open++
 	return &slot{of: c, party: party, queue: c.take(party)}, nil
@@ -90,8 +111,8 @@ func (c *connections) enter(party Party) (*slot, *tooMany) {
 func (s *slot) become(party Party) *tooMany {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	if err := s.of.fits(party, s.party); err != nil {
-		return err
+	if full := s.of.fits(party, s.party); full != nil {
+		return full
 	}
 	s.of.drop(s.party)
 	s.party, s.queue = party, s.of.take(party)
@@ -118,7 +139,7 @@ func (s *slot) subscribe(cost uint64) error {
 	if s.cost+cost > c.MaxConnectionCost {
 		return apierr.RateLimited("the subscriptions of one connection may cost at most %d together", c.MaxConnectionCost)
 	}
-	if s := c.users[s.party.User]; s != nil {
+	if s := c.shares[Party{User: s.party.User}]; s != nil {
 		if s.subscriptions >= c.MaxUserSubscriptions {
 			return apierr.RateLimited("one user may have at most %d subscriptions", c.MaxUserSubscriptions)
 		}
@@ -136,59 +157,86 @@ func (s *slot) unsubscribe(cost uint64) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	s.cost -= cost
-	if s := s.of.users[s.party.User]; s != nil {
+	if s := s.of.shares[Party{User: s.party.User}]; s != nil {
 		s.subscriptions--
 		s.cost -= cost
 	}
 }
 
-// turn waits until the connection may have an answer made.
-func (s *slot) turn(ctx context.Context) grant { return s.of.turns.take(ctx, s.queue) }
-
 // fits reports whether a party has room for one more, besides those it has already.
 func (c *connections) fits(party, already Party) *tooMany {
-	if s := c.addresses[party.Address]; s != nil && party.Address != already.Address && s.connections >= c.MaxAddressConnections {
-		return &tooMany{perAddress, c.MaxAddressConnections}
+	has := func(one, before Party) int {
+		if s := c.shares[one]; s != nil && one != before {
+			return s.connections
+		}
+		return 0
 	}
-	if s := c.users[party.User]; s != nil && party.User != already.User && s.connections >= c.MaxUserConnections {
-		return &tooMany{perUser, c.MaxUserConnections}
+	now, before := party.parts(), already.parts()
+	switch {
+	case has(now[0], before[0]) >= c.MaxAddressConnections:
+		return tooManyOf("address", c.MaxAddressConnections)
+	case has(now[1], before[1]) >= c.MaxUserConnections:
+		return tooManyOf("user", c.MaxUserConnections)
 	}
 	return nil
 }
 
 // take counts a connection for a party, and returns its queue: that of its
 // user, else that of its address, else its own.
-func (c *connections) take(party Party) queue {
-	var at queue
-	if party.Address != "" {
-		at = counted(c.addresses, party.Address, c.turns)
+func (c *connections) take(party Party) (at *queue) {
+	for _, one := range party.parts() {
+		if one == (Party{}) {
+			continue
+		}
+		if c.shares[one] == nil {
+			c.shares[one] = &share{queue: c.newQueue()}
+		}
+		c.shares[one].connections++
+		at = c.shares[one].queue
 	}
-	if party.User != 0 {
-		at = counted(c.users, party.User, c.turns)
-	}
-	if at == (queue{}) {
-		at = c.turns.queue()
+	if at == nil {
+		at = c.newQueue()
 	}
 	return at
 }
 
 func (c *connections) drop(party Party) {
-	discounted(c.addresses, party.Address)
-	discounted(c.users, party.User)
-}
-
-func counted[K comparable](shares map[K]*share, key K, t *turns) queue {
-	if shares[key] == nil {
-		shares[key] = &share{queue: t.queue()}
-	}
-	shares[key].connections++
-	return shares[key].queue
-}
-
-func discounted[K comparable](shares map[K]*share, key K) {
-	if s := shares[key]; s != nil {
-		if s.connections--; s.connections == 0 {
-			delete(shares, key)
+	for _, one := range party.parts() {
+		if s := c.shares[one]; s != nil {
+			if s.connections--; s.connections == 0 {
+				delete(c.shares, one)
+			}
 		}
 	}
+}
+
+// grant is the right to work on an answer, and then to hold it until it is sent. made gives back the turn of the gateway, and
+// sent that of the user as well; each may be called more than once.
+type grant struct{ made, sent func() }
+
+// noGrant is the grant of an answer that is no longer wanted.
+var noGrant = grant{made: func() {}, sent: func() {}}
+
+// turn waits until the connection may have an answer made. Turns are given in order, and one user has a part of them at most.
+// So the subscriptions of one user can neither keep the processors from others, nor hold memory for more than a few answers.
+func (s *slot) turn(ctx context.Context) grant {
+	own, all := s.queue.turns, s.of.answers
+	if own.Acquire(ctx, 1) != nil {
+		return noGrant
+	}
+	if all.Acquire(ctx, 1) != nil {
+		own.Release(1)
+		return noGrant
+	}
+	made := sync.OnceFunc(func() { all.Release(1) })
+	return grant{made: made, sent: sync.OnceFunc(func() { made(); own.Release(1) })}
+}
+
+// hold waits until a message of this many bytes may be worked on, and returns the function that releases them.
+func (q *queue) hold(ctx context.Context, bytes int) func() {
+	n := int64(min(bytes, maxRead))
+	if q.bytes.Acquire(ctx, n) != nil {
+		return func() {}
+	}
+	return sync.OnceFunc(func() { q.bytes.Release(n) })
 }

@@ -11,19 +11,18 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
-	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"kith/graph/apierr"
 )
 
-// socket is one WebSocket connection.
+// socket is one WebSocket connection. gqlgen has a transport of its own; it waits for slow clients without limit, takes any
+// number of operations and the same id twice, sends `complete` after `error`, closes with codes that are not the protocol's,
+// makes values of all extensions and variables, and knows the other end only by messages that browsers do not send.
 type socket struct {
-	webSockets
+	*server
 	conn    *websocket.Conn
-	exec    graphql.GraphExecutor
 	slot    *slot
 	headers http.Header
-	log     *streamed
 
 	ctx context.Context         // of the connection
 	end context.CancelCauseFunc // ends it with an *ending; the first counts
@@ -32,10 +31,9 @@ type socket struct {
 	active     map[string]*operation // by the client's id
 	stopping   bool                  // no more operations
 	idle       *time.Timer           // closes the connection; nil: it may be idle without limit
-	operations sync.WaitGroup
-	slots      chan struct{}  // one for each operation that has not ended, whether the client has completed it or not
-	requests   sync.WaitGroup // queries, mutations, and operations not yet known to be subscriptions
-	background sync.WaitGroup
+	slots      chan struct{}         // one for each operation that has not ended, whether the client has completed it or not
+	requests   sync.WaitGroup        // queries, mutations, and operations not yet known to be subscriptions
+	background sync.WaitGroup        // all that runs beside the reading of messages
 }
 
 // message is what goes over the connection in both directions.
@@ -93,7 +91,7 @@ func (s *socket) read(initialised *time.Timer) {
 			}
 			initialised.Stop()
 			ready = true
-			callOff = s.endWithToken(ctx, s.end)
+			callOff = s.Subscriptions.endWithToken(ctx, s.end)
 			_ = s.write(message{Type: typeAck})
 		case m.Type == typeComplete && ready && m.ID != "":
 			s.complete(m.ID)
@@ -117,7 +115,7 @@ func (s *socket) decode(kind websocket.MessageType, text []byte) (m message, ok 
 		return m, false
 	}
 	defer done()
-	return m, kind == websocket.MessageText && decode(bytes.NewReader(text), &m) == nil
+	return m, kind == websocket.MessageText && json.Unmarshal(text, &m) == nil
 }
 
 // initialise returns the context of the connection's operations, or nil if the
@@ -128,18 +126,16 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 		return nil
 	}
 	var values map[string]any
-	if len(payload) > 0 {
-		if err := decode(bytes.NewReader(payload), &values); err != nil {
-			s.end(errBadMessage)
-			return nil
-		}
+	if len(payload) > 0 && json.Unmarshal(payload, &values) != nil {
+		s.end(errBadMessage)
+		return nil
 	}
-	ctx, err := s.Init(s.ctx, values)
+	ctx, err := s.Subscriptions.Init(s.ctx, values)
 	if err == nil {
 		return s.seat(ctx)
 	}
 	if known, ok := apierr.Of(err); ok {
-		s.end(forbidden(known.Message))
+		s.end(&ending{"refused", 4403, apierr.Shortened(known.Message, maxReason-len("…"))})
 	} else {
 		_ = s.present(s.ctx, err) // into the log
 		s.end(errFault)
@@ -149,16 +145,17 @@ func (s *socket) initialise(payload json.RawMessage) context.Context {
 
 // seat counts the connection for its party, once that is known.
 func (s *socket) seat(ctx context.Context) context.Context {
-	party := s.Party(ctx)
+	party := s.Subscriptions.Party(ctx)
 	if full := s.slot.become(party); full != nil {
-		s.metrics.connectionRefused(transportWebSocket, full)
-		s.end(tooManyEnding(full))
+		s.Metrics.tooMany.WithLabelValues(transportWebSocket, full.bound).Inc()
+		s.end(&ending{"refused", 1013, full.err.Error()}) // clients come back after a while
 		return nil
 	}
 	if party.Anonymous {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.idle = time.AfterFunc(s.IdleTimeout, s.endIdle)
+		s.idle = time.AfterFunc(s.Subscriptions.IdleTimeout, s.endIdle)
+		context.AfterFunc(s.ctx, func() { s.idle.Stop() })
 	}
 	return ctx
 }
@@ -174,18 +171,8 @@ func (s *socket) endIdle() {
 
 // rest notes that an operation has ended. The caller holds the lock.
 func (s *socket) rest() {
-	if s.idle != nil && len(s.active) == 0 {
-		s.idle.Reset(s.IdleTimeout)
-	}
-}
-
-// awake stops waiting for the connection to be idle.
-func (s *socket) awake() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.idle != nil {
-		s.idle.Stop()
-		s.idle = nil
+	if s.idle != nil && len(s.active) == 0 && s.ctx.Err() == nil {
+		s.idle.Reset(s.Subscriptions.IdleTimeout)
 	}
 }
 
@@ -202,37 +189,48 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(errBadMessage)
 		return
 	}
-	ctx, cancel := context.WithCancel(graphql.StartOperationTrace(ctx))
-	o := &operation{socket: s, id: m.ID, cancel: cancel}
+	o := &operation{socket: s, id: m.ID}
+	ctx, o.cancel = context.WithCancel(ctx)
 	o.known = sync.OnceFunc(func() { held(); s.requests.Done() })
-	if s.begin(o) {
-		s.start(ctx, o, params)
+	s.mu.Lock()
+	taken, full, stopping := s.active[o.id] != nil, len(s.active) >= s.Subscriptions.MaxOperations, s.stopping
+	admitted := !taken && !full && !stopping
+	if admitted {
+		s.active[o.id] = o
+		s.requests.Add(1)
+	}
+	s.mu.Unlock()
+	if admitted && s.start(ctx, o, params) {
 		return
 	}
-	held()
-	cancel()
-	if s.ctx.Err() == nil && !s.isStopping() {
-		s.metrics.operationRefused()
-		err := apierr.RateLimited("at most %d operations may run at once on one connection", s.MaxOperations)
-		_ = o.fail(&graphql.Response{Errors: gqlerror.List{asGraphQL(err)}})
+	o.cancel()
+	switch {
+	case admitted: // the connection has ended
+		o.known()
+		return
+	case taken:
+		s.end(&ending{"violation", 4409, "Subscriber for " + apierr.Shortened(o.id, maxReason/2) + " already exists"})
+	case stopping: // the client will repeat it elsewhere
+	case full:
+		s.Metrics.ran("", outcomeRefused, false)
+		fail(o, apierr.RateLimited("at most %d operations may run at once on one connection", s.Subscriptions.MaxOperations))
 	}
+	held()
 }
 
-// start runs an operation. It waits for operations that the client has completed and that have not
-// ended yet. Otherwise a client could start and complete any number.
-func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawParams) {
+// start runs an operation; false if the connection has ended. It waits for operations that the client has completed and that
+// have not ended yet. Otherwise a client could start and complete any number.
+func (s *socket) start(ctx context.Context, o *operation, params *graphql.RawParams) bool {
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.ctx.Done():
-		o.cancel()
-		o.known()
-		return
+		return false
 	}
-	s.operations.Go(func() {
+	s.background.Go(func() {
 		defer func() { <-s.slots }()
-		defer o.cancel()
 		o.run(ctx, params)
 	})
+	return true
 }
 
 // params reads the parameters of an operation; false if they are not valid.
@@ -242,35 +240,9 @@ func (s *socket) params(payload json.RawMessage) (*graphql.RawParams, bool) {
 		return nil, false
 	}
 	defer done()
-	start := graphql.Now()
 	params, err := readParams(bytes.NewBuffer(payload))
 	params.Headers = s.headers
-	params.ReadTime = graphql.TraceTiming{Start: start, End: graphql.Now()}
 	return params, err == nil && !isNothing(params)
-}
-
-// begin admits an operation; false if it must not run.
-func (s *socket) begin(o *operation) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.active[o.id] != nil {
-		s.end(duplicate(o.id))
-		return false
-	}
-	if s.stopping || len(s.active) >= s.MaxOperations {
-		return false
-	}
-	s.active[o.id] = o
-	s.requests.Add(1)
-	return true
-}
-
-// isStopping: the client will repeat its operations elsewhere, because the connection
-// is about to close.
-func (s *socket) isStopping() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.stopping
 }
 
 // complete ends an operation because the client has asked for that.
@@ -301,7 +273,7 @@ func (s *socket) send(text []byte) error {
 	// when this one is done; by then the reason has to be known.
 	ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
 	defer cancel()
-	defer time.AfterFunc(s.WriteTimeout, func() { s.end(errSlow); cancel() }).Stop()
+	defer time.AfterFunc(s.Subscriptions.WriteTimeout, func() { s.end(errSlow); cancel() }).Stop()
 	err := s.conn.Write(ctx, websocket.MessageText, text)
 	if err != nil {
 		s.end(errLeft)

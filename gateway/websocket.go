@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/99designs/gqlgen/graphql"
 	"github.com/coder/websocket"
 
 	"kith/graph/apierr"
@@ -26,67 +25,47 @@ const (
 	maxUpgrade      = 16 << 10 // address and headers of the request, which live as long as the connection
 )
 
-// webSockets is GraphQL over WebSocket. gqlgen has a transport of its own; it waits for slow
-// clients without limit, takes any number of operations and the same id twice, closes with codes
-// that are not the protocol's, and does not send errors of validation through the error presenter.
-type webSockets struct {
-	*streams
-	operations operations
-	origins    origins
-	maxRead    int64
-}
-
-// Do serves one connection to its end.
-func (t webSockets) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphExecutor) {
-	a := answer{w: w, exchange: exchangeOf(r.Context()), media: mediaJSON}
-	if t.origins.isForeign(r) {
-		a.setHeaders()
-		a.refuse(http.StatusForbidden, apierr.Forbidden("a page of another origin may not connect"))
-		return
+// serveSocket serves a WebSocket to its end.
+func (s *server) serveSocket(a answer) *refusal {
+	r := a.r
+	if s.origins.isForeign(r) {
+		return &refusal{http.StatusForbidden, apierr.Forbidden("a page of another origin may not connect")}
 	}
 	if sizeOf(r) > maxUpgrade {
-		a.setHeaders()
-		a.refuse(http.StatusRequestHeaderFieldsTooLarge, apierr.BadInput("the headers of a WebSocket have at most %d bytes", maxUpgrade))
-		return
+		return refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)
 	}
-	party := t.Party(r.Context())
-	t.refusals.pause(r.Context(), party) // a client that comes again and again has mostly been refused
-	slot, full := t.connections.enter(party)
+	slot, full := s.enter(r, transportWebSocket)
 	if full != nil {
-		t.metrics.connectionRefused(transportWebSocket, full)
-		a.setHeaders()
-		full.refuse(w, a)
-		return
+		return full
 	}
 	defer slot.leave()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+	a.pause() // a client that comes again and again has mostly been refused
+	conn, err := websocket.Accept(a, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{subprotocol},
 		InsecureSkipVerify: true, // this is about the origin, which has been checked
 	})
 	if err != nil {
-		a.exchange.outcome = outcomeRefused // and it has been answered
-		return
+		a.outcome = outcomeRefused // and it has been answered
+		return nil
 	}
-	conn.SetReadLimit(t.maxRead)
-	a.exchange.stream = &streamed{transport: transportWebSocket}
-	t.metrics.connected(a.exchange)
+	conn.SetReadLimit(min(s.MaxBody, maxMessageBytes))
+	a.stream = &streamed{transport: transportWebSocket}
+	s.Metrics.connected(a.stream)
 
 	ctx, cancel := context.WithCancelCause(r.Context())
-	s := &socket{
-		webSockets: t,
-		conn:       conn,
-		exec:       exec,
-		slot:       slot,
-		headers:    r.Header,
-		log:        a.exchange.stream,
-		ctx:        ctx,
-		end:        cancel,
-		active:     make(map[string]*operation),
-		slots:      make(chan struct{}, t.MaxOperations),
-	}
-	s.serve()
-	a.exchange.stream.ended = endingOf(ctx).label
-	t.metrics.disconnected(a.exchange)
+	(&socket{
+		server:  s,
+		conn:    conn,
+		slot:    slot,
+		headers: r.Header,
+		ctx:     ctx,
+		end:     cancel,
+		active:  make(map[string]*operation),
+		slots:   make(chan struct{}, s.Subscriptions.MaxOperations),
+	}).serve()
+	a.stream.ended = endingOf(ctx).label
+	s.Metrics.disconnected(a.stream)
+	return nil
 }
 
 // sizeOf is how many bytes a request's address and headers have.
@@ -119,20 +98,6 @@ var (
 // maxReason is how many bytes a reason may have; a close frame has room for 123.
 const maxReason = 120
 
-func forbidden(reason string) *ending {
-	return &ending{"refused", 4403, apierr.Shortened(reason, maxReason-len("…"))}
-}
-
-// tooManyEnding ends a connection that turns out to exceed a bound of its user. Clients come back
-// after a while.
-func tooManyEnding(full *tooMany) *ending {
-	return &ending{"refused", 1013, full.Error()}
-}
-
-func duplicate(id string) *ending {
-	return &ending{"violation", 4409, "Subscriber for " + apierr.Shortened(id, maxReason/2) + " already exists"}
-}
-
 // serve is the life of the connection.
 func (s *socket) serve() {
 	closed := make(chan struct{})
@@ -146,12 +111,10 @@ func (s *socket) serve() {
 	} else {
 		s.background.Go(s.ping)
 		s.background.Go(s.stopWithGateway)
-		initialised := time.AfterFunc(s.InitTimeout, func() { s.end(errNoInit) })
+		initialised := time.AfterFunc(s.Subscriptions.InitTimeout, func() { s.end(errNoInit) })
 		s.read(initialised)
 	}
-	s.awake()
 	<-closed
-	s.operations.Wait()
 	s.background.Wait()
 }
 
@@ -166,7 +129,7 @@ func (s *socket) close(e *ending) {
 
 // ping asks for a sign of life at intervals.
 func (s *socket) ping() {
-	ticker := time.NewTicker(s.PingInterval)
+	ticker := time.NewTicker(s.Subscriptions.PingInterval)
 	defer ticker.Stop()
 	for {
 		select {
@@ -176,7 +139,7 @@ func (s *socket) ping() {
 		}
 		// Not below the connection's context: the library cuts a connection whose context ends, but
 		// the connection may have to be closed properly.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.PingInterval)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), s.Subscriptions.PingInterval)
 		err := s.conn.Ping(ctx)
 		cancel()
 		if err != nil {
@@ -190,7 +153,7 @@ func (s *socket) ping() {
 // queries and mutations are answered.
 func (s *socket) stopWithGateway() {
 	select {
-	case <-s.connections.closing:
+	case <-s.open.closing:
 	case <-s.ctx.Done():
 		return
 	}

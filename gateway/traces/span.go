@@ -11,11 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"kith/graph/apierr"
 	"kith/storage"
 )
 
@@ -25,7 +27,6 @@ type Span struct {
 	traces *Traces
 	ctx    context.Context //nolint:containedctx // what the library makes children by
 	span   trace.Span
-	began  time.Time
 	reads  *storage.Reads
 }
 
@@ -36,16 +37,11 @@ func (t *Traces) Request(h http.Header) *Span {
 		return nil
 	}
 	parent := propagation.TraceContext{}.Extract(context.Background(), propagation.HeaderCarrier(h))
-	return t.begin(parent, "request", trace.SpanKindServer)
-}
-
-func (t *Traces) begin(parent context.Context, name string, kind trace.SpanKind) *Span {
-	began := time.Now()
-	ctx, span := t.tracer.Start(parent, name, trace.WithTimestamp(began), trace.WithSpanKind(kind))
+	ctx, span := t.tracer.Start(parent, "request", trace.WithSpanKind(trace.SpanKindServer))
 	if !span.IsRecording() {
 		return nil
 	}
-	return &Span{traces: t, ctx: ctx, span: span, began: began}
+	return &Span{traces: t, ctx: ctx, span: span}
 }
 
 // TraceID is the id of the trace, 32 hexadecimal digits; "" of nil.
@@ -65,27 +61,18 @@ func (s *Span) Response() string {
 	return "00-" + c.TraceID().String() + "-" + c.SpanID().String() + "-" + c.TraceFlags().String()
 }
 
-// Operation describes a GraphQL operation.
-type Operation struct {
-	Type string // query, mutation or subscription; the span's name
-	Name string // as the client says, short
-	Text string // of the document; only its hash is put into the span
-	Cost uint64 // by the limit
-}
-
-// Operation says what is executed.
-func (s *Span) Operation(o Operation) {
+// Operation says what is executed, and what it costs by the limit. The span is named after the operation's type. Of the
+// document there is only a hash.
+func (s *Span) Operation(op *graphql.OperationContext, cost uint64) {
 	if s == nil {
 		return
 	}
-	s.span.SetName(o.Type)
-	s.span.SetAttributes(attribute.String("graphql.operation.type", o.Type), attribute.Int64("kith.cost", int64(o.Cost)))
-	if o.Name != "" {
-		s.span.SetAttributes(attribute.String("graphql.operation.name", o.Name))
-	}
-	if o.Text != "" {
-		hash := sha256.Sum256([]byte(o.Text))
-		s.span.SetAttributes(attribute.String("graphql.document.hash", "sha256:"+hex.EncodeToString(hash[:])))
+	kind, hash := string(op.Operation.Operation), sha256.Sum256([]byte(op.RawQuery))
+	s.span.SetName(kind)
+	s.span.SetAttributes(attribute.String("graphql.operation.type", kind), attribute.Int64("kith.cost", int64(cost)),
+		attribute.String("graphql.document.hash", "sha256:"+hex.EncodeToString(hash[:])))
+	if name := op.Operation.Name; name != "" {
+		s.span.SetAttributes(attribute.String("graphql.operation.name", apierr.Shortened(name, 100)))
 	}
 }
 
@@ -124,22 +111,18 @@ func (s *Span) HTTP(r Request) {
 	}
 }
 
-// Outcome says how the operation ended, if that is known, and whether that is a failure.
-func (s *Span) Outcome(outcome string, failed bool) {
-	if s == nil || outcome == "" {
+// End ends the span, after the spans of what was read. It says how the operation ended, if that is known, and whether that is
+// a failure.
+func (s *Span) End(outcome string, failed bool) {
+	if s == nil {
 		return
 	}
-	s.span.SetAttributes(attribute.String("kith.outcome", outcome))
+	if outcome != "" {
+		s.span.SetAttributes(attribute.String("kith.outcome", outcome))
+	}
 	if failed {
 		s.span.SetStatus(codes.Error, "")
 		s.span.SetAttributes(attribute.String("error.type", outcome))
-	}
-}
-
-// End ends the span, after the spans of what was read.
-func (s *Span) End() {
-	if s == nil {
-		return
 	}
 	if s.reads != nil {
 		s.told(s.reads)
