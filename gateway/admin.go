@@ -34,7 +34,7 @@ type Admin struct {
 
 // Admin is what a gateway shows. It is not ready once the context of [Serve] is done.
 func (c Config) Admin(serving context.Context) Admin {
-	ready := newReadiness(c.Store, c.Checks, func() bool { return serving.Err() != nil })
+	ready := &readiness{store: c.Store, checks: c.Checks, stopping: func() bool { return serving.Err() != nil }}
 	a := Admin{Ready: ready}
 	if c.Gatherer != nil {
 		own := prometheus.NewRegistry()

@@ -160,16 +160,14 @@ func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *
 	if room.TryAcquire(1) {
 		return true
 	}
+	defer queued.Add(-1)
 	if queued.Add(1) <= max(1, most) {
 		ctx, cancel := context.WithTimeout(ctx, queueTime)
-		err := room.Acquire(ctx, 1)
-		cancel()
-		if err == nil {
-			queued.Add(-1)
+		defer cancel()
+		if room.Acquire(ctx, 1) == nil {
 			return true
 		}
 	}
-	queued.Add(-1)
 	a.metrics.overload.WithLabelValues(why).Inc()
 	return false
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func newTestCache() *cache[string] {
-	return newCache(8, 800, func(_ string, value string) int { return len(value) })
+	return newCache(8, 800, 100, func(_ string, value string) int { return len(value) })
 }
 
 func (c *cache[V]) holds(key string) bool {

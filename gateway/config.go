@@ -133,9 +133,9 @@ const (
 	queryCacheBytes     = 64 << 20
 	documentBytesFactor = 80
 
-	persistedEntries   = 2_000
-	persistedBytes     = 8 << 20
-	maxPersistedLength = 32 << 10
+	persistedEntries = 2_000
+	persistedBytes   = 8 << 20
+	maxPersisted     = 32 << 10 // of one: a client that sends a longer text can send it again
 )
 
 func (c Config) withDefaults() Config {

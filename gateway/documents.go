@@ -36,7 +36,7 @@ type document struct {
 var _ graphql.Cache[*ast.QueryDocument] = documents{}
 
 func newDocuments(known *trusted.Documents) documents {
-	return documents{newCache(queryCacheEntries, queryCacheBytes, func(text string, _ *document) int {
+	return documents{newCache(queryCacheEntries, queryCacheBytes, queryCacheBytes/8, func(text string, _ *document) int {
 		return len(text) * documentBytesFactor
 	}), known}
 }
@@ -180,9 +180,9 @@ type registered struct {
 func newRegistered(cfg Config) *registered {
 	return &registered{
 		trusted: cfg.Trusted, only: cfg.OnlyTrusted, metrics: cfg.Metrics, logger: cfg.Logger,
-		logged: newCache(mostLogged, mostLogged, func(string, bool) int { return 1 }),
+		logged: newCache(mostLogged, mostLogged, 1, func(string, bool) int { return 1 }),
 		apq: extension.AutomaticPersistedQuery{
-			Cache: textCache{newCache(persistedEntries, persistedBytes, func(hash, text string) int { return len(hash) + len(text) })},
+			Cache: newCache(persistedEntries, persistedBytes, maxPersisted, func(hash, text string) int { return len(hash) + len(text) }),
 		},
 	}
 }
@@ -256,15 +256,15 @@ type cache[V any] struct {
 	sizeOf  func(key string, value V) int
 }
 
-// newCache makes a cache. Each value counts as at least the size of which maxEntries fit, which
+// newCache makes a cache for values up to the largest size. Each value counts as at least the size of which maxEntries fit, which
 // bounds the number of values.
-func newCache[V any](maxEntries, maxSize int, sizeOf func(string, V) int) *cache[V] {
+func newCache[V any](maxEntries, maxSize, largest int, sizeOf func(string, V) int) *cache[V] {
 	return &cache[V]{
 		entries: otter.Must(&otter.Options[string, V]{
 			MaximumWeight: uint64(maxSize),
 			Weigher:       func(key string, value V) uint32 { return uint32(max(sizeOf(key, value), maxSize/maxEntries)) },
 		}),
-		largest: maxSize / 8,
+		largest: largest,
 		sizeOf:  sizeOf,
 	}
 }
@@ -272,8 +272,7 @@ func newCache[V any](maxEntries, maxSize int, sizeOf func(string, V) int) *cache
 // Get returns the value of a key.
 func (c *cache[V]) Get(_ context.Context, key string) (V, bool) { return c.entries.GetIfPresent(key) }
 
-// Add puts a value in, and drops the values used least. A value that would take more than an eighth
-// of the cache is not kept.
+// Add puts a value in, and drops the values used least. A value that is too large is not kept.
 func (c *cache[V]) Add(_ context.Context, key string, value V) {
 	if c.sizeOf(key, value) <= c.largest {
 		c.entries.Set(key, value)

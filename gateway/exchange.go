@@ -184,7 +184,7 @@ func traced(t *traces.Traces, next http.Handler) http.Handler {
 			w.Header().Set(headerTrace, x.span.Response())
 		}
 		defer func() {
-			x.span.HTTP(traces.Request{ID: x.id, Method: r.Method, Path: r.URL.Path, Status: x.status})
+			x.span.HTTP(x.id, r, x.status)
 			x.span.End(string(x.outcome), x.outcome.isFailure())
 		}()
 		next.ServeHTTP(w, r)

@@ -138,15 +138,6 @@ func quietRules() *rules.Rules {
 	return set
 }
 
-// textCache does not keep long texts: a client that sends one can send it again.
-type textCache struct{ *cache[string] }
-
-func (c textCache) Add(ctx context.Context, hash, text string) {
-	if len(text) <= maxPersistedLength {
-		c.cache.Add(ctx, hash, text)
-	}
-}
-
 // Where a consistency token travels: as a header of request and answer, or as an
 // extension of both.
 const (

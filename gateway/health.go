@@ -48,10 +48,6 @@ type readiness struct {
 	asking   singleflight.Group
 }
 
-func newReadiness(store storage.Pinger, checks []Check, stopping func() bool) *readiness {
-	return &readiness{store: store, checks: checks, stopping: stopping}
-}
-
 // report is the body of the answer.
 type report struct {
 	Ready    bool          `json:"ready"`

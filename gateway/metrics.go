@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -123,8 +124,8 @@ func (m *Metrics) counted(next http.Handler) http.Handler {
 				return // a preflight
 			}
 			took := time.Since(start).Seconds()
-			m.ran(x.operation, x.outcome, x.patience > 0)
-			m.duration.WithLabelValues(named(x.operation)).Observe(took)
+			m.ran(x.operation, x.outcome)
+			m.duration.WithLabelValues(cmp.Or(x.operation, "unknown")).Observe(took)
 			if x.isTrusted && x.name != "" {
 				name := m.label(x.name)
 				m.byName.WithLabelValues(name, string(x.outcome)).Inc()
@@ -142,6 +143,9 @@ func (m *Metrics) outcomeOf(ctx context.Context, response *graphql.Response, hur
 	if how == outcomeCanceled {
 		return how
 	}
+	if hurried && how == outcomeTimeout {
+		m.hurry.Inc()
+	}
 	var counted []string
 	for _, err := range response.Errors {
 		code, _ := err.Extensions["code"].(string)
@@ -154,12 +158,9 @@ func (m *Metrics) outcomeOf(ctx context.Context, response *graphql.Response, hur
 	return how
 }
 
-// ran counts an operation. hurried means that its caller did not wait as long as the gateway works.
-func (m *Metrics) ran(operation string, how outcome, hurried bool) {
-	m.requests.WithLabelValues(named(operation), string(how)).Inc()
-	if hurried && how == outcomeTimeout {
-		m.hurry.Inc()
-	}
+// ran counts an operation, whose type is "" if it is not known.
+func (m *Metrics) ran(operation string, how outcome) {
+	m.requests.WithLabelValues(cmp.Or(operation, "unknown"), string(how)).Inc()
 }
 
 // mostNames is how many names of operations are labels.
@@ -177,13 +178,6 @@ func (m *Metrics) label(name string) string {
 		m.howMany.Add(1)
 	}
 	return name
-}
-
-func named(operation string) string {
-	if operation == "" {
-		return "unknown"
-	}
-	return operation
 }
 
 // connected counts a connection that turns out to stay open.

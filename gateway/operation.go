@@ -25,7 +25,7 @@ func (o *operation) run(ctx context.Context, params *graphql.RawParams) {
 		// There is no net/http above. gqlgen does not recover panics from here: it
 		// parses and validates outside of its own recovery.
 		if reason := recover(); reason != nil {
-			o.Metrics.ran("", outcomeRefused, false)
+			o.Metrics.ran("", outcomeRefused)
 			fail(o, o.recover(ctx, reason))
 		}
 	}()

@@ -212,7 +212,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 		s.end(&ending{"violation", 4409, "Subscriber for " + apierr.Shortened(o.id, maxReason/2) + " already exists"})
 	case stopping: // the client will repeat it elsewhere
 	case full:
-		s.Metrics.ran("", outcomeRefused, false)
+		s.Metrics.ran("", outcomeRefused)
 		fail(o, apierr.RateLimited("at most %d operations may run at once on one connection", s.Subscriptions.MaxOperations))
 	}
 	held()

@@ -228,15 +228,30 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	l := newLive()
 	cfg := l.config(gateway.Subscriptions{})
 	cfg.Logger = slog.New(slog.DiscardHandler)
-	server := &http.Server{Handler: gateway.New(cfg), ReadTimeout: time.Second, WriteTimeout: time.Second}
+	server := &http.Server{Handler: gateway.New(cfg), ReadTimeout: time.Second, WriteTimeout: time.Second, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	s := listen(t, server)
-	e := s.subscribeSSE(followersQuery)
-	eventually(t, "subscribed", func() bool { return l.began.Load() == 1 })
+	var streams []*bufio.Scanner
+	for _, client := range []*http.Client{http.DefaultClient, overHTTP2(t)} {
+		response, err := client.Do(s.request("POST", "/graphql", operation(followersQuery), "Content-Type", "application/json", "Accept", "text/event-stream"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		streams = append(streams, bufio.NewScanner(response.Body))
+	}
+	eventually(t, "subscribed", func() bool { return l.began.Load() == 2 })
 	time.Sleep(1500 * time.Millisecond)
 	l.publish(storage.UserID(3))
-	e.expect("next", follower(3, 2, "null"))
-	if l.ended.Load() != 0 {
-		t.Error("the subscription's context is done")
+	for i, lines := range streams {
+		for lines.Scan() && !strings.Contains(lines.Text(), `"newFollowers"`) {
+		}
+		if lines.Err() != nil || lines.Text() == "" {
+			t.Errorf("over HTTP/%d: %q, %v", i+1, lines.Text(), lines.Err())
+		}
 	}
-	e.leave()
+	if l.ended.Load() != 0 {
+		t.Error("a subscription's context is done")
+	}
 }

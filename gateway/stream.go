@@ -24,7 +24,7 @@ type sink interface {
 
 // refuse answers an operation that cannot be executed.
 func (s *server) refuse(ctx context.Context, op *graphql.OperationContext, errs gqlerror.List, to sink) outcome {
-	s.Metrics.ran("", outcomeRefused, false)
+	s.Metrics.ran("", outcomeRefused)
 	_ = to.fail(s.exec.DispatchError(graphql.WithOperationContext(ctx, op), errs))
 	return outcomeRefused
 }
@@ -40,7 +40,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot
 	if live {
 		cost := limits.SubscriptionCost(op)
 		if err := on.subscribe(cost); err != nil {
-			s.Metrics.ran("", outcomeRefused, false)
+			s.Metrics.ran("", outcomeRefused)
 			fail(to, err)
 			return outcomeRefused
 		}
@@ -53,7 +53,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot
 			fail(to, s.recover(ctx, reason))
 		}
 		s.Metrics.running.Dec()
-		s.Metrics.ran(string(op.Operation.Operation), how, false)
+		s.Metrics.ran(string(op.Operation.Operation), how)
 	}()
 	if !live {
 		return s.runOnce(ctx, op, on, to)
@@ -183,9 +183,6 @@ func (s *server) next(ctx context.Context, on *slot, responses graphql.ResponseH
 		return e, nil, ""
 	}
 	how := s.Metrics.outcomeOf(e, response, patience > 0)
-	if patience > 0 && how == outcomeTimeout {
-		s.Metrics.hurry.Inc()
-	}
 	s.Metrics.answers.WithLabelValues(string(how)).Inc()
 	s.Metrics.answering.Observe(e.end().Seconds())
 	return e, response, how

@@ -100,12 +100,7 @@ const maxReason = 120
 
 // serve is the life of the connection.
 func (s *socket) serve() {
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		<-s.ctx.Done()
-		s.close(endingOf(s.ctx))
-	}()
+	s.background.Go(s.close)
 	if s.conn.Subprotocol() != subprotocol {
 		s.end(errNoProtocol)
 	} else {
@@ -114,14 +109,14 @@ func (s *socket) serve() {
 		initialised := time.AfterFunc(s.Subscriptions.InitTimeout, func() { s.end(errNoInit) })
 		s.read(initialised)
 	}
-	<-closed
 	s.background.Wait()
 }
 
-// close sends a close code if there is one, which takes some seconds if the
+// close closes the connection once it has ended. It sends a close code if there is one, which takes some seconds if the
 // other end does not answer.
-func (s *socket) close(e *ending) {
-	if e.code != 0 {
+func (s *socket) close() {
+	<-s.ctx.Done()
+	if e := endingOf(s.ctx); e.code != 0 {
 		_ = s.conn.Close(websocket.StatusCode(e.code), e.reason)
 	}
 	_ = s.conn.CloseNow()

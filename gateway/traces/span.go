@@ -97,17 +97,11 @@ func (s *Span) Reading(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Request describes the request over HTTP.
-type Request struct {
-	ID, Method, Path string
-	Status           int
-}
-
 // HTTP says how the operation was asked for and answered over HTTP.
-func (s *Span) HTTP(r Request) {
+func (s *Span) HTTP(id string, r *http.Request, status int) {
 	if s != nil {
-		s.span.SetAttributes(attribute.String("kith.request_id", r.ID), attribute.String("http.request.method", r.Method),
-			attribute.String("url.path", r.Path), attribute.Int("http.response.status_code", r.Status))
+		s.span.SetAttributes(attribute.String("kith.request_id", id), attribute.String("http.request.method", r.Method),
+			attribute.String("url.path", r.URL.Path), attribute.Int("http.response.status_code", status))
 	}
 }
 
