@@ -109,8 +109,10 @@ func newServer(cfg Config, open *connections) *server {
 func (s *server) aroundAnswers(limit direct.Limit) graphql.ResponseMiddleware {
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		op := graphql.GetOperationContext(ctx)
-		if err := s.refuses(ctx, op); err != nil {
-			return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
+		if op.Operation != nil && op.Operation.Operation != ast.Subscription {
+			if err := s.MayAsk(ctx, op.Operation); err != nil {
+				return &graphql.Response{Errors: gqlerror.List{asGraphQL(err)}}
+			}
 		}
 		began := time.Now()
 		response := s.readYourWrites(limit.With(ctx), next)
@@ -217,12 +219,4 @@ func (s *server) freshForEachMutation(ctx context.Context, next graphql.RootReso
 		ctx = s.PerRequest(ctx)
 	}
 	return next(ctx)
-}
-
-// refuses says why an operation as a whole is refused; nil if it is not.
-func (s *server) refuses(ctx context.Context, op *graphql.OperationContext) error {
-	if op.Operation == nil || op.Operation.Operation == ast.Subscription {
-		return nil
-	}
-	return s.MayAsk(ctx, op.Operation)
 }

@@ -70,17 +70,71 @@ func Load(folder Folder, schema *ast.Schema, limit limits.Limits, own ...Manifes
 
 // read adopts the documents of all manifests. Documents that were parsed before are not parsed again.
 func (d *Documents) read(stamp string) error {
-	l := loader{content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}, d.now.Load().texts, d.schema, d.limit}
-	if err := d.folder.each(l.take); err != nil {
+	next := &content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}
+	take := func(m Manifest) error {
+		for id, text := range m {
+			if err := d.add(next, strings.TrimPrefix(id, prefix), text); err != nil {
+				return fmt.Errorf("document %.100q: %w", id, err)
+			}
+		}
+		return nil
+	}
+	if err := d.folder.each(take); err != nil {
 		return err
 	}
 	for _, m := range d.own {
-		if err := l.take(m); err != nil {
+		if err := take(m); err != nil {
 			return err
 		}
 	}
-	d.now.Store(&l.content)
+	d.now.Store(next)
 	return nil
+}
+
+// add adds a document, also under the hash of its text.
+func (d *Documents) add(to *content, id, text string) error {
+	switch known, ok := to.byID[id]; {
+	case id == "" || len(id) > MaxID:
+		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
+	case ok && known != text:
+		return errors.New("the id stands for another text already")
+	case len(to.texts) == MaxDocuments && to.texts[text] == nil:
+		return fmt.Errorf("there are more than %d documents", MaxDocuments)
+	}
+	if to.texts[text] == nil {
+		parsed := d.Parsed(text)
+		if parsed == nil {
+			var err error
+			if parsed, err = d.parse(text); err != nil {
+				return err
+			}
+		}
+		to.texts[text] = parsed
+	}
+	to.byID[id], to.byID[hashOf(text)] = text, text
+	return nil
+}
+
+func (d *Documents) parse(text string) (*ast.QueryDocument, error) {
+	if !utf8.ValidString(text) {
+		return nil, errors.New("it is no UTF-8")
+	}
+	if err := d.limit.CheckText(text); err != nil {
+		return nil, err
+	}
+	parsed, errs := gqlparser.LoadQueryWithRules(d.schema, text, nil)
+	if len(errs) == 0 {
+		if err := selections.Settle(parsed); err != nil {
+			errs = gqlerror.List{err}
+		}
+	}
+	if len(errs) == 0 {
+		return parsed, nil
+	}
+	if e := errs[0]; len(e.Locations) > 0 {
+		return nil, fmt.Errorf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
+	}
+	return nil, errors.New(errs[0].Message)
 }
 
 // Follow looks now and then whether other documents are registered, until the context is done. While they
@@ -162,73 +216,6 @@ func (d *Documents) Register(registerer prometheus.Registerer) {
 		Name: "kith_trusted_documents",
 		Help: "Trusted documents that this gateway knows.",
 	}, func() float64 { return float64(d.Len()) }))
-}
-
-// loader gathers documents.
-type loader struct {
-	content
-	parsed map[string]*ast.QueryDocument // before
-	schema *ast.Schema
-	limit  limits.Limits
-}
-
-func (l loader) take(m Manifest) error {
-	for id, text := range m {
-		if err := l.add(id, text); err != nil {
-			return fmt.Errorf("document %.100q: %w", id, err)
-		}
-	}
-	return nil
-}
-
-// add adds a document, also under the hash of its text.
-func (l loader) add(id, text string) error {
-	id = strings.TrimPrefix(id, prefix)
-	switch known, ok := l.byID[id]; {
-	case id == "" || len(id) > MaxID:
-		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
-	case ok && known != text:
-		return errors.New("the id stands for another text already")
-	case len(l.texts) == MaxDocuments && l.texts[text] == nil:
-		return fmt.Errorf("there are more than %d documents", MaxDocuments)
-	}
-	if l.texts[text] == nil {
-		parsed := l.parsed[text]
-		if parsed == nil {
-			var err error
-			if parsed, err = l.parse(text); err != nil {
-				return err
-			}
-		}
-		l.texts[text] = parsed
-	}
-	l.byID[id], l.byID[hashOf(text)] = text, text
-	return nil
-}
-
-func (l loader) parse(text string) (*ast.QueryDocument, error) {
-	if !utf8.ValidString(text) {
-		return nil, errors.New("it is no UTF-8")
-	}
-	if err := l.limit.CheckText(text); err != nil {
-		return nil, err
-	}
-	parsed, errs := gqlparser.LoadQueryWithRules(l.schema, text, nil)
-	if len(errs) > 0 {
-		return nil, errors.New(mistakes(errs))
-	}
-	if err := selections.Settle(parsed); err != nil {
-		return nil, errors.New(mistakes(gqlerror.List{err}))
-	}
-	return parsed, nil
-}
-
-func mistakes(errs gqlerror.List) string {
-	e := errs[0]
-	if len(e.Locations) == 0 {
-		return e.Message
-	}
-	return fmt.Sprintf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
 }
 
 func hashOf(text string) string {
