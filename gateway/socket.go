@@ -17,7 +17,8 @@ import (
 
 // socket is one WebSocket connection. gqlgen has a transport of its own; it waits for slow clients without limit, takes any
 // number of operations and the same id twice, sends `complete` after `error`, closes with codes that are not the protocol's,
-// makes values of all extensions and variables, and knows the other end only by messages that browsers do not send.
+// drops connections without the reason when a token ends, and makes values of all extensions and variables. What it has in
+// common with this one is the reading of a message's type.
 type socket struct {
 	*server
 	conn    *websocket.Conn

@@ -20,7 +20,7 @@ import (
 // errors, and scan each answer once more on the way out.
 //
 // A client that asks for server-sent events gets its answers by [server.stream], and a WebSocket by
-// [server.serveSocket].
+// [server.serveSocket]. The answer is written by the request's exchange; no handler in between has a writer of its own.
 func (s *server) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	x := exchangeOf(r.Context())
 	if r.Method == http.MethodOptions {
