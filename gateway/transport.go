@@ -124,10 +124,12 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op, a.span)), &document.memo)
 	responses, ctx := s.exec.DispatchOperation(ctx, op)
 	response := inTime(ctx, responses(ctx))
-	written, ok := s.admission.enterWriting(s.Subscriptions.Party(ctx), len(response.Data))
-	defer written()
-	if !ok {
-		return busy(tooManyAnswers)
+	if len(response.Data) >= longAnswer {
+		written, ok := s.admission.enterWriting(s.Subscriptions.Party(ctx), len(response.Data))
+		defer written()
+		if !ok {
+			return busy(tooManyAnswers)
+		}
 	}
 	if byID && a.r.Method == http.MethodGet {
 		a.keeping = keepingOf(a.r, op, response)
