@@ -1,0 +1,262 @@
+package sqlstore
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.sql anew")
+
+// statementFiles have every statement as a dialect sends it, with its name and the indexes that serve it.
+var statementFiles = map[string]string{"MySQL": "testdata/mysql.sql", "SQLite": "testdata/sqlite.sql"}
+
+// TestStatements compares these files with the source.
+func TestStatements(t *testing.T) {
+	all := statementsInSource(t)
+	for dialect, file := range statementFiles {
+		var text strings.Builder
+		for _, s := range all {
+			if s.dialect == "" || s.dialect == dialect {
+				text.WriteString(s.entry())
+			}
+		}
+		if *update {
+			if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		was, is := readStatements(t, file), strings.SplitAfter(text.String(), "\n\n")
+		for _, s := range was {
+			if !slices.Contains(is, s.entry()) {
+				t.Errorf("%s has, and the source has not:\n%s", file, s.entry())
+			}
+		}
+		for _, entry := range is {
+			if entry != "" && !slices.ContainsFunc(was, func(s *served) bool { return s.entry() == entry }) {
+				t.Errorf("the source has, and %s has not (write it with: go test ./storage/sqlstore -run TestStatements -update):\n%s", file, entry)
+			}
+		}
+	}
+}
+
+// A served statement has the indexes that the comment above it names.
+type served struct {
+	dialect string // "MySQL" or "SQLite" if only one of them uses it
+	name    string // of the constant or variable
+	of      string // which of several it is: the table, for example
+	indexes []string
+	text    string
+
+	members   []string
+	explained bool
+}
+
+// entry is a statement in a file.
+func (s *served) entry() string {
+	head := "-- " + s.name
+	if s.of != "" {
+		head += ", " + s.of
+	}
+	if s.indexes != nil {
+		head += ". Served by " + strings.Join(s.indexes, ", ") + "."
+	}
+	return head + "\n" + strings.TrimPrefix(s.text, "\n") + "\n\n"
+}
+
+var entryHead = regexp.MustCompile(`^-- ([\w.]+)(?:, ([^.]+))?(?:\. Served by (.+)\.)?$`)
+
+// readStatements reads a file of statements.
+func readStatements(t *testing.T, file string) (all []*served) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry := range strings.SplitSeq(strings.TrimSuffix(string(text), "\n\n"), "\n\n") {
+		head, statement, _ := strings.Cut(entry, "\n")
+		of := entryHead.FindStringSubmatch(head)
+		if of == nil {
+			t.Fatalf("%s: %q is no head of a statement", file, head)
+		}
+		s := &served{name: of[1], of: of[2], text: statement, members: membersOf(statement)}
+		if of[3] != "" {
+			s.indexes = strings.Split(of[3], ", ")
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+var (
+	isStatement      = regexp.MustCompile(`^\s*(SELECT|WITH|UPDATE|DELETE|INSERT|REPLACE)\s`)
+	beginsStatement  = regexp.MustCompile(`^\s*(SELECT|WITH|UPDATE|DELETE)\s`)
+	namesTable       = regexp.MustCompile(`\b(FROM|JOIN|UPDATE|INTO)\s+\w`)
+	namedIndex       = regexp.MustCompile(`idx_\w+`)
+	moreOfList       = regexp.MustCompile(`(\?|\(\?(?:, \?)*\))(?:,(?:\?|\(\?(?:, \?)*\)))+`)
+	moreWanted       = regexp.MustCompile(`(?: UNION ALL SELECT \?)+\) wanted`)
+	spaces           = regexp.MustCompile(`\s+`)
+	tablesOfSides    = map[string]string{"Forward": "following", "Inverse": "follower", "Requests": "friend_request", "Inbox": "friend_request_inbox", "Favorites": "favorite", "FavoriteInbox": "favorite_inbox", "MarkSide": "edge_marks"}
+	dialectsOfFields = []string{"MySQL", "SQLite"}
+)
+
+// statementsInSource reads all statements from the source, by name. A statement that looks something up, and whose comment names
+// no index, fails the test.
+func statementsInSource(t *testing.T) (all []*served) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
+		if err == nil {
+			all = append(all, statementsIn(t, files, file)...)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortStableFunc(all, func(a, b *served) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.of, b.of)) })
+	return all
+}
+
+func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*served) {
+	t.Helper()
+	above := map[int]string{} // comments by the line after them
+	for _, c := range file.Comments {
+		above[files.Position(c.End()).Line+1] = strings.ReplaceAll(c.Text(), "\n", " ")
+	}
+	var within []ast.Node
+	ast.Inspect(file, func(n ast.Node) bool {
+		if n == nil {
+			within = within[:len(within)-1]
+			return true
+		}
+		within = append(within, n)
+		literal, ok := n.(*ast.BasicLit)
+		if !ok || literal.Kind != token.STRING {
+			return true
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil || !isStatement.MatchString(text) || !namesTable.MatchString(text) {
+			return true
+		}
+		s := &served{text: text}
+		var of []string
+		for i, outer := range slices.Backward(within) {
+			switch outer := outer.(type) {
+			case *ast.KeyValueExpr:
+				key := nameOf(outer.Key)
+				switch {
+				case slices.Contains(dialectsOfFields, key):
+					s.dialect = key
+				default:
+					of = append(of, cmp.Or(tablesOfSides[key], key))
+				}
+			case *ast.CompositeLit:
+				if at := slices.IndexFunc(outer.Elts, func(e ast.Expr) bool { return e == within[i+1] }); at >= 0 {
+					if _, keyed := outer.Elts[at].(*ast.KeyValueExpr); !keyed {
+						of = append(of, strconv.Itoa(at))
+					}
+				}
+			case *ast.ValueSpec:
+				s.name = outer.Names[0].Name
+			case *ast.FuncDecl:
+				s.name = cmp.Or(s.name, outer.Name.Name)
+			}
+			_, by, ok := strings.Cut(above[files.Position(outer.Pos()).Line], "Served by ")
+			if ok && s.indexes == nil {
+				s.indexes = indexesIn(by)
+			}
+		}
+		slices.Reverse(of)
+		s.of = strings.Join(of, " ")
+		if file.Name.Name != "sqlstore" {
+			s.name = file.Name.Name + "." + s.name
+		}
+		if !beginsStatement.MatchString(text) {
+			s.indexes = nil
+		} else if s.indexes == nil {
+			t.Errorf("%s: no comment above names the index that serves this statement (\"Served by …\"):\n%.300s", files.Position(literal.Pos()), text)
+		}
+		all = append(all, s)
+		return true
+	})
+	return all
+}
+
+// nameOf is the name of a key, without its package.
+func nameOf(key ast.Expr) string {
+	switch key := key.(type) {
+	case *ast.Ident:
+		return key.Name
+	case *ast.SelectorExpr:
+		return key.Sel.Name
+	}
+	return fmt.Sprint(key)
+}
+
+// indexesIn are the indexes that the end of a comment names.
+func indexesIn(by string) []string {
+	indexes := namedIndex.FindAllString(by, -1)
+	if strings.Contains(by, "primary key") {
+		indexes = append(indexes, "PRIMARY")
+	}
+	slices.Sort(indexes)
+	return slices.Compact(indexes)
+}
+
+// membersOf returns the SELECTs that a statement joins by UNION ALL, as they are written: with one
+// member in each list.
+func membersOf(text string) []string {
+	text = moreOfList.ReplaceAllString(text, "$1")
+	text = moreWanted.ReplaceAllString(spaces.ReplaceAllString(text, " "), ") wanted")
+	members := strings.Split(text, " UNION ALL")
+	for i, m := range members {
+		m = strings.TrimPrefix(strings.Trim(m, " "), "SELECT * FROM (")
+		members[i] = strings.TrimLeft(m, "( ")
+	}
+	return members
+}
+
+// servedBy finds the statements that the text was made from, and the indexes that may serve it.
+func servedBy(all []*served, text string) (indexes []string, known bool) {
+	for _, member := range membersOf(text) {
+		longest := 0
+		var found []*served
+		for _, s := range all {
+			for _, m := range s.members {
+				if !strings.HasPrefix(member, m) || len(m) < longest {
+					continue
+				}
+				if len(m) > longest {
+					longest, found = len(m), nil
+				}
+				found = append(found, s)
+			}
+		}
+		if found == nil {
+			return nil, false
+		}
+		for _, s := range found {
+			s.explained = true
+			indexes = append(indexes, s.indexes...)
+		}
+	}
+	slices.Sort(indexes)
+	return slices.Compact(indexes), true
+}

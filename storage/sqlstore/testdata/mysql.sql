@@ -1,0 +1,2022 @@
+-- db.SQLWriteClaim
+INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
+VALUES (?, ?, ?, ?, ?, ?)
+
+-- db.sqlAddedShards. Served by PRIMARY.
+SELECT ordinal, address
+FROM kith_shards
+ORDER BY ordinal
+
+-- db.sqlAdmit
+REPLACE INTO kith_admitted (id)
+VALUES (1)
+
+-- db.sqlAdmitted. Served by PRIMARY.
+SELECT id
+FROM kith_admitted
+WHERE id = ?
+
+-- db.sqlAnyTable. Served by PRIMARY.
+SELECT table_name
+FROM information_schema.tables
+WHERE table_schema = DATABASE()
+LIMIT 1
+
+-- db.sqlBeginEpoch
+INSERT IGNORE INTO kith_epoch (id, epoch)
+VALUES (1, 1)
+
+-- db.sqlEpoch. Served by PRIMARY.
+SELECT e.epoch
+FROM kith_epoch e
+JOIN kith_admitted a ON a.id = 1
+WHERE e.id = ? /*! LOCK IN SHARE MODE */
+
+-- db.sqlFirstMigration
+INSERT INTO kith_migrations (version_id, is_applied)
+SELECT 0, TRUE
+FROM DUAL
+WHERE NOT EXISTS (SELECT 1 FROM kith_migrations)
+
+-- db.sqlHasMigrations. Served by PRIMARY.
+SELECT COUNT(*)
+FROM information_schema.tables
+WHERE table_schema = DATABASE() AND table_name = 'kith_migrations'
+
+-- db.sqlLastTable. Served by PRIMARY.
+SELECT 1
+FROM users
+LIMIT 1
+
+-- db.sqlListShard
+REPLACE INTO kith_shards (ordinal, address)
+VALUES (?, ?)
+
+-- db.sqlNewLife. Served by PRIMARY.
+UPDATE kith_epoch
+SET epoch = epoch + 1000000
+WHERE id = 1 AND epoch > 0
+
+-- db.sqlNewestMigration. Served by PRIMARY.
+SELECT MAX(version_id) FROM kith_migrations
+
+-- db.sqlNoteMoved
+INSERT INTO kith_moved_rows (kind, owner, peer, handle)
+VALUES (?, ?, ?, ?)
+
+-- db.sqlPresentEpoch. Served by PRIMARY.
+SELECT epoch
+FROM kith_epoch
+WHERE id = 1
+
+-- db.sqlReadBuckets. Served by PRIMARY.
+SELECT e.epoch, b.first_bucket, b.last_bucket, b.state, b.other, b.token, b.changed_at
+FROM kith_epoch e
+LEFT JOIN kith_buckets b ON b.first_bucket >= 0
+WHERE e.id = 1
+ORDER BY b.first_bucket
+
+-- db.sqlReadMeta. Served by PRIMARY.
+SELECT store_uuid, layout, shards, ordinal, first_bucket, last_bucket
+FROM kith_meta
+WHERE id = 1
+
+-- db.sqlSizeOfDatabase. Served by PRIMARY.
+SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()
+
+-- db.sqlWriteMeta
+INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
+VALUES (1, ?, ?, ?, ?, ?, ?)
+
+-- edgeBundles, 0 counts. Served by PRIMARY.
+SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited
+FROM user_counts
+WHERE user_id IN (?)
+
+-- edgeBundles, 0 edges follower. Served by PRIMARY.
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL
+FROM follower
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- edgeBundles, 0 edges following. Served by PRIMARY.
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL
+FROM following
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- edgeBundles, 1 counts. Served by PRIMARY.
+SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, NULL, NULL, NULL, NULL
+FROM user_counts
+WHERE user_id IN (?)
+
+-- edgeBundles, 1 edges follower. Served by PRIMARY.
+SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM follower
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- edgeBundles, 1 edges following. Served by PRIMARY.
+SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM following
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- edgeBundles, 1 users. Served by PRIMARY.
+SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED), NULL, NULL,
+  handle, name, bio, avatar_url
+FROM users
+WHERE user_id IN (?)
+
+-- erasedRows, 0 0. Served by PRIMARY, idx_special.
+SELECT 0, to_user_id
+FROM edge_marks
+WHERE from_user_id = ? LIMIT ?
+
+-- erasedRows, 0 1. Served by PRIMARY, idx_special.
+DELETE FROM edge_marks
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- erasedRows, 1 0. Served by PRIMARY, idx_dismissed_at.
+SELECT 1, dismissed_id
+FROM suggestion_dismissals
+WHERE user_id = ? LIMIT ?
+
+-- erasedRows, 1 1. Served by PRIMARY, idx_dismissed_at.
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND dismissed_id IN (?)
+
+-- erasedRows, 10 0. Served by PRIMARY.
+SELECT 10, peer
+FROM packed_change
+WHERE owner = ? AND side = 1 LIMIT ?
+
+-- erasedRows, 10 1. Served by PRIMARY.
+DELETE FROM packed_change
+WHERE owner = ? AND side = 1 AND peer IN (?)
+
+-- erasedRows, 11 0. Served by PRIMARY.
+SELECT 11, side
+FROM packed_short
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 11 1. Served by PRIMARY.
+DELETE FROM packed_short
+WHERE owner = ? AND side IN (?)
+
+-- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
+SELECT 2, to_user_id
+FROM friend_request
+WHERE from_user_id = ? AND message <> '' LIMIT ?
+
+-- erasedRows, 2 1. Served by PRIMARY, idx_friend_request_list.
+UPDATE friend_request
+SET message = ''
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- erasedRows, 3 0. Served by PRIMARY, idx_post_key, idx_post_list.
+SELECT 3, post_id
+FROM post
+WHERE author_id = ? LIMIT ?
+
+-- erasedRows, 3 1. Served by PRIMARY, idx_post_key, idx_post_list.
+DELETE FROM post
+WHERE author_id = ? AND post_id IN (?)
+
+-- erasedRows, 4 0. Served by PRIMARY.
+SELECT 4, post_id
+FROM post_counts
+WHERE author_id = ? LIMIT ?
+
+-- erasedRows, 4 1. Served by PRIMARY.
+DELETE FROM post_counts
+WHERE author_id = ? AND post_id IN (?)
+
+-- erasedRows, 5 0. Served by PRIMARY, idx_comment_list.
+SELECT 5, comment_id
+FROM comment
+WHERE author_id = ? LIMIT ?
+
+-- erasedRows, 5 1. Served by PRIMARY, idx_comment_list.
+DELETE FROM comment
+WHERE author_id = ? AND comment_id IN (?)
+
+-- erasedRows, 6 0. Served by PRIMARY.
+SELECT 6, side
+FROM packed_list
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 6 1. Served by PRIMARY.
+DELETE FROM packed_list
+WHERE owner = ? AND side IN (?)
+
+-- erasedRows, 7 0. Served by PRIMARY.
+SELECT 7, first_peer
+FROM packed_chunk
+WHERE owner = ? AND side = 0 LIMIT ?
+
+-- erasedRows, 7 1. Served by PRIMARY.
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = 0 AND first_peer IN (?)
+
+-- erasedRows, 8 0. Served by PRIMARY.
+SELECT 8, first_peer
+FROM packed_chunk
+WHERE owner = ? AND side = 1 LIMIT ?
+
+-- erasedRows, 8 1. Served by PRIMARY.
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = 1 AND first_peer IN (?)
+
+-- erasedRows, 9 0. Served by PRIMARY.
+SELECT 9, peer
+FROM packed_change
+WHERE owner = ? AND side = 0 LIMIT ?
+
+-- erasedRows, 9 1. Served by PRIMARY.
+DELETE FROM packed_change
+WHERE owner = ? AND side = 0 AND peer IN (?)
+
+-- move.sqlClaimHeld. Served by PRIMARY.
+SELECT state, token
+FROM kith_buckets
+WHERE first_bucket = ? /*! LOCK IN SHARE MODE */
+
+-- move.sqlClaims. Served by PRIMARY.
+SELECT first_bucket, last_bucket, state, other, token, changed_at
+FROM kith_buckets
+ORDER BY first_bucket
+
+-- move.sqlCopied. Served by PRIMARY.
+SELECT name, up_to
+FROM kith_copied
+WHERE first_bucket = ?
+
+-- move.sqlForgetCopied. Served by PRIMARY.
+DELETE FROM kith_copied
+WHERE first_bucket = ?
+
+-- move.sqlForgetNoted. Served by PRIMARY.
+DELETE FROM kith_moved_rows
+WHERE position IN (?)
+
+-- move.sqlLockEpoch. Served by PRIMARY.
+SELECT epoch
+FROM kith_epoch
+WHERE id = 1 /*! FOR UPDATE */
+
+-- move.sqlMark
+INSERT INTO kith_mover (id, steps)
+VALUES (1, 1)
+ON DUPLICATE KEY UPDATE steps = steps + 1
+
+-- move.sqlNoted. Served by PRIMARY.
+SELECT position, kind, owner, peer, handle
+FROM kith_moved_rows
+ORDER BY position LIMIT ?
+
+-- move.sqlRaiseEpoch. Served by PRIMARY.
+UPDATE kith_epoch
+SET epoch = epoch + 1
+WHERE id = 1
+
+-- move.sqlRecordCopied
+REPLACE INTO kith_copied (first_bucket, name, up_to)
+VALUES (?, ?, ?)
+
+-- move.sqlRemoveClaim. Served by PRIMARY.
+DELETE FROM kith_buckets
+WHERE first_bucket = ?
+
+-- packed.sqlBeginPacking
+INSERT INTO packed_list (owner, side, began_at)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE began_at = VALUES(began_at)
+
+-- packed.sqlChangesAfter. Served by PRIMARY.
+SELECT peer, type, update_time
+FROM packed_change
+WHERE owner = ? AND side = ? AND peer > ?
+ORDER BY peer LIMIT ?
+
+-- packed.sqlChunksFrom. Served by PRIMARY.
+SELECT first_peer, data
+FROM packed_chunk
+WHERE owner = ? AND side = ? AND first_peer >= COALESCE((
+  SELECT MAX(first_peer) FROM packed_chunk WHERE owner = ? AND side = ? AND first_peer <= ?
+), 0)
+ORDER BY first_peer LIMIT ?
+
+-- packed.sqlCountChanges. Served by PRIMARY.
+SELECT COUNT(*)
+FROM (SELECT 1 FROM packed_change WHERE owner = ? AND side = ? LIMIT ?) AS counted
+
+-- packed.sqlDropChanges. Served by PRIMARY.
+DELETE FROM packed_change
+WHERE owner = ? AND side = ? AND peer > ? AND peer <= ?
+
+-- packed.sqlDropChunks. Served by PRIMARY.
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = ? AND first_peer > ? AND first_peer <= ?
+
+-- packed.sqlDropTheseChunks. Served by PRIMARY.
+DELETE FROM packed_chunk
+WHERE owner = ? AND side = ? AND first_peer IN (?)
+
+-- packed.sqlEndOfChanges. Served by PRIMARY.
+SELECT peer
+FROM packed_change
+WHERE owner = ? AND side = ?
+ORDER BY peer LIMIT 1 OFFSET ?
+
+-- packed.sqlFollowsAfter, follower. Served by PRIMARY.
+SELECT from_user_id, update_time
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id > ? AND type = 1
+ORDER BY from_user_id LIMIT ?
+
+-- packed.sqlFollowsAfter, following. Served by PRIMARY.
+SELECT to_user_id, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type = 1
+ORDER BY to_user_id LIMIT ?
+
+-- packed.sqlInsertChunks
+INSERT INTO packed_chunk (owner, side, first_peer, data)
+VALUES (?, ?, ?, ?)
+
+-- packed.sqlKeepChanges
+INSERT INTO packed_change (owner, side, peer, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- packed.sqlLeavePacking. Served by PRIMARY.
+UPDATE packed_list
+SET began_at = 0
+WHERE owner = ? AND side = ? AND began_at = ?
+
+-- packed.sqlList, follower. Served by PRIMARY, idx_follower_list.
+SELECT 0 AS part, c.version AS a, c.follower_count AS b, (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+FROM user_counts c
+WHERE c.user_id = ?
+UNION ALL
+SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
+FROM packed_change
+WHERE owner = ? AND side = ?
+UNION ALL
+SELECT 3, from_user_id, 2, update_time, NULL
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id = ? AND type = 2
+UNION ALL
+SELECT 3, from_user_id, 0, update_time, NULL
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id = ? AND type = 0 AND update_time >= ?
+UNION ALL
+SELECT 2, first_peer, 0, 0, data
+FROM packed_chunk
+WHERE owner = ? AND side = ?
+
+-- packed.sqlList, following. Served by PRIMARY, idx_following_list.
+SELECT 0 AS part, c.version AS a, c.following_count AS b, (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+FROM user_counts c
+WHERE c.user_id = ?
+UNION ALL
+SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
+FROM packed_change
+WHERE owner = ? AND side = ?
+UNION ALL
+SELECT 3, to_user_id, 2, update_time, NULL
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id = ? AND type = 2
+UNION ALL
+SELECT 3, to_user_id, 0, update_time, NULL
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id = ? AND type = 0 AND update_time >= ?
+UNION ALL
+SELECT 2, first_peer, 0, 0, data
+FROM packed_chunk
+WHERE owner = ? AND side = ?
+
+-- packed.sqlLock. Served by PRIMARY.
+SELECT user_id
+FROM user_counts
+WHERE user_id = ? /*! FOR UPDATE */
+
+-- packed.sqlNeighbours, follower. Served by PRIMARY.
+SELECT 0 AS part, c.version AS a, c.follower_count AS b, (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+FROM user_counts c
+WHERE c.user_id = ?
+UNION ALL
+SELECT 1, p.peer, CAST(p.type AS SIGNED), p.update_time, NULL
+FROM user_counts c
+JOIN packed_change p ON p.owner = c.user_id AND p.side = ?
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version)
+UNION ALL
+SELECT 2, p.first_peer, 0, 0, p.data
+FROM user_counts c
+JOIN packed_chunk p ON p.owner = c.user_id AND p.side = ?
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version)
+
+-- packed.sqlNeighbours, following. Served by PRIMARY.
+SELECT 0 AS part, c.version AS a, c.following_count AS b, (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+FROM user_counts c
+WHERE c.user_id = ?
+UNION ALL
+SELECT 1, p.peer, CAST(p.type AS SIGNED), p.update_time, NULL
+FROM user_counts c
+JOIN packed_change p ON p.owner = c.user_id AND p.side = ?
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version)
+UNION ALL
+SELECT 2, p.first_peer, 0, 0, p.data
+FROM user_counts c
+JOIN packed_chunk p ON p.owner = c.user_id AND p.side = ?
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version)
+
+-- packed.sqlPacking, follower. Served by PRIMARY.
+SELECT c.follower_count, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
+FROM user_counts c
+LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
+WHERE c.user_id = ?
+
+-- packed.sqlPacking, following. Served by PRIMARY.
+SELECT c.following_count, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
+FROM user_counts c
+LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
+WHERE c.user_id = ?
+
+-- packed.sqlSetPacked. Served by PRIMARY.
+UPDATE user_counts
+SET packed = ?, packed_version = version
+WHERE user_id = ?
+
+-- packed.sqlUnpack. Served by PRIMARY.
+UPDATE user_counts
+SET packed = packed & ?
+WHERE user_id IN (?)
+
+-- profileStatement. Served by PRIMARY.
+UPDATE users
+SET 
+
+-- sqlAddAllCounts
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day, favorite_count, total_favorited)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  following_count = following_count + VALUES(following_count),
+  follower_count = follower_count + VALUES(follower_count),
+  friend_count = friend_count + VALUES(friend_count),
+  version = version + 1, packed_version = packed_version + 1,
+  active_day = GREATEST(active_day, VALUES(active_day)),
+  favorite_count = favorite_count + VALUES(favorite_count),
+  total_favorited = total_favorited + VALUES(total_favorited)
+
+-- sqlAddCounts
+INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  following_count = following_count + VALUES(following_count),
+  follower_count = follower_count + VALUES(follower_count),
+  friend_count = friend_count + VALUES(friend_count),
+  version = version + 1, packed_version = packed_version + 1,
+  active_day = GREATEST(active_day, VALUES(active_day))
+
+-- sqlAddDismissal
+INSERT IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
+VALUES (?, ?, ?)
+
+-- sqlAllRows, favorite. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
+ORDER BY to_user_id, post_id LIMIT ?
+
+-- sqlAllRows, favorite_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
+ORDER BY from_user_id, post_id LIMIT ?
+
+-- sqlAllRows, follower. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
+ORDER BY from_user_id LIMIT ?
+
+-- sqlAllRows, following. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
+ORDER BY to_user_id LIMIT ?
+
+-- sqlAllRows, friend_request. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
+ORDER BY to_user_id LIMIT ?
+
+-- sqlAllRows, friend_request_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
+FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
+ORDER BY from_user_id LIMIT ?
+
+-- sqlAnyUser. Served by PRIMARY.
+SELECT user_id FROM users LIMIT 1
+
+-- sqlAppendLog
+INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?, ?)
+
+-- sqlBesideBehind, BesideDismissal. Served by PRIMARY.
+SELECT user_id, dismissed_id, 0, '', at
+FROM suggestion_dismissals FORCE INDEX (PRIMARY)
+WHERE user_id > ?
+ORDER BY user_id, dismissed_id LIMIT ?
+
+-- sqlBesideBehind, BesideMark. Served by PRIMARY.
+SELECT from_user_id, to_user_id, special, remark, 0
+FROM edge_marks FORCE INDEX (PRIMARY)
+WHERE from_user_id > ?
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- sqlBesideBehind, BesideMessage. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, message, 0
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND type = 1 AND message <> ''
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- sqlBlocks. Served by idx_follower_list, idx_following_list.
+SELECT from_user_id, to_user_id
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE type = 2 AND from_user_id IN (?)
+UNION ALL
+SELECT to_user_id, from_user_id
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE type = 2 AND to_user_id IN (?)
+
+-- sqlBundledProfiles. Served by PRIMARY.
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+LEFT JOIN user_counts c ON c.user_id = u.user_id
+WHERE u.user_id IN (?)
+
+-- sqlClaimHandles
+INSERT IGNORE INTO handles (handle, user_id, claimed_at)
+VALUES (?, ?, ?)
+
+-- sqlCommentOfKey. Served by idx_comment_key.
+SELECT author_id, comment_id, post_id, user_id, text, created_at
+FROM comment
+WHERE user_id = ? AND author_id = ? AND post_id = ? AND client_key = ?
+
+-- sqlCommentPage. Served by idx_comment_list.
+SELECT ? AS query, author_id, comment_id, post_id, user_id, text, created_at
+FROM comment /*! FORCE INDEX (idx_comment_list) */
+WHERE author_id = ? AND post_id = ? AND created_at <= ? AND (created_at < ? OR comment_id < ?)
+ORDER BY created_at DESC, comment_id DESC LIMIT ?
+
+-- sqlCommentedPosts. Served by idx_comment_key.
+SELECT 1 AS part, NULL AS digest, author_id, post_id
+FROM comment
+WHERE user_id = ? AND author_id >= ? AND (author_id > ? OR post_id > ?)
+GROUP BY author_id, post_id
+ORDER BY author_id, post_id LIMIT ?
+
+-- sqlComments. Served by PRIMARY.
+SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.text, c.created_at
+FROM comment c FORCE INDEX (PRIMARY)
+JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id
+WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0
+
+-- sqlCommentsBehind. Served by PRIMARY.
+SELECT STRAIGHT_JOIN c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
+FROM comment c FORCE INDEX (PRIMARY)
+JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
+WHERE c.author_id > ?
+ORDER BY c.author_id, c.comment_id LIMIT ?
+
+-- sqlCommentsThere. Served by PRIMARY.
+SELECT comment_id
+FROM comment /*! FORCE INDEX (PRIMARY) */
+WHERE author_id = ? AND comment_id IN (?)
+
+-- sqlCountComments. Served by PRIMARY.
+UPDATE post_counts
+SET comment_count = comment_count + ?, version = version + 1
+WHERE author_id = ? AND post_id = ?
+
+-- sqlCountEdges, favorite. Served by idx_favorite_list.
+SELECT from_user_id, COUNT(*)
+FROM favorite /*! FORCE INDEX (idx_favorite_list) */
+WHERE type = 1 AND from_user_id IN (?)
+GROUP BY from_user_id
+
+-- sqlCountEdges, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT /*! STRAIGHT_JOIN */ f.to_user_id, COUNT(*)
+FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
+CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
+WHERE f.type = 1 AND f.to_user_id IN (?)
+GROUP BY f.to_user_id
+
+-- sqlCountEdges, follower. Served by idx_follower_list.
+SELECT to_user_id, COUNT(*)
+FROM follower
+WHERE type = 1 AND to_user_id IN (?)
+GROUP BY to_user_id
+
+-- sqlCountEdges, following. Served by idx_following_list.
+SELECT from_user_id, COUNT(*)
+FROM following
+WHERE type = 1 AND from_user_id IN (?)
+GROUP BY from_user_id
+
+-- sqlCountFavorites
+INSERT INTO post_counts (author_id, post_id, favorite_count)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE favorite_count = favorite_count + VALUES(favorite_count), version = version + 1
+
+-- sqlCountIdentities. Served by idx_identity_user.
+SELECT digest
+FROM identities
+WHERE user_id = ? LIMIT ? /*! FOR UPDATE */
+
+-- sqlCountPosts. Served by PRIMARY.
+UPDATE user_counts
+SET post_count = post_count + ?, total_favorited = total_favorited + ?, version = version + 1, packed_version = packed_version + 1,
+  active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
+WHERE user_id = ?
+
+-- sqlCountProfileChange. Served by PRIMARY.
+UPDATE user_counts
+SET version = version + 1, packed_version = packed_version + 1,
+  active_day = CASE WHEN active_day < ? THEN ? ELSE active_day END
+WHERE user_id = ?
+
+-- sqlCountSpecials. Served by idx_special.
+SELECT COUNT(*)
+FROM edge_marks /*! FORCE INDEX (idx_special) */
+WHERE from_user_id = ? AND special = 1
+
+-- sqlCounts. Served by PRIMARY.
+SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version
+FROM user_counts
+WHERE user_id IN (?)
+
+-- sqlCountsAgree, favorite. Served by PRIMARY, idx_favorite_list.
+SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.favorite_count = e.n), 0), (
+  SELECT COUNT(*)
+  FROM user_counts
+  WHERE user_id > ? AND user_id <= ? AND favorite_count <> 0
+)
+FROM (
+  SELECT from_user_id AS owner, COUNT(*) AS n
+  FROM favorite
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+
+-- sqlCountsAgree, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.total_favorited = e.n), 0), (
+  SELECT COUNT(*)
+  FROM user_counts
+  WHERE user_id > ? AND user_id <= ? AND total_favorited <> 0
+)
+FROM (
+  SELECT /*! STRAIGHT_JOIN */ f.to_user_id AS owner, COUNT(*) AS n
+  FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
+  CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
+  WHERE f.to_user_id > ? AND f.to_user_id <= ? AND f.type = 1
+  GROUP BY f.to_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+
+-- sqlCountsAgree, follower. Served by PRIMARY, idx_follower_list.
+SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.follower_count = e.n), 0), (
+  SELECT COUNT(*)
+  FROM user_counts
+  WHERE user_id > ? AND user_id <= ? AND follower_count <> 0
+)
+FROM (
+  SELECT to_user_id AS owner, COUNT(*) AS n
+  FROM follower
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+
+-- sqlCountsAgree, following. Served by PRIMARY, idx_following_list.
+SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.following_count = e.n), 0), (
+  SELECT COUNT(*)
+  FROM user_counts
+  WHERE user_id > ? AND user_id <= ? AND following_count <> 0
+)
+FROM (
+  SELECT from_user_id AS owner, COUNT(*) AS n
+  FROM following
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+
+-- sqlCountsOfNone, favorite. Served by PRIMARY, idx_favorite_list.
+SELECT c.user_id, c.favorite_count, 0
+FROM user_counts c
+WHERE c.user_id > ? AND c.user_id <= ? AND c.favorite_count <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite e WHERE e.from_user_id = c.user_id AND e.type = 1)
+
+-- sqlCountsOfNone, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT c.user_id, c.total_favorited, 0
+FROM user_counts c
+WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
+  AND NOT EXISTS (
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
+    FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */
+    CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
+    WHERE e.to_user_id = c.user_id AND e.type = 1
+    LIMIT 1
+  )
+
+-- sqlCountsOfNone, follower. Served by PRIMARY, idx_follower_list.
+SELECT c.user_id, c.follower_count, 0
+FROM user_counts c
+WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
+  AND NOT EXISTS (SELECT 1 FROM follower e WHERE e.to_user_id = c.user_id AND e.type = 1)
+
+-- sqlCountsOfNone, following. Served by PRIMARY, idx_following_list.
+SELECT c.user_id, c.following_count, 0
+FROM user_counts c
+WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
+  AND NOT EXISTS (SELECT 1 FROM following e WHERE e.from_user_id = c.user_id AND e.type = 1)
+
+-- sqlDeleteCheckpoint. Served by PRIMARY.
+DELETE FROM kith_checkpoints
+WHERE name = ?
+
+-- sqlDeleteComments. Served by PRIMARY.
+DELETE FROM comment
+WHERE author_id = ? AND comment_id IN (?)
+
+-- sqlDeletePost. Served by PRIMARY.
+UPDATE post /*! FORCE INDEX (PRIMARY) */
+SET text = '', media = '[]', state = 1
+WHERE author_id = ? AND post_id = ?
+
+-- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, follower. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM follower
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, following. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM following
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, friend_request. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM friend_request
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, friend_request_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, favorite. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (post_id << 32) ^ (post_id >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ post_id ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM favorite_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, follower. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM follower
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, following. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM following
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, friend_request. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM friend_request
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, friend_request_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDismiss
+INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE at = CASE WHEN at < VALUES(at) THEN VALUES(at) ELSE at END
+
+-- sqlDismissals. Served by PRIMARY, idx_dismissed_at.
+SELECT ? AS query, dismissed_id
+FROM suggestion_dismissals
+WHERE user_id = ? AND at >= ?
+
+-- sqlEdgeCount, follower. Served by idx_follower_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM follower /*! FORCE INDEX (idx_follower_list) */ WHERE to_user_id = ? AND type = ? LIMIT ?) AS counted
+
+-- sqlEdgeCount, following. Served by idx_following_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM following /*! FORCE INDEX (idx_following_list) */ WHERE from_user_id = ? AND type = ? LIMIT ?) AS counted
+
+-- sqlEdgeCount, friend_request. Served by idx_friend_request_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */ WHERE from_user_id = ? AND type = ? LIMIT ?) AS counted
+
+-- sqlEdgeCount, friend_request_inbox. Served by idx_friend_request_inbox_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */ WHERE to_user_id = ? AND type = ? LIMIT ?) AS counted
+
+-- sqlEdgeCountSince, follower. Served by idx_follower_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM follower /*! FORCE INDEX (idx_follower_list) */ WHERE to_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted
+
+-- sqlEdgeCountSince, following. Served by idx_following_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM following /*! FORCE INDEX (idx_following_list) */ WHERE from_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted
+
+-- sqlEdgeCountSince, friend_request. Served by idx_friend_request_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */ WHERE from_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted
+
+-- sqlEdgeCountSince, friend_request_inbox. Served by idx_friend_request_inbox_list.
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */ WHERE to_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted
+
+-- sqlEdges, favorite. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, post_id) IN ((?, ?, ?))
+
+-- sqlEdges, favorite_inbox. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id, post_id) IN ((?, ?, ?))
+
+-- sqlEdges, follower. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time
+FROM follower FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id) IN ((?, ?))
+
+-- sqlEdges, following. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlEdges, friend_request. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlEdges, friend_request_inbox. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time
+FROM friend_request_inbox FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id) IN ((?, ?))
+
+-- sqlEdgesOfOwner, follower. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time
+FROM follower
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- sqlEdgesOfOwner, following. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlEdgesOfOwner, friend_request. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlEdgesOfOwner, friend_request_inbox. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time
+FROM friend_request_inbox
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- sqlEditPost. Served by PRIMARY.
+UPDATE post /*! FORCE INDEX (PRIMARY) */
+SET text = ?, media = ?, edited_at = ?
+WHERE author_id = ? AND post_id = ?
+
+-- sqlEndLease. Served by PRIMARY.
+DELETE FROM kith_leases
+WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)
+
+-- sqlEndsOfLog. Served by PRIMARY.
+SELECT
+  (SELECT MIN(position) FROM relation_log),
+  COALESCE((SELECT seq FROM sqlite_sequence WHERE name = 'relation_log'), 0)
+
+-- sqlErasedIdentities. Served by idx_identity_user.
+SELECT 0 AS part, digest, 0 AS author, 0 AS post
+FROM identities
+WHERE user_id = ? AND digest > ?
+ORDER BY digest LIMIT ?
+
+-- sqlExistingUsers. Served by PRIMARY.
+SELECT user_id
+FROM users
+WHERE user_id IN (?)
+
+-- sqlFavoritePage. Served by idx_favorite_list.
+SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
+FROM favorite /*! FORCE INDEX (idx_favorite_list) */
+WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
+ORDER BY update_time DESC, post_id DESC LIMIT ?
+
+-- sqlFavoritedByPage. Served by idx_favorite_inbox_list.
+SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
+WHERE to_user_id = ? AND post_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR from_user_id < ?)
+ORDER BY update_time DESC, from_user_id DESC LIMIT ?
+
+-- sqlFavoritesOfPost. Served by idx_favorite_inbox_list.
+SELECT COUNT(*)
+FROM favorite_inbox
+WHERE to_user_id = ? AND post_id = ? AND type = 1
+
+-- sqlFirstBeyond. Served by idx_dismissed_at.
+SELECT at, dismissed_id
+FROM suggestion_dismissals
+WHERE user_id = ?
+ORDER BY at DESC, dismissed_id DESC LIMIT 1 OFFSET ?
+
+-- sqlForbiddenFollows. Served by PRIMARY, idx_follower_list.
+SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
+FROM user_counts c
+CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
+CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type = 1
+WHERE c.user_id > ? AND c.user_id <= ?
+
+-- sqlForgetFrom. Served by PRIMARY, idx_dismissed_at.
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND at <= ? AND (at < ? OR dismissed_id <= ?)
+
+-- sqlForgetOld. Served by PRIMARY, idx_dismissed_at.
+DELETE FROM suggestion_dismissals
+WHERE user_id = ? AND at < ?
+
+-- sqlFriendsOf. Served by PRIMARY, idx_follower_list, idx_following_list.
+SELECT c.user_id, c.friend_count, CASE
+  WHEN c.following_count <= c.follower_count THEN (
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(r) */ /*! STRAIGHT_JOIN */ COUNT(*)
+    FROM following f
+    CROSS JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
+    WHERE f.from_user_id = c.user_id AND f.type = 1
+  )
+  ELSE (
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(f) */ /*! STRAIGHT_JOIN */ COUNT(*)
+    FROM follower r
+    CROSS JOIN following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
+    WHERE r.to_user_id = c.user_id AND r.type = 1
+  )
+END AS friends
+FROM user_counts c
+WHERE c.user_id IN (?)
+
+-- sqlGroupRows, favorite. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT to_user_id, from_user_id, type, update_time, post_id
+FROM favorite_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, follower. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT to_user_id, from_user_id, type, update_time
+FROM follower
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, following. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, friend_request. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, friend_request_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT to_user_id, from_user_id, type, update_time
+FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlHandles. Served by PRIMARY.
+SELECT handle, user_id
+FROM handles
+WHERE handle IN (?)
+
+-- sqlHolders. Served by PRIMARY.
+SELECT owner, leased_until
+FROM kith_leases
+WHERE kind = ?
+
+-- sqlIdentities. Served by PRIMARY.
+SELECT user_id, issuer, subject
+FROM identities
+WHERE digest IN (?)
+
+-- sqlIdentitiesBehind. Served by PRIMARY.
+SELECT user_id, issuer, subject, linked_at
+FROM identities
+WHERE digest > ?
+ORDER BY digest LIMIT ?
+
+-- sqlIdentitiesOf. Served by idx_identity_user.
+SELECT user_id, issuer, subject, linked_at
+FROM identities
+WHERE user_id = ? AND digest > ?
+ORDER BY digest LIMIT ?
+
+-- sqlIdentitiesThere. Served by PRIMARY.
+SELECT user_id, issuer, subject
+FROM identities
+WHERE digest IN (?) /*! FOR UPDATE */
+
+-- sqlInsertAccount
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlInsertComment
+INSERT INTO comment (author_id, comment_id, post_id, user_id, client_key, text, created_at)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+
+-- sqlInsertEdges, follower
+INSERT IGNORE INTO follower (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+
+-- sqlInsertEdges, following
+INSERT IGNORE INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+
+-- sqlInsertEdges, friend_request
+INSERT IGNORE INTO friend_request (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+
+-- sqlInsertEdges, friend_request_inbox
+INSERT IGNORE INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+
+-- sqlInsertNewCounts
+INSERT INTO user_counts (user_id, active_day)
+VALUES (?, ?)
+ON DUPLICATE KEY UPDATE active_day = CASE WHEN active_day < VALUES(active_day) THEN VALUES(active_day) ELSE active_day END
+
+-- sqlInsertNoCounts
+INSERT IGNORE INTO user_counts (user_id)
+VALUES (?)
+
+-- sqlInsertPost
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at)
+VALUES (?, ?, ?, ?, ?, ?)
+
+-- sqlInsertPostCounts
+INSERT INTO post_counts (author_id, post_id, version)
+VALUES (?, ?, 1)
+
+-- sqlInsertUsers
+INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
+  followings_visibility, followers_visibility, undiscoverable)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlKeepShort
+INSERT INTO packed_short (owner, side, version, data)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  data = CASE WHEN version <= VALUES(version) THEN VALUES(data) ELSE data END,
+  version = GREATEST(version, VALUES(version))
+
+-- sqlKeysThere. Served by idx_post_key.
+SELECT client_key
+FROM post /*! FORCE INDEX (idx_post_key) */
+WHERE author_id = ? AND client_key IN (?)
+
+-- sqlLastPost. Served by idx_post_list.
+SELECT ? AS author, MAX(created_at)
+FROM post /*! FORCE INDEX (idx_post_list) */
+WHERE author_id = ? AND state = 0 AND created_at <= ?
+
+-- sqlLatestPosts. Served by PRIMARY, idx_post_latest.
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+FROM post p /*! FORCE INDEX (idx_post_latest) */
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?
+
+-- sqlLinkIdentity
+INSERT IGNORE INTO identities (digest, user_id, issuer, subject, linked_at)
+VALUES (?, ?, ?, ?, ?)
+
+-- sqlList, follower. Served by PRIMARY.
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), 0, e.from_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
+  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest THEN wanted.owner END
+  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+
+-- sqlList, following. Served by PRIMARY.
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), 0, e.to_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
+  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest THEN wanted.owner END
+  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+
+-- sqlListTexts, follower. Served by PRIMARY.
+SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version), s.data,
+  (SELECT GROUP_CONCAT(e.type, e.from_user_id, ' ', e.update_time) FROM follower e FORCE INDEX (PRIMARY)
+   WHERE e.to_user_id = CASE WHEN s.owner IS NULL AND c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
+     AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
+FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version AND c.follower_count <= ?
+WHERE c.user_id IN (?)
+
+-- sqlListTexts, following. Served by PRIMARY.
+SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version), s.data,
+  (SELECT GROUP_CONCAT(e.type, e.to_user_id, ' ', e.update_time) FROM following e FORCE INDEX (PRIMARY)
+   WHERE e.from_user_id = CASE WHEN s.owner IS NULL AND c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
+     AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
+FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version AND c.following_count <= ?
+WHERE c.user_id IN (?)
+
+-- sqlLists, follower. Served by PRIMARY.
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN follower e FORCE INDEX (PRIMARY)
+  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+
+-- sqlLists, following. Served by PRIMARY.
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.owner
+LEFT JOIN following e FORCE INDEX (PRIMARY)
+  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
+
+-- sqlLoadCheckpoint. Served by PRIMARY.
+SELECT value
+FROM kith_checkpoints
+WHERE name = ?
+
+-- sqlLockAllRows. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, f.update_time,
+  r.type, r.update_time,
+  q.type, q.update_time,
+  i.type, i.update_time
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN friend_request q /*T! FORCE INDEX (PRIMARY) */ ON q.from_user_id = user_counts.user_id AND q.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN friend_request_inbox i /*T! FORCE INDEX (PRIMARY) */ ON i.to_user_id = user_counts.user_id AND i.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- sqlLockCounts. Served by PRIMARY.
+SELECT user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed
+FROM user_counts
+WHERE user_id IN (?)
+ORDER BY user_id /*! FOR UPDATE */
+
+-- sqlLockFollows. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, f.update_time,
+  r.type, r.update_time
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- sqlLockFollowsAndMarks. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, f.update_time,
+  r.type, r.update_time,
+  m.from_user_id, 0
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN follower r /*T! FORCE INDEX (PRIMARY) */ ON r.to_user_id = user_counts.user_id AND r.from_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = CASE user_counts.user_id WHEN ? THEN ? ELSE ? END
+WHERE user_counts.user_id IN (?)
+ORDER BY user_counts.user_id /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- sqlLockMark. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  f.type, COALESCE(m.special, 0), COALESCE(m.remark, '')
+FROM user_counts
+LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
+LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- sqlLockOneCounts. Served by PRIMARY.
+SELECT user_id
+FROM user_counts
+WHERE user_id = ? /*! FOR UPDATE */
+
+-- sqlLockPostCounts. Served by PRIMARY.
+SELECT version
+FROM post_counts
+WHERE author_id = ? AND post_id = ? /*! FOR UPDATE */
+
+-- sqlLockState. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  COALESCE(state, 0), COALESCE(changed_at, 0), COALESCE(users.user_id, 0)
+FROM user_counts
+LEFT JOIN user_states ON user_states.user_id = user_counts.user_id
+LEFT JOIN users ON users.user_id = user_counts.user_id
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- sqlLockUser. Served by PRIMARY.
+SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
+  users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable,
+  users.handle, users.name, users.bio, users.avatar_url
+FROM user_counts
+JOIN users ON users.user_id = user_counts.user_id
+WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */
+
+-- sqlLockVersions. Served by PRIMARY.
+SELECT user_id, version
+FROM user_counts
+WHERE user_id IN (?)
+ORDER BY user_id /*! FOR UPDATE */
+
+-- sqlMarkActive. Served by PRIMARY.
+UPDATE user_counts
+SET active_day = ?
+WHERE active_day < ? AND user_id IN (?)
+
+-- sqlMarkOfFollow. Served by PRIMARY.
+SELECT COALESCE(m.special, 0), COALESCE(m.remark, '')
+FROM following AS f
+LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1
+
+-- sqlMarks, ofOwner. Served by PRIMARY.
+SELECT from_user_id, to_user_id, special, remark
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlMarks, ofPairs. Served by PRIMARY.
+SELECT from_user_id, to_user_id, special, remark
+FROM edge_marks FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlMessageOfRequest. Served by PRIMARY.
+SELECT message
+FROM friend_request
+WHERE from_user_id = ? AND to_user_id = ? AND type = 1
+
+-- sqlMessages, ofOwner. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, message
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlMessages, ofPairs. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, message
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list, idx_following_list.
+SELECT c.user_id, c.follower_count, s.data,
+  (SELECT GROUP_CONCAT(e.from_user_id) FROM follower e /*! FORCE INDEX (PRIMARY) */
+   WHERE e.type = 1 AND e.to_user_id = CASE WHEN s.owner IS NULL THEN c.user_id END)
+FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version
+WHERE c.user_id IN (?)
+
+-- sqlNeighbourTexts, following. Served by PRIMARY, idx_follower_list, idx_following_list.
+SELECT c.user_id, c.following_count, s.data,
+  (SELECT GROUP_CONCAT(e.to_user_id) FROM following e /*! FORCE INDEX (PRIMARY) */
+   WHERE e.type = 1 AND e.from_user_id = CASE WHEN s.owner IS NULL THEN c.user_id END)
+FROM user_counts c
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version
+WHERE c.user_id IN (?)
+
+-- sqlNeighbours, follower. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT to_user_id, COUNT(*), GROUP_CONCAT(from_user_id)
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE type = 1 AND to_user_id IN (?)
+GROUP BY to_user_id
+
+-- sqlNeighbours, following. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE type = 1 AND from_user_id IN (?)
+GROUP BY from_user_id
+
+-- sqlNeighbours, friend_request. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE type = 1 AND from_user_id IN (?)
+GROUP BY from_user_id
+
+-- sqlNeighbours, friend_request_inbox. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+SELECT to_user_id, COUNT(*), GROUP_CONCAT(from_user_id)
+FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE type = 1 AND to_user_id IN (?)
+GROUP BY to_user_id
+
+-- sqlNeighboursByRow, follower. Served by PRIMARY, idx_follower_list.
+SELECT from_user_id
+FROM follower
+WHERE to_user_id = ? AND type = 1
+
+-- sqlNeighboursByRow, following. Served by PRIMARY, idx_following_list.
+SELECT to_user_id
+FROM following
+WHERE from_user_id = ? AND type = 1
+
+-- sqlNeighboursByRow, friend_request. Served by PRIMARY, idx_friend_request_list.
+SELECT to_user_id
+FROM friend_request
+WHERE from_user_id = ? AND type = 1
+
+-- sqlNeighboursByRow, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
+SELECT from_user_id
+FROM friend_request_inbox
+WHERE to_user_id = ? AND type = 1
+
+-- sqlNextOwner. Served by PRIMARY.
+SELECT user_id
+FROM user_counts
+WHERE user_id > ?
+ORDER BY user_id LIMIT 1 OFFSET ?
+
+-- sqlNotActive. Served by PRIMARY.
+SELECT user_id
+FROM user_counts
+WHERE active_day < ? AND user_id IN (?)
+
+-- sqlOwnComments. Served by idx_comment_key.
+SELECT comment_id
+FROM comment /*! FORCE INDEX (idx_comment_key) */
+WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?
+
+-- sqlPage, follower. Served by idx_follower_list.
+SELECT ? AS query, from_user_id, update_time
+FROM follower
+WHERE to_user_id = ? AND type = ?
+
+-- sqlPage, following. Served by idx_following_list.
+SELECT ? AS query, to_user_id, update_time
+FROM following
+WHERE from_user_id = ? AND type = ?
+
+-- sqlPage, friend_request. Served by idx_friend_request_list.
+SELECT ? AS query, to_user_id, update_time
+FROM friend_request
+WHERE from_user_id = ? AND type = ?
+
+-- sqlPage, friend_request_inbox. Served by idx_friend_request_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM friend_request_inbox
+WHERE to_user_id = ? AND type = ?
+
+-- sqlPasswords. Served by PRIMARY.
+SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
+FROM users
+LEFT JOIN user_states ON user_states.user_id = users.user_id
+WHERE users.user_id IN (?)
+
+-- sqlPendingRequests. Served by idx_friend_request_list.
+SELECT COUNT(*)
+FROM friend_request
+WHERE from_user_id = ? AND type = 1 AND update_time >= ?
+
+-- sqlPopular. Served by PRIMARY, idx_popular.
+SELECT /*+ INL_JOIN(counts) */ counts.user_id, counts.follower_count
+FROM (
+  SELECT /*! STRAIGHT_JOIN */ user_counts.user_id
+  FROM user_counts /*! FORCE INDEX (idx_popular) */
+  CROSS JOIN users ON users.user_id = user_counts.user_id
+  WHERE user_counts.follower_class > 100 AND user_counts.active_day >= ?
+  ORDER BY user_counts.follower_class DESC, user_counts.active_day DESC, user_counts.user_id DESC LIMIT ?
+) AS famous
+LEFT JOIN user_counts AS counts ON counts.user_id = famous.user_id
+ORDER BY counts.follower_count DESC, counts.user_id LIMIT ?
+
+-- sqlPostCountsOfNone. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT c.author_id, c.post_id, c.favorite_count, 0
+FROM post_counts c
+WHERE c.author_id > ? AND c.author_id <= ? AND c.favorite_count <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite_inbox e WHERE e.to_user_id = c.author_id AND e.post_id = c.post_id AND e.type = 1)
+
+-- sqlPostOfKey. Served by idx_post_key.
+SELECT post_id, state
+FROM post
+WHERE author_id = ? AND client_key = ?
+
+-- sqlPostPage. Served by PRIMARY, idx_post_list.
+SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+FROM post p /*! FORCE INDEX (idx_post_list) */
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
+ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?
+
+-- sqlPostStates. Served by PRIMARY.
+SELECT author_id, post_id, state
+FROM post FORCE INDEX (PRIMARY)
+WHERE (author_id, post_id) IN ((?, ?))
+
+-- sqlPosts. Served by PRIMARY.
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+FROM post p FORCE INDEX (PRIMARY)
+JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
+WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0
+
+-- sqlPostsBehind. Served by PRIMARY.
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+FROM post FORCE INDEX (PRIMARY)
+WHERE author_id > ?
+ORDER BY author_id, post_id LIMIT ?
+
+-- sqlPostsThere. Served by PRIMARY.
+SELECT post_id
+FROM post /*! FORCE INDEX (PRIMARY) */
+WHERE author_id = ? AND post_id IN (?)
+
+-- sqlProfiles. Served by PRIMARY.
+SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
+  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM (SELECT ? AS user_id) wanted
+LEFT JOIN user_counts c ON c.user_id = wanted.user_id
+LEFT JOIN users u ON u.user_id = wanted.user_id
+
+-- sqlPruneLog. Served by PRIMARY.
+DELETE FROM relation_log
+WHERE position <= ?
+
+-- sqlRaiseVersion. Served by PRIMARY.
+UPDATE user_counts
+SET version = version + 1, packed_version = packed_version + 1
+WHERE user_id = ?
+
+-- sqlRanked. Served by idx_popular.
+SELECT follower_class, active_day, user_id
+FROM user_counts /*! FORCE INDEX (idx_popular) */
+WHERE follower_class < ?
+ORDER BY follower_class DESC, active_day DESC, user_id DESC LIMIT ?
+
+-- sqlRankedOfClass. Served by idx_popular.
+SELECT follower_class, active_day, user_id
+FROM user_counts /*! FORCE INDEX (idx_popular) */
+WHERE follower_class = ? AND active_day < ?
+ORDER BY follower_class DESC, active_day DESC, user_id DESC LIMIT ?
+
+-- sqlRankedOfDay. Served by idx_popular.
+SELECT follower_class, active_day, user_id
+FROM user_counts /*! FORCE INDEX (idx_popular) */
+WHERE follower_class = ? AND active_day = ? AND user_id < ?
+ORDER BY follower_class DESC, active_day DESC, user_id DESC LIMIT ?
+
+-- sqlReadClaim. Served by PRIMARY.
+SELECT user_id, claimed_at
+FROM handles
+WHERE handle = ?
+
+-- sqlReadLeases. Served by PRIMARY.
+SELECT slot, owner, leased_until
+FROM kith_leases
+WHERE kind = ?
+ORDER BY slot /*! FOR UPDATE */
+
+-- sqlReadLog. Served by PRIMARY.
+SELECT position, side, from_user_id, to_user_id, post_id, type, update_time
+FROM relation_log
+WHERE position > ?
+ORDER BY position LIMIT ?
+
+-- sqlReadSecret. Served by PRIMARY.
+SELECT value
+FROM kith_secrets
+WHERE name = 'store'
+
+-- sqlRecentPosts. Served by idx_post_latest.
+SELECT author_id, post_id, created_at
+FROM post /*! FORCE INDEX (idx_post_latest) */
+WHERE state = 0 AND created_at >= ? AND created_at <= ? AND (created_at < ? OR post_id < ?)
+ORDER BY created_at DESC, post_id DESC LIMIT ?
+
+-- sqlRelease. Served by PRIMARY, idx_lease_owner.
+DELETE FROM kith_leases
+WHERE kind = ? AND owner = ? AND ? IN (0, leased_until)
+
+-- sqlReleaseHandle. Served by PRIMARY.
+DELETE FROM handles
+WHERE handle = ? AND user_id = ?
+
+-- sqlRemoveCounts. Served by PRIMARY.
+DELETE FROM user_counts
+WHERE user_id IN (?)
+
+-- sqlRemoveIdentity. Served by PRIMARY, idx_identity_user.
+DELETE FROM identities
+WHERE digest = ? AND user_id = ?
+
+-- sqlRemoveMark. Served by PRIMARY, idx_special.
+DELETE FROM edge_marks
+WHERE from_user_id = ? AND to_user_id = ?
+
+-- sqlRemoveMarks. Served by PRIMARY.
+DELETE FROM edge_marks
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlRemoveUser. Served by PRIMARY.
+DELETE FROM users
+WHERE user_id = ?
+
+-- sqlRestBeside, BesideDismissal. Served by PRIMARY.
+SELECT user_id, dismissed_id, 0, '', at
+FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
+WHERE user_id = ? AND dismissed_id > ?
+ORDER BY dismissed_id LIMIT ?
+
+-- sqlRestBeside, BesideMark. Served by PRIMARY.
+SELECT from_user_id, to_user_id, special, remark, 0
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ?
+ORDER BY to_user_id LIMIT ?
+
+-- sqlRestBeside, BesideMessage. Served by PRIMARY.
+SELECT from_user_id, to_user_id, 0, message, 0
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
+ORDER BY to_user_id LIMIT ?
+
+-- sqlRestOfComments. Served by PRIMARY.
+SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
+FROM comment c /*! FORCE INDEX (PRIMARY) */
+JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
+WHERE c.author_id = ? AND c.comment_id > ?
+ORDER BY c.comment_id LIMIT ?
+
+-- sqlRestOfOwner, favorite. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, post_id LIMIT ?
+
+-- sqlRestOfOwner, following. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id LIMIT ?
+
+-- sqlRestOfOwner, friend_request. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id LIMIT ?
+
+-- sqlRestOfPair. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY post_id LIMIT ?
+
+-- sqlRestOfPosts. Served by PRIMARY.
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+FROM post /*! FORCE INDEX (PRIMARY) */
+WHERE author_id = ? AND post_id > ?
+ORDER BY post_id LIMIT ?
+
+-- sqlRestorePosts
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+
+-- sqlRows, edge_marks. Served by PRIMARY.
+SELECT 6, from_user_id, to_user_id, 0, 0
+FROM edge_marks FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlRows, follower. Served by PRIMARY.
+SELECT 1, to_user_id, from_user_id, type, update_time
+FROM follower FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id) IN ((?, ?))
+
+-- sqlRows, following. Served by PRIMARY.
+SELECT 0, from_user_id, to_user_id, type, update_time
+FROM following FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlRows, friend_request. Served by PRIMARY.
+SELECT 2, from_user_id, to_user_id, type, update_time
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id) IN ((?, ?))
+
+-- sqlRows, friend_request_inbox. Served by PRIMARY.
+SELECT 3, to_user_id, from_user_id, type, update_time
+FROM friend_request_inbox FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id) IN ((?, ?))
+
+-- sqlRowsOfOwner, edge_marks. Served by PRIMARY.
+SELECT 6, from_user_id, to_user_id, 0, 0
+FROM edge_marks /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlRowsOfOwner, follower. Served by PRIMARY.
+SELECT 1, to_user_id, from_user_id, type, update_time
+FROM follower /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- sqlRowsOfOwner, following. Served by PRIMARY.
+SELECT 0, from_user_id, to_user_id, type, update_time
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlRowsOfOwner, friend_request. Served by PRIMARY.
+SELECT 2, from_user_id, to_user_id, type, update_time
+FROM friend_request /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id IN (?)
+
+-- sqlRowsOfOwner, friend_request_inbox. Served by PRIMARY.
+SELECT 3, to_user_id, from_user_id, type, update_time
+FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- sqlRowsOfOwnersBehind, favorite. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, post_id
+FROM favorite FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, post_id LIMIT ?
+
+-- sqlRowsOfOwnersBehind, following. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM following FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- sqlRowsOfOwnersBehind, friend_request. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time
+FROM friend_request FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id LIMIT ?
+
+-- sqlSaveCheckpoint
+INSERT INTO kith_checkpoints (name, value)
+VALUES (?, ?)
+ON DUPLICATE KEY UPDATE value = VALUES(value)
+
+-- sqlSearchHandles. Served by PRIMARY.
+SELECT handle, user_id
+FROM handles
+WHERE handle >= ? AND handle > ? AND handle < ?
+ORDER BY handle LIMIT ?
+
+-- sqlSetPasswordHash. Served by PRIMARY.
+UPDATE users
+SET password_hash = ?, updated_at = ?
+WHERE user_id = ?
+
+-- sqlSetPostFavorites. Served by PRIMARY.
+UPDATE post_counts
+SET favorite_count = ?, version = version + 1
+WHERE author_id = ? AND post_id = ? AND favorite_count <> ?
+
+-- sqlSpecials. Served by idx_special.
+SELECT from_user_id, to_user_id
+FROM edge_marks /*! FORCE INDEX (idx_special) */
+WHERE special = 1 AND from_user_id IN (?)
+
+-- sqlStateAndHandle. Served by PRIMARY.
+SELECT user_states.state, COALESCE(users.handle, '')
+FROM user_states
+LEFT JOIN users ON users.user_id = user_states.user_id
+WHERE user_states.user_id = ?
+
+-- sqlStateChanges. Served by idx_state_changes.
+SELECT user_id, state, changed_at, password_at
+FROM user_states
+WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
+ORDER BY changed_at, user_id LIMIT ?
+
+-- sqlStateOf. Served by PRIMARY.
+SELECT state, changed_at
+FROM user_states
+WHERE user_id = ?
+
+-- sqlStates. Served by PRIMARY.
+SELECT user_id, state
+FROM user_states
+WHERE user_id IN (?)
+
+-- sqlTakeClaimOver. Served by PRIMARY.
+UPDATE handles
+SET user_id = ?, claimed_at = ?
+WHERE handle = ? AND user_id = ? AND claimed_at = ?
+
+-- sqlTakeLease
+INSERT IGNORE INTO kith_leases (kind, slot, owner, leased_until)
+VALUES (?, ?, ?, ?)
+
+-- sqlUserIDsAfter. Served by PRIMARY.
+SELECT user_id
+FROM users
+WHERE user_id > ?
+ORDER BY user_id LIMIT ?
+
+-- sqlUserPage, follower. Served by PRIMARY, idx_follower_list.
+SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN follower ON to_user_id = ? AND type = ?
+WHERE u.user_id = ?
+
+-- sqlUserPage, following. Served by PRIMARY, idx_following_list.
+SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN following ON from_user_id = ? AND type = ?
+WHERE u.user_id = ?
+
+-- sqlUserPageWithCounts, follower. Served by PRIMARY, idx_follower_list.
+SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN user_counts c ON c.user_id = u.user_id
+JOIN follower ON to_user_id = ? AND type = ?
+WHERE u.user_id = ?
+
+-- sqlUserPageWithCounts, following. Served by PRIMARY, idx_following_list.
+SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+JOIN user_counts c ON c.user_id = u.user_id
+JOIN following ON from_user_id = ? AND type = ?
+WHERE u.user_id = ?
+
+-- sqlUsers. Served by PRIMARY.
+SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,
+  handle, name, bio, avatar_url
+FROM users
+WHERE user_id IN (?)
+
+-- sqlUsersOfShard. Served by PRIMARY.
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  s.state,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+LEFT JOIN user_states s ON s.user_id = u.user_id
+WHERE u.user_id > ?
+ORDER BY u.user_id LIMIT ?
+
+-- sqlWholeLists, follower. Served by idx_follower_list, idx_following_list.
+SELECT to_user_id, type, GROUP_CONCAT(from_user_id)
+FROM follower /*! FORCE INDEX (idx_follower_list) */
+WHERE to_user_id IN (?) AND type IN (1, 2)
+GROUP BY to_user_id, type
+
+-- sqlWholeLists, following. Served by idx_follower_list, idx_following_list.
+SELECT from_user_id, type, GROUP_CONCAT(to_user_id)
+FROM following /*! FORCE INDEX (idx_following_list) */
+WHERE from_user_id IN (?) AND type IN (1, 2)
+GROUP BY from_user_id, type
+
+-- sqlWriteEdges, favorite
+INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteEdges, favorite_inbox
+INSERT INTO favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteEdges, follower
+INSERT INTO follower (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteEdges, following
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteEdges, friend_request
+INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time), message = VALUES(message)
+
+-- sqlWriteEdges, friend_request_inbox
+INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
+-- sqlWriteMark
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE special = VALUES(special), remark = VALUES(remark)
+
+-- sqlWriteMessage. Served by PRIMARY.
+UPDATE friend_request
+SET message = ?
+WHERE from_user_id = ? AND to_user_id = ?
+
+-- sqlWritePasswordTime
+INSERT INTO user_states (user_id, state, changed_at, password_at)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), password_at = VALUES(password_at)
+
+-- sqlWriteSecret
+INSERT IGNORE INTO kith_secrets (name, value)
+VALUES ('store', ?)
+
+-- sqlWriteState
+INSERT INTO user_states (user_id, state, changed_at)
+VALUES (?, ?, ?)
+ON DUPLICATE KEY UPDATE state = VALUES(state), changed_at = VALUES(changed_at)
+
+-- sqlWrongCounts, favorite. Served by PRIMARY, idx_favorite_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n
+FROM (
+  SELECT from_user_id AS owner, COUNT(*) AS n
+  FROM favorite
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+WHERE c.user_id IS NULL OR c.favorite_count <> e.n
+
+-- sqlWrongCounts, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.total_favorited, 0), e.n
+FROM (
+  SELECT /*! STRAIGHT_JOIN */ f.to_user_id AS owner, COUNT(*) AS n
+  FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
+  CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
+  WHERE f.to_user_id > ? AND f.to_user_id <= ? AND f.type = 1
+  GROUP BY f.to_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+WHERE c.user_id IS NULL OR c.total_favorited <> e.n
+
+-- sqlWrongCounts, follower. Served by PRIMARY, idx_follower_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.follower_count, 0), e.n
+FROM (
+  SELECT to_user_id AS owner, COUNT(*) AS n
+  FROM follower
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+WHERE c.user_id IS NULL OR c.follower_count <> e.n
+
+-- sqlWrongCounts, following. Served by PRIMARY, idx_following_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.following_count, 0), e.n
+FROM (
+  SELECT from_user_id AS owner, COUNT(*) AS n
+  FROM following
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id
+) e
+LEFT JOIN user_counts c ON c.user_id = e.owner
+WHERE c.user_id IS NULL OR c.following_count <> e.n
+
+-- sqlWrongFriends. Served by PRIMARY, idx_follower_list, idx_following_list.
+SELECT *
+FROM (
+  SELECT c.user_id, c.friend_count, CASE
+    WHEN c.following_count <= c.follower_count THEN (
+      SELECT /*+ NO_DECORRELATE() INL_JOIN(r) */ /*! STRAIGHT_JOIN */ COUNT(*)
+      FROM following f
+      CROSS JOIN follower r ON r.to_user_id = f.from_user_id AND r.from_user_id = f.to_user_id AND r.type = 1
+      WHERE f.from_user_id = c.user_id AND f.type = 1
+    )
+    ELSE (
+      SELECT /*+ NO_DECORRELATE() INL_JOIN(f) */ /*! STRAIGHT_JOIN */ COUNT(*)
+      FROM follower r
+      CROSS JOIN following f ON f.from_user_id = r.to_user_id AND f.to_user_id = r.from_user_id AND f.type = 1
+      WHERE r.to_user_id = c.user_id AND r.type = 1
+    )
+  END AS friends
+  FROM user_counts c
+  WHERE c.user_id > ? AND c.user_id <= ?
+) counted
+WHERE friend_count <> friends
+ORDER BY user_id
+
+-- sqlWrongPostCounts. Served by PRIMARY, idx_favorite_inbox_list.
+SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n
+FROM (
+  SELECT to_user_id AS author, post_id AS number, COUNT(*) AS n
+  FROM favorite_inbox
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id, post_id
+) e
+JOIN post p ON p.author_id = e.author AND p.post_id = e.number
+LEFT JOIN post_counts c ON c.author_id = e.author AND c.post_id = e.number
+WHERE c.author_id IS NULL OR c.favorite_count <> e.n
+
