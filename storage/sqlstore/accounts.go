@@ -62,27 +62,15 @@ WHERE user_id = ?`
 )
 
 var (
-	sqlInsertAccount = db.Text{
-		MySQL: `
-INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		SQLite: `
+	sqlInsertAccount = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	}
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
-	sqlWritePasswordTime = db.Text{
-		MySQL: `
+	sqlWritePasswordTime = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), password_at = VALUES(password_at)`,
-		SQLite: `
-INSERT INTO user_states (user_id, state, changed_at, password_at)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at`,
-	}
+ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at`)
 )
 
 // claimTime bounds a Register: half the age at which others may take its claim

@@ -155,14 +155,9 @@ func (w *writer) readLocked(owners []storage.UserID, text string, args []any, ea
 	return w.ReadLocked(owners, sqlLockOneCounts, text, args, each)
 }
 
-var sqlInsertNoCounts = db.Text{
-	MySQL: `
-INSERT IGNORE INTO user_counts (user_id)
-VALUES (?)`,
-	SQLite: `
+var sqlInsertNoCounts = db.Both(`
 INSERT OR IGNORE INTO user_counts (user_id)
-VALUES (?)`,
-}
+VALUES (?)`)
 
 // lockCounts locks the counts of owners, in ascending order, and makes rows for owners who have
 // none. addCountsOf removes the new rows that were not needed, if the transaction made all that were missing.
@@ -229,79 +224,27 @@ func (w *writer) write(j *judge.Judge) error {
 	return w.countFavorites(j.PostDiffs())
 }
 
-var sqlWriteEdges = db.ByTable[db.Text]{
-	storage.Forward: {
-		MySQL: `
-INSERT INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
-		SQLite: `
-INSERT INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-	},
-	storage.Inverse: {
-		MySQL: `
-INSERT INTO follower (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
-		SQLite: `
-INSERT INTO follower (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-	},
-	storage.Requests: {
-		MySQL: `
+var sqlWriteEdges = db.Both(`
+INSERT INTO {table} ({owner}, {peer}{, post_id}, type, update_time)
+VALUES (?, ?{, ?}, ?, ?)
+ON CONFLICT ({owner}, {peer}{, post_id}) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
+).ForSides(storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox)
+
+var sqlWriteRequests = db.Both(`
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
 VALUES (?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time), message = VALUES(message)`,
-		SQLite: `
-INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
-VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time, message = excluded.message`,
-	},
-	storage.Inbox: {
-		MySQL: `
-INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
-		SQLite: `
-INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-	},
-	storage.Favorites: {
-		MySQL: `
-INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time)
-VALUES (?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
-		SQLite: `
-INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time)
-VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id, post_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-	},
-	storage.FavoriteInbox: {
-		MySQL: `
-INSERT INTO favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)
-VALUES (?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
-		SQLite: `
-INSERT INTO favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)
-VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (to_user_id, from_user_id, post_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-	},
-}
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time, message = excluded.message`)
 
 func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages map[storage.Pair]string) error {
 	if len(edges) == 0 {
 		return nil
 	}
 	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
-		args := edgeArguments(side, chunk)
+		text, args := sqlWriteEdges[side], edgeArguments(side, chunk)
 		if side == storage.Requests {
-			args = withMessages(chunk, messages)
+			text, args = sqlWriteRequests, withMessages(chunk, messages)
 		}
-		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(sqlWriteEdges[side]), len(chunk)), args...); err != nil {
+		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(text), len(chunk)), args...); err != nil {
 			return err
 		}
 	}
@@ -374,17 +317,7 @@ func (w *writer) removeMarks(ended []storage.Pair) error {
 var (
 	// The counts of favorites are left out: every further column costs a twentieth of what a row
 	// does.
-	sqlAddCounts = db.Text{
-		MySQL: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
-VALUES (?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE
-  following_count = following_count + VALUES(following_count),
-  follower_count = follower_count + VALUES(follower_count),
-  friend_count = friend_count + VALUES(friend_count),
-  version = version + 1, packed_version = packed_version + 1,
-  active_day = GREATEST(active_day, VALUES(active_day))`,
-		SQLite: `
+	sqlAddCounts = db.Both(`
 INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day)
 VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET
@@ -392,22 +325,9 @@ ON CONFLICT (user_id) DO UPDATE SET
   follower_count = follower_count + excluded.follower_count,
   friend_count = friend_count + excluded.friend_count,
   version = version + 1, packed_version = packed_version + 1,
-  active_day = MAX(active_day, excluded.active_day)`,
-	}
+  active_day = MAX(active_day, excluded.active_day)`)
 
-	sqlAddAllCounts = db.Text{
-		MySQL: `
-INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day, favorite_count, total_favorited)
-VALUES (?, ?, ?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE
-  following_count = following_count + VALUES(following_count),
-  follower_count = follower_count + VALUES(follower_count),
-  friend_count = friend_count + VALUES(friend_count),
-  version = version + 1, packed_version = packed_version + 1,
-  active_day = GREATEST(active_day, VALUES(active_day)),
-  favorite_count = favorite_count + VALUES(favorite_count),
-  total_favorited = total_favorited + VALUES(total_favorited)`,
-		SQLite: `
+	sqlAddAllCounts = db.Both(`
 INSERT INTO user_counts (user_id, following_count, follower_count, friend_count, active_day, favorite_count, total_favorited)
 VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET
@@ -417,8 +337,7 @@ ON CONFLICT (user_id) DO UPDATE SET
   version = version + 1, packed_version = packed_version + 1,
   active_day = MAX(active_day, excluded.active_day),
   favorite_count = favorite_count + excluded.favorite_count,
-  total_favorited = total_favorited + excluded.total_favorited`,
-	}
+  total_favorited = total_favorited + excluded.total_favorited`)
 )
 
 // addCounts adds differences to the counts of owners, whose rows are locked, and

@@ -24,14 +24,9 @@ UPDATE friend_request
 SET message = ?
 WHERE from_user_id = ? AND to_user_id = ?`
 
-var sqlAddDismissal = db.Text{
-	MySQL: `
-INSERT IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)`,
-	SQLite: `
+var sqlAddDismissal = db.Both(`
 INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)`,
-}
+VALUES (?, ?, ?)`)
 
 // addedAtOnce is how many rows one transaction writes.
 const addedAtOnce = 200

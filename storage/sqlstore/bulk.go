@@ -67,40 +67,9 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 	return applied, w.addCounts(diffs)
 }
 
-var sqlInsertEdges = db.BySide[db.Text]{
-	storage.Forward: {
-		MySQL: `
-INSERT IGNORE INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-		SQLite: `
-INSERT OR IGNORE INTO following (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-	},
-	storage.Inverse: {
-		MySQL: `
-INSERT IGNORE INTO follower (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-		SQLite: `
-INSERT OR IGNORE INTO follower (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-	},
-	storage.Requests: {
-		MySQL: `
-INSERT IGNORE INTO friend_request (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-		SQLite: `
-INSERT OR IGNORE INTO friend_request (from_user_id, to_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-	},
-	storage.Inbox: {
-		MySQL: `
-INSERT IGNORE INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-		SQLite: `
-INSERT OR IGNORE INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
-VALUES (?, ?, ?, ?)`,
-	},
-}
+var sqlInsertEdges = db.Both(`
+INSERT OR IGNORE INTO {table} ({owner}, {peer}, type, update_time)
+VALUES (?, ?, ?, ?)`).ForSides(storage.Sides[:]...)
 
 // insertBulk inserts edges, all of them or none, and notes how that changes the counts. It returns
 // how many could be inserted.
@@ -201,19 +170,12 @@ type otherSide struct {
 // engine a tenth of what it takes to look one up.
 const wholeList = 4
 
-// Whole lists of follows and blocks. Served by idx_following_list and idx_follower_list.
-var sqlWholeLists = db.OfFollows[string]{
-	storage.Forward: `
-SELECT from_user_id, type, GROUP_CONCAT(to_user_id)
-FROM following /*! FORCE INDEX (idx_following_list) */
-WHERE from_user_id IN (?) AND type IN (1, 2)
-GROUP BY from_user_id, type`,
-	storage.Inverse: `
-SELECT to_user_id, type, GROUP_CONCAT(from_user_id)
-FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE to_user_id IN (?) AND type IN (1, 2)
-GROUP BY to_user_id, type`,
-}
+// Whole lists of follows and blocks. Served by {list}.
+var sqlWholeLists = db.ForSides(`
+SELECT {owner}, type, GROUP_CONCAT({peer})
+FROM {table} /*! FORCE INDEX ({list}) */
+WHERE {owner} IN (?) AND type IN (1, 2)
+GROUP BY {owner}, type`, db.Follows...)
 
 // otherSide reads the other side of edges, which are in key order and whose owners are locked: whole lists of owners of whose lists much is
 // asked, and single edges of the others.

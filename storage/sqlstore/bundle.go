@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // A statement costs the server and the gateway some 30 µs each, whatever it asks, and small
@@ -27,7 +28,7 @@ func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) {
 	small := storage.Bundle{Users: unanswered(b.Users), Counts: unanswered(b.Counts)}
 	others := *b
 	others.Users, others.Counts = nil, nil
-	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+	for _, side := range db.Follows {
 		small.Edges[side], small.Pages[side] = unanswered(b.Edges[side]), unanswered(b.Pages[side])
 		others.Edges[side], others.Pages[side] = nil, nil
 	}
@@ -97,7 +98,7 @@ func (s *Store) shardOfBundle(b *storage.Bundle) (shard int, ok bool) {
 	}
 	self := func(id storage.UserID) storage.UserID { return id }
 	ok = allOf(b.Users, self, same) && allOf(b.Counts, self, same)
-	for _, side := range [...]storage.Side{storage.Forward, storage.Inverse} {
+	for _, side := range db.Follows {
 		ok = ok && allOf(b.Edges[side], side.Owner, same) &&
 			allOf(b.Pages[side], func(q storage.PageQuery) storage.UserID { return q.Owner }, same)
 	}

@@ -15,44 +15,24 @@ import (
 // there it stays two statements.
 //
 // Conditions and an order follow, as for a page (pages.go).
-var sqlUserPage = db.OfFollows[string]{
-	// Served by idx_following_list and the primary key of users.
-	storage.Forward: `
-SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+//
+// Served by {list} and the primary key of users.
+var sqlUserPage = db.ForSides(`
+SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
-JOIN following ON from_user_id = ? AND type = ?
-WHERE u.user_id = ?`,
-	// Served by idx_follower_list and the primary key of users.
-	storage.Inverse: `
-SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN follower ON to_user_id = ? AND type = ?
-WHERE u.user_id = ?`,
-}
+JOIN {table} ON {owner} = ? AND type = ?
+WHERE u.user_id = ?`, db.Follows...)
 
-// The same with the counts.
-var sqlUserPageWithCounts = db.OfFollows[string]{
-	// Served by idx_following_list and the primary keys of users and user_counts.
-	storage.Forward: `
-SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+// The same with the counts. Served by {list} and the primary keys of users and user_counts.
+var sqlUserPageWithCounts = db.ForSides(`
+SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
 JOIN user_counts c ON c.user_id = u.user_id
-JOIN following ON from_user_id = ? AND type = ?
-WHERE u.user_id = ?`,
-	// Served by idx_follower_list and the primary keys of users and user_counts.
-	storage.Inverse: `
-SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN user_counts c ON c.user_id = u.user_id
-JOIN follower ON to_user_id = ? AND type = ?
-WHERE u.user_id = ?`,
-}
+JOIN {table} ON {owner} = ? AND type = ?
+WHERE u.user_id = ?`, db.Follows...)
 
 // bundledPage answers a bundle that is one user and one page. It returns false if that is not one
 // statement, or if there is no row: whether the user or the edges are missing has to be asked

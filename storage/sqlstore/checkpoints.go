@@ -23,16 +23,10 @@ DELETE FROM kith_checkpoints
 WHERE name = ?`
 )
 
-var sqlSaveCheckpoint = db.Text{
-	MySQL: `
+var sqlSaveCheckpoint = db.Both(`
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
-ON DUPLICATE KEY UPDATE value = VALUES(value)`,
-	SQLite: `
-INSERT INTO kith_checkpoints (name, value)
-VALUES (?, ?)
-ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-}
+ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
 
 // LoadCheckpoint implements [storage.Checkpoints].
 func (s *Store) LoadCheckpoint(ctx context.Context, name string) (value []byte, found bool, err error) {

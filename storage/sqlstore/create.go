@@ -18,36 +18,19 @@ FROM users
 WHERE user_id IN (?)`
 
 var (
-	sqlClaimHandles = db.Text{
-		MySQL: `
-INSERT IGNORE INTO handles (handle, user_id, claimed_at)
-VALUES (?, ?, ?)`,
-		SQLite: `
+	sqlClaimHandles = db.Both(`
 INSERT OR IGNORE INTO handles (handle, user_id, claimed_at)
-VALUES (?, ?, ?)`,
-	}
+VALUES (?, ?, ?)`)
 
-	sqlInsertUsers = db.Text{
-		MySQL: `
-INSERT IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		SQLite: `
+	sqlInsertUsers = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
   followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-	}
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
-	sqlInsertNewCounts = db.Text{
-		MySQL: `
+	sqlInsertNewCounts = db.Both(`
 INSERT INTO user_counts (user_id, active_day)
 VALUES (?, ?)
-ON DUPLICATE KEY UPDATE active_day = CASE WHEN active_day < VALUES(active_day) THEN VALUES(active_day) ELSE active_day END`,
-		SQLite: `
-INSERT INTO user_counts (user_id, active_day)
-VALUES (?, ?)
-ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded.active_day THEN excluded.active_day ELSE active_day END`,
-	}
+ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded.active_day THEN excluded.active_day ELSE active_day END`)
 )
 
 // CreateUsers implements [storage.UserWriter]: it claims the handles, each on

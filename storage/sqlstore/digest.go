@@ -8,6 +8,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/shard"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // Served by the primary key.
@@ -38,14 +39,7 @@ func isOf(r storage.OwnerRange, owner storage.UserID) bool {
 
 // sqlOfBuckets is the condition that a statement of digests gets if a shard has rows of other
 // buckets.
-var sqlOfBuckets = [len(storage.AllSides)]string{
-	storage.Forward:       "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Inverse:       "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Requests:      "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Inbox:         "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.Favorites:     "\n  AND SUBSTR(?, CRC32(from_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-	storage.FavoriteInbox: "\n  AND SUBSTR(?, CRC32(to_user_id) % 1024 + 1, 1) = x'31'\nGROUP BY",
-}
+var sqlOfBuckets = db.ForSides("\n  AND SUBSTR(?, CRC32({owner}) % 1024 + 1, 1) = x'31'\nGROUP BY", storage.AllSides[:]...)
 
 // Digests implements [storage.Comparer].
 func (s *Store) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {

@@ -11,44 +11,15 @@ import (
 
 // CountEdges counts a LIMITed range of a table's list index, so that its cost is bounded by what it
 // may count, however long the list is. Without the hint, MariaDB reads all rows of an owner who has
-// few.
-var sqlEdgeCount = db.BySide[string]{
-	// Served by idx_following_list.
-	storage.Forward: `
+// few. Served by {list}.
+var sqlEdgeCount = db.ForSides(`
 SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM following /*! FORCE INDEX (idx_following_list) */ WHERE from_user_id = ? AND type = ? LIMIT ?) AS counted`,
-	// Served by idx_follower_list.
-	storage.Inverse: `
-SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM follower /*! FORCE INDEX (idx_follower_list) */ WHERE to_user_id = ? AND type = ? LIMIT ?) AS counted`,
-	// Served by idx_friend_request_list.
-	storage.Requests: `
-SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */ WHERE from_user_id = ? AND type = ? LIMIT ?) AS counted`,
-	// Served by idx_friend_request_inbox_list.
-	storage.Inbox: `
-SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */ WHERE to_user_id = ? AND type = ? LIMIT ?) AS counted`,
-}
+FROM (SELECT 1 FROM {table} /*! FORCE INDEX ({list}) */ WHERE {owner} = ? AND type = ? LIMIT ?) AS counted`, storage.Sides[:]...)
 
-var sqlEdgeCountSince = db.BySide[string]{
-	// Served by idx_following_list.
-	storage.Forward: `
+// Served by {list}.
+var sqlEdgeCountSince = db.ForSides(`
 SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM following /*! FORCE INDEX (idx_following_list) */ WHERE from_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
-	// Served by idx_follower_list.
-	storage.Inverse: `
-SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM follower /*! FORCE INDEX (idx_follower_list) */ WHERE to_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
-	// Served by idx_friend_request_list.
-	storage.Requests: `
-SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM friend_request /*! FORCE INDEX (idx_friend_request_list) */ WHERE from_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
-	// Served by idx_friend_request_inbox_list.
-	storage.Inbox: `
-SELECT ? AS query, COUNT(*)
-FROM (SELECT 1 FROM friend_request_inbox /*! FORCE INDEX (idx_friend_request_inbox_list) */ WHERE to_user_id = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`,
-}
+FROM (SELECT 1 FROM {table} /*! FORCE INDEX ({list}) */ WHERE {owner} = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`, storage.Sides[:]...)
 
 // CountEdges implements [storage.RelationReader].
 func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {

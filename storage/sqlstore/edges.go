@@ -9,96 +9,25 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Pairs of one owner. Served by the primary keys.
-var sqlEdgesOfOwner = db.BySide[string]{
-	storage.Forward: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM following
-WHERE from_user_id = ? AND to_user_id IN (?)`,
-	storage.Inverse: `
-SELECT to_user_id, from_user_id, type, update_time
-FROM follower
-WHERE to_user_id = ? AND from_user_id IN (?)`,
-	storage.Requests: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request
-WHERE from_user_id = ? AND to_user_id IN (?)`,
-	storage.Inbox: `
-SELECT to_user_id, from_user_id, type, update_time
-FROM friend_request_inbox
-WHERE to_user_id = ? AND from_user_id IN (?)`,
-}
+// Pairs of one owner. Served by the primary key.
+var sqlEdgesOfOwner = db.ForSides(`
+SELECT {owner}, {peer}, type, update_time
+FROM {table}
+WHERE {owner} = ? AND {peer} IN (?)`, storage.Sides[:]...)
 
-// Any pairs. Served by the primary keys. On SQLite a list of row values is not searched by
+// Any pairs. Served by the primary key. On SQLite a list of row values is not searched by
 // index; a join from it is.
-var sqlEdges = db.ByTable[db.Text]{
-	storage.Forward: {
-		MySQL: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM following FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
-		SQLite: `
-WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT from_user_id, to_user_id, type, update_time
+var sqlEdges = db.Text{
+	MySQL: `
+SELECT {owner}, {peer}, type, update_time{, post_id}
+FROM {table} FORCE INDEX (PRIMARY)
+WHERE ({owner}, {peer}{, post_id}) IN ((?, ?{, ?}))`,
+	SQLite: `
+WITH wanted(o, p{, n}) AS (VALUES (?, ?{, ?}))
+SELECT {owner}, {peer}, type, update_time{, post_id}
 FROM wanted
-CROSS JOIN following ON from_user_id = o AND to_user_id = p`,
-	},
-	storage.Inverse: {
-		MySQL: `
-SELECT to_user_id, from_user_id, type, update_time
-FROM follower FORCE INDEX (PRIMARY)
-WHERE (to_user_id, from_user_id) IN ((?, ?))`,
-		SQLite: `
-WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT to_user_id, from_user_id, type, update_time
-FROM wanted
-CROSS JOIN follower ON to_user_id = o AND from_user_id = p`,
-	},
-	storage.Requests: {
-		MySQL: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
-		SQLite: `
-WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT from_user_id, to_user_id, type, update_time
-FROM wanted
-CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p`,
-	},
-	storage.Inbox: {
-		MySQL: `
-SELECT to_user_id, from_user_id, type, update_time
-FROM friend_request_inbox FORCE INDEX (PRIMARY)
-WHERE (to_user_id, from_user_id) IN ((?, ?))`,
-		SQLite: `
-WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT to_user_id, from_user_id, type, update_time
-FROM wanted
-CROSS JOIN friend_request_inbox ON to_user_id = o AND from_user_id = p`,
-	},
-	storage.Favorites: {
-		MySQL: `
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id, post_id) IN ((?, ?, ?))`,
-		SQLite: `
-WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM wanted
-CROSS JOIN favorite ON from_user_id = o AND to_user_id = p AND post_id = n`,
-	},
-	storage.FavoriteInbox: {
-		MySQL: `
-SELECT to_user_id, from_user_id, type, update_time, post_id
-FROM favorite_inbox FORCE INDEX (PRIMARY)
-WHERE (to_user_id, from_user_id, post_id) IN ((?, ?, ?))`,
-		SQLite: `
-WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
-SELECT to_user_id, from_user_id, type, update_time, post_id
-FROM wanted
-CROSS JOIN favorite_inbox ON to_user_id = o AND from_user_id = p AND post_id = n`,
-	},
-}
+CROSS JOIN {table} ON {owner} = o AND {peer} = p{ AND post_id = n}`,
+}.ForSides(storage.AllSides[:]...)
 
 // Edges implements [storage.EdgeReader].
 func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {

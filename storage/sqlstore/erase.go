@@ -11,39 +11,19 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// Served by the primary keys. A user's rows may be many, ended and not.
-var sqlAllRows = db.ByTable[string]{
-	storage.Forward: `
-SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
-ORDER BY to_user_id LIMIT ?`,
-	storage.Inverse: `
-SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
-FROM follower /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
-ORDER BY from_user_id LIMIT ?`,
-	storage.Requests: `
-SELECT ? AS query, from_user_id, to_user_id, type, update_time, 0 AS post
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND type <> 0
-ORDER BY to_user_id LIMIT ?`,
-	storage.Inbox: `
-SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
-FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id > ? AND type <> 0
-ORDER BY from_user_id LIMIT ?`,
-	storage.Favorites: `
-SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
-FROM favorite /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
-ORDER BY to_user_id, post_id LIMIT ?`,
-	storage.FavoriteInbox: `
-SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
-FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
-ORDER BY from_user_id, post_id LIMIT ?`,
-}
+// A user's rows may be many, ended and not. Served by the primary key.
+var sqlAllRows = db.ForSides(`
+SELECT ? AS query, {owner}, {peer}, type, update_time, 0 AS post
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} > ? AND type <> 0
+ORDER BY {peer} LIMIT ?`, storage.Sides[:]...)
+
+// Served by the primary key.
+var sqlAllFavorites = db.ForSides(`
+SELECT ? AS query, {owner}, {peer}, type, update_time, post_id
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ? OR post_id > ?) AND type <> 0
+ORDER BY {peer}, post_id LIMIT ?`, storage.Favorites, storage.FavoriteInbox)
 
 // AllRows implements [storage.EdgeReader].
 func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
@@ -54,6 +34,7 @@ func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []stor
 			selects[i] = sqlAllRows[q.Side]
 			args = append(args, i, int64(q.Owner), int64(q.After))
 			if q.Side.OfPosts() {
+				selects[i] = sqlAllFavorites[q.Side]
 				args = append(args, int64(q.After), q.Post)
 			}
 			args = append(args, q.Limit)
@@ -279,7 +260,7 @@ func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (m
 	if err != nil || old.State == storage.Deleted {
 		return false, err
 	}
-	for _, side := range []storage.Side{storage.Forward, storage.Inverse} { // before the first part is removed
+	for _, side := range db.Follows { // before the first part is removed
 		if err := w.packed.Unpack(w.Tx, side, []storage.UserID{user}); err != nil {
 			return false, err
 		}

@@ -207,16 +207,10 @@ func (w *writer) lookPosts(j *judge.Judge, pairs []storage.Pair) error {
 	})
 }
 
-var sqlCountFavorites = db.Text{
-	MySQL: `
+var sqlCountFavorites = db.Both(`
 INSERT INTO post_counts (author_id, post_id, favorite_count)
 VALUES (?, ?, ?)
-ON DUPLICATE KEY UPDATE favorite_count = favorite_count + VALUES(favorite_count), version = version + 1`,
-	SQLite: `
-INSERT INTO post_counts (author_id, post_id, favorite_count)
-VALUES (?, ?, ?)
-ON CONFLICT (author_id, post_id) DO UPDATE SET favorite_count = favorite_count + excluded.favorite_count, version = version + 1`,
-}
+ON CONFLICT (author_id, post_id) DO UPDATE SET favorite_count = favorite_count + excluded.favorite_count, version = version + 1`)
 
 // countFavorites changes the numbers of favorites of posts, whose authors' counts are locked, in key
 // order.

@@ -50,14 +50,9 @@ DELETE FROM identities
 WHERE digest = ? AND user_id = ?`
 )
 
-var sqlLinkIdentity = db.Text{
-	MySQL: `
-INSERT IGNORE INTO identities (digest, user_id, issuer, subject, linked_at)
-VALUES (?, ?, ?, ?, ?)`,
-	SQLite: `
+var sqlLinkIdentity = db.Both(`
 INSERT OR IGNORE INTO identities (digest, user_id, issuer, subject, linked_at)
-VALUES (?, ?, ?, ?, ?)`,
-}
+VALUES (?, ?, ?, ?, ?)`)
 
 // UsersOfIdentities implements [storage.IdentityStore]. The digest finds a row, and the row says
 // whose digest it is. If it is that of another identity, the one asked for is not found.

@@ -35,14 +35,9 @@ DELETE FROM kith_leases
 WHERE kind = ? AND slot = ? AND (owner = ? OR leased_until <= ?)`
 )
 
-var sqlTakeLease = db.Text{
-	MySQL: `
-INSERT IGNORE INTO kith_leases (kind, slot, owner, leased_until)
-VALUES (?, ?, ?, ?)`,
-	SQLite: `
+var sqlTakeLease = db.Both(`
 INSERT OR IGNORE INTO kith_leases (kind, slot, owner, leased_until)
-VALUES (?, ?, ?, ?)`,
-}
+VALUES (?, ?, ?, ?)`)
 
 // Lease implements [storage.Leaser].
 func (s *Store) Lease(ctx context.Context, kind, owner string, slots int, now, until storage.Micros) (int, error) {

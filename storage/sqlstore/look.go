@@ -11,86 +11,26 @@ import (
 )
 
 // The rows of some users towards others, with the number of the table in front. Served by the
-// primary keys, which MariaDB needs as a hint: for owners with few rows it takes the list
+// primary key, which MariaDB needs as a hint: for owners with few rows it takes the list
 // indexes, and reads them all.
 var (
 	// Of one owner.
-	sqlRowsOfOwner = [...]string{
-		storage.Forward: `
-SELECT 0, from_user_id, to_user_id, type, update_time
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)`,
-		storage.Inverse: `
-SELECT 1, to_user_id, from_user_id, type, update_time
-FROM follower /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id IN (?)`,
-		storage.Requests: `
-SELECT 2, from_user_id, to_user_id, type, update_time
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)`,
-		storage.Inbox: `
-SELECT 3, to_user_id, from_user_id, type, update_time
-FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id IN (?)`,
-		db.MarkSide: `
-SELECT 6, from_user_id, to_user_id, 0, 0
-FROM edge_marks /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)`,
-	}
+	sqlRowsOfOwner = db.ForSides(`
+SELECT {side}, {owner}, {peer}, {type, update_time}
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} IN (?)`, db.WithMarks...)
 
 	// Of any owners. The columns of VALUES are named by SQLite.
-	sqlRows = [...]db.Text{
-		storage.Forward: {
-			MySQL: `
-SELECT 0, from_user_id, to_user_id, type, update_time
-FROM following FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
-			SQLite: `
-SELECT 0, from_user_id, to_user_id, type, update_time
+	sqlRows = db.Text{
+		MySQL: `
+SELECT {side}, {owner}, {peer}, {type, update_time}
+FROM {table} FORCE INDEX (PRIMARY)
+WHERE ({owner}, {peer}) IN ((?, ?))`,
+		SQLite: `
+SELECT {side}, {owner}, {peer}, {type, update_time}
 FROM (VALUES (?, ?)) AS wanted
-CROSS JOIN following ON from_user_id = column1 AND to_user_id = column2`,
-		},
-		storage.Inverse: {
-			MySQL: `
-SELECT 1, to_user_id, from_user_id, type, update_time
-FROM follower FORCE INDEX (PRIMARY)
-WHERE (to_user_id, from_user_id) IN ((?, ?))`,
-			SQLite: `
-SELECT 1, to_user_id, from_user_id, type, update_time
-FROM (VALUES (?, ?)) AS wanted
-CROSS JOIN follower ON to_user_id = column1 AND from_user_id = column2`,
-		},
-		storage.Requests: {
-			MySQL: `
-SELECT 2, from_user_id, to_user_id, type, update_time
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
-			SQLite: `
-SELECT 2, from_user_id, to_user_id, type, update_time
-FROM (VALUES (?, ?)) AS wanted
-CROSS JOIN friend_request ON from_user_id = column1 AND to_user_id = column2`,
-		},
-		storage.Inbox: {
-			MySQL: `
-SELECT 3, to_user_id, from_user_id, type, update_time
-FROM friend_request_inbox FORCE INDEX (PRIMARY)
-WHERE (to_user_id, from_user_id) IN ((?, ?))`,
-			SQLite: `
-SELECT 3, to_user_id, from_user_id, type, update_time
-FROM (VALUES (?, ?)) AS wanted
-CROSS JOIN friend_request_inbox ON to_user_id = column1 AND from_user_id = column2`,
-		},
-		db.MarkSide: {
-			MySQL: `
-SELECT 6, from_user_id, to_user_id, 0, 0
-FROM edge_marks FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
-			SQLite: `
-SELECT 6, from_user_id, to_user_id, 0, 0
-FROM (VALUES (?, ?)) AS wanted
-CROSS JOIN edge_marks ON from_user_id = column1 AND to_user_id = column2`,
-		},
-	}
+CROSS JOIN {table} ON {owner} = column1 AND {peer} = column2`,
+	}.ForSides(db.WithMarks...)
 )
 
 // look reads rows as they are, under the lock, in one statement: those of each owner

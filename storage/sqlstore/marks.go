@@ -55,16 +55,10 @@ CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p`,
 		},
 	}
 
-	sqlWriteMark = db.Text{
-		MySQL: `
+	sqlWriteMark = db.Both(`
 INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
 VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE special = VALUES(special), remark = VALUES(remark)`,
-		SQLite: `
-INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark`,
-	}
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark`)
 )
 
 const (

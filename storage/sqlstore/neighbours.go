@@ -11,76 +11,32 @@ import (
 )
 
 // The lists of owners who have counts, as they are packed (shortlists.go), or else as texts. Served by the primary keys. SQLite
-// reads texts from the list index: idx_following_list or idx_follower_list.
-var sqlNeighbourTexts = db.OfFollows[string]{
-	storage.Forward: `
-SELECT c.user_id, c.following_count, s.data,
-  (SELECT GROUP_CONCAT(e.to_user_id) FROM following e /*! FORCE INDEX (PRIMARY) */
-   WHERE e.type = 1 AND e.from_user_id = CASE WHEN s.owner IS NULL THEN c.user_id END)
+// reads texts from the list index: {list}.
+var sqlNeighbourTexts = db.ForSides(`
+SELECT c.user_id, c.{count}, s.data,
+  (SELECT GROUP_CONCAT(e.{peer}) FROM {table} e /*! FORCE INDEX (PRIMARY) */
+   WHERE e.type = 1 AND e.{owner} = CASE WHEN s.owner IS NULL THEN c.user_id END)
 FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version
-WHERE c.user_id IN (?)`,
-	storage.Inverse: `
-SELECT c.user_id, c.follower_count, s.data,
-  (SELECT GROUP_CONCAT(e.from_user_id) FROM follower e /*! FORCE INDEX (PRIMARY) */
-   WHERE e.type = 1 AND e.to_user_id = CASE WHEN s.owner IS NULL THEN c.user_id END)
-FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version
-WHERE c.user_id IN (?)`,
-}
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.version = c.version
+WHERE c.user_id IN (?)`, db.Follows...)
 
 // Lists by their rows alone.
 //
-// Served by the primary keys, which have the peers in order. Naming an index saves MariaDB the time
-// to choose one, which is a fifth of the time of many short lists; SQLite chooses the list index:
-// idx_following_list, idx_follower_list, idx_friend_request_list or idx_friend_request_inbox_list.
+// Served by the primary key, which has the peers in order. Naming an index saves MariaDB the time
+// to choose one, which is a fifth of the time of many short lists; SQLite chooses the list index: {list}.
 // A list comes as one text: a row for each of its edges takes the driver, and the server, several
 // times as long.
-var sqlNeighbours = db.BySide[string]{
-	storage.Forward: `
-SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE type = 1 AND from_user_id IN (?)
-GROUP BY from_user_id`,
-	storage.Inverse: `
-SELECT to_user_id, COUNT(*), GROUP_CONCAT(from_user_id)
-FROM follower /*! FORCE INDEX (PRIMARY) */
-WHERE type = 1 AND to_user_id IN (?)
-GROUP BY to_user_id`,
-	storage.Requests: `
-SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE type = 1 AND from_user_id IN (?)
-GROUP BY from_user_id`,
-	storage.Inbox: `
-SELECT to_user_id, COUNT(*), GROUP_CONCAT(from_user_id)
-FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
-WHERE type = 1 AND to_user_id IN (?)
-GROUP BY to_user_id`,
-}
+var sqlNeighbours = db.ForSides(`
+SELECT {owner}, COUNT(*), GROUP_CONCAT({peer})
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE type = 1 AND {owner} IN (?)
+GROUP BY {owner}`, storage.Sides[:]...)
 
-var sqlNeighboursByRow = db.BySide[string]{
-	// Served by idx_following_list or the primary key.
-	storage.Forward: `
-SELECT to_user_id
-FROM following
-WHERE from_user_id = ? AND type = 1`,
-	// Served by idx_follower_list or the primary key.
-	storage.Inverse: `
-SELECT from_user_id
-FROM follower
-WHERE to_user_id = ? AND type = 1`,
-	// Served by idx_friend_request_list or the primary key.
-	storage.Requests: `
-SELECT to_user_id
-FROM friend_request
-WHERE from_user_id = ? AND type = 1`,
-	// Served by idx_friend_request_inbox_list or the primary key.
-	storage.Inbox: `
-SELECT from_user_id
-FROM friend_request_inbox
-WHERE to_user_id = ? AND type = 1`,
-}
+// Served by {list} or the primary key.
+var sqlNeighboursByRow = db.ForSides(`
+SELECT {peer}
+FROM {table}
+WHERE {owner} = ? AND type = 1`, storage.Sides[:]...)
 
 // Neighbours implements [storage.EdgeReader].
 func (s *Store) Neighbours(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {

@@ -17,46 +17,18 @@ import (
 // A statement is made of a SELECT, of conditions behind it where the page has bounds, and of
 // an order. The bounds are written so that the optimisers take them for a range: a tuple
 // comparison (update_time, peer) < (?, ?) reads every row of the owner.
-var sqlPage = db.BySide[string]{
-	// Served by idx_following_list.
-	storage.Forward: `
-SELECT ? AS query, to_user_id, update_time
-FROM following
-WHERE from_user_id = ? AND type = ?`,
-	// Served by idx_follower_list.
-	storage.Inverse: `
-SELECT ? AS query, from_user_id, update_time
-FROM follower
-WHERE to_user_id = ? AND type = ?`,
-	// Served by idx_friend_request_list.
-	storage.Requests: `
-SELECT ? AS query, to_user_id, update_time
-FROM friend_request
-WHERE from_user_id = ? AND type = ?`,
-	// Served by idx_friend_request_inbox_list.
-	storage.Inbox: `
-SELECT ? AS query, from_user_id, update_time
-FROM friend_request_inbox
-WHERE to_user_id = ? AND type = ?`,
-}
-
-type pageEnds struct{ after, before, newest, oldest string }
+//
+// Served by {list}.
+var sqlPage = db.ForSides(`
+SELECT ? AS query, {peer}, update_time
+FROM {table}
+WHERE {owner} = ? AND type = ?`, storage.Sides[:]...)
 
 var (
-	pageOfTo = pageEnds{
-		after:  ` AND update_time <= ? AND (update_time < ? OR to_user_id < ?)`,
-		before: ` AND update_time >= ? AND (update_time > ? OR to_user_id > ?)`,
-		newest: ` ORDER BY update_time DESC, to_user_id DESC LIMIT ?`,
-		oldest: ` ORDER BY update_time, to_user_id LIMIT ?`,
-	}
-	pageOfFrom = pageEnds{
-		after:  ` AND update_time <= ? AND (update_time < ? OR from_user_id < ?)`,
-		before: ` AND update_time >= ? AND (update_time > ? OR from_user_id > ?)`,
-		newest: ` ORDER BY update_time DESC, from_user_id DESC LIMIT ?`,
-		oldest: ` ORDER BY update_time, from_user_id LIMIT ?`,
-	}
-
-	sqlPageEnds = [...]*pageEnds{storage.Forward: &pageOfTo, storage.Inverse: &pageOfFrom, storage.Requests: &pageOfTo, storage.Inbox: &pageOfFrom}
+	sqlPageAfter  = db.ForSides(` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`, storage.Sides[:]...)
+	sqlPageBefore = db.ForSides(` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`, storage.Sides[:]...)
+	sqlPageNewest = db.ForSides(` ORDER BY update_time DESC, {peer} DESC LIMIT ?`, storage.Sides[:]...)
+	sqlPageOldest = db.ForSides(` ORDER BY update_time, {peer} LIMIT ?`, storage.Sides[:]...)
 )
 
 // Pages implements [storage.EdgeReader].
@@ -106,17 +78,17 @@ func pageOf(side storage.Side, q storage.PageQuery, head string, args []any) (st
 	var text strings.Builder
 	text.WriteString(head)
 	if q.After != (storage.Position{}) {
-		text.WriteString(sqlPageEnds[side].after)
+		text.WriteString(sqlPageAfter[side])
 		args = append(args, int64(q.After.UpdateTime), int64(q.After.UpdateTime), int64(q.After.Peer))
 	}
 	if q.Before != (storage.Position{}) {
-		text.WriteString(sqlPageEnds[side].before)
+		text.WriteString(sqlPageBefore[side])
 		args = append(args, int64(q.Before.UpdateTime), int64(q.Before.UpdateTime), int64(q.Before.Peer))
 	}
 	if q.Backward {
-		text.WriteString(sqlPageEnds[side].oldest)
+		text.WriteString(sqlPageOldest[side])
 	} else {
-		text.WriteString(sqlPageEnds[side].newest)
+		text.WriteString(sqlPageNewest[side])
 	}
 	return text.String(), append(args, q.Limit)
 }

@@ -102,33 +102,12 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	return repaired, w.addCounts(diffs)
 }
 
-var sqlCountEdges = map[storage.Side]string{
-	// Served by idx_following_list.
-	storage.Forward: `
-SELECT from_user_id, COUNT(*)
-FROM following
-WHERE type = 1 AND from_user_id IN (?)
-GROUP BY from_user_id`,
-	// Served by idx_follower_list.
-	storage.Inverse: `
-SELECT to_user_id, COUNT(*)
-FROM follower
-WHERE type = 1 AND to_user_id IN (?)
-GROUP BY to_user_id`,
-	// Served by idx_favorite_list.
-	storage.Favorites: `
-SELECT from_user_id, COUNT(*)
-FROM favorite /*! FORCE INDEX (idx_favorite_list) */
-WHERE type = 1 AND from_user_id IN (?)
-GROUP BY from_user_id`,
-	// Served by idx_favorite_inbox_list and the primary key of post.
-	storage.FavoriteInbox: `
-SELECT /*! STRAIGHT_JOIN */ f.to_user_id, COUNT(*)
-FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
-CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
-WHERE f.type = 1 AND f.to_user_id IN (?)
-GROUP BY f.to_user_id`,
-}
+// Served by {list} and the primary key of post.
+var sqlCountEdges = db.ForSides(`
+SELECT /*! STRAIGHT_JOIN */ e.{owner}, COUNT(*)
+FROM {table} e /*! FORCE INDEX ({list}) */{JOIN post}
+WHERE e.type = 1 AND e.{owner} IN (?)
+GROUP BY e.{owner}`, db.Counted...)
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {

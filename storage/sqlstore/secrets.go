@@ -19,14 +19,9 @@ SELECT value
 FROM kith_secrets
 WHERE name = 'store'`
 
-var sqlWriteSecret = db.Text{
-	MySQL: `
-INSERT IGNORE INTO kith_secrets (name, value)
-VALUES ('store', ?)`,
-	SQLite: `
+var sqlWriteSecret = db.Both(`
 INSERT OR IGNORE INTO kith_secrets (name, value)
-VALUES ('store', ?)`,
-}
+VALUES ('store', ?)`)
 
 // secretLength is the length of every secret in bytes, as much as SHA-256 makes use of.
 const secretLength = 32

@@ -26,34 +26,19 @@ ORDER BY c.comment_id LIMIT ?`
 )
 
 // As [sqlRowsOfOwnersBehind], of posts. Served by the primary key.
-var sqlPostsBehind = db.Text{
-	MySQL: `
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
-FROM post FORCE INDEX (PRIMARY)
-WHERE author_id > ?
-ORDER BY author_id, post_id LIMIT ?`,
-	SQLite: `
+var sqlPostsBehind = db.Both(`
 SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
 FROM post INDEXED BY sqlite_autoindex_post_1
 WHERE author_id > ?
-ORDER BY author_id, post_id LIMIT ?`,
-}
+ORDER BY author_id, post_id LIMIT ?`)
 
 // As [sqlRowsOfOwnersBehind], of comments. Served by the primary keys.
-var sqlCommentsBehind = db.Text{
-	MySQL: `
-SELECT STRAIGHT_JOIN c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
-FROM comment c FORCE INDEX (PRIMARY)
-JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
-WHERE c.author_id > ?
-ORDER BY c.author_id, c.comment_id LIMIT ?`,
-	SQLite: `
-SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
+var sqlCommentsBehind = db.Both(`
+SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
 FROM comment c INDEXED BY sqlite_autoindex_comment_1
-CROSS JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
+CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
 WHERE c.author_id > ?
-ORDER BY c.author_id, c.comment_id LIMIT ?`,
-}
+ORDER BY c.author_id, c.comment_id LIMIT ?`)
 
 func (m moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {
 	var list []storage.PostRow

@@ -19,24 +19,12 @@ WHERE u.user_id > ?
 ORDER BY u.user_id LIMIT ?`
 
 // The rest of an owner's rows. Together with the rows of the owners behind it, this is one range of
-// the key, but no engine takes it for one. Served by the primary keys.
-var sqlRestOfOwner = map[storage.Side]string{
-	storage.Forward: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id LIMIT ?`,
-	storage.Requests: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id LIMIT ?`,
-	storage.Favorites: `
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY to_user_id, post_id LIMIT ?`,
-}
+// the key, but no engine takes it for one. Served by the primary key.
+var sqlRestOfOwner = db.ForSides(`
+SELECT {owner}, {peer}, type, update_time{, post_id}
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY {peer}{, post_id} LIMIT ?`, storage.Truths[:]...)
 
 // The rest of the rows of a pair. Served by the primary key.
 const sqlRestOfPair = `
@@ -45,45 +33,12 @@ FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY post_id LIMIT ?`
 
-// The rows of the owners behind one. Without the hints SQLite takes a list index, and sorts. Served by the primary keys.
-var sqlRowsOfOwnersBehind = map[storage.Side]db.Text{
-	storage.Forward: {
-		MySQL: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM following FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-		SQLite: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM following INDEXED BY sqlite_autoindex_following_1
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-	},
-	storage.Requests: {
-		MySQL: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-		SQLite: `
-SELECT from_user_id, to_user_id, type, update_time
-FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-	},
-	storage.Favorites: {
-		MySQL: `
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id, post_id LIMIT ?`,
-		SQLite: `
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite INDEXED BY sqlite_autoindex_favorite_1
-WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY from_user_id, to_user_id, post_id LIMIT ?`,
-	},
-}
+// The rows of the owners behind one. Without the hints SQLite takes a list index, and sorts. Served by the primary key.
+var sqlRowsOfOwnersBehind = db.Both(`
+SELECT {owner}, {peer}, type, update_time{, post_id}
+FROM {table} INDEXED BY sqlite_autoindex_{table}_1
+WHERE {owner} > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY {owner}, {peer}{, post_id} LIMIT ?`).ForSides(storage.Truths[:]...)
 
 // As [sqlRestOfOwner], of rows beside edges. Served by the primary keys.
 var sqlRestBeside = [len(storage.BesideKinds)]string{
@@ -106,42 +61,21 @@ ORDER BY dismissed_id LIMIT ?`,
 
 // As [sqlRowsOfOwnersBehind]. Served by the primary keys.
 var sqlBesideBehind = [len(storage.BesideKinds)]db.Text{
-	storage.BesideMark: {
-		MySQL: `
-SELECT from_user_id, to_user_id, special, remark, 0
-FROM edge_marks FORCE INDEX (PRIMARY)
-WHERE from_user_id > ?
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-		SQLite: `
+	storage.BesideMark: db.Both(`
 SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
 WHERE from_user_id > ?
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-	},
-	storage.BesideMessage: {
-		MySQL: `
-SELECT from_user_id, to_user_id, 0, message, 0
-FROM friend_request FORCE INDEX (PRIMARY)
-WHERE from_user_id > ? AND type = 1 AND message <> ''
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-		SQLite: `
+ORDER BY from_user_id, to_user_id LIMIT ?`),
+	storage.BesideMessage: db.Both(`
 SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
-ORDER BY from_user_id, to_user_id LIMIT ?`,
-	},
-	storage.BesideDismissal: {
-		MySQL: `
-SELECT user_id, dismissed_id, 0, '', at
-FROM suggestion_dismissals FORCE INDEX (PRIMARY)
-WHERE user_id > ?
-ORDER BY user_id, dismissed_id LIMIT ?`,
-		SQLite: `
+ORDER BY from_user_id, to_user_id LIMIT ?`),
+	storage.BesideDismissal: db.Both(`
 SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
 WHERE user_id > ?
-ORDER BY user_id, dismissed_id LIMIT ?`,
-	},
+ORDER BY user_id, dismissed_id LIMIT ?`),
 }
 
 // ReadShard implements [storage.ShardReader].

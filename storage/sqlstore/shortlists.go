@@ -28,20 +28,12 @@ const (
 const packShort = "pack.short"
 
 // An equal version is written again: the value may have been broken.
-var sqlKeepShort = db.Text{
-	MySQL: `
-INSERT INTO packed_short (owner, side, version, data)
-VALUES (?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE
-  data = CASE WHEN version <= VALUES(version) THEN VALUES(data) ELSE data END,
-  version = GREATEST(version, VALUES(version))`,
-	SQLite: `
+var sqlKeepShort = db.Both(`
 INSERT INTO packed_short (owner, side, version, data)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (owner, side) DO UPDATE SET
   data = CASE WHEN version <= excluded.version THEN excluded.data ELSE data END,
-  version = MAX(version, excluded.version)`,
-}
+  version = MAX(version, excluded.version)`)
 
 // isShort reports whether a list is worth packing as one value.
 func (s *Store) isShort(count int64) bool {

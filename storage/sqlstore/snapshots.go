@@ -40,103 +40,55 @@ LEFT JOIN users u ON u.user_id = wanted.user_id`,
 // longer than asked for, have neither. Served by the primary keys. The bound is in the key that is
 // looked up: if it were a condition beside the key, MariaDB would check it for every row of a list,
 // which takes 80 ms for a million rows.
-var sqlListTexts = db.OfFollows[db.Text]{
-	storage.Forward: {
-		MySQL: `
-SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version), s.data,
-  (SELECT GROUP_CONCAT(e.type, e.to_user_id, ' ', e.update_time) FROM following e FORCE INDEX (PRIMARY)
-   WHERE e.from_user_id = CASE WHEN s.owner IS NULL AND c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
+var sqlListTexts = db.Text{
+	MySQL: `
+SELECT c.user_id, c.version, c.{count}, (c.packed & {whole} <> 0 AND c.packed_version = c.version), s.data,
+  (SELECT GROUP_CONCAT(e.type, e.{peer}, ' ', e.update_time) FROM {table} e FORCE INDEX (PRIMARY)
+   WHERE e.{owner} = CASE WHEN s.owner IS NULL AND c.{count} <= ? AND NOT (c.packed & {whole} <> 0 AND c.packed_version = c.version) THEN c.user_id END
+     AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version AND c.following_count <= ?
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.version = c.version AND c.{count} <= ?
 WHERE c.user_id IN (?)`,
-		SQLite: `
-SELECT c.user_id, c.version, c.following_count, (c.packed & 4 <> 0 AND c.packed_version = c.version), s.data,
-  (SELECT GROUP_CONCAT(e.type || e.to_user_id || ' ' || e.update_time) FROM following e
-   WHERE e.from_user_id = CASE WHEN s.owner IS NULL AND c.following_count <= ? AND NOT (c.packed & 4 <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
+	SQLite: `
+SELECT c.user_id, c.version, c.{count}, (c.packed & {whole} <> 0 AND c.packed_version = c.version), s.data,
+  (SELECT GROUP_CONCAT(e.type || e.{peer} || ' ' || e.update_time) FROM {table} e
+   WHERE e.{owner} = CASE WHEN s.owner IS NULL AND c.{count} <= ? AND NOT (c.packed & {whole} <> 0 AND c.packed_version = c.version) THEN c.user_id END
+     AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= ?))
 FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version AND c.following_count <= ?
+LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = {side} AND s.version = c.version AND c.{count} <= ?
 WHERE c.user_id IN (?)`,
-	},
-	storage.Inverse: {
-		MySQL: `
-SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version), s.data,
-  (SELECT GROUP_CONCAT(e.type, e.from_user_id, ' ', e.update_time) FROM follower e FORCE INDEX (PRIMARY)
-   WHERE e.to_user_id = CASE WHEN s.owner IS NULL AND c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
-FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version AND c.follower_count <= ?
-WHERE c.user_id IN (?)`,
-		SQLite: `
-SELECT c.user_id, c.version, c.follower_count, (c.packed & 8 <> 0 AND c.packed_version = c.version), s.data,
-  (SELECT GROUP_CONCAT(e.type || e.from_user_id || ' ' || e.update_time) FROM follower e
-   WHERE e.to_user_id = CASE WHEN s.owner IS NULL AND c.follower_count <= ? AND NOT (c.packed & 8 <> 0 AND c.packed_version = c.version) THEN c.user_id END
-     AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= ?))
-FROM user_counts c
-LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version AND c.follower_count <= ?
-WHERE c.user_id IN (?)`,
-	},
-}
+}.ForSides(db.Follows...)
 
 // Lists row by row, except those that are packed. Served by the primary keys, so that peers ascend: all
 // ids are positive, and SQLite takes the list index unless there is a condition on the peer. The bound
 // is in the key that is looked up: if it were a condition beside the key, MariaDB would check it for
 // every row of a list, which takes 80 ms for a million rows.
-var sqlLists = db.OfFollows[db.Text]{
-	storage.Forward: {
-		MySQL: `
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
+var sqlLists = db.Text{
+	MySQL: `
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version), e.{peer}, e.type, e.update_time
 FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN following e FORCE INDEX (PRIMARY)
-  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-		SQLite: `
+LEFT JOIN {table} e FORCE INDEX (PRIMARY)
+  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+	SQLite: `
 WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version), e.{peer}, e.type, e.update_time
 FROM wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN following e
-  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-	},
-	storage.Inverse: {
-		MySQL: `
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
-FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
-LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN follower e FORCE INDEX (PRIMARY)
-  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-		SQLite: `
-WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
-FROM wanted
-LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN follower e
-  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-	},
-}
+LEFT JOIN {table} e
+  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) THEN wanted.owner END
+  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
+}.ForSides(db.Follows...)
 
 // One list, also one that is packed. Served by the primary keys.
-var sqlList = db.OfFollows[string]{
-	storage.Forward: `
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), 0, e.to_user_id, e.type, e.update_time
+var sqlList = db.ForSides(`
+SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), 0, e.{peer}, e.type, e.update_time
 FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
-  ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest THEN wanted.owner END
-  AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-	storage.Inverse: `
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), 0, e.from_user_id, e.type, e.update_time
-FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
-LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
-  ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest THEN wanted.owner END
-  AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-}
+LEFT JOIN {table} e /*! FORCE INDEX (PRIMARY) */
+  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest THEN wanted.owner END
+  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`, db.Follows...)
 
 // Profiles implements [storage.Snapshots].
 func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {

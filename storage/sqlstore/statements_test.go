@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -15,6 +16,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 var update = flag.Bool("update", false, "write testdata/*.sql anew")
@@ -101,19 +105,25 @@ func readStatements(t *testing.T, file string) (all []*served) {
 }
 
 var (
-	isStatement      = regexp.MustCompile(`^\s*(SELECT|WITH|UPDATE|DELETE|INSERT|REPLACE)\s`)
-	beginsStatement  = regexp.MustCompile(`^\s*(SELECT|WITH|UPDATE|DELETE)\s`)
-	namesTable       = regexp.MustCompile(`\b(FROM|JOIN|UPDATE|INTO)\s+\w`)
-	namedIndex       = regexp.MustCompile(`idx_\w+`)
-	moreOfList       = regexp.MustCompile(`(\?|\(\?(?:, \?)*\))(?:,(?:\?|\(\?(?:, \?)*\)))+`)
-	moreWanted       = regexp.MustCompile(`(?: UNION ALL SELECT \?)+\) wanted`)
-	spaces           = regexp.MustCompile(`\s+`)
+	isStatement     = regexp.MustCompile(`^\s*(SELECT|WITH|UPDATE|DELETE|INSERT|REPLACE)\s`)
+	beginsStatement = regexp.MustCompile(`^\s*(SELECT|WITH|UPDATE|DELETE)\s`)
+	namesTable      = regexp.MustCompile(`\b(FROM|JOIN|UPDATE|INTO)\s+[\w{]`)
+	namedIndex      = regexp.MustCompile(`idx_\w+`)
+	moreOfList      = regexp.MustCompile(`(\?|\(\?(?:, \?)*\))(?:,(?:\?|\(\?(?:, \?)*\)))+`)
+	moreWanted      = regexp.MustCompile(`(?: UNION ALL SELECT \?)+\) wanted`)
+	spaces          = regexp.MustCompile(`\s+`)
+	sidesOfCalls    = map[string][]storage.Side{
+		"storage.AllSides[:]...": storage.AllSides[:], "storage.Sides[:]...": storage.Sides[:], "storage.Truths[:]...": storage.Truths[:],
+		"db.Follows...": db.Follows, "db.WithMarks...": db.WithMarks, "db.Counted...": db.Counted,
+		"storage.Favorites, storage.FavoriteInbox":                                                  storage.AllSides[storage.Favorites:],
+		"storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox": append(slices.Clone(db.Follows), storage.AllSides[storage.Inbox:]...),
+	}
 	tablesOfSides    = map[string]string{"Forward": "following", "Inverse": "follower", "Requests": "friend_request", "Inbox": "friend_request_inbox", "Favorites": "favorite", "FavoriteInbox": "favorite_inbox", "MarkSide": "edge_marks"}
 	dialectsOfFields = []string{"MySQL", "SQLite"}
 )
 
-// statementsInSource reads all statements from the source, by name. A statement that looks something up, and whose comment names
-// no index, fails the test.
+// statementsInSource reads all statements from the source, by name, and writes those for several tables or both dialects as the
+// program does. A statement that looks something up, and whose comment names no index, fails the test.
 func statementsInSource(t *testing.T) (all []*served) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
@@ -155,8 +165,10 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 		if err != nil || !isStatement.MatchString(text) || !namesTable.MatchString(text) {
 			return true
 		}
-		s := &served{text: text}
+		s := &served{}
 		var of []string
+		var sides []storage.Side
+		both, comment := false, ""
 		for i, outer := range slices.Backward(within) {
 			switch outer := outer.(type) {
 			case *ast.KeyValueExpr:
@@ -173,14 +185,22 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 						of = append(of, strconv.Itoa(at))
 					}
 				}
+			case *ast.CallExpr:
+				switch function := nameOf(outer.Fun); {
+				case function == "Both":
+					both = true
+				case function == "ForSides" && outer.Args[0] == within[min(i+1, len(within)-1)]:
+					sides = sidesOf(t, outer.Args[1:], outer.Ellipsis)
+				case function == "ForSides":
+					sides = sidesOf(t, outer.Args, outer.Ellipsis)
+				}
 			case *ast.ValueSpec:
 				s.name = outer.Names[0].Name
 			case *ast.FuncDecl:
 				s.name = cmp.Or(s.name, outer.Name.Name)
 			}
-			_, by, ok := strings.Cut(above[files.Position(outer.Pos()).Line], "Served by ")
-			if ok && s.indexes == nil {
-				s.indexes = indexesIn(by)
+			if _, by, ok := strings.Cut(above[files.Position(outer.Pos()).Line], "Served by "); ok && comment == "" {
+				comment = by
 			}
 		}
 		slices.Reverse(of)
@@ -188,18 +208,55 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 		if file.Name.Name != "sqlstore" {
 			s.name = file.Name.Name + "." + s.name
 		}
-		if !beginsStatement.MatchString(text) {
-			s.indexes = nil
-		} else if s.indexes == nil {
+		reads := beginsStatement.MatchString(text)
+		if reads && comment == "" {
 			t.Errorf("%s: no comment above names the index that serves this statement (\"Served by …\"):\n%.300s", files.Position(literal.Pos()), text)
 		}
-		all = append(all, s)
+		add := func(dialect, text, comment, table string) {
+			one := &served{dialect: dialect, name: s.name, of: cmp.Or(s.of, table), text: text}
+			if reads {
+				one.indexes = indexesIn(comment)
+			}
+			all = append(all, one)
+		}
+		addEach := func(dialect, text string) {
+			if sides == nil {
+				add(dialect, text, comment, "")
+			}
+			for _, side := range sides {
+				add(dialect, db.OfSide(text, side), db.OfSide(comment, side), db.OfSide("{table}", side))
+			}
+		}
+		if texts := db.Both(text); both {
+			addEach("MySQL", texts.MySQL)
+			addEach("SQLite", texts.SQLite)
+		} else {
+			addEach(s.dialect, text)
+		}
 		return true
 	})
 	return all
 }
 
-// nameOf is the name of a key, without its package.
+// sidesOf are the sides that are passed to db.ForSides.
+func sidesOf(t *testing.T, args []ast.Expr, ellipsis token.Pos) []storage.Side {
+	t.Helper()
+	var texts []string
+	for _, arg := range args {
+		texts = append(texts, types.ExprString(arg))
+	}
+	text := strings.Join(texts, ", ")
+	if ellipsis.IsValid() {
+		text += "..."
+	}
+	sides, known := sidesOfCalls[text]
+	if !known {
+		t.Errorf("the test does not know the sides %s", text)
+	}
+	return sides
+}
+
+// nameOf is the name of a key or function, without its package.
 func nameOf(key ast.Expr) string {
 	switch key := key.(type) {
 	case *ast.Ident:

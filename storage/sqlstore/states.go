@@ -41,16 +41,10 @@ WHERE changed_at >= ? AND (changed_at > ? OR user_id > ?)
 ORDER BY changed_at, user_id LIMIT ?`
 )
 
-var sqlWriteState = db.Text{
-	MySQL: `
+var sqlWriteState = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at)
 VALUES (?, ?, ?)
-ON DUPLICATE KEY UPDATE state = VALUES(state), changed_at = VALUES(changed_at)`,
-	SQLite: `
-INSERT INTO user_states (user_id, state, changed_at)
-VALUES (?, ?, ?)
-ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at`,
-}
+ON CONFLICT (user_id) DO UPDATE SET state = excluded.state, changed_at = excluded.changed_at`)
 
 // StatesOf implements [storage.StateStore].
 func (s *Store) StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState] {

@@ -66,16 +66,10 @@ SET active_day = ?
 WHERE active_day < ? AND user_id IN (?)`
 )
 
-var sqlDismiss = db.Text{
-	MySQL: `
+var sqlDismiss = db.Both(`
 INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
-ON DUPLICATE KEY UPDATE at = CASE WHEN at < VALUES(at) THEN VALUES(at) ELSE at END`,
-	SQLite: `
-INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
-VALUES (?, ?, ?)
-ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.at THEN excluded.at ELSE at END`,
-}
+ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.at THEN excluded.at ELSE at END`)
 
 // Dismissals implements [storage.RelationReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {

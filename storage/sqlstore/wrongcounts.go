@@ -8,153 +8,50 @@ import (
 	"slices"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
 )
 
 // How many users own edges, how many of those count them right, and how many users count any:
 // of one moment, because it is one statement. The hint is for TiDB, which would read the counts of all
-// users for a range of owners; the others pass it over.
-var sqlCountsAgree = map[storage.Side]string{
-	// Served by idx_following_list and the primary key of user_counts.
-	storage.Forward: `
-SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.following_count = e.n), 0), (
+// users for a range of owners; the others pass it over. Served by {list} and the primary keys of user_counts and post.
+var sqlCountsAgree = db.ForSides(`
+SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.{count} = e.n), 0), (
   SELECT COUNT(*)
   FROM user_counts
-  WHERE user_id > ? AND user_id <= ? AND following_count <> 0
+  WHERE user_id > ? AND user_id <= ? AND {count} <> 0
 )
 FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM following
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.{owner} AS owner, COUNT(*) AS n
+  FROM {table} e /*! FORCE INDEX ({list}) */{JOIN post}
+  WHERE e.{owner} > ? AND e.{owner} <= ? AND e.type = 1
+  GROUP BY e.{owner}
 ) e
-LEFT JOIN user_counts c ON c.user_id = e.owner`,
-	// Served by idx_follower_list and the primary key of user_counts.
-	storage.Inverse: `
-SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.follower_count = e.n), 0), (
-  SELECT COUNT(*)
-  FROM user_counts
-  WHERE user_id > ? AND user_id <= ? AND follower_count <> 0
-)
-FROM (
-  SELECT to_user_id AS owner, COUNT(*) AS n
-  FROM follower
-  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
-  GROUP BY to_user_id
-) e
-LEFT JOIN user_counts c ON c.user_id = e.owner`,
-	// Served by idx_favorite_list and the primary key of user_counts.
-	storage.Favorites: `
-SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.favorite_count = e.n), 0), (
-  SELECT COUNT(*)
-  FROM user_counts
-  WHERE user_id > ? AND user_id <= ? AND favorite_count <> 0
-)
-FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM favorite
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
-) e
-LEFT JOIN user_counts c ON c.user_id = e.owner`,
-	// Served by idx_favorite_inbox_list and the primary keys of post and user_counts.
-	storage.FavoriteInbox: `
-SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.total_favorited = e.n), 0), (
-  SELECT COUNT(*)
-  FROM user_counts
-  WHERE user_id > ? AND user_id <= ? AND total_favorited <> 0
-)
-FROM (
-  SELECT /*! STRAIGHT_JOIN */ f.to_user_id AS owner, COUNT(*) AS n
-  FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
-  CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
-  WHERE f.to_user_id > ? AND f.to_user_id <= ? AND f.type = 1
-  GROUP BY f.to_user_id
-) e
-LEFT JOIN user_counts c ON c.user_id = e.owner`,
-}
+LEFT JOIN user_counts c ON c.user_id = e.owner`, db.Counted...)
 
-// Owners of edges whose counts are wrong or missing. The hint is TiDB's, as above.
-var sqlWrongCounts = map[storage.Side]string{
-	// Served by idx_following_list and the primary key of user_counts.
-	storage.Forward: `
-SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.following_count, 0), e.n
+// Owners of edges whose counts are wrong or missing. The hint is TiDB's, as above. Served by {list} and the primary keys of
+// user_counts and post.
+var sqlWrongCounts = db.ForSides(`
+SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.{count}, 0), e.n
 FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM following
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.{owner} AS owner, COUNT(*) AS n
+  FROM {table} e /*! FORCE INDEX ({list}) */{JOIN post}
+  WHERE e.{owner} > ? AND e.{owner} <= ? AND e.type = 1
+  GROUP BY e.{owner}
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
-WHERE c.user_id IS NULL OR c.following_count <> e.n`,
-	// Served by idx_follower_list and the primary key of user_counts.
-	storage.Inverse: `
-SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.follower_count, 0), e.n
-FROM (
-  SELECT to_user_id AS owner, COUNT(*) AS n
-  FROM follower
-  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
-  GROUP BY to_user_id
-) e
-LEFT JOIN user_counts c ON c.user_id = e.owner
-WHERE c.user_id IS NULL OR c.follower_count <> e.n`,
-	// Served by idx_favorite_list and the primary key of user_counts.
-	storage.Favorites: `
-SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n
-FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM favorite
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
-) e
-LEFT JOIN user_counts c ON c.user_id = e.owner
-WHERE c.user_id IS NULL OR c.favorite_count <> e.n`,
-	// Served by idx_favorite_inbox_list and the primary keys of post and user_counts.
-	storage.FavoriteInbox: `
-SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.total_favorited, 0), e.n
-FROM (
-  SELECT /*! STRAIGHT_JOIN */ f.to_user_id AS owner, COUNT(*) AS n
-  FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
-  CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
-  WHERE f.to_user_id > ? AND f.to_user_id <= ? AND f.type = 1
-  GROUP BY f.to_user_id
-) e
-LEFT JOIN user_counts c ON c.user_id = e.owner
-WHERE c.user_id IS NULL OR c.total_favorited <> e.n`,
-}
+WHERE c.user_id IS NULL OR c.{count} <> e.n`, db.Counted...)
 
-// Counts of users who own no edge.
-var sqlCountsOfNone = map[storage.Side]string{
-	// Served by the primary key of user_counts and idx_following_list.
-	storage.Forward: `
-SELECT c.user_id, c.following_count, 0
+// Counts of users who own no edge. Served by {list} and the primary keys of user_counts and post.
+var sqlCountsOfNone = db.ForSides(`
+SELECT c.user_id, c.{count}, 0
 FROM user_counts c
-WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
-  AND NOT EXISTS (SELECT 1 FROM following e WHERE e.from_user_id = c.user_id AND e.type = 1)`,
-	// Served by the primary key of user_counts and idx_follower_list.
-	storage.Inverse: `
-SELECT c.user_id, c.follower_count, 0
-FROM user_counts c
-WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
-  AND NOT EXISTS (SELECT 1 FROM follower e WHERE e.to_user_id = c.user_id AND e.type = 1)`,
-	// Served by the primary key of user_counts and idx_favorite_list.
-	storage.Favorites: `
-SELECT c.user_id, c.favorite_count, 0
-FROM user_counts c
-WHERE c.user_id > ? AND c.user_id <= ? AND c.favorite_count <> 0
-  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite e WHERE e.from_user_id = c.user_id AND e.type = 1)`,
-	// Served by the primary key of user_counts, idx_favorite_inbox_list and the primary key of post.
-	storage.FavoriteInbox: `
-SELECT c.user_id, c.total_favorited, 0
-FROM user_counts c
-WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
+WHERE c.user_id > ? AND c.user_id <= ? AND c.{count} <> 0
   AND NOT EXISTS (
     SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
-    FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */
-    CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
-    WHERE e.to_user_id = c.user_id AND e.type = 1
+    FROM {table} e /*! FORCE INDEX ({list}) */{JOIN post}
+    WHERE e.{owner} = c.user_id AND e.type = 1
     LIMIT 1
-  )`,
-}
+  )`, db.Counted...)
 
 // WrongCounts implements [storage.Comparer]. Mostly no count is wrong, and finding that takes less
 // time than finding which are.

@@ -88,42 +88,6 @@ SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE tabl
 INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
 VALUES (1, ?, ?, ?, ?, ?, ?)
 
--- edgeBundles, 0 counts. Served by PRIMARY.
-SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited
-FROM user_counts
-WHERE user_id IN (?)
-
--- edgeBundles, 0 edges follower. Served by PRIMARY.
-SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL
-FROM follower
-WHERE to_user_id = ? AND from_user_id IN (?)
-
--- edgeBundles, 0 edges following. Served by PRIMARY.
-SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL
-FROM following
-WHERE from_user_id = ? AND to_user_id IN (?)
-
--- edgeBundles, 1 counts. Served by PRIMARY.
-SELECT 1, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, NULL, NULL, NULL, NULL
-FROM user_counts
-WHERE user_id IN (?)
-
--- edgeBundles, 1 edges follower. Served by PRIMARY.
-SELECT 3, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM follower
-WHERE to_user_id = ? AND from_user_id IN (?)
-
--- edgeBundles, 1 edges following. Served by PRIMARY.
-SELECT 2, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM following
-WHERE from_user_id = ? AND to_user_id IN (?)
-
--- edgeBundles, 1 users. Served by PRIMARY.
-SELECT 0, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED), NULL, NULL,
-  handle, name, bio, avatar_url
-FROM users
-WHERE user_id IN (?)
-
 -- erasedRows, 0 0. Served by PRIMARY, idx_special.
 SELECT 0, to_user_id
 FROM edge_marks
@@ -480,13 +444,13 @@ ON DUPLICATE KEY UPDATE
 INSERT IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
--- sqlAllRows, favorite. Served by PRIMARY.
+-- sqlAllFavorites, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY to_user_id, post_id LIMIT ?
 
--- sqlAllRows, favorite_inbox. Served by PRIMARY.
+-- sqlAllFavorites, favorite_inbox. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
@@ -550,6 +514,21 @@ SELECT to_user_id, from_user_id
 FROM follower /*! FORCE INDEX (idx_follower_list) */
 WHERE type = 2 AND to_user_id IN (?)
 
+-- sqlBundledCounts. Served by PRIMARY.
+SELECT 3, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, NULL, NULL, NULL, NULL
+FROM user_counts
+WHERE user_id IN (?)
+
+-- sqlBundledEdges, follower. Served by PRIMARY.
+SELECT 1, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM follower
+WHERE to_user_id = ? AND from_user_id IN (?)
+
+-- sqlBundledEdges, following. Served by PRIMARY.
+SELECT 0, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM following
+WHERE from_user_id = ? AND to_user_id IN (?)
+
 -- sqlBundledProfiles. Served by PRIMARY.
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
@@ -557,6 +536,12 @@ SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followe
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (?)
+
+-- sqlBundledUsers. Served by PRIMARY.
+SELECT 2, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED), NULL, NULL,
+  handle, name, bio, avatar_url
+FROM users
+WHERE user_id IN (?)
 
 -- sqlClaimHandles
 INSERT IGNORE INTO handles (handle, user_id, claimed_at)
@@ -587,9 +572,9 @@ JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c
 WHERE (c.author_id, c.comment_id) IN ((?, ?)) AND p.state = 0
 
 -- sqlCommentsBehind. Served by PRIMARY.
-SELECT STRAIGHT_JOIN c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
+SELECT /*! STRAIGHT_JOIN */ c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at
 FROM comment c FORCE INDEX (PRIMARY)
-JOIN post p FORCE INDEX (PRIMARY) ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
+CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = c.author_id AND p.post_id = c.post_id AND p.state = 0
 WHERE c.author_id > ?
 ORDER BY c.author_id, c.comment_id LIMIT ?
 
@@ -603,30 +588,29 @@ UPDATE post_counts
 SET comment_count = comment_count + ?, version = version + 1
 WHERE author_id = ? AND post_id = ?
 
--- sqlCountEdges, favorite. Served by idx_favorite_list.
-SELECT from_user_id, COUNT(*)
-FROM favorite /*! FORCE INDEX (idx_favorite_list) */
-WHERE type = 1 AND from_user_id IN (?)
-GROUP BY from_user_id
+-- sqlCountEdges, favorite. Served by PRIMARY, idx_favorite_list.
+SELECT /*! STRAIGHT_JOIN */ e.from_user_id, COUNT(*)
+FROM favorite e /*! FORCE INDEX (idx_favorite_list) */
+WHERE e.type = 1 AND e.from_user_id IN (?)
+GROUP BY e.from_user_id
 
 -- sqlCountEdges, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
-SELECT /*! STRAIGHT_JOIN */ f.to_user_id, COUNT(*)
-FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
-CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
-WHERE f.type = 1 AND f.to_user_id IN (?)
-GROUP BY f.to_user_id
+SELECT /*! STRAIGHT_JOIN */ e.to_user_id, COUNT(*)
+FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */ CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
+WHERE e.type = 1 AND e.to_user_id IN (?)
+GROUP BY e.to_user_id
 
--- sqlCountEdges, follower. Served by idx_follower_list.
-SELECT to_user_id, COUNT(*)
-FROM follower
-WHERE type = 1 AND to_user_id IN (?)
-GROUP BY to_user_id
+-- sqlCountEdges, follower. Served by PRIMARY, idx_follower_list.
+SELECT /*! STRAIGHT_JOIN */ e.to_user_id, COUNT(*)
+FROM follower e /*! FORCE INDEX (idx_follower_list) */
+WHERE e.type = 1 AND e.to_user_id IN (?)
+GROUP BY e.to_user_id
 
--- sqlCountEdges, following. Served by idx_following_list.
-SELECT from_user_id, COUNT(*)
-FROM following
-WHERE type = 1 AND from_user_id IN (?)
-GROUP BY from_user_id
+-- sqlCountEdges, following. Served by PRIMARY, idx_following_list.
+SELECT /*! STRAIGHT_JOIN */ e.from_user_id, COUNT(*)
+FROM following e /*! FORCE INDEX (idx_following_list) */
+WHERE e.type = 1 AND e.from_user_id IN (?)
+GROUP BY e.from_user_id
 
 -- sqlCountFavorites
 INSERT INTO post_counts (author_id, post_id, favorite_count)
@@ -667,10 +651,10 @@ SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.favorite_count = e.n), 0), (
   WHERE user_id > ? AND user_id <= ? AND favorite_count <> 0
 )
 FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM favorite
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.from_user_id AS owner, COUNT(*) AS n
+  FROM favorite e /*! FORCE INDEX (idx_favorite_list) */
+  WHERE e.from_user_id > ? AND e.from_user_id <= ? AND e.type = 1
+  GROUP BY e.from_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 
@@ -681,11 +665,10 @@ SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.total_favorited = e.n), 0), (
   WHERE user_id > ? AND user_id <= ? AND total_favorited <> 0
 )
 FROM (
-  SELECT /*! STRAIGHT_JOIN */ f.to_user_id AS owner, COUNT(*) AS n
-  FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
-  CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
-  WHERE f.to_user_id > ? AND f.to_user_id <= ? AND f.type = 1
-  GROUP BY f.to_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.to_user_id AS owner, COUNT(*) AS n
+  FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */ CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
+  WHERE e.to_user_id > ? AND e.to_user_id <= ? AND e.type = 1
+  GROUP BY e.to_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 
@@ -696,10 +679,10 @@ SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.follower_count = e.n), 0), (
   WHERE user_id > ? AND user_id <= ? AND follower_count <> 0
 )
 FROM (
-  SELECT to_user_id AS owner, COUNT(*) AS n
-  FROM follower
-  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
-  GROUP BY to_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.to_user_id AS owner, COUNT(*) AS n
+  FROM follower e /*! FORCE INDEX (idx_follower_list) */
+  WHERE e.to_user_id > ? AND e.to_user_id <= ? AND e.type = 1
+  GROUP BY e.to_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 
@@ -710,10 +693,10 @@ SELECT /*+ INL_JOIN(c) */ COUNT(*), COALESCE(SUM(c.following_count = e.n), 0), (
   WHERE user_id > ? AND user_id <= ? AND following_count <> 0
 )
 FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM following
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.from_user_id AS owner, COUNT(*) AS n
+  FROM following e /*! FORCE INDEX (idx_following_list) */
+  WHERE e.from_user_id > ? AND e.from_user_id <= ? AND e.type = 1
+  GROUP BY e.from_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 
@@ -721,7 +704,12 @@ LEFT JOIN user_counts c ON c.user_id = e.owner
 SELECT c.user_id, c.favorite_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.favorite_count <> 0
-  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite e WHERE e.from_user_id = c.user_id AND e.type = 1)
+  AND NOT EXISTS (
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
+    FROM favorite e /*! FORCE INDEX (idx_favorite_list) */
+    WHERE e.from_user_id = c.user_id AND e.type = 1
+    LIMIT 1
+  )
 
 -- sqlCountsOfNone, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT c.user_id, c.total_favorited, 0
@@ -729,8 +717,7 @@ FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
   AND NOT EXISTS (
     SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
-    FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */
-    CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
+    FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */ CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
     WHERE e.to_user_id = c.user_id AND e.type = 1
     LIMIT 1
   )
@@ -739,13 +726,23 @@ WHERE c.user_id > ? AND c.user_id <= ? AND c.total_favorited <> 0
 SELECT c.user_id, c.follower_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.follower_count <> 0
-  AND NOT EXISTS (SELECT 1 FROM follower e WHERE e.to_user_id = c.user_id AND e.type = 1)
+  AND NOT EXISTS (
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
+    FROM follower e /*! FORCE INDEX (idx_follower_list) */
+    WHERE e.to_user_id = c.user_id AND e.type = 1
+    LIMIT 1
+  )
 
 -- sqlCountsOfNone, following. Served by PRIMARY, idx_following_list.
 SELECT c.user_id, c.following_count, 0
 FROM user_counts c
 WHERE c.user_id > ? AND c.user_id <= ? AND c.following_count <> 0
-  AND NOT EXISTS (SELECT 1 FROM following e WHERE e.from_user_id = c.user_id AND e.type = 1)
+  AND NOT EXISTS (
+    SELECT /*+ NO_DECORRELATE() INL_JOIN(p) */ /*! STRAIGHT_JOIN */ 1
+    FROM following e /*! FORCE INDEX (idx_following_list) */
+    WHERE e.from_user_id = c.user_id AND e.type = 1
+    LIMIT 1
+  )
 
 -- sqlDeleteCheckpoint. Served by PRIMARY.
 DELETE FROM kith_checkpoints
@@ -760,7 +757,7 @@ UPDATE post /*! FORCE INDEX (PRIMARY) */
 SET text = '', media = '[]', state = 1
 WHERE author_id = ? AND post_id = ?
 
--- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   BIT_XOR(
@@ -770,7 +767,7 @@ FROM favorite
 WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
--- sqlDigestsByClass, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByClass, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   BIT_XOR(
@@ -780,7 +777,7 @@ FROM favorite_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
--- sqlDigestsByClass, follower. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByClass, follower. Served by PRIMARY, idx_follower_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   BIT_XOR(
@@ -790,7 +787,7 @@ FROM follower
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
--- sqlDigestsByClass, following. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByClass, following. Served by PRIMARY, idx_following_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   BIT_XOR(
@@ -800,7 +797,7 @@ FROM following
 WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
--- sqlDigestsByClass, friend_request. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByClass, friend_request. Served by PRIMARY, idx_friend_request_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   BIT_XOR(
@@ -810,7 +807,7 @@ FROM friend_request
 WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
--- sqlDigestsByClass, friend_request_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByClass, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   BIT_XOR(
@@ -820,7 +817,7 @@ FROM friend_request_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
--- sqlDigestsByGroup, favorite. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByGroup, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -832,7 +829,7 @@ WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
--- sqlDigestsByGroup, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByGroup, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -844,7 +841,7 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
--- sqlDigestsByGroup, follower. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByGroup, follower. Served by PRIMARY, idx_follower_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -856,7 +853,7 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
--- sqlDigestsByGroup, following. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByGroup, following. Served by PRIMARY, idx_following_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -868,7 +865,7 @@ WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
--- sqlDigestsByGroup, friend_request. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByGroup, friend_request. Served by PRIMARY, idx_friend_request_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -880,7 +877,7 @@ WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
--- sqlDigestsByGroup, friend_request_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlDigestsByGroup, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
   ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
   COUNT(*),
@@ -1065,42 +1062,42 @@ END AS friends
 FROM user_counts c
 WHERE c.user_id IN (?)
 
--- sqlGroupRows, favorite. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlGroupRows, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite
 WHERE from_user_id > ? AND from_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
--- sqlGroupRows, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlGroupRows, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox
 WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
--- sqlGroupRows, follower. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlGroupRows, follower. Served by PRIMARY, idx_follower_list.
 SELECT to_user_id, from_user_id, type, update_time
 FROM follower
 WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
--- sqlGroupRows, following. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlGroupRows, following. Served by PRIMARY, idx_following_list.
 SELECT from_user_id, to_user_id, type, update_time
 FROM following
 WHERE from_user_id > ? AND from_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
--- sqlGroupRows, friend_request. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlGroupRows, friend_request. Served by PRIMARY, idx_friend_request_list.
 SELECT from_user_id, to_user_id, type, update_time
 FROM friend_request
 WHERE from_user_id > ? AND from_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
 
--- sqlGroupRows, friend_request_inbox. Served by PRIMARY, idx_favorite_inbox_list, idx_favorite_list, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlGroupRows, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
 SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox
 WHERE to_user_id > ? AND to_user_id <= ?
@@ -1387,7 +1384,7 @@ SELECT from_user_id, to_user_id, type, message
 FROM friend_request FORCE INDEX (PRIMARY)
 WHERE (from_user_id, to_user_id) IN ((?, ?))
 
--- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list, idx_following_list.
+-- sqlNeighbourTexts, follower. Served by PRIMARY, idx_follower_list.
 SELECT c.user_id, c.follower_count, s.data,
   (SELECT GROUP_CONCAT(e.from_user_id) FROM follower e /*! FORCE INDEX (PRIMARY) */
    WHERE e.type = 1 AND e.to_user_id = CASE WHEN s.owner IS NULL THEN c.user_id END)
@@ -1395,7 +1392,7 @@ FROM user_counts c
 LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 1 AND s.version = c.version
 WHERE c.user_id IN (?)
 
--- sqlNeighbourTexts, following. Served by PRIMARY, idx_follower_list, idx_following_list.
+-- sqlNeighbourTexts, following. Served by PRIMARY, idx_following_list.
 SELECT c.user_id, c.following_count, s.data,
   (SELECT GROUP_CONCAT(e.to_user_id) FROM following e /*! FORCE INDEX (PRIMARY) */
    WHERE e.type = 1 AND e.from_user_id = CASE WHEN s.owner IS NULL THEN c.user_id END)
@@ -1403,25 +1400,25 @@ FROM user_counts c
 LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c.version
 WHERE c.user_id IN (?)
 
--- sqlNeighbours, follower. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlNeighbours, follower. Served by PRIMARY, idx_follower_list.
 SELECT to_user_id, COUNT(*), GROUP_CONCAT(from_user_id)
 FROM follower /*! FORCE INDEX (PRIMARY) */
 WHERE type = 1 AND to_user_id IN (?)
 GROUP BY to_user_id
 
--- sqlNeighbours, following. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlNeighbours, following. Served by PRIMARY, idx_following_list.
 SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
 FROM following /*! FORCE INDEX (PRIMARY) */
 WHERE type = 1 AND from_user_id IN (?)
 GROUP BY from_user_id
 
--- sqlNeighbours, friend_request. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlNeighbours, friend_request. Served by PRIMARY, idx_friend_request_list.
 SELECT from_user_id, COUNT(*), GROUP_CONCAT(to_user_id)
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE type = 1 AND from_user_id IN (?)
 GROUP BY from_user_id
 
--- sqlNeighbours, friend_request_inbox. Served by PRIMARY, idx_follower_list, idx_following_list, idx_friend_request_inbox_list, idx_friend_request_list.
+-- sqlNeighbours, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
 SELECT to_user_id, COUNT(*), GROUP_CONCAT(from_user_id)
 FROM friend_request_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE type = 1 AND to_user_id IN (?)
@@ -1874,13 +1871,13 @@ LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
 ORDER BY u.user_id LIMIT ?
 
--- sqlWholeLists, follower. Served by idx_follower_list, idx_following_list.
+-- sqlWholeLists, follower. Served by idx_follower_list.
 SELECT to_user_id, type, GROUP_CONCAT(from_user_id)
 FROM follower /*! FORCE INDEX (idx_follower_list) */
 WHERE to_user_id IN (?) AND type IN (1, 2)
 GROUP BY to_user_id, type
 
--- sqlWholeLists, following. Served by idx_follower_list, idx_following_list.
+-- sqlWholeLists, following. Served by idx_following_list.
 SELECT from_user_id, type, GROUP_CONCAT(to_user_id)
 FROM following /*! FORCE INDEX (idx_following_list) */
 WHERE from_user_id IN (?) AND type IN (1, 2)
@@ -1906,11 +1903,6 @@ INSERT INTO following (from_user_id, to_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
 
--- sqlWriteEdges, friend_request
-INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
-VALUES (?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time), message = VALUES(message)
-
 -- sqlWriteEdges, friend_request_inbox
 INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
@@ -1931,6 +1923,11 @@ INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), password_at = VALUES(password_at)
 
+-- sqlWriteRequests
+INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time), message = VALUES(message)
+
 -- sqlWriteSecret
 INSERT IGNORE INTO kith_secrets (name, value)
 VALUES ('store', ?)
@@ -1943,10 +1940,10 @@ ON DUPLICATE KEY UPDATE state = VALUES(state), changed_at = VALUES(changed_at)
 -- sqlWrongCounts, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.favorite_count, 0), e.n
 FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM favorite
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.from_user_id AS owner, COUNT(*) AS n
+  FROM favorite e /*! FORCE INDEX (idx_favorite_list) */
+  WHERE e.from_user_id > ? AND e.from_user_id <= ? AND e.type = 1
+  GROUP BY e.from_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 WHERE c.user_id IS NULL OR c.favorite_count <> e.n
@@ -1954,11 +1951,10 @@ WHERE c.user_id IS NULL OR c.favorite_count <> e.n
 -- sqlWrongCounts, favorite_inbox. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.total_favorited, 0), e.n
 FROM (
-  SELECT /*! STRAIGHT_JOIN */ f.to_user_id AS owner, COUNT(*) AS n
-  FROM favorite_inbox f /*! FORCE INDEX (idx_favorite_inbox_list) */
-  CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = f.to_user_id AND p.post_id = f.post_id AND p.state = 0
-  WHERE f.to_user_id > ? AND f.to_user_id <= ? AND f.type = 1
-  GROUP BY f.to_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.to_user_id AS owner, COUNT(*) AS n
+  FROM favorite_inbox e /*! FORCE INDEX (idx_favorite_inbox_list) */ CROSS JOIN post p /*! FORCE INDEX (PRIMARY) */ ON p.author_id = e.to_user_id AND p.post_id = e.post_id AND p.state = 0
+  WHERE e.to_user_id > ? AND e.to_user_id <= ? AND e.type = 1
+  GROUP BY e.to_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 WHERE c.user_id IS NULL OR c.total_favorited <> e.n
@@ -1966,10 +1962,10 @@ WHERE c.user_id IS NULL OR c.total_favorited <> e.n
 -- sqlWrongCounts, follower. Served by PRIMARY, idx_follower_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.follower_count, 0), e.n
 FROM (
-  SELECT to_user_id AS owner, COUNT(*) AS n
-  FROM follower
-  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
-  GROUP BY to_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.to_user_id AS owner, COUNT(*) AS n
+  FROM follower e /*! FORCE INDEX (idx_follower_list) */
+  WHERE e.to_user_id > ? AND e.to_user_id <= ? AND e.type = 1
+  GROUP BY e.to_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 WHERE c.user_id IS NULL OR c.follower_count <> e.n
@@ -1977,10 +1973,10 @@ WHERE c.user_id IS NULL OR c.follower_count <> e.n
 -- sqlWrongCounts, following. Served by PRIMARY, idx_following_list.
 SELECT /*+ INL_JOIN(c) */ e.owner, COALESCE(c.following_count, 0), e.n
 FROM (
-  SELECT from_user_id AS owner, COUNT(*) AS n
-  FROM following
-  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
-  GROUP BY from_user_id
+  SELECT /*! STRAIGHT_JOIN */ e.from_user_id AS owner, COUNT(*) AS n
+  FROM following e /*! FORCE INDEX (idx_following_list) */
+  WHERE e.from_user_id > ? AND e.from_user_id <= ? AND e.type = 1
+  GROUP BY e.from_user_id
 ) e
 LEFT JOIN user_counts c ON c.user_id = e.owner
 WHERE c.user_id IS NULL OR c.following_count <> e.n

@@ -55,14 +55,9 @@ SELECT epoch
 FROM kith_epoch
 WHERE id = 1`
 
-var sqlBeginEpoch = Text{
-	MySQL: `
-INSERT IGNORE INTO kith_epoch (id, epoch)
-VALUES (1, 1)`,
-	SQLite: `
+var sqlBeginEpoch = Both(`
 INSERT OR IGNORE INTO kith_epoch (id, epoch)
-VALUES (1, 1)`,
-}
+VALUES (1, 1)`)
 
 const (
 	SQLWriteClaim = `

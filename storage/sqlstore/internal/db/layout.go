@@ -33,14 +33,9 @@ FROM kith_meta
 WHERE id = 1`
 )
 
-var sqlWriteMeta = Text{
-	MySQL: `
-INSERT IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
-VALUES (1, ?, ?, ?, ?, ?, ?)`,
-	SQLite: `
+var sqlWriteMeta = Both(`
 INSERT OR IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
-VALUES (1, ?, ?, ?, ?, ?, ?)`,
-}
+VALUES (1, ?, ?, ?, ?, ?, ?)`)
 
 // checkLayout compares what the shards record with the order and number in which
 // they were given. Shards that record nothing are laid out, the first shard

@@ -100,16 +100,10 @@ func (m *Mover) progress(rows int) {
 	m.cfg.OnProgress(m.phase)
 }
 
-var sqlMark = db.Text{
-	MySQL: `
+var sqlMark = db.Both(`
 INSERT INTO kith_mover (id, steps)
 VALUES (1, 1)
-ON DUPLICATE KEY UPDATE steps = steps + 1`,
-	SQLite: `
-INSERT INTO kith_mover (id, steps)
-VALUES (1, 1)
-ON CONFLICT (id) DO UPDATE SET steps = steps + 1`,
-}
+ON CONFLICT (id) DO UPDATE SET steps = steps + 1`)
 
 // mark tells readers of the binlog that the rows behind it are moved.
 func (m *Mover) mark(tx *db.Tx) error {

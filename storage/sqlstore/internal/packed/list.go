@@ -13,10 +13,10 @@ import (
 // MariaDB needs the list index as a hint: of the rows, the statement wants the few that are no
 // follows. Without the cast, MariaDB would make decimals of columns that mix signed and unsigned
 // numbers.
-var sqlList = db.OfFollows[string]{
-	// Served by the primary keys and idx_following_list.
-	storage.Forward: `
-SELECT 0 AS part, c.version AS a, c.following_count AS b, (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+//
+// Served by the primary keys and {list}.
+var sqlList = db.ForSides(`
+SELECT 0 AS part, c.version AS a, c.{count} AS b, (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) AS c, NULL AS data
 FROM user_counts c
 WHERE c.user_id = ?
 UNION ALL
@@ -24,39 +24,17 @@ SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
 FROM packed_change
 WHERE owner = ? AND side = ?
 UNION ALL
-SELECT 3, to_user_id, 2, update_time, NULL
-FROM following /*! FORCE INDEX (idx_following_list) */
-WHERE from_user_id = ? AND type = 2
+SELECT 3, {peer}, 2, update_time, NULL
+FROM {table} /*! FORCE INDEX ({list}) */
+WHERE {owner} = ? AND type = 2
 UNION ALL
-SELECT 3, to_user_id, 0, update_time, NULL
-FROM following /*! FORCE INDEX (idx_following_list) */
-WHERE from_user_id = ? AND type = 0 AND update_time >= ?
-UNION ALL
-SELECT 2, first_peer, 0, 0, data
-FROM packed_chunk
-WHERE owner = ? AND side = ?`,
-	// Served by the primary keys and idx_follower_list.
-	storage.Inverse: `
-SELECT 0 AS part, c.version AS a, c.follower_count AS b, (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
-FROM user_counts c
-WHERE c.user_id = ?
-UNION ALL
-SELECT 1, peer, CAST(type AS SIGNED), update_time, NULL
-FROM packed_change
-WHERE owner = ? AND side = ?
-UNION ALL
-SELECT 3, from_user_id, 2, update_time, NULL
-FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE to_user_id = ? AND type = 2
-UNION ALL
-SELECT 3, from_user_id, 0, update_time, NULL
-FROM follower /*! FORCE INDEX (idx_follower_list) */
-WHERE to_user_id = ? AND type = 0 AND update_time >= ?
+SELECT 3, {peer}, 0, update_time, NULL
+FROM {table} /*! FORCE INDEX ({list}) */
+WHERE {owner} = ? AND type = 0 AND update_time >= ?
 UNION ALL
 SELECT 2, first_peer, 0, 0, data
 FROM packed_chunk
-WHERE owner = ? AND side = ?`,
-}
+WHERE owner = ? AND side = ?`, db.Follows...)
 
 // List answers a query for a list. ok is false if it is not packed any more, or not as long as the
 // counts say: then its rows have to be read.

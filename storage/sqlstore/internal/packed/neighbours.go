@@ -16,36 +16,20 @@ import (
 
 // Served by the primary keys. The cast keeps MariaDB from making decimals of numbers with a
 // sign and without.
-var sqlNeighbours = db.OfFollows[string]{
-	storage.Forward: `
-SELECT 0 AS part, c.version AS a, c.following_count AS b, (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
+var sqlNeighbours = db.ForSides(`
+SELECT 0 AS part, c.version AS a, c.{count} AS b, (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) AS c, NULL AS data
 FROM user_counts c
 WHERE c.user_id = ?
 UNION ALL
 SELECT 1, p.peer, CAST(p.type AS SIGNED), p.update_time, NULL
 FROM user_counts c
 JOIN packed_change p ON p.owner = c.user_id AND p.side = ?
-WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version)
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version)
 UNION ALL
 SELECT 2, p.first_peer, 0, 0, p.data
 FROM user_counts c
 JOIN packed_chunk p ON p.owner = c.user_id AND p.side = ?
-WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version)`,
-	storage.Inverse: `
-SELECT 0 AS part, c.version AS a, c.follower_count AS b, (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) AS c, NULL AS data
-FROM user_counts c
-WHERE c.user_id = ?
-UNION ALL
-SELECT 1, p.peer, CAST(p.type AS SIGNED), p.update_time, NULL
-FROM user_counts c
-JOIN packed_change p ON p.owner = c.user_id AND p.side = ?
-WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version)
-UNION ALL
-SELECT 2, p.first_peer, 0, 0, p.data
-FROM user_counts c
-JOIN packed_chunk p ON p.owner = c.user_id AND p.side = ?
-WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version)`,
-}
+WHERE c.user_id = ? AND (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version)`, db.Follows...)
 
 // atOnce is how many packed lists one call reads from a shard at a time.
 const atOnce = 4

@@ -71,44 +71,24 @@ INSERT INTO packed_chunk (owner, side, first_peer, data)
 VALUES (?, ?, ?, ?)`
 )
 
-var sqlBeginPacking = db.Text{
-	MySQL: `
+var sqlBeginPacking = db.Both(`
 INSERT INTO packed_list (owner, side, began_at)
 VALUES (?, ?, ?)
-ON DUPLICATE KEY UPDATE began_at = VALUES(began_at)`,
-	SQLite: `
-INSERT INTO packed_list (owner, side, began_at)
-VALUES (?, ?, ?)
-ON CONFLICT (owner, side) DO UPDATE SET began_at = excluded.began_at`,
-}
+ON CONFLICT (owner, side) DO UPDATE SET began_at = excluded.began_at`)
 
 // Served by the primary keys.
-var sqlPacking = db.OfFollows[string]{
-	storage.Forward: `
-SELECT c.following_count, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
+var sqlPacking = db.ForSides(`
+SELECT c.{count}, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
 FROM user_counts c
 LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
-WHERE c.user_id = ?`,
-	storage.Inverse: `
-SELECT c.follower_count, c.packed, c.version - c.packed_version, COALESCE(l.began_at, 0)
-FROM user_counts c
-LEFT JOIN packed_list l ON l.owner = c.user_id AND l.side = ?
-WHERE c.user_id = ?`,
-}
+WHERE c.user_id = ?`, db.Follows...)
 
 // Served by the primary keys.
-var sqlFollowsAfter = db.OfFollows[string]{
-	storage.Forward: `
-SELECT to_user_id, update_time
-FROM following /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id > ? AND type = 1
-ORDER BY to_user_id LIMIT ?`,
-	storage.Inverse: `
-SELECT from_user_id, update_time
-FROM follower /*! FORCE INDEX (PRIMARY) */
-WHERE to_user_id = ? AND from_user_id > ? AND type = 1
-ORDER BY from_user_id LIMIT ?`,
-}
+var sqlFollowsAfter = db.ForSides(`
+SELECT {peer}, update_time
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE {owner} = ? AND {peer} > ? AND type = 1
+ORDER BY {peer} LIMIT ?`, db.Follows...)
 
 // Pack packs a list that is worth it and puts its changes into one that is packed, see
 // [storage.Packer].

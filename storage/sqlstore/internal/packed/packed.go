@@ -43,16 +43,10 @@ const allFlags = 15
 // where it is set and packed_version = version. In statements it is a number, 4 or 8.
 func wholeFlag(side storage.Side) int64 { return 4 << side }
 
-var sqlKeepChanges = db.Text{
-	MySQL: `
+var sqlKeepChanges = db.Both(`
 INSERT INTO packed_change (owner, side, peer, type, update_time)
 VALUES (?, ?, ?, ?, ?)
-ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)`,
-	SQLite: `
-INSERT INTO packed_change (owner, side, peer, type, update_time)
-VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (owner, side, peer) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-}
+ON CONFLICT (owner, side, peer) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`)
 
 // Served by the primary key.
 const sqlUnpack = `
