@@ -12,7 +12,7 @@ import (
 // look-ups of one user take less than that. So some of them become one statement if they are asked
 // of one shard at the same time:
 //
-//   - users and counts (bundleprofiles.go), also of several shards,
+//   - users and counts, also of several shards: [Store.Profiles],
 //   - a user and the first page of one of its lists (bundlepage.go),
 //   - users, or counts, and edges (bundleedges.go). Edges of both sides alone stay two
 //     statements, which run side by side.
@@ -49,13 +49,6 @@ func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) {
 // oneStatement answers a bundle by one statement on each shard, if it can be one.
 func (s *Store) oneStatement(ctx context.Context, b *storage.Bundle) bool {
 	pages, edges := asked(b.Pages[0])+asked(b.Pages[1]), asked(b.Edges[0])+asked(b.Edges[1])
-	if pages+edges == 0 {
-		if asked(b.Users) == 0 || asked(b.Counts) == 0 {
-			return false
-		}
-		s.bundledProfiles(ctx, b)
-		return true
-	}
 	shard, ok := s.shardOfBundle(b)
 	switch {
 	case !ok:

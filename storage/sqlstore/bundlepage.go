@@ -8,7 +8,7 @@ import (
 	"kith/storage/sqlstore/internal/db"
 )
 
-// A user, with its counts if they are asked for, and the first page of one of its lists. Every row
+// A user, with its counts, and the first page of one of its lists. Every row
 // of the page has the user as well. To both engines the user is a constant, so the list index gives
 // the rows in order. A LEFT JOIN, which would answer for empty lists, too, is sorted, and a UNION
 // ALL takes longer than two statements. TiDB would read the whole list before its first page, so
@@ -16,16 +16,8 @@ import (
 //
 // Conditions and an order follow, as for a page (pages.go).
 //
-// Served by {list} and the primary key of users.
+// Served by {list} and the primary keys of users and user_counts.
 var sqlUserPage = db.ForSides(`
-SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN {table} ON {owner} = ? AND type = ?
-WHERE u.user_id = ?`, db.Follows...)
-
-// The same with the counts. Served by {list} and the primary keys of users and user_counts.
-var sqlUserPageWithCounts = db.ForSides(`
 SELECT {peer}, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
@@ -50,44 +42,40 @@ func (s *Store) bundledPage(ctx context.Context, shard int, b *storage.Bundle) b
 		return false
 	}
 	owner := int64(q.Owner)
-	head := sqlUserPage[side]
-	if counted == 1 {
-		head = sqlUserPageWithCounts[side]
-	}
-	text, args := pageOf(side, q, head, []any{owner, int64(kindOf(q)), owner})
+	text, args := pageOf(side, q, sqlUserPage[side], []any{owner, int64(kindOf(q)), owner})
 
-	row := newUserRow(2 + userNumbers + countNumbers*counted)
+	row := newUserRow(2 + userNumbers + countNumbers)
 	page := make([]storage.Edge, 0, max(q.Limit, 0))
 	var user storage.User
 	var counts storage.Counts
 	err := s.db.Query(ctx, "userpage."+side.String(), shard, 2+counted, text, args, func(rows *sql.Rows) error {
 		row.Scan(rows)
 		if len(page) == 0 {
-			user = row.user(q.Owner, 2)
-			if counted == 1 {
-				counts = row.counts(2 + userNumbers)
-			}
+			user, counts = row.user(q.Owner, 2), row.counts(2+userNumbers)
 		}
 		p := side.Pair(q.Owner, storage.UserID(row.At(0)))
-		page = append(page, storage.Edge{From: p.From, To: p.To, Type: kindOf(q), UpdateTime: storage.Micros(row.At(1))})
+		page = append(page, p.Edge(kindOf(q), storage.Micros(row.At(1))))
 		return row.Err
 	})
 	if err == nil && len(page) == 0 {
 		return false
 	}
-	if err != nil {
-		fail(b.Users, err)
-		fail(b.Counts, err)
-		fail(b.Pages[side], err)
-		return true
-	}
 	sortNewestFirst(side, page, q.Backward)
-	b.Users.Results = []storage.Result[storage.User]{{Value: user, Found: true}}
-	b.Pages[side].Results = []storage.Result[[]storage.Edge]{{Value: page, Found: true}}
-	if counted == 1 {
-		b.Counts.Results = []storage.Result[storage.Counts]{{Value: counts, Found: true}}
-	}
+	answer(b.Users, user, err)
+	answer(b.Counts, counts, err)
+	answer(b.Pages[side], page, err)
 	return true
+}
+
+// answer answers the one key of a look-up, if it is asked for.
+func answer[K, V any](l *storage.Lookup[K, V], value V, err error) {
+	if l == nil {
+		return
+	}
+	l.Results = []storage.Result[V]{{Value: value, Found: true}}
+	if err != nil {
+		l.Fail(err)
+	}
 }
 
 // maxUserPage bounds the rows that have the user on them.

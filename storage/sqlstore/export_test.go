@@ -49,3 +49,9 @@ func (s *Store) Serving() int {
 	_, serving := s.smalls.Waiting(0)
 	return serving
 }
+
+// listRow reads a list row by row, also one that is packed.
+func (s *Store) listRow(ctx context.Context, side storage.Side, shard int, q storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
+	_, err := s.listRows(ctx, side, shard, sqlList[side], []storage.ListQuery{q}, found)
+	return err
+}

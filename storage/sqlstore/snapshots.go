@@ -10,6 +10,16 @@ import (
 	"kith/storage/sqlstore/internal/packed"
 )
 
+// Users with their counts, by one look-up by key for each. A user without a row in users is asked
+// for once more. Served by the primary keys.
+const sqlBundledProfiles = `
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+LEFT JOIN user_counts c ON c.user_id = u.user_id
+WHERE u.user_id IN (?)`
+
 // Answers that caches keep have to be as of one moment, and on every engine one statement is. An
 // owner is answered whether it has a user, counts, edges or nothing. A list that is too long by its
 // count is not read. Nearly every owner has a user and counts, so these are looked up by key first.
@@ -17,23 +27,13 @@ import (
 // else is joined to it. That takes half as long again on MariaDB.
 //
 // Served by the primary keys.
-var sqlProfiles = db.Text{
-	MySQL: `
+const sqlProfiles = `
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
-LEFT JOIN users u ON u.user_id = wanted.user_id`,
-	SQLite: `
-WITH wanted(user_id) AS (VALUES (?))
-SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM wanted
-LEFT JOIN user_counts c ON c.user_id = wanted.user_id
-LEFT JOIN users u ON u.user_id = wanted.user_id`,
-}
+LEFT JOIN users u ON u.user_id = wanted.user_id`
 
 // Lists of owners with counts, each as it is packed (shortlists.go), or else as one text of its edges' types, peers and times: a
 // row for each edge takes the driver, and the server, twice as long. Long lists that are packed, and lists that are
@@ -63,23 +63,13 @@ WHERE c.user_id IN (?)`,
 // ids are positive, and SQLite takes the list index unless there is a condition on the peer. The bound
 // is in the key that is looked up: if it were a condition beside the key, MariaDB would check it for
 // every row of a list, which takes 80 ms for a million rows.
-var sqlLists = db.Text{
-	MySQL: `
+var sqlLists = db.ForSides(`
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version), e.{peer}, e.type, e.update_time
 FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN {table} e FORCE INDEX (PRIMARY)
+LEFT JOIN {table} e /*! FORCE INDEX (PRIMARY) */
   ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-	SQLite: `
-WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
-SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.{count}, 0), (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version), e.{peer}, e.type, e.update_time
-FROM wanted
-LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN {table} e
-  ON e.{owner} = CASE WHEN COALESCE(c.{count}, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & {whole} <> 0 AND c.packed_version = c.version) THEN wanted.owner END
-  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`,
-}.ForSides(db.Follows...)
+  AND e.{peer} > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)`, db.Follows...)
 
 // One list, also one that is packed. Served by the primary keys.
 var sqlList = db.ForSides(`
@@ -106,11 +96,28 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	return results
 }
 
+func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
+		text, args := db.In(sqlBundledProfiles, ids)
+		row := newUserRow(1 + userNumbers + countNumbers)
+		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
+			row.Scan(rows)
+			id := storage.UserID(row.At(0))
+			p := storage.Profile{Exists: true, User: row.user(id, 1)}
+			if p.Counted = !row.IsNull(1 + userNumbers); p.Counted {
+				p.Counts = row.counts(1 + userNumbers)
+			}
+			found(id, p)
+			return row.Err
+		})
+	})
+}
+
 // profilesOfAnybody also reads the counts of owners who are not in users. Metrics name these look-ups "counts".
 func (s *Store) profilesOfAnybody(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxPages, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
 		wanted := db.Filled(ids)
-		text := db.Listed(s.sql.Text(sqlProfiles), len(wanted))
+		text := db.Listed(sqlProfiles, len(wanted))
 		row := newUserRow(1 + countNumbers + userNumbers)
 		return s.db.Query(ctx, "counts", shard, len(ids), text, db.Arguments(wanted), func(rows *sql.Rows) error {
 			row.Scan(rows)
@@ -135,7 +142,7 @@ func (s *Store) Lists(ctx context.Context, side storage.Side, queries []storage.
 		byRow, whole, err := s.listTexts(ctx, "lists."+side.String(), side, shard, queries, found, s.packShortSoon)
 		if err == nil && len(byRow) > 0 {
 			var more []storage.ListQuery
-			more, err = s.listRows(ctx, side, shard, byRow, found)
+			more, err = s.listRows(ctx, side, shard, db.Listed(sqlLists[side], len(byRow)), byRow, found)
 			whole = append(whole, more...)
 		}
 		for _, q := range whole {
@@ -159,7 +166,7 @@ func (s *Store) listTexts(
 	asText func(storage.Side, storage.UserID, int64, storage.List),
 ) (byRow, whole []storage.ListQuery, err error) {
 	if side > storage.Inverse {
-		return nil, nil, errNotCounted(side)
+		return nil, nil, fmt.Errorf("read the lists of %s: they are not counted", side)
 	}
 	if s.db.Dialect.ScansSubqueries {
 		return queries, nil, nil
@@ -250,10 +257,6 @@ func digits(text []byte) (number int64, length int) {
 	return number, length
 }
 
-func errNotCounted(side storage.Side) error {
-	return fmt.Errorf("read the lists of %s: they are not counted", side)
-}
-
 // packedList answers a query for a list that is packed. If it cannot be read packed, its rows are
 // read.
 func (s *Store) packedList(ctx context.Context, side storage.Side, shard int, q storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
@@ -265,7 +268,8 @@ func (s *Store) packedList(ctx context.Context, side storage.Side, shard int, q 
 		found(q, list)
 		return nil
 	}
-	return s.listRow(ctx, side, shard, q, found)
+	_, err = s.listRows(ctx, side, shard, sqlList[side], []storage.ListQuery{q}, found)
+	return err
 }
 
 // Pack implements [storage.Packer].
@@ -279,23 +283,8 @@ func (s *Store) PackedNeighbours(ctx context.Context, side storage.Side, owners 
 	return s.packed.Neighbours(ctx, side, owners)
 }
 
-// listRows reads lists of one shard row by row, and leaves out those that are packed.
+// listRows reads lists of one shard row by row, and leaves out those that are packed, unless the statement reads these, too.
 func (s *Store) listRows(
-	ctx context.Context, side storage.Side, shard int, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
-) (left []storage.ListQuery, err error) {
-	if side > storage.Inverse {
-		return nil, errNotCounted(side)
-	}
-	return s.readListRows(ctx, side, shard, db.Listed(s.sql.Text(sqlLists[side]), len(queries)), queries, found)
-}
-
-// listRow reads a list row by row, also one that is packed.
-func (s *Store) listRow(ctx context.Context, side storage.Side, shard int, q storage.ListQuery, found func(storage.ListQuery, storage.List)) error {
-	_, err := s.readListRows(ctx, side, shard, sqlList[side], []storage.ListQuery{q}, found)
-	return err
-}
-
-func (s *Store) readListRows(
 	ctx context.Context, side storage.Side, shard int, text string, queries []storage.ListQuery, found func(storage.ListQuery, storage.List),
 ) (left []storage.ListQuery, err error) {
 	args := make([]any, 0, 4*len(queries))
@@ -319,9 +308,7 @@ func (s *Store) readListRows(
 			list.Edges = make([]storage.Edge, 0, min(count, db.MaxForeseen)+1)
 		}
 		pair := side.Pair(q.Owner, storage.UserID(row.At(4)))
-		list.Edges = append(list.Edges, storage.Edge{
-			From: pair.From, To: pair.To, Type: storage.EdgeType(row.At(5)), UpdateTime: storage.Micros(row.At(6)),
-		})
+		list.Edges = append(list.Edges, pair.Edge(storage.EdgeType(row.At(5)), storage.Micros(row.At(6))))
 		return row.Err
 	})
 	for i, q := range queries {

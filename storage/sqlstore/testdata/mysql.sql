@@ -1249,7 +1249,7 @@ WHERE c.user_id IN (?)
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
 FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN follower e FORCE INDEX (PRIMARY)
+LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
   ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
   AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
 
@@ -1257,7 +1257,7 @@ LEFT JOIN follower e FORCE INDEX (PRIMARY)
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
 FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN following e FORCE INDEX (PRIMARY)
+LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
   ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
   AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
 
@@ -1826,20 +1826,6 @@ ORDER BY user_id LIMIT ?
 
 -- sqlUserPage, follower. Served by PRIMARY, idx_follower_list.
 SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN follower ON to_user_id = ? AND type = ?
-WHERE u.user_id = ?
-
--- sqlUserPage, following. Served by PRIMARY, idx_following_list.
-SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN following ON from_user_id = ? AND type = ?
-WHERE u.user_id = ?
-
--- sqlUserPageWithCounts, follower. Served by PRIMARY, idx_follower_list.
-SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
@@ -1847,7 +1833,7 @@ JOIN user_counts c ON c.user_id = u.user_id
 JOIN follower ON to_user_id = ? AND type = ?
 WHERE u.user_id = ?
 
--- sqlUserPageWithCounts, following. Served by PRIMARY, idx_following_list.
+-- sqlUserPage, following. Served by PRIMARY, idx_following_list.
 SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url

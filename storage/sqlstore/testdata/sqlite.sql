@@ -1230,20 +1230,18 @@ LEFT JOIN packed_short s ON s.owner = c.user_id AND s.side = 0 AND s.version = c
 WHERE c.user_id IN (?)
 
 -- sqlLists, follower. Served by PRIMARY.
-WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.follower_count, 0), (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version), e.from_user_id, e.type, e.update_time
-FROM wanted
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN follower e
+LEFT JOIN follower e /*! FORCE INDEX (PRIMARY) */
   ON e.to_user_id = CASE WHEN COALESCE(c.follower_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 8 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
   AND e.from_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
 
 -- sqlLists, following. Served by PRIMARY.
-WITH wanted(query, owner, longest, ended_since) AS (VALUES (?, ?, ?, ?))
 SELECT wanted.query, COALESCE(c.version, 0), COALESCE(c.following_count, 0), (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version), e.to_user_id, e.type, e.update_time
-FROM wanted
+FROM (SELECT ? AS query, ? AS owner, ? AS longest, ? AS ended_since) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.owner
-LEFT JOIN following e
+LEFT JOIN following e /*! FORCE INDEX (PRIMARY) */
   ON e.from_user_id = CASE WHEN COALESCE(c.following_count, 0) <= wanted.longest AND NOT (COALESCE(c.packed, 0) & 4 <> 0 AND c.packed_version = c.version) THEN wanted.owner END
   AND e.to_user_id > 0 AND (e.type <> 0 OR e.update_time >= wanted.ended_since)
 
@@ -1535,11 +1533,10 @@ FROM post /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND post_id IN (?)
 
 -- sqlProfiles. Served by PRIMARY.
-WITH wanted(user_id) AS (VALUES (?))
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   u.handle, u.name, u.bio, u.avatar_url
-FROM wanted
+FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id
 
@@ -1818,20 +1815,6 @@ ORDER BY user_id LIMIT ?
 
 -- sqlUserPage, follower. Served by PRIMARY, idx_follower_list.
 SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN follower ON to_user_id = ? AND type = ?
-WHERE u.user_id = ?
-
--- sqlUserPage, following. Served by PRIMARY, idx_following_list.
-SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN following ON from_user_id = ? AND type = ?
-WHERE u.user_id = ?
-
--- sqlUserPageWithCounts, follower. Served by PRIMARY, idx_follower_list.
-SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
 FROM users u
@@ -1839,7 +1822,7 @@ JOIN user_counts c ON c.user_id = u.user_id
 JOIN follower ON to_user_id = ? AND type = ?
 WHERE u.user_id = ?
 
--- sqlUserPageWithCounts, following. Served by PRIMARY, idx_following_list.
+-- sqlUserPage, following. Served by PRIMARY, idx_following_list.
 SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
