@@ -117,9 +117,8 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 		if err != nil {
 			return err
 		}
-		return w.Read(1, sqlReadClaim, []any{user.Handle}, func(rows *sql.Rows) error {
-			return rows.Scan(&owner, &claimed)
-		})
+		_, err = w.readOne(sqlReadClaim, []any{user.Handle}, &owner, &claimed)
+		return err
 	})
 	mine := storage.UserID(owner) == user.ID
 	if err != nil || mine && storage.Micros(claimed) >= user.CreatedAt {
@@ -152,16 +151,13 @@ func (s *Store) claim(ctx context.Context, user storage.User) error {
 func (s *Store) Passwords(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Password] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Password)) error {
 		return s.db.Query(ctx, "passwords", shard, len(ids), db.Listed(sqlPasswords, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
-			id, password, err := scanPassword(rows)
-			found(id, password)
+			var id storage.UserID
+			var p storage.Password
+			err := rows.Scan(&id, &p.Hash, &p.ChangedAt)
+			found(id, p)
 			return err
 		})
 	})
-}
-
-func scanPassword(rows *sql.Rows) (id storage.UserID, p storage.Password, err error) {
-	err = rows.Scan(&id, &p.Hash, &p.ChangedAt)
-	return id, p, err
 }
 
 // SetPassword implements [storage.AccountStore].
@@ -171,12 +167,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 		if err := w.lockUser(id); err != nil {
 			return err
 		}
-		found := false
-		err := w.Read(1, sqlPasswords, []any{int64(id)}, func(rows *sql.Rows) (err error) {
-			found = true
-			_, now, err = scanPassword(rows)
-			return err
-		})
+		found, err := w.readOne(sqlPasswords, []any{int64(id)}, &id, &now.Hash, &now.ChangedAt)
 		switch {
 		case err != nil:
 			return err
@@ -204,14 +195,11 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 // than all earlier changes of the user.
 func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storage.Micros, error) {
 	var old storage.StateChange
-	err := w.Read(1, sqlStateOf, []any{int64(id)}, func(rows *sql.Rows) error {
-		return rows.Scan(&old.State, &old.At)
-	})
-	if err != nil {
+	if _, err := w.readOne(sqlStateOf, []any{int64(id)}, &old.State, &old.At); err != nil {
 		return 0, err
 	}
 	at = max(at, old.At+1)
-	_, err = w.Exec(1, w.store.sql.Text(sqlWritePasswordTime), int64(id), int64(old.State), int64(at), int64(at))
+	_, err := w.Exec(1, w.store.sql.Text(sqlWritePasswordTime), int64(id), int64(old.State), int64(at), int64(at))
 	return at, err
 }
 
@@ -241,13 +229,12 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 
 // lockProfile locks the counts of a user and reads the user.
 func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
-	found, row := false, newUserRow(lockedNumbers+userNumbers)
-	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) error {
+	found := false
+	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) (err error) {
 		found = true
-		row.Scan(rows)
-		w.noteLocked(id, row.lockedCounts(), row.At(lockedNumbers-1))
-		user = row.user(id, lockedNumbers)
-		return row.Err
+		user.ID, _, err = w.scanLocked(rows, &user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable,
+			&user.Handle, &user.Name, &user.Bio, &user.AvatarURL)
+		return err
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, id)
@@ -297,7 +284,7 @@ func (w *writer) lockUser(id storage.UserID) error {
 func (w *writer) lockCountsOf(id storage.UserID) (found bool, err error) {
 	err = w.readLocked([]storage.UserID{id}, sqlLockCounts, []any{int64(id)}, func(rows *sql.Rows) error {
 		found = true
-		_, err := w.scanLocked(rows)
+		_, _, err := w.scanLocked(rows)
 		return err
 	})
 	return found, err

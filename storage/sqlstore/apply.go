@@ -37,12 +37,8 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 	parts := s.db.Split(len(edges), len(edges), func(i int) int { return s.shards.Of(side.Owner(edges[i].Pair())) })
 	db.AtOnce(parts, func(p db.Part) {
 		if len(p.At) == 1 {
-			i := p.At[0]
-			if applied, err := s.applyOne(ctx, p.Shard, side, edges[i], rule); err != nil {
-				results[i].Err = err
-			} else {
-				results[i] = storage.Result[storage.Applied]{Value: applied, Found: true}
-			}
+			applied, err := s.applyOne(ctx, p.Shard, side, edges[p.At[0]], rule)
+			settle(results, p.At, []storage.Applied{applied}, err)
 			return
 		}
 		at := p.At
@@ -57,15 +53,18 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 			}
 			return err
 		})
-		for j, i := range at {
-			if err != nil {
-				results[i].Err = err
-				continue
-			}
-			results[i] = storage.Result[storage.Applied]{Value: applied[j], Found: true}
-		}
+		settle(results, at, applied, err)
 	})
 	return results
+}
+
+// settle puts what has become of some rows, or the error of all of them, into their places.
+func settle[T any](results []storage.Result[T], at []int, became []T, err error) {
+	for j, i := range at {
+		if results[i] = (storage.Result[T]{Err: err}); err == nil {
+			results[i] = storage.Result[T]{Value: became[j], Found: true}
+		}
+	}
 }
 
 // judge makes a Judge for a transaction.
@@ -169,7 +168,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		}
 		text := db.Listed(sqlLockCounts, len(chunk))
 		err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {
-			id, err := w.scanLocked(rows)
+			id, _, err := w.scanLocked(rows)
 			delete(missing, id)
 			return err
 		})
@@ -192,7 +191,7 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 		// insert above has waited for that, and this statement locks what it left.
 		text = db.Listed(sqlLockCounts, len(chunk))
 		if err := w.readLocked(chunk, text, db.Arguments(chunk), func(rows *sql.Rows) error {
-			_, err := w.scanLocked(rows)
+			_, _, err := w.scanLocked(rows)
 			return err
 		}); err != nil {
 			return err
@@ -201,13 +200,15 @@ func (w *writer) lockCounts(owners []storage.UserID) error {
 	return nil
 }
 
-// scanLocked reads a row of sqlLockCounts.
-func (w *writer) scanLocked(rows *sql.Rows) (id storage.UserID, err error) {
-	var n storage.Counts
+// scanLocked reads a row of a statement that locks counts: those of sqlLockCounts, and the columns behind them.
+func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n storage.Counts, err error) {
 	var flags int64
-	err = rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags)
-	w.noteLocked(id, n, flags)
-	return id, err
+	counts := []any{&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags}
+	err = rows.Scan(append(counts, behind...)...)
+	w.locked[id] = n
+	w.packed.Note(id, flags)
+	w.touchUser(id)
+	return id, n, err
 }
 
 // write writes the rows that have been changed, in key order, and removes the marks of

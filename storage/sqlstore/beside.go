@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"slices"
 
@@ -131,10 +130,7 @@ type besideAdder struct {
 
 func (a *besideAdder) mark(row storage.Beside) (found, added bool, err error) {
 	var old storage.EdgeMark
-	err = a.Read(1, sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, func(rows *sql.Rows) error {
-		found = true
-		return rows.Scan(&old.Special, &old.Remark)
-	})
+	found, err = a.readOne(sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, &old.Special, &old.Remark)
 	if err != nil || !found || old != (storage.EdgeMark{}) {
 		return found, false, err
 	}
@@ -158,10 +154,7 @@ func (a *besideAdder) countSpecials() (n int, err error) {
 
 func (a *besideAdder) message(row storage.Beside) (found, added bool, err error) {
 	old := ""
-	err = a.Read(1, sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, func(rows *sql.Rows) error {
-		found = true
-		return rows.Scan(&old)
-	})
+	found, err = a.readOne(sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, &old)
 	if err != nil || !found || old != "" {
 		return found, false, err
 	}

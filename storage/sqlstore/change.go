@@ -63,12 +63,8 @@ func (c *change) lockAll(owners []storage.UserID) (map[storage.UserID]storage.Co
 	}
 	for chunk := range slices.Chunk(owners, c.store.sql.MaxKeys) {
 		err := c.readLocked(chunk, db.Listed(sqlLockCounts, len(chunk)), db.Arguments(chunk), func(rows *sql.Rows) error {
-			var id storage.UserID
-			var n storage.Counts
-			var flags int64
-			err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags)
+			id, n, err := c.scanLocked(rows)
 			delete(c.uncounted, id)
-			c.noteLocked(id, n, flags)
 			counts[id] = n
 			return err
 		})

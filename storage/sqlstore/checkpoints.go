@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 
 	"kith/storage/sqlstore/internal/db"
@@ -30,12 +29,10 @@ ON CONFLICT (name) DO UPDATE SET value = excluded.value`)
 
 // LoadCheckpoint implements [storage.Checkpoints].
 func (s *Store) LoadCheckpoint(ctx context.Context, name string) (value []byte, found bool, err error) {
-	err = s.transactOn(ctx, "checkpoints", 0, func(w *writer) error {
-		value, found = nil, false
-		return w.Read(1, sqlLoadCheckpoint, []any{name}, func(rows *sql.Rows) error {
-			found = true
-			return rows.Scan(&value)
-		})
+	err = s.transactOn(ctx, "checkpoints", 0, func(w *writer) (err error) {
+		value = nil // of a try before this one
+		found, err = w.readOne(sqlLoadCheckpoint, []any{name}, &value)
+		return err
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("load checkpoint %s: %w", name, err)

@@ -101,17 +101,15 @@ func (c *change) lockPair(other storage.UserID, both bool, rows rowsOfPair) (cou
 
 // scanPair passes the rows of one owner to the judge.
 func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.Side) (owner storage.UserID, n storage.Counts, err error) {
-	var flags int64
 	values := make([]struct{ kind, at sql.NullInt64 }, len(sides))
-	into := []any{&owner, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags}
+	var into []any
 	for i := range values {
 		into = append(into, &values[i].kind, &values[i].at)
 	}
-	if err := row.Scan(into...); err != nil {
+	if owner, n, err = c.scanLocked(row, into...); err != nil {
 		return owner, n, err
 	}
 	delete(c.uncounted, owner)
-	c.noteLocked(owner, n, flags)
 	peer := c.user
 	if owner == c.user {
 		peer = other
@@ -124,9 +122,7 @@ func (c *change) scanPair(row *sql.Rows, other storage.UserID, sides []storage.S
 		case side == db.MarkSide:
 			c.Marked[pair] = true
 		default:
-			c.Know(side, storage.Edge{
-				From: pair.From, To: pair.To, Type: storage.EdgeType(kind.Int64), UpdateTime: storage.Micros(at.Int64),
-			})
+			c.Know(side, pair.Edge(storage.EdgeType(kind.Int64), storage.Micros(at.Int64)))
 		}
 	}
 	return owner, n, nil

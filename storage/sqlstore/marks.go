@@ -186,11 +186,7 @@ func (w *writer) lockMark(pair storage.Pair) (old storage.EdgeMark, err error) {
 	args := []any{int64(pair.To), int64(pair.To), int64(pair.From)}
 	err = w.readLocked([]storage.UserID{pair.From}, sqlLockMark, args, func(rows *sql.Rows) error {
 		var kind sql.NullInt64
-		var n storage.Counts
-		var flags int64
-		err := rows.Scan(&pair.From, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags,
-			&kind, &old.Special, &old.Remark)
-		w.noteLocked(pair.From, n, flags)
+		_, _, err := w.scanLocked(rows, &kind, &old.Special, &old.Remark)
 		follows = storage.EdgeType(kind.Int64) == storage.Following
 		return err
 	})
@@ -201,7 +197,7 @@ func (w *writer) lockMark(pair storage.Pair) (old storage.EdgeMark, err error) {
 }
 
 func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
-	err = w.Read(1, sqlCountSpecials, []any{int64(user)}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	_, err = w.readOne(sqlCountSpecials, []any{int64(user)}, &n)
 	return n, err
 }
 

@@ -83,10 +83,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	}
 	known := storage.PostID{Author: post.Author}
 	state := 0
-	err = w.Read(1, sqlPostOfKey, []any{int64(post.Author), post.Key}, func(rows *sql.Rows) error {
-		return rows.Scan(&known.Number, &state)
-	})
-	if err != nil {
+	if _, err = w.readOne(sqlPostOfKey, []any{int64(post.Author), post.Key}, &known.Number, &state); err != nil {
 		return storage.Post{}, false, err
 	}
 	if known.Number != 0 {

@@ -70,17 +70,13 @@ func (w *writer) shortenLog() error {
 	if !w.store.HasLog() {
 		return nil
 	}
-	_, last, err := w.endsOfLog()
-	if err != nil || last <= logKept {
+	var first sql.NullInt64
+	var last int64
+	if _, err := w.readOne(sqlEndsOfLog, nil, &first, &last); err != nil || last <= logKept {
 		return err
 	}
-	_, err = w.Exec(1, sqlPruneLog, last-logKept)
+	_, err := w.Exec(1, sqlPruneLog, last-logKept)
 	return err
-}
-
-func (w *writer) endsOfLog() (first sql.NullInt64, last int64, err error) {
-	err = w.Read(1, sqlEndsOfLog, nil, func(rows *sql.Rows) error { return rows.Scan(&first, &last) })
-	return first, last, err
 }
 
 // ReadLog implements [storage.LogReader].

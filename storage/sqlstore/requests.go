@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -70,7 +69,6 @@ func (c *requestChange) run() (storage.ChangedRequest, error) {
 }
 
 func (c *requestChange) countPending(since storage.Micros) (n int, err error) {
-	args := []any{int64(c.user), int64(since)}
-	err = c.Read(1, sqlPendingRequests, args, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	_, err = c.readOne(sqlPendingRequests, []any{int64(c.user), int64(since)}, &n)
 	return n, err
 }

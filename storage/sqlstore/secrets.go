@@ -5,7 +5,6 @@ import (
 	"crypto/hkdf"
 	"crypto/rand"
 	"crypto/sha256"
-	"database/sql"
 	"fmt"
 
 	"kith/storage/sqlstore/internal/db"
@@ -33,10 +32,7 @@ const secretLength = 32
 func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 	var store []byte
 	err := s.transactOn(ctx, "secrets", 0, func(w *writer) error {
-		read := func() error {
-			return w.Read(1, sqlReadSecret, nil, func(rows *sql.Rows) error { return rows.Scan(&store) })
-		}
-		if err := read(); err != nil || store != nil {
+		if found, err := w.readOne(sqlReadSecret, nil, &store); err != nil || found {
 			return err
 		}
 		made := make([]byte, secretLength)
@@ -45,7 +41,8 @@ func (s *Store) Secret(ctx context.Context, purpose string) ([]byte, error) {
 		if _, err := w.Exec(1, s.sql.Text(sqlWriteSecret), made); err != nil {
 			return err
 		}
-		return read()
+		_, err := w.readOne(sqlReadSecret, nil, &store)
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the store's secret: %w", err)

@@ -102,13 +102,8 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
 	counted, exists := false, storage.UserID(0)
 	err := w.readLocked([]storage.UserID{user}, sqlLockState, []any{int64(user)}, func(rows *sql.Rows) error {
-		var id storage.UserID
-		var n storage.Counts
-		var flags int64
 		counted = true
-		err := rows.Scan(&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags,
-			&old.State, &old.At, &exists)
-		w.noteLocked(id, n, flags)
+		_, _, err := w.scanLocked(rows, &old.State, &old.At, &exists)
 		return err
 	})
 	switch {
@@ -125,17 +120,11 @@ func (w *writer) lockState(user storage.UserID) (storage.StateChange, error) {
 // lockState.
 func (w *writer) lockedState(user storage.UserID) (storage.StateChange, error) {
 	old := storage.StateChange{StatePosition: storage.StatePosition{User: user}}
-	err := w.Read(1, sqlStateOf, []any{int64(user)}, func(rows *sql.Rows) error {
-		return rows.Scan(&old.State, &old.At)
-	})
+	_, err := w.readOne(sqlStateOf, []any{int64(user)}, &old.State, &old.At)
 	if err != nil || old.State == storage.Deleted {
 		return old, err
 	}
-	exists := false
-	err = w.Read(1, sqlExistingUsers, []any{int64(user)}, func(*sql.Rows) error {
-		exists = true
-		return nil
-	})
+	exists, err := w.readOne(sqlExistingUsers, []any{int64(user)}, &user)
 	if err == nil && !exists {
 		err = fmt.Errorf("%w: %s", storage.ErrUserUnknown, user)
 	}

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"slices"
+	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -48,35 +48,17 @@ func (s *Store) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 // server: compared with characters outside of ASCII, the column has no index, or the
 // statement fails for the mix of collations.
 func (s *Store) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
-	if !slices.ContainsFunc(handles, isNoHandle) {
-		return s.ownersOf(ctx, handles)
-	}
-	results := make([]storage.Result[storage.UserID], len(handles))
-	var valid []string
-	var at []int
-	for i, h := range handles {
-		if isNoHandle(h) {
-			results[i].Err = ctx.Err()
-			continue
-		}
-		valid, at = append(valid, h), append(at, i)
-	}
-	for j, r := range s.ownersOf(ctx, valid) {
-		results[at[j]] = r
-	}
-	return results
-}
-
-func isNoHandle(text string) bool { return !storage.ValidHandle(text) }
-
-// ownersOf resolves handles.
-func (s *Store) ownersOf(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
 	return db.LookUp(s.db, handles, s.sql.MaxKeys, s.shards.OfHandle, func(shard int, handles []string, found func(string, storage.UserID)) error {
-		args := make([]any, len(handles))
-		for i, h := range handles {
-			args[i] = h
+		args := make([]any, 0, len(handles))
+		for _, h := range handles {
+			if storage.ValidHandle(h) {
+				args = append(args, h)
+			}
 		}
-		return s.db.Query(ctx, "handles", shard, len(handles), db.Listed(sqlHandles, len(handles)), args, func(rows *sql.Rows) error {
+		if len(args) == 0 {
+			return ctx.Err()
+		}
+		return s.db.Query(ctx, "handles", shard, len(args), db.Listed(sqlHandles, len(args)), args, func(rows *sql.Rows) error {
 			var handle string
 			var id storage.UserID
 			err := rows.Scan(&handle, &id)
@@ -135,5 +117,82 @@ func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) er
 		if read < wanted || len(page) == limit {
 			return page, nil
 		}
+	}
+}
+
+// A handle is on the shard of its own bucket, so handles with a common beginning are on every
+// shard: each shard is asked for as many as are wanted. Served by the primary key.
+const sqlSearchHandles = `
+SELECT handle, user_id
+FROM handles
+WHERE handle >= ? AND handle > ? AND handle < ?
+ORDER BY handle LIMIT ?`
+
+// behindHandles comes behind every character of a handle, as bytes are compared.
+const behindHandles = "{"
+
+// SearchHandles implements [storage.HandleSearcher].
+func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	// No handle begins with a text that cannot be a handle, and none is listed behind it. Such a
+	// text must not reach the server either: compared with characters outside of ASCII, the column
+	// has no index.
+	if prefix != "" && !storage.ValidHandle(prefix) || after != "" && !storage.ValidHandle(after) {
+		return nil, ctx.Err()
+	}
+	args := []any{prefix, after, prefix + behindHandles, limit}
+	lists := make([][]storage.HandleOwner, len(s.db.All()))
+	err := db.EveryShard(len(lists), func(i int) error {
+		return s.db.Query(ctx, "search", i, limit, sqlSearchHandles, args, func(rows *sql.Rows) error {
+			var h storage.HandleOwner
+			err := rows.Scan(&h.Handle, &h.User)
+			if s.shards.OfHandle(h.Handle) == i { // not one that is being moved
+				lists[i] = append(lists[i], h)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return topOf(lists, limit, func(a, b storage.HandleOwner) int { return strings.Compare(a.Handle, b.Handle) }), nil
+}
+
+// A userRow scans rows that begin with whole numbers, a user's among them, and end with its
+// texts: handle, name, bio, avatar_url.
+type userRow struct {
+	db.Numbers
+	texts [4]sql.RawBytes
+}
+
+// userNumbers is how many numbers a user has besides the id: created_at, updated_at,
+// followings_visibility, followers_visibility, undiscoverable.
+const userNumbers = 5
+
+// newUserRow is for rows of so many numbers.
+func newUserRow(numbers int) *userRow {
+	r := new(userRow)
+	r.Numbers = *db.NewNumbers(numbers, &r.texts[0], &r.texts[1], &r.texts[2], &r.texts[3])
+	return r
+}
+
+// user is made of the texts, and of the userNumbers from one on.
+func (r *userRow) user(id storage.UserID, from int) storage.User {
+	return storage.User{
+		ID: id, CreatedAt: storage.Micros(r.At(from)), UpdatedAt: storage.Micros(r.At(from + 1)),
+		FollowingsVisibility: storage.Visibility(r.At(from + 2)), FollowersVisibility: storage.Visibility(r.At(from + 3)),
+		Undiscoverable: r.At(from+4) != 0,
+		Handle:         string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]),
+	}
+}
+
+// countNumbers is how many numbers a user's counts are: version, following_count, follower_count,
+// friend_count, post_count, favorite_count, total_favorited.
+const countNumbers = 7
+
+// counts are the countNumbers from one on.
+func (r *userRow) counts(from int) storage.Counts {
+	return storage.Counts{
+		Version: r.At(from), Following: r.At(from + 1), Follower: r.At(from + 2), Friend: r.At(from + 3), Posts: r.At(from + 4),
+		Favorites: r.At(from + 5), Favorited: r.At(from + 6),
 	}
 }

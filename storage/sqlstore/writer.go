@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -49,11 +50,13 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 	return err
 }
 
-// noteLocked notes the counts and flags of an owner whose counts have been locked.
-func (w *writer) noteLocked(owner storage.UserID, n storage.Counts, flags int64) {
-	w.locked[owner] = n
-	w.packed.Note(owner, flags)
-	w.touchUser(owner)
+// readOne reads the one row that a look-up finds, if it finds one.
+func (w *writer) readOne(text string, args []any, into ...any) (found bool, err error) {
+	err = w.Read(1, text, args, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(into...)
+	})
+	return found, err
 }
 
 // touchUser notes that rows are written of which a user has one each.

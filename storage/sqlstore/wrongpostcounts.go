@@ -99,8 +99,7 @@ func (w *writer) recountPosts(author storage.UserID, posts []storage.PostID) err
 	for _, id := range slices.SortedFunc(slices.Values(posts), comparePosts) {
 		w.touchPost(id)
 		var n int64
-		err := w.Read(1, sqlFavoritesOfPost, []any{int64(author), id.Number}, func(rows *sql.Rows) error { return rows.Scan(&n) })
-		if err != nil {
+		if _, err := w.readOne(sqlFavoritesOfPost, []any{int64(author), id.Number}, &n); err != nil {
 			return err
 		}
 		if _, err := w.Exec(1, sqlSetPostFavorites, n, int64(author), id.Number, n); err != nil {
