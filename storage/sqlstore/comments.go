@@ -78,26 +78,16 @@ func scanComment(rows *sql.Rows, front ...any) (c storage.Comment, err error) {
 
 // CommentPages implements [storage.CommentReader].
 func (s *Store) CommentPages(ctx context.Context, queries []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
-	shardOf := func(q storage.CommentsQuery) int { return s.shards.Of(q.Post.Author) }
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.CommentsQuery, found func(storage.CommentsQuery, []storage.Comment)) error {
-		selects, args := make([]string, len(queries)), make([]any, 0, 7*len(queries))
-		for i, q := range queries {
-			selects[i] = sqlCommentPage
-			args = append(append(args, i, int64(q.Post.Author), q.Post.Number), behind(q.After, q.Limit)...)
-		}
-		pages := make([][]storage.Comment, len(queries))
-		err := s.db.Query(ctx, "comments.pages", shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			var i int
-			c, err := scanComment(rows, &i)
-			if err == nil {
-				pages[i] = append(pages[i], c)
-			}
-			return err
-		})
-		for i, q := range queries {
-			found(q, inOrder(pages[i], storage.Comment.Place))
-		}
-		return err
+	return eachPage(ctx, s, "comments.pages", queries, pagesOf[storage.CommentsQuery, storage.Comment]{
+		owner: func(q storage.CommentsQuery) storage.UserID { return q.Post.Author },
+		text: func(q storage.CommentsQuery, args []any) (string, []any) {
+			return sqlCommentPage, append(append(args, int64(q.Post.Author), q.Post.Number), behind(q.After, q.Limit)...)
+		},
+		scan: func(rows *sql.Rows, _ []storage.CommentsQuery) (i int, c storage.Comment, err error) {
+			c, err = scanComment(rows, &i)
+			return i, c, err
+		},
+		order: func(_ storage.CommentsQuery, page []storage.Comment) { inOrder(page, storage.Comment.Place) },
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"kith/storage"
@@ -27,35 +28,24 @@ ORDER BY {peer}, post_id LIMIT ?`, storage.Favorites, storage.FavoriteInbox)
 
 // AllRows implements [storage.EdgeReader].
 func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	shardOf := func(q storage.RowsQuery) int { return s.shards.Of(q.Owner) }
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.RowsQuery, found func(storage.RowsQuery, []storage.Edge)) error {
-		selects, args := make([]string, len(queries)), make([]any, 0, 6*len(queries))
-		for i, q := range queries {
-			selects[i] = sqlAllRows[q.Side]
-			args = append(args, i, int64(q.Owner), int64(q.After))
-			if q.Side.OfPosts() {
-				selects[i] = sqlAllFavorites[q.Side]
-				args = append(args, int64(q.After), q.Post)
+	return eachPage(ctx, s, "rows", queries, pagesOf[storage.RowsQuery, storage.Edge]{
+		owner: func(q storage.RowsQuery) storage.UserID { return q.Owner },
+		text: func(q storage.RowsQuery, args []any) (string, []any) {
+			if args = append(args, int64(q.Owner), int64(q.After)); q.Side.OfPosts() {
+				return sqlAllFavorites[q.Side], append(args, int64(q.After), q.Post, q.Limit)
 			}
-			args = append(args, q.Limit)
-		}
-		edges := make([][]storage.Edge, len(queries))
-		row := db.NewNumbers(6)
-		err := s.db.Query(ctx, "rows", shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			row.Scan(rows)
-			if row.Err != nil {
-				return row.Err
-			}
-			i := row.At(0)
-			pair := queries[i].Side.Pair(storage.UserID(row.At(1)), storage.UserID(row.At(2)))
-			pair.Post = row.At(5)
-			edges[i] = append(edges[i], pair.Edge(storage.EdgeType(row.At(3)), storage.Micros(row.At(4))))
-			return nil
-		})
-		for i, q := range queries {
-			found(q, edges[i])
-		}
-		return err
+			return sqlAllRows[q.Side], append(args, q.Limit)
+		},
+		scan: func(rows *sql.Rows, queries []storage.RowsQuery) (i int, e storage.Edge, err error) {
+			var owner, peer storage.UserID
+			err = rows.Scan(&i, &owner, &peer, &e.Type, &e.UpdateTime, &e.Post)
+			pair := queries[i].Side.Pair(owner, peer)
+			e.From, e.To = pair.From, pair.To
+			return i, e, err
+		},
+		order: func(q storage.RowsQuery, page []storage.Edge) {
+			slices.SortFunc(page, func(a, b storage.Edge) int { return q.Side.Compare(a.Pair(), b.Pair()) })
+		},
 	})
 }
 

@@ -30,44 +30,39 @@ ORDER BY update_time DESC, from_user_id DESC LIMIT ?`
 
 // FavoritePages implements [storage.FavoriteReader].
 func (s *Store) FavoritePages(ctx context.Context, queries []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
-	shardOf := func(q storage.FavoritesQuery) int { return s.shards.Of(q.User) }
-	return favoritePages(ctx, s, "favorites.pages", sqlFavoritePage, queries, shardOf, func(q storage.FavoritesQuery) []any {
-		return append([]any{int64(q.User)}, behind(q.After, q.Limit)...)
+	return eachPage(ctx, s, "favorites.pages", queries, pagesOf[storage.FavoritesQuery, storage.Edge]{
+		owner: func(q storage.FavoritesQuery) storage.UserID { return q.User },
+		text: func(q storage.FavoritesQuery, args []any) (string, []any) {
+			return sqlFavoritePage, append(append(args, int64(q.User)), behind(q.After, q.Limit)...)
+		},
+		scan:  scanFavorite[storage.FavoritesQuery],
+		order: func(_ storage.FavoritesQuery, page []storage.Edge) { inOrder(page, placeOfFavorite) },
 	})
 }
 
 // FavoritedByPages implements [storage.FavoriteReader].
 func (s *Store) FavoritedByPages(ctx context.Context, queries []storage.FavoritedByQuery) []storage.Result[[]storage.Edge] {
-	shardOf := func(q storage.FavoritedByQuery) int { return s.shards.Of(q.Post.Author) }
-	return favoritePages(ctx, s, "favorites.by", sqlFavoritedByPage, queries, shardOf, func(q storage.FavoritedByQuery) []any {
-		after := storage.Place{CreatedAt: q.After.UpdateTime, Number: int64(q.After.Peer)}
-		return append([]any{int64(q.Post.Author), q.Post.Number}, behind(after, q.Limit)...)
+	return eachPage(ctx, s, "favorites.by", queries, pagesOf[storage.FavoritedByQuery, storage.Edge]{
+		owner: func(q storage.FavoritedByQuery) storage.UserID { return q.Post.Author },
+		text: func(q storage.FavoritedByQuery, args []any) (string, []any) {
+			after := storage.Place{CreatedAt: q.After.UpdateTime, Number: int64(q.After.Peer)}
+			return sqlFavoritedByPage, append(append(args, int64(q.Post.Author), q.Post.Number), behind(after, q.Limit)...)
+		},
+		scan: scanFavorite[storage.FavoritedByQuery],
+		order: func(_ storage.FavoritedByQuery, page []storage.Edge) {
+			sortNewestFirst(storage.FavoriteInbox, page, false)
+		},
 	})
 }
 
-// favoritePages runs one SELECT for each query.
-func favoritePages[Q comparable](ctx context.Context, s *Store, what, text string, queries []Q, shardOf func(Q) int, arguments func(Q) []any) []storage.Result[[]storage.Edge] {
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []Q, found func(Q, []storage.Edge)) error {
-		selects, args := make([]string, len(queries)), make([]any, 0, 7*len(queries))
-		for i, q := range queries {
-			selects[i] = text
-			args = append(append(args, i), arguments(q)...)
-		}
-		pages := make([][]storage.Edge, len(queries))
-		err := s.db.Query(ctx, what, shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			var i int
-			e := storage.Edge{Type: storage.Favorited}
-			err := rows.Scan(&i, &e.From, &e.To, &e.UpdateTime, &e.Post)
-			if err == nil {
-				pages[i] = append(pages[i], e)
-			}
-			return err
-		})
-		for i, q := range queries {
-			found(q, pages[i])
-		}
-		return err
-	})
+func scanFavorite[Q any](rows *sql.Rows, _ []Q) (i int, e storage.Edge, err error) {
+	e.Type = storage.Favorited
+	err = rows.Scan(&i, &e.From, &e.To, &e.UpdateTime, &e.Post)
+	return i, e, err
+}
+
+func placeOfFavorite(e storage.Edge) storage.Place {
+	return storage.Place{CreatedAt: e.UpdateTime, Number: e.Post}
 }
 
 // ChangeFavorite implements [storage.FavoriteChanger], in the lock order of [Store.Apply].

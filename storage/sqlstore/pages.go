@@ -33,23 +33,46 @@ var (
 
 // Pages implements [storage.EdgeReader].
 func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	shardOf := func(q storage.PageQuery) int { return s.shards.Of(q.Owner) }
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.PageQuery, found func(storage.PageQuery, []storage.Edge)) error {
-		text, args := s.pagesStatement(side, queries)
-		pages := make([][]storage.Edge, len(queries))
-		err := s.db.Query(ctx, "pages."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
-			var i int
+	return eachPage(ctx, s, "pages."+side.String(), queries, pagesOf[storage.PageQuery, storage.Edge]{
+		owner: func(q storage.PageQuery) storage.UserID { return q.Owner },
+		text: func(q storage.PageQuery, args []any) (string, []any) {
+			return pageOf(side, q, sqlPage[side], append(args, int64(q.Owner), int64(kindOf(q))))
+		},
+		scan: func(rows *sql.Rows, queries []storage.PageQuery) (i int, e storage.Edge, err error) {
 			var peer storage.UserID
 			var at storage.Micros
-			if err := rows.Scan(&i, &peer, &at); err != nil {
-				return err
+			err = rows.Scan(&i, &peer, &at)
+			return i, side.Pair(queries[i].Owner, peer).Edge(kindOf(queries[i]), at), err
+		},
+		order: func(q storage.PageQuery, page []storage.Edge) { sortNewestFirst(side, page, q.Backward) },
+	})
+}
+
+// pagesOf says how queries are answered by a SELECT each.
+type pagesOf[Q comparable, T any] struct {
+	owner func(Q) storage.UserID
+	text  func(Q, []any) (text string, args []any) // the SELECT, and its arguments behind the number of the query
+	scan  func(*sql.Rows, []Q) (i int, row T, err error)
+	order func(Q, []T) // SQL promises no order of a UNION ALL
+}
+
+// eachPage answers queries: those of a shard by one UNION ALL. The first column of a row is the number of its query.
+func eachPage[Q comparable, T any](ctx context.Context, s *Store, what string, queries []Q, of pagesOf[Q, T]) []storage.Result[[]T] {
+	shardOf := func(q Q) int { return s.shards.Of(of.owner(q)) }
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []Q, found func(Q, []T)) error {
+		selects, args, pages := make([]string, len(queries)), make([]any, 0, 7*len(queries)), make([][]T, len(queries))
+		for i, q := range queries {
+			selects[i], args = of.text(q, append(args, i))
+		}
+		err := s.db.Query(ctx, what, shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
+			i, row, err := of.scan(rows, queries)
+			if err == nil {
+				pages[i] = append(pages[i], row)
 			}
-			p := side.Pair(queries[i].Owner, peer)
-			pages[i] = append(pages[i], storage.Edge{From: p.From, To: p.To, Type: kindOf(queries[i]), UpdateTime: at})
-			return nil
+			return err
 		})
 		for i, q := range queries {
-			sortNewestFirst(side, pages[i], q.Backward)
+			of.order(q, pages[i])
 			found(q, pages[i])
 		}
 		return err
@@ -62,15 +85,6 @@ func kindOf(q storage.PageQuery) storage.EdgeType {
 		return storage.Following // or Pending, which is the same
 	}
 	return q.Type
-}
-
-func (s *Store) pagesStatement(side storage.Side, queries []storage.PageQuery) (string, []any) {
-	selects := make([]string, len(queries))
-	args := make([]any, 0, 4*len(queries))
-	for i, q := range queries {
-		selects[i], args = pageOf(side, q, sqlPage[side], append(args, i, int64(q.Owner), int64(kindOf(q))))
-	}
-	return s.unionAll(selects), args
 }
 
 // pageOf ends the SELECT of a page behind `type = ?`.
@@ -116,4 +130,45 @@ func sortNewestFirst(side storage.Side, page []storage.Edge, backward bool) {
 	if !slices.IsSortedFunc(page, newerFirst) {
 		slices.SortFunc(page, newerFirst)
 	}
+}
+
+// CountEdges counts a LIMITed range of a table's list index, so that its cost is bounded by what it
+// may count, however long the list is. Without the hint, MariaDB reads all rows of an owner who has
+// few. Served by {list}.
+var sqlEdgeCount = db.ForSides(`
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM {table} /*! FORCE INDEX ({list}) */ WHERE {owner} = ? AND type = ? LIMIT ?) AS counted`, storage.Sides[:]...)
+
+// Served by {list}.
+var sqlEdgeCountSince = db.ForSides(`
+SELECT ? AS query, COUNT(*)
+FROM (SELECT 1 FROM {table} /*! FORCE INDEX ({list}) */ WHERE {owner} = ? AND type = ? AND update_time > ? LIMIT ?) AS counted`, storage.Sides[:]...)
+
+// CountEdges implements [storage.RelationReader].
+func (s *Store) CountEdges(ctx context.Context, side storage.Side, queries []storage.EdgeCountQuery) []storage.Result[int] {
+	shardOf := func(q storage.EdgeCountQuery) int { return s.shards.Of(q.Owner) }
+	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.EdgeCountQuery, found func(storage.EdgeCountQuery, int)) error {
+		text, args := s.edgeCountStatement(side, queries)
+		return s.db.Query(ctx, "count."+side.String(), shard, len(queries), text, args, func(rows *sql.Rows) error {
+			var i, n int
+			err := rows.Scan(&i, &n)
+			found(queries[i], n)
+			return err
+		})
+	})
+}
+
+func (s *Store) edgeCountStatement(side storage.Side, queries []storage.EdgeCountQuery) (string, []any) {
+	selects := make([]string, len(queries))
+	args := make([]any, 0, 5*len(queries))
+	for i, q := range queries {
+		selects[i] = sqlEdgeCount[side]
+		args = append(args, i, int64(q.Owner), int64(max(q.Type, storage.Following)))
+		if q.Since != 0 {
+			selects[i] = sqlEdgeCountSince[side]
+			args = append(args, int64(q.Since))
+		}
+		args = append(args, q.Limit)
+	}
+	return strings.Join(selects, "\nUNION ALL"), args
 }

@@ -74,26 +74,16 @@ func postsStatement(dialect *db.Dialect, ids []storage.PostID) (text string, arg
 
 // PostPages implements [storage.PostReader].
 func (s *Store) PostPages(ctx context.Context, queries []storage.PostsQuery) []storage.Result[[]storage.Post] {
-	shardOf := func(q storage.PostsQuery) int { return s.shards.Of(q.Author) }
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.PostsQuery, found func(storage.PostsQuery, []storage.Post)) error {
-		selects, args := make([]string, len(queries)), make([]any, 0, 6*len(queries))
-		for i, q := range queries {
-			selects[i] = sqlPostPage
-			args = append(append(args, i, int64(q.Author)), behind(q.After, q.Limit)...)
-		}
-		pages := make([][]storage.Post, len(queries))
-		err := s.db.Query(ctx, "posts.pages", shard, len(queries), s.unionAll(selects), args, func(rows *sql.Rows) error {
-			var i int
-			p, err := scanPost(rows, &i)
-			if err == nil {
-				pages[i] = append(pages[i], p)
-			}
-			return err
-		})
-		for i, q := range queries {
-			found(q, inOrder(pages[i], storage.Post.Place))
-		}
-		return err
+	return eachPage(ctx, s, "posts.pages", queries, pagesOf[storage.PostsQuery, storage.Post]{
+		owner: func(q storage.PostsQuery) storage.UserID { return q.Author },
+		text: func(q storage.PostsQuery, args []any) (string, []any) {
+			return sqlPostPage, append(append(args, int64(q.Author)), behind(q.After, q.Limit)...)
+		},
+		scan: func(rows *sql.Rows, _ []storage.PostsQuery) (i int, p storage.Post, err error) {
+			p, err = scanPost(rows, &i)
+			return i, p, err
+		},
+		order: func(_ storage.PostsQuery, page []storage.Post) { inOrder(page, storage.Post.Place) },
 	})
 }
 
@@ -127,12 +117,11 @@ func behind(after storage.Place, limit int) []any {
 }
 
 // inOrder sorts a page only if the rows of a UNION ALL came out of order, which no engine does.
-func inOrder[T any](page []T, place func(T) storage.Place) []T {
+func inOrder[T any](page []T, place func(T) storage.Place) {
 	newerFirst := func(a, b T) int { return place(a).Compare(place(b)) }
 	if !slices.IsSortedFunc(page, newerFirst) {
 		slices.SortFunc(page, newerFirst)
 	}
-	return page
 }
 
 // scanPost reads a row of a post, with the columns in front of it.

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"slices"
-	"strings"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -73,26 +72,16 @@ ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.a
 
 // Dismissals implements [storage.RelationReader].
 func (s *Store) Dismissals(ctx context.Context, queries []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
-	shardOf := func(q storage.DismissalQuery) int { return s.shards.Of(q.User) }
-	return db.LookUp(s.db, queries, s.sql.MaxPages, shardOf, func(shard int, queries []storage.DismissalQuery, found func(storage.DismissalQuery, []storage.UserID)) error {
-		args := make([]any, 0, 3*len(queries))
-		for i, q := range queries {
-			args = append(args, i, int64(q.User), int64(q.Since))
-		}
-		text := strings.Join(slices.Repeat([]string{sqlDismissals}, len(queries)), "\nUNION ALL")
-		lists := make([][]storage.UserID, len(queries))
-		err := s.db.Query(ctx, "dismissals", shard, len(queries), text, args, func(rows *sql.Rows) error {
-			var i int
-			var dismissed storage.UserID
-			err := rows.Scan(&i, &dismissed)
-			lists[i] = append(lists[i], dismissed)
-			return err
-		})
-		for i, q := range queries {
-			slices.Sort(lists[i])
-			found(q, lists[i])
-		}
-		return err
+	return eachPage(ctx, s, "dismissals", queries, pagesOf[storage.DismissalQuery, storage.UserID]{
+		owner: func(q storage.DismissalQuery) storage.UserID { return q.User },
+		text: func(q storage.DismissalQuery, args []any) (string, []any) {
+			return sqlDismissals, append(args, int64(q.User), int64(q.Since))
+		},
+		scan: func(rows *sql.Rows, _ []storage.DismissalQuery) (i int, dismissed storage.UserID, err error) {
+			err = rows.Scan(&i, &dismissed)
+			return i, dismissed, err
+		},
+		order: func(_ storage.DismissalQuery, list []storage.UserID) { slices.Sort(list) },
 	})
 }
 
@@ -117,11 +106,7 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 // forgetBeyond removes the oldest dismissals of a user who has too many.
 func (w *writer) forgetBeyond(user storage.UserID) error {
 	var at, dismissed int64
-	tooMany := false
-	err := w.Read(1, sqlFirstBeyond, []any{int64(user), storage.MaxDismissals}, func(rows *sql.Rows) error {
-		tooMany = true
-		return rows.Scan(&at, &dismissed)
-	})
+	tooMany, err := w.readOne(sqlFirstBeyond, []any{int64(user), storage.MaxDismissals}, &at, &dismissed)
 	if err == nil && tooMany {
 		_, err = w.Exec(1, sqlForgetFrom, int64(user), at, at, dismissed)
 	}
@@ -164,11 +149,7 @@ func (s *Store) markActiveByShard(ctx context.Context, users []storage.UserID, d
 	parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.shards.Of(users[i]) })
 	var errs []error
 	for _, p := range parts {
-		ids := make([]storage.UserID, len(p.At))
-		for j, i := range p.At {
-			ids[j] = users[i]
-		}
-		if err := s.markActive(ctx, p.Shard, ids, day); err != nil {
+		if err := s.markActive(ctx, p.Shard, db.Chosen(users, p.At), day); err != nil {
 			errs = append(errs, err)
 		}
 	}
