@@ -188,10 +188,7 @@ func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []
 	slices.SortFunc(wanted, func(a, b int) int { return int(users[a].ID - users[b].ID) })
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.Of(users[wanted[j]].ID) })
 	db.AtOnce(parts, func(p db.Part) {
-		at := make([]int, len(p.At))
-		for k, j := range p.At {
-			at[k] = wanted[j]
-		}
+		at := db.Chosen(wanted, p.At)
 		made, err := s.insertPart(ctx, p.Shard, users, at)
 		for _, i := range at {
 			results[i] = storage.Result[bool]{Value: made[users[i].ID], Found: err == nil, Err: err}

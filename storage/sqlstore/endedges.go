@@ -43,11 +43,7 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 			return s.shards.Of(endings[i].sides[0].Owner(rows[i].Edge.Pair()))
 		}
 		db.AtOnce(s.db.Split(len(elsewhere), len(elsewhere), shardOf), func(p db.Part) {
-			at := make([]int, len(p.At))
-			for k, j := range p.At {
-				at[k] = elsewhere[j]
-			}
-			s.endOn(ctx, p.Shard, endings, at, results)
+			s.endOn(ctx, p.Shard, endings, db.Chosen(elsewhere, p.At), results)
 		})
 	}
 	for _, i := range elsewhere {
@@ -70,10 +66,7 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 
 // endOn ends some edges on one shard.
 func (s *Store) endOn(ctx context.Context, shard int, endings []ending, at []int, results []storage.Result[storage.Edge]) {
-	share := make([]ending, len(at))
-	for j, i := range at {
-		share[j] = endings[i]
-	}
+	share := db.Chosen(endings, at)
 	var ended []storage.Result[storage.Edge]
 	err := s.transactOn(ctx, "end", shard, func(w *writer) (err error) {
 		ended, err = w.end(share)

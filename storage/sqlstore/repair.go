@@ -25,10 +25,7 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 	}
 	parts := s.db.Split(len(repairs), s.sql.MaxRows, func(i int) int { return s.shards.Of(repairs[i].Pair.To) })
 	db.AtOnce(parts, func(p db.Part) {
-		share := make([]storage.Repair, len(p.At))
-		for j, i := range p.At {
-			share[j] = repairs[i]
-		}
+		share := db.Chosen(repairs, p.At)
 		var repaired []storage.Repaired
 		err := s.truthsAdmitted(ctx, share)
 		if err == nil {
@@ -37,13 +34,7 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 				return err
 			})
 		}
-		for j, i := range p.At {
-			if err != nil {
-				results[i].Err = err
-				continue
-			}
-			results[i] = storage.Result[storage.Repaired]{Value: repaired[j], Found: true}
-		}
+		settle(results, p.At, repaired, err)
 	})
 	return results
 }
@@ -111,19 +102,18 @@ GROUP BY e.{owner}`, db.Counted...)
 
 // Recount implements [storage.Repairer].
 func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.UserID) []storage.Result[bool] {
-	return s.recountByShard(ctx, users, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
-		err := s.transactOn(ctx, "recount", shard, func(w *writer) error { return w.recount(side, users) })
-		for _, id := range users {
-			found(id, err == nil)
-		}
-		return err
-	})
+	return s.recountByShard(ctx, "recount", users, func(w *writer, users []storage.UserID) error { return w.recount(side, users) })
 }
 
 // recountByShard runs a recount of users on each shard that has some of them.
-func (s *Store) recountByShard(ctx context.Context, users []storage.UserID, recount func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error) []storage.Result[bool] {
+func (s *Store) recountByShard(ctx context.Context, what string, users []storage.UserID, recount func(*writer, []storage.UserID) error) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
-		return db.LookUp(s.db, db.Chosen(users, at), s.sql.MaxKeys, s.shards.Of, recount)
+		return db.LookUp(s.db, db.Chosen(users, at), s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+			for _, id := range users {
+				found(id, true)
+			}
+			return s.transactOn(ctx, what, shard, func(w *writer) error { return recount(w, users) })
+		})
 	})
 }
 

@@ -59,31 +59,12 @@ WHERE c.user_id IN (?)`
 
 // WrongFriends implements [storage.Comparer].
 func (s *Store) WrongFriends(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
-	var wrong []storage.WrongCount
-	args := []any{int64(owners.After), int64(owners.UpTo)}
-	err := s.db.Scan(ctx, "reconcile.friends", shard, sqlWrongFriends, args, func(rows *sql.Rows) error {
-		var w storage.WrongCount
-		err := rows.Scan(&w.User, &w.Have, &w.Are)
-		if isOf(owners, w.User) {
-			wrong = append(wrong, w)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return wrong, nil
+	return s.wrongIn(ctx, "reconcile.friends", shard, owners, sqlWrongFriends)
 }
 
 // RecountFriends implements [storage.Repairer].
 func (s *Store) RecountFriends(ctx context.Context, users []storage.UserID) []storage.Result[bool] {
-	return s.recountByShard(ctx, users, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
-		err := s.transactOn(ctx, "recount.friends", shard, func(w *writer) error { return w.recountFriends(users) })
-		for _, id := range users {
-			found(id, err == nil)
-		}
-		return err
-	})
+	return s.recountByShard(ctx, "recount.friends", users, (*writer).recountFriends)
 }
 
 func (w *writer) recountFriends(users []storage.UserID) error {

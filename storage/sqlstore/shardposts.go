@@ -53,10 +53,7 @@ func (m moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]s
 		list = append(list, p)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return list, err
 }
 
 func (m moment) Comments(ctx context.Context, after storage.CommentID, limit int) ([]storage.NewComment, error) {
@@ -68,8 +65,5 @@ func (m moment) Comments(ctx context.Context, after storage.CommentID, limit int
 		list = append(list, c)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return list, err
 }

@@ -110,10 +110,7 @@ func (m moment) Users(ctx context.Context, after storage.UserID, limit int) ([]s
 		})
 		return row.Err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return users, nil
+	return users, err
 }
 
 func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) ([]storage.Edge, error) {
@@ -133,10 +130,7 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 		return edges, nil
 	}
 	err := m.behind(ctx, after, limit-len(edges), sqlRestOfOwner[side], m.sql.Text(sqlRowsOfOwnersBehind[side]), each)
-	if err != nil {
-		return nil, err
-	}
-	return edges, nil
+	return edges, err
 }
 
 func (m moment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
@@ -147,10 +141,7 @@ func (m moment) Beside(ctx context.Context, kind storage.BesideKind, after stora
 		list = append(list, b)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	return list, err
 }
 
 // behind reads the rest of an owner's rows, and then those of the owners behind.

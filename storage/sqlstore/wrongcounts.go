@@ -60,20 +60,25 @@ func (s *Store) WrongCounts(ctx context.Context, side storage.Side, shard int, o
 	if err != nil || agree {
 		return nil, err
 	}
+	return s.wrongIn(ctx, "reconcile.counts", shard, owners, sqlWrongCounts[side], sqlCountsOfNone[side])
+}
+
+// wrongIn runs statements that find wrong counts of a range of owners.
+func (s *Store) wrongIn(ctx context.Context, what string, shard int, owners storage.OwnerRange, texts ...string) ([]storage.WrongCount, error) {
 	wrong := make(map[storage.UserID]storage.WrongCount)
-	each := func(rows *sql.Rows) error {
-		var w storage.WrongCount
-		err := rows.Scan(&w.User, &w.Have, &w.Are)
-		wrong[w.User] = w // the last edge may end between the statements
-		return err
-	}
-	args := []any{int64(owners.After), int64(owners.UpTo)}
-	for _, text := range []string{sqlWrongCounts[side], sqlCountsOfNone[side]} {
-		if err := s.db.Scan(ctx, "reconcile.counts", shard, text, args, each); err != nil {
+	for _, text := range texts {
+		err := s.db.Scan(ctx, what, shard, text, []any{int64(owners.After), int64(owners.UpTo)}, func(rows *sql.Rows) error {
+			var w storage.WrongCount
+			err := rows.Scan(&w.User, &w.Have, &w.Are)
+			if isOf(owners, w.User) {
+				wrong[w.User] = w // the last edge may end between the statements
+			}
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
-	maps.DeleteFunc(wrong, func(user storage.UserID, _ storage.WrongCount) bool { return !isOf(owners, user) })
 	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int { return cmp.Compare(a.User, b.User) }), nil
 }
 
@@ -84,4 +89,33 @@ func (s *Store) countsAgree(ctx context.Context, side storage.Side, shard int, o
 		return rows.Scan(&own, &right, &count)
 	})
 	return own == right && own == count, err
+}
+
+// Blocks are few: it is cheaper to look for those of each user than to look through
+// the follows. Served by the primary keys of user_counts and following, and by
+// idx_follower_list.
+const sqlForbiddenFollows = `
+SELECT /*! STRAIGHT_JOIN */ f.from_user_id, f.to_user_id
+FROM user_counts c
+CROSS JOIN follower b ON b.to_user_id = c.user_id AND b.type = 2
+CROSS JOIN following f ON f.from_user_id = b.to_user_id AND f.to_user_id = b.from_user_id AND f.type = 1
+WHERE c.user_id > ? AND c.user_id <= ?`
+
+// ForbiddenFollows implements [storage.Comparer].
+func (s *Store) ForbiddenFollows(ctx context.Context, shard int, owners storage.OwnerRange) ([]storage.Pair, error) {
+	var follows []storage.Pair
+	args := []any{int64(owners.After), int64(owners.UpTo)}
+	err := s.db.Scan(ctx, "reconcile.forbidden", shard, sqlForbiddenFollows, args, func(rows *sql.Rows) error {
+		var p storage.Pair
+		err := rows.Scan(&p.From, &p.To)
+		if isOf(owners, p.From) {
+			follows = append(follows, p)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(follows, storage.Forward.Compare)
+	return follows, nil
 }
