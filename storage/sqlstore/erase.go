@@ -80,23 +80,22 @@ type erasedRow struct {
 	kind         db.RowKind
 }
 
+// erased are rows of a table that a user owns, and that an id distinguishes, under a further condition.
+func erased(part int, table, owner, id, where string, kind db.RowKind) erasedRow {
+	return erasedRow{
+		pick:   fmt.Sprintf("\nSELECT %d, %s\nFROM %s\nWHERE %s = ?%s LIMIT ?", part, id, table, owner, where),
+		remove: fmt.Sprintf("\nDELETE FROM %s\nWHERE %s = ?%s AND %s IN (?)", table, owner, where, id),
+		kind:   kind,
+	}
+}
+
 // erasedRows are a user's rows other than edges. All are found by an index that begins with the
 // user.
 var erasedRows = []erasedRow{
 	// Served by the primary key or idx_special.
-	{`
-SELECT 0, to_user_id
-FROM edge_marks
-WHERE from_user_id = ? LIMIT ?`, `
-DELETE FROM edge_marks
-WHERE from_user_id = ? AND to_user_id IN (?)`, db.MarkRow},
+	erased(0, "edge_marks", "from_user_id", "to_user_id", "", db.MarkRow),
 	// Served by the primary key or idx_dismissed_at.
-	{`
-SELECT 1, dismissed_id
-FROM suggestion_dismissals
-WHERE user_id = ? LIMIT ?`, `
-DELETE FROM suggestion_dismissals
-WHERE user_id = ? AND dismissed_id IN (?)`, db.Dismissals},
+	erased(1, "suggestion_dismissals", "user_id", "dismissed_id", "", db.Dismissals),
 	// Served by the primary key or idx_friend_request_list.
 	{`
 SELECT 2, to_user_id
@@ -106,68 +105,23 @@ UPDATE friend_request
 SET message = ''
 WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	// Served by the primary key, idx_post_list or idx_post_key.
-	{`
-SELECT 3, post_id
-FROM post
-WHERE author_id = ? LIMIT ?`, `
-DELETE FROM post
-WHERE author_id = ? AND post_id IN (?)`, db.PostRows},
+	erased(3, "post", "author_id", "post_id", "", db.PostRows),
 	// Served by the primary key.
-	{`
-SELECT 4, post_id
-FROM post_counts
-WHERE author_id = ? LIMIT ?`, `
-DELETE FROM post_counts
-WHERE author_id = ? AND post_id IN (?)`, db.PostRows},
+	erased(4, "post_counts", "author_id", "post_id", "", db.PostRows),
 	// Served by the primary key or idx_comment_list.
-	{`
-SELECT 5, comment_id
-FROM comment
-WHERE author_id = ? LIMIT ?`, `
-DELETE FROM comment
-WHERE author_id = ? AND comment_id IN (?)`, db.CommentRow},
+	erased(5, "comment", "author_id", "comment_id", "", db.CommentRow),
 	// Served by the primary key.
-	{`
-SELECT 6, side
-FROM packed_list
-WHERE owner = ? LIMIT ?`, `
-DELETE FROM packed_list
-WHERE owner = ? AND side IN (?)`, db.UserRows},
+	erased(6, "packed_list", "owner", "side", "", db.UserRows),
 	// Served by the primary key.
-	{`
-SELECT 7, first_peer
-FROM packed_chunk
-WHERE owner = ? AND side = 0 LIMIT ?`, `
-DELETE FROM packed_chunk
-WHERE owner = ? AND side = 0 AND first_peer IN (?)`, db.UserRows},
+	erased(7, "packed_chunk", "owner", "first_peer", " AND side = 0", db.UserRows),
 	// Served by the primary key.
-	{`
-SELECT 8, first_peer
-FROM packed_chunk
-WHERE owner = ? AND side = 1 LIMIT ?`, `
-DELETE FROM packed_chunk
-WHERE owner = ? AND side = 1 AND first_peer IN (?)`, db.UserRows},
+	erased(8, "packed_chunk", "owner", "first_peer", " AND side = 1", db.UserRows),
 	// Served by the primary key.
-	{`
-SELECT 9, peer
-FROM packed_change
-WHERE owner = ? AND side = 0 LIMIT ?`, `
-DELETE FROM packed_change
-WHERE owner = ? AND side = 0 AND peer IN (?)`, db.UserRows},
+	erased(9, "packed_change", "owner", "peer", " AND side = 0", db.UserRows),
 	// Served by the primary key.
-	{`
-SELECT 10, peer
-FROM packed_change
-WHERE owner = ? AND side = 1 LIMIT ?`, `
-DELETE FROM packed_change
-WHERE owner = ? AND side = 1 AND peer IN (?)`, db.UserRows},
+	erased(10, "packed_change", "owner", "peer", " AND side = 1", db.UserRows),
 	// Served by the primary key.
-	{`
-SELECT 11, side
-FROM packed_short
-WHERE owner = ? LIMIT ?`, `
-DELETE FROM packed_short
-WHERE owner = ? AND side IN (?)`, db.UserRows},
+	erased(11, "packed_short", "owner", "side", "", db.UserRows),
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.

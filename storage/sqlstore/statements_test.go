@@ -157,6 +157,13 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 			return true
 		}
 		within = append(within, n)
+		if call, ok := n.(*ast.CallExpr); ok && nameOf(call.Fun) == "erased" {
+			comment := above[files.Position(n.Pos()).Line]
+			for i, text := range erasedBy(t, call) {
+				part := call.Args[0].(*ast.BasicLit).Value
+				all = append(all, &served{name: "erasedRows", of: part + " " + strconv.Itoa(i), indexes: indexesIn(comment), text: text})
+			}
+		}
 		literal, ok := n.(*ast.BasicLit)
 		if !ok || literal.Kind != token.STRING {
 			return true
@@ -236,6 +243,25 @@ func statementsIn(t *testing.T, files *token.FileSet, file *ast.File) (all []*se
 		return true
 	})
 	return all
+}
+
+// erasedBy are the statements that a call of erased makes.
+func erasedBy(t *testing.T, call *ast.CallExpr) []string {
+	t.Helper()
+	var texts []string
+	for _, arg := range call.Args[:5] {
+		text := arg.(*ast.BasicLit).Value
+		if unquoted, err := strconv.Unquote(text); err == nil {
+			text = unquoted
+		}
+		texts = append(texts, text)
+	}
+	part, err := strconv.Atoi(texts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := erased(part, texts[1], texts[2], texts[3], texts[4], 0)
+	return []string{r.pick, r.remove}
 }
 
 // sidesOf are the sides that are passed to db.ForSides.

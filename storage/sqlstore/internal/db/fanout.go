@@ -5,10 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"regexp"
 	"sync"
 	"time"
 
 	"kith/storage"
+	"kith/storage/sqlstore/internal/db/prepared"
 )
 
 // A Part is the share of a batch that one statement answers: keys of one shard,
@@ -182,4 +184,21 @@ func Arguments[T ~int64](ids []T) []any {
 		args[i] = int64(id)
 	}
 	return args
+}
+
+// requestID is what may be in a comment: nothing that ends it, or that makes a server take it for an executable
+// one.
+var requestID = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// commented puts the id of the request into a statement. The comment is in front, because a list of processes shows only
+// how a statement begins. Statements with an id are all different, so that none is prepared: see [prepared.Once].
+func (d *DB) commented(ctx context.Context, text string) string {
+	if d.cfg.RequestID == nil {
+		return text
+	}
+	id := d.cfg.RequestID(ctx)
+	if !requestID.MatchString(id) {
+		return text
+	}
+	return prepared.Once + "request=" + id + " */ " + text
 }
