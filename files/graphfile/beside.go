@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
-	"kith/accounts"
 	"kith/storage"
 )
 
@@ -34,35 +32,21 @@ func (k Kind) Beside() (storage.BesideKind, bool) {
 
 // ParseBeside reads a record. Texts have to be as those that users write.
 func ParseBeside(kind storage.BesideKind, record []string) (row storage.Beside, err error) {
-	if err := fits(BesideKind(kind), record); err != nil {
-		return row, err
-	}
-	if row.From, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
-		return row, err
-	}
-	if row.To, err = ParseID([]byte(strings.TrimSpace(record[1]))); err != nil {
-		return row, err
-	}
+	f := fieldsOf(BesideKind(kind), record)
+	row.From, row.To = f.id(0), f.id(1)
 	switch kind {
 	case storage.BesideMark:
-		special := slices.Index(truths, strings.ToLower(strings.TrimSpace(record[2])))
-		if special < 0 {
-			return row, fmt.Errorf("special is one of %s", strings.Join(truths, ", "))
-		}
-		row.Special = special == 1
-		row.Text, err = accounts.CheckText("remark", record[3], 0, storage.MaxRemarkLength)
-		if err == nil && row.Text == "" && !row.Special {
-			err = errEmpty
-		}
+		row.Special, row.Text = f.truth(2), f.text(3, storage.MaxRemarkLength)
 	case storage.BesideMessage:
-		row.Text, err = accounts.CheckText("message", record[2], 0, storage.MaxMessageLength)
-		if err == nil && row.Text == "" {
-			err = errEmpty
-		}
+		row.Text = f.text(2, storage.MaxMessageLength)
 	case storage.BesideDismissal:
-		row.At, err = parseTime([]byte(strings.TrimSpace(record[2])))
+		row.At = f.time(2)
+		return row, f.err
 	}
-	return row, err
+	if row.Text == "" && !row.Special {
+		f.check(errEmpty)
+	}
+	return row, f.err
 }
 
 // BesideRecord is the record of a row, which [ParseBeside] reads as the same.
@@ -73,15 +57,11 @@ func BesideRecord(kind storage.BesideKind, row storage.Beside) ([]string, error)
 	record := []string{row.From.String(), row.To.String()}
 	switch kind {
 	case storage.BesideMark:
-		special := truths[0]
-		if row.Special {
-			special = truths[1]
-		}
-		record = append(record, special, row.Text)
+		record = append(record, truthText(row.Special), row.Text)
 	case storage.BesideMessage:
 		record = append(record, row.Text)
 	case storage.BesideDismissal:
-		record = append(record, string(AppendTime(nil, row.At)))
+		record = append(record, timeText(row.At))
 	}
 	return record, nil
 }

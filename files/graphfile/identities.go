@@ -3,7 +3,6 @@ package graphfile
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"kith/storage"
 )
@@ -15,18 +14,13 @@ var errIdentity = fmt.Errorf("issuer and subject have 1 to %d bytes each, and no
 
 // ParseIdentity reads a record. Issuer and subject are taken as they are, blanks included.
 func ParseIdentity(record []string) (l storage.LinkedIdentity, err error) {
-	if err := fits(Identities, record); err != nil {
-		return l, err
-	}
-	if l.User, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
-		return l, err
-	}
-	l.Identity = storage.Identity{Issuer: record[1], Subject: record[2]}
+	f := fieldsOf(Identities, record)
+	l.User, l.Identity = f.id(0), storage.Identity{Issuer: f.record[1], Subject: f.record[2]}
 	if !l.Valid() {
-		return l, errIdentity
+		f.check(errIdentity)
 	}
-	l.At, err = parseTime([]byte(strings.TrimSpace(record[3])))
-	return l, err
+	l.At = f.time(3)
+	return l, f.err
 }
 
 // IdentityRecord is the record of an identity, which [ParseIdentity] reads as the same.
@@ -34,5 +28,5 @@ func IdentityRecord(l storage.LinkedIdentity) ([]string, error) {
 	if l.User <= 0 || !l.Valid() || !writableTime(l.At) {
 		return nil, errors.New("an identity of user " + l.User.String() + " is damaged: no file can hold it")
 	}
-	return []string{l.User.String(), l.Issuer, l.Subject, string(AppendTime(nil, l.At))}, nil
+	return []string{l.User.String(), l.Issuer, l.Subject, timeText(l.At)}, nil
 }

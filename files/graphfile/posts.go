@@ -41,37 +41,16 @@ type mediaText struct {
 
 // ParsePost reads a record. Keys, texts and media have to be as those that users write.
 func ParsePost(record []string) (p storage.PostRow, err error) {
-	if err := fits(Posts, record); err != nil {
-		return p, err
-	}
-	if p.Author, p.Number, err = parsePostID(record); err != nil {
-		return p, err
-	}
-	p.Key = strings.TrimSpace(record[2])
-	if err := accounts.CheckClientKey(p.Key); err != nil {
-		return p, err
-	}
-	if p.At, err = parseTime([]byte(strings.TrimSpace(record[3]))); err != nil {
-		return p, err
-	}
-	if text := strings.TrimSpace(record[4]); text != "" {
-		if p.EditedAt, err = parseTime([]byte(text)); err != nil {
-			return p, err
-		}
-	}
-	if p.Deleted, err = parseTruth("deleted", record[5]); err != nil {
-		return p, err
-	}
-	if p.Text, err = accounts.CheckText("text", record[6], 0, storage.MaxPostLength); err != nil {
-		return p, err
-	}
-	if p.Media, err = parseMedia(record[7]); err != nil {
-		return p, err
-	}
+	f := fieldsOf(Posts, record)
+	p.Author, p.Number, p.Key = f.id(0), f.number(1), f.key(2)
+	p.At, p.EditedAt, p.Deleted = f.time(3), f.timeOrNone(4), f.truth(5)
+	p.Text = f.text(6, storage.MaxPostLength)
+	p.Media, err = parseMedia(f.bare(7))
+	f.check(err)
 	if p.Deleted && (p.Text != "" || p.Media != nil) {
-		return p, errors.New("a deleted post has neither text nor media")
+		f.check(errors.New("a deleted post has neither text nor media"))
 	}
-	return p, nil
+	return p, f.err
 }
 
 // PostRecord is the record of a post, which [ParsePost] reads as the same.
@@ -88,12 +67,9 @@ func PostRecord(p storage.PostRow) ([]string, error) {
 	if damaged {
 		return nil, fmt.Errorf("the row of post %d of user %d is damaged: no file can hold it", p.Number, p.Author)
 	}
-	edited, deleted, media := "", truths[0], ""
+	edited, media := "", ""
 	if p.EditedAt > 0 {
-		edited = string(AppendTime(nil, p.EditedAt))
-	}
-	if p.Deleted {
-		deleted = truths[1]
+		edited = timeText(p.EditedAt)
 	}
 	if len(list) > 0 {
 		var text bytes.Buffer
@@ -104,38 +80,18 @@ func PostRecord(p storage.PostRow) ([]string, error) {
 		}
 		media = strings.TrimSpace(text.String())
 	}
-	return []string{
-		p.Author.String(), storage.UserID(p.Number).String(), p.Key, string(AppendTime(nil, p.At)), edited, deleted, p.Text, media,
-	}, nil
+	return []string{p.Author.String(), numberText(p.Number), p.Key, timeText(p.At), edited, truthText(p.Deleted), p.Text, media}, nil
 }
 
 // ParseComment reads a record. Keys and texts have to be as those that users write.
 func ParseComment(record []string) (c storage.NewComment, err error) {
-	if err := fits(Comments, record); err != nil {
-		return c, err
+	f := fieldsOf(Comments, record)
+	c.Post.Author, c.Post.Number, c.Number, c.By = f.id(0), f.number(1), f.number(2), f.id(3)
+	c.Key, c.At, c.Text = f.key(4), f.time(5), f.text(6, storage.MaxCommentLength)
+	if c.Text == "" { // one of a version before may have nothing to see
+		f.check(errNoComment)
 	}
-	if c.Post.Author, c.Post.Number, err = parsePostID(record); err != nil {
-		return c, err
-	}
-	number, err := ParseID([]byte(strings.TrimSpace(record[2])))
-	if err != nil {
-		return c, err
-	}
-	c.Number = int64(number)
-	if c.By, err = ParseID([]byte(strings.TrimSpace(record[3]))); err != nil {
-		return c, err
-	}
-	c.Key = strings.TrimSpace(record[4])
-	if err := accounts.CheckClientKey(c.Key); err != nil {
-		return c, err
-	}
-	if c.At, err = parseTime([]byte(strings.TrimSpace(record[5]))); err != nil {
-		return c, err
-	}
-	if c.Text, err = accounts.CheckText("text", record[6], 0, storage.MaxCommentLength); err == nil && c.Text == "" {
-		err = errNoComment // one of a version before may have nothing to see
-	}
-	return c, err
+	return c, f.err
 }
 
 // CommentRecord is the record of a comment, which [ParseComment] reads as the same.
@@ -143,31 +99,17 @@ func CommentRecord(c storage.NewComment) ([]string, error) {
 	if c.Post.Author <= 0 || c.Post.Number <= 0 || c.Number <= 0 || c.By <= 0 || !writableTime(c.At) {
 		return nil, fmt.Errorf("the row of comment %d below a post of user %d is damaged: no file can hold it", c.Number, c.Post.Author)
 	}
-	return []string{
-		c.Post.Author.String(), storage.UserID(c.Post.Number).String(), storage.UserID(c.Number).String(), c.By.String(), c.Key,
-		string(AppendTime(nil, c.At)), c.Text,
-	}, nil
+	return []string{c.Post.Author.String(), numberText(c.Post.Number), numberText(c.Number), c.By.String(), c.Key, timeText(c.At), c.Text}, nil
 }
 
 // ParseFavorite reads a record. A favorite that was taken back is of type [storage.None].
 func ParseFavorite(record []string) (e storage.Edge, err error) {
-	if err := fits(Favorites, record); err != nil {
-		return e, err
-	}
-	if e.From, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
-		return e, err
-	}
-	if e.To, e.Post, err = parsePostID(record[1:]); err != nil {
-		return e, err
-	}
-	if e.UpdateTime, err = parseTime([]byte(strings.TrimSpace(record[3]))); err != nil {
-		return e, err
-	}
-	lasts, err := parseTruth("favorited", record[4])
-	if lasts {
+	f := fieldsOf(Favorites, record)
+	e.From, e.To, e.Post, e.UpdateTime = f.id(0), f.id(1), f.number(2), f.time(3)
+	if f.truth(4) {
 		e.Type = storage.Favorited
 	}
-	return e, err
+	return e, f.err
 }
 
 // FavoriteRecord is the record of a row of `favorite`, which [ParseFavorite] reads as the same.
@@ -175,40 +117,11 @@ func FavoriteRecord(e storage.Edge) ([]string, error) {
 	if !Writable(e) || e.Post <= 0 || e.Type != storage.None && e.Type != storage.Favorited {
 		return nil, fmt.Errorf("the favorite of user %d of post %d of user %d is damaged (type %d, time %d): no file can hold it", e.From, e.Post, e.To, e.Type, e.UpdateTime)
 	}
-	lasts := truths[0]
-	if e.Type == storage.Favorited {
-		lasts = truths[1]
-	}
-	return []string{e.From.String(), e.To.String(), storage.UserID(e.Post).String(), string(AppendTime(nil, e.UpdateTime)), lasts}, nil
-}
-
-func parseTruth(column, text string) (bool, error) {
-	i := slices.Index(truths, strings.ToLower(strings.TrimSpace(text)))
-	if i < 0 {
-		return false, fmt.Errorf("%s is one of %s", column, strings.Join(truths, ", "))
-	}
-	return i == 1, nil
-}
-
-// fits returns an error unless a record has the columns of a kind.
-func fits(kind Kind, record []string) error {
-	if columns := kind.Header(); len(record) != len(columns) {
-		return fmt.Errorf("want %s", strings.Join(columns, ","))
-	}
-	return nil
-}
-
-// parsePostID reads two columns. Numbers of posts are as large as ids.
-func parsePostID(record []string) (author storage.UserID, number int64, err error) {
-	if author, err = ParseID([]byte(strings.TrimSpace(record[0]))); err != nil {
-		return 0, 0, err
-	}
-	n, err := ParseID([]byte(strings.TrimSpace(record[1])))
-	return author, int64(n), err
+	return []string{e.From.String(), e.To.String(), numberText(e.Post), timeText(e.UpdateTime), truthText(e.Type == storage.Favorited)}, nil
 }
 
 func parseMedia(text string) ([]storage.Media, error) {
-	if text = strings.TrimSpace(text); text == "" {
+	if text == "" {
 		return nil, nil
 	}
 	if len(text) > maxMediaText {

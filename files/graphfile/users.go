@@ -2,6 +2,7 @@ package graphfile
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -79,34 +80,30 @@ func ParseColumns(line []byte) (Columns, error) {
 // handle. Names, bios and avatar URLs have to be as those that users write, except that what is not seen is taken out. Times that the record
 // does not have are 0.
 func (places Columns) User(record []string) (u storage.UserWithState, err error) {
-	field := func(i int) string {
-		if at := places[i]; at >= 0 && at < len(record) {
-			return strings.TrimSpace(record[at])
-		}
-		return ""
-	}
 	if len(record) < 2 || len(record) > slices.Max(places)+1 {
 		return u, ErrColumns
 	}
-	if u.User.ID, err = ParseID([]byte(field(0))); err != nil {
-		return u, err
+	f := &fields{columns: columnNames, record: make([]string, len(columnNames))}
+	for i, at := range places {
+		if at >= 0 && at < len(record) {
+			f.record[i] = record[at]
+		}
 	}
-	u.User.Handle = storage.FoldHandle(field(1))
-	u.User.Name, u.User.Bio, u.User.AvatarURL = accounts.SeenOnly(field(2)), field(3), accounts.SeenOnly(field(4))
-	if u.User.Name == "" {
-		u.User.Name = u.User.Handle
-	}
-	if err := checkHandle(u.User); err != nil {
-		return u, err
-	}
-	if err := parseRest(&u, field); err != nil {
-		return u, err
-	}
-	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &u.User.Name, Bio: &u.User.Bio, AvatarURL: &u.User.AvatarURL})
-	if err == nil {
+	u.User.ID, u.User.Handle = f.id(0), storage.FoldHandle(f.bare(1))
+	name, bio, avatar := accounts.SeenOnly(f.bare(2)), f.bare(3), accounts.SeenOnly(f.bare(4))
+	f.check(checkHandle(u.User))
+	u.User.CreatedAt, u.User.UpdatedAt = f.timeOrNone(5), f.timeOrNone(6)
+	u.User.UpdatedAt = max(u.User.CreatedAt, u.User.UpdatedAt)
+	u.User.FollowingsVisibility = storage.Visibility(f.wordOr(7, visibilities, 0))
+	u.User.FollowersVisibility = storage.Visibility(f.wordOr(8, visibilities, 0))
+	u.User.Undiscoverable = f.wordOr(9, truths, 1) == 0
+	u.State = storage.UserState(f.wordOr(10, states, 0))
+	name = cmp.Or(name, u.User.Handle)
+	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &name, Bio: &bio, AvatarURL: &avatar})
+	if f.check(err); f.err == nil {
 		u.User.Name, u.User.Bio, u.User.AvatarURL = *checked.Name, *checked.Bio, *checked.AvatarURL
 	}
-	return u, err
+	return u, f.err
 }
 
 func checkHandle(u storage.User) error {
@@ -119,49 +116,16 @@ func checkHandle(u storage.User) error {
 	return nil
 }
 
-// parseRest reads the columns that only exports have.
-func parseRest(u *storage.UserWithState, field func(int) string) error {
-	var err error
-	word := func(column int, words []string, empty int) int {
-		text := strings.ToLower(field(column))
-		at := slices.Index(words, text)
-		switch {
-		case text == "":
-			return empty
-		case at < 0 && err == nil:
-			err = fmt.Errorf("%s is one of %s", columnNames[column], strings.Join(words, ", "))
-		}
-		return at
-	}
-	when := func(column int) (at storage.Micros) {
-		if text := field(column); text != "" && err == nil {
-			at, err = parseTime([]byte(text))
-		}
-		return at
-	}
-	u.User.CreatedAt, u.User.UpdatedAt = when(5), when(6)
-	u.User.UpdatedAt = max(u.User.CreatedAt, u.User.UpdatedAt)
-	u.User.FollowingsVisibility = storage.Visibility(word(7, visibilities, 0))
-	u.User.FollowersVisibility = storage.Visibility(word(8, visibilities, 0))
-	u.User.Undiscoverable = word(9, truths, 1) == 0
-	u.State = storage.UserState(word(10, states, 0))
-	return err
-}
-
 // Record is the record of a user with all columns, which [Columns.User] reads as the same.
 func Record(u storage.UserWithState) ([]string, error) {
 	if !writableTime(u.User.CreatedAt) || !writableTime(u.User.UpdatedAt) || int(u.State) >= len(states) ||
 		int(u.User.FollowingsVisibility) >= len(visibilities) || int(u.User.FollowersVisibility) >= len(visibilities) {
 		return nil, fmt.Errorf("the row of user %d is damaged: no file can hold it", u.User.ID)
 	}
-	discoverable := truths[1]
-	if u.User.Undiscoverable {
-		discoverable = truths[0]
-	}
 	return []string{
 		u.User.ID.String(), u.User.Handle, u.User.Name, u.User.Bio, u.User.AvatarURL,
-		string(AppendTime(nil, u.User.CreatedAt)), string(AppendTime(nil, u.User.UpdatedAt)),
+		timeText(u.User.CreatedAt), timeText(u.User.UpdatedAt),
 		visibilities[u.User.FollowingsVisibility], visibilities[u.User.FollowersVisibility],
-		discoverable, states[u.State],
+		truthText(!u.User.Undiscoverable), states[u.State],
 	}, nil
 }
