@@ -229,76 +229,77 @@ func (e *Export) missingOf(at storage.ShardMoment) storage.Choice {
 // mostPosts is how many posts are read at a time: a post has up to 30 KB of text and media.
 const mostPosts = 500
 
+// rows writes the rows of a shard that are of the part, kind by kind.
 func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
-	err := pages(e, files, e.config.Page, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
+	p := &pager{e: e, files: files}
+	records(p, graphfile.Users, e.config.Page, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
 		return at.Users(ctx, last.User.ID, limit)
-	}, func(u storage.UserWithState) int { return shard.BucketOf(u.User.ID) }, files.user)
-	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
-		if err == nil {
-			err = pages(e, files, e.config.Page, func(last storage.Edge, limit int) ([]storage.Edge, error) {
-				return at.Rows(ctx, side, last.Pair(), limit)
-			}, func(row storage.Edge) int { return shard.BucketOf(row.From) }, func(row storage.Edge) error { return files.edge(side, row) })
+	}, func(u storage.UserWithState) int { return shard.BucketOf(u.User.ID) }, graphfile.Record)
+	edges := func(side storage.Side) func(storage.Edge, int) ([]storage.Edge, error) {
+		return func(last storage.Edge, limit int) ([]storage.Edge, error) {
+			return at.Rows(ctx, side, last.Pair(), limit)
 		}
+	}
+	bucketOfEdge := func(row storage.Edge) int { return shard.BucketOf(row.From) }
+	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
+		pages(p, e.config.Page, edges(side), bucketOfEdge, func(row storage.Edge) error { return files.edge(side, row) })
 	}
 	for _, kind := range storage.BesideKinds {
-		if err == nil {
-			err = pages(e, files, e.config.Page, func(last storage.Beside, limit int) ([]storage.Beside, error) {
-				return at.Beside(ctx, kind, last.Pair, limit)
-			}, func(row storage.Beside) int { return shard.BucketOf(row.From) }, func(row storage.Beside) error { return files.beside(kind, row) })
+		records(p, graphfile.BesideKind(kind), e.config.Page, func(last storage.Beside, limit int) ([]storage.Beside, error) {
+			return at.Beside(ctx, kind, last.Pair, limit)
+		}, func(row storage.Beside) int { return shard.BucketOf(row.From) }, func(row storage.Beside) ([]string, error) {
+			return graphfile.BesideRecord(kind, row)
+		})
+	}
+	records(p, graphfile.Posts, min(e.config.Page, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
+		return at.Posts(ctx, last.PostID, limit)
+	}, func(p storage.PostRow) int { return shard.BucketOf(p.Author) }, graphfile.PostRecord)
+	records(p, graphfile.Comments, e.config.Page, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
+		return at.Comments(ctx, last.ID(), limit)
+	}, func(c storage.NewComment) int { return shard.BucketOf(c.Post.Author) }, graphfile.CommentRecord)
+	records(p, graphfile.Favorites, e.config.Page, edges(storage.Favorites), bucketOfEdge, graphfile.FavoriteRecord)
+	records(p, graphfile.Identities, e.config.Page, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
+		if last.Issuer == "" {
+			return at.Identities(ctx, "", limit)
 		}
-	}
-	if err == nil {
-		err = pages(e, files, min(e.config.Page, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
-			return at.Posts(ctx, last.PostID, limit)
-		}, func(p storage.PostRow) int { return shard.BucketOf(p.Author) }, files.post)
-	}
-	if err == nil {
-		err = pages(e, files, e.config.Page, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
-			return at.Comments(ctx, last.ID(), limit)
-		}, func(c storage.NewComment) int { return shard.BucketOf(c.Post.Author) }, files.comment)
-	}
-	if err == nil {
-		err = pages(e, files, e.config.Page, func(last storage.Edge, limit int) ([]storage.Edge, error) {
-			return at.Rows(ctx, storage.Favorites, last.Pair(), limit)
-		}, func(row storage.Edge) int { return shard.BucketOf(row.From) }, files.favorite)
-	}
-	if err == nil {
-		err = pages(e, files, e.config.Page, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
-			if last.Issuer == "" {
-				return at.Identities(ctx, "", limit)
-			}
-			return at.Identities(ctx, last.Digest(), limit)
-		}, func(l storage.LinkedIdentity) int { return shard.BucketOfHandle(l.Digest()) }, files.identity)
-	}
-	return err
+		return at.Identities(ctx, last.Digest(), limit)
+	}, func(l storage.LinkedIdentity) int { return shard.BucketOfHandle(l.Digest()) }, graphfile.IdentityRecord)
+	return p.err
 }
 
-// pages reads rows page by page, from the zero row on, and writes those whose buckets are of the part.
-func pages[T any](e *Export, files *partFiles, limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int, write func(T) error) error {
-	for last := *new(T); ; {
-		page, err := read(last, limit)
+// pager reads rows page by page until the first error.
+type pager struct {
+	e     *Export
+	files *partFiles
+	err   error
+}
+
+// records writes all rows of a kind as records.
+func records[T any](p *pager, kind graphfile.Kind, limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int, record func(T) ([]string, error)) {
+	pages(p, limit, read, bucketOf, func(row T) error {
+		text, err := record(row)
 		if err != nil {
 			return err
 		}
-		for _, row := range page {
-			if last = row; !files.buckets.Has(bucketOf(row)) {
-				continue
-			}
-			if err := write(row); err != nil {
-				return err
-			}
-		}
-		e.wrote(files)
-		if len(page) < limit {
-			return nil
-		}
-	}
+		return p.files.write(kind, text)
+	})
 }
 
-// wrote reports the progress after a page.
-func (e *Export) wrote(files *partFiles) {
-	e.report.Rows += files.newRows()
-	e.progress(files.shard)
+// pages reads rows from the zero row on, and writes those whose buckets are of the part.
+func pages[T any](p *pager, limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int, write func(T) error) {
+	var last T
+	for more := true; more && p.err == nil; {
+		var page []T
+		page, p.err = read(last, limit)
+		for _, row := range page {
+			if last = row; p.err == nil && p.files.buckets.Has(bucketOf(row)) {
+				p.err = write(row)
+			}
+		}
+		p.e.report.Rows += p.files.newRows()
+		p.e.progress(p.files.shard)
+		more = len(page) >= limit
+	}
 }
 
 func (e *Export) progress(shard int) {

@@ -48,47 +48,8 @@ func (s *partFiles) newRows() int64 {
 	return rows
 }
 
-// user writes a user.
-func (s *partFiles) user(u storage.UserWithState) error {
-	record, err := graphfile.Record(u)
-	return s.write(graphfile.Users, record, err)
-}
-
-// beside writes a row beside edges.
-func (s *partFiles) beside(kind storage.BesideKind, row storage.Beside) error {
-	record, err := graphfile.BesideRecord(kind, row)
-	return s.write(graphfile.BesideKind(kind), record, err)
-}
-
-// post writes a post.
-func (s *partFiles) post(p storage.PostRow) error {
-	record, err := graphfile.PostRecord(p)
-	return s.write(graphfile.Posts, record, err)
-}
-
-// comment writes a comment.
-func (s *partFiles) comment(c storage.NewComment) error {
-	record, err := graphfile.CommentRecord(c)
-	return s.write(graphfile.Comments, record, err)
-}
-
-// favorite writes a favorite.
-func (s *partFiles) favorite(e storage.Edge) error {
-	record, err := graphfile.FavoriteRecord(e)
-	return s.write(graphfile.Favorites, record, err)
-}
-
-// identity writes an identity.
-func (s *partFiles) identity(l storage.LinkedIdentity) error {
-	record, err := graphfile.IdentityRecord(l)
-	return s.write(graphfile.Identities, record, err)
-}
-
-// write writes a record, unless it could not be made. Its digest is the beginning of its SHA-256.
-func (s *partFiles) write(kind graphfile.Kind, record []string, err error) error {
-	if err != nil {
-		return err
-	}
+// write writes a record. Its digest is the beginning of its SHA-256.
+func (s *partFiles) write(kind graphfile.Kind, record []string) error {
 	p, err := s.file(kind)
 	if err != nil {
 		return err
