@@ -23,15 +23,10 @@ type position struct {
 // chunk is the unit of writing and of checkpoints: a part of one file.
 type chunk struct {
 	begin, end position
-	read       int64 // bytes of all files, as they are on disk, up to end
-	users      []userRow
-	edges      []edgeRow                           // ascending by (from, to), each pair once
-	beside     []recordRow[storage.Beside]         // each pair once
-	posts      []recordRow[storage.PostRow]        // each once
-	comments   []recordRow[storage.NewComment]     // each once
-	favorites  []recordRow[storage.Edge]           // each once
-	identities []recordRow[storage.LinkedIdentity] // each once
-	totals     Report                              // what reading it counted
+	read       int64     // bytes of all files, as they are on disk, up to end
+	edges      []edgeRow // ascending by (from, to), each pair once
+	rows       rows      // of records; nil: it has edges
+	totals     Report    // what reading it counted
 	problems   []Problem
 }
 
@@ -109,8 +104,11 @@ func (r *splitter) next() (*chunk, error) {
 		}
 	}
 	c := &chunk{begin: r.pos}
-	read := [...]func(*chunk) error{usersFile: r.readUsers, edgesFile: r.readEdges, besideFile: r.readBeside, postsFile: r.readPosts, commentsFile: r.readComments, favoritesFile: r.readFavorites, identitiesFile: r.readIdentities}
-	err := read[in.kind](c)
+	read := r.readEdges
+	if in.kind.IsRecords() {
+		read = r.readRecords
+	}
+	err := read(c)
 	c.read = r.behind + r.stream.consumed()
 	switch {
 	case errors.Is(err, io.EOF):

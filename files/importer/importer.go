@@ -255,7 +255,7 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 		im.report(p)
 	}
 	im.writing, im.written, im.edgeRows = c, 0, 0
-	im.toDo = int64(2*len(c.edges) + len(c.beside) + len(c.posts) + len(c.comments) + len(c.favorites) + len(c.identities))
+	im.toDo = int64(2 * len(c.edges))
 	totals, err := im.write(ctx, c)
 	im.writing = nil
 	if err != nil {

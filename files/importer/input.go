@@ -14,20 +14,6 @@ import (
 	"slices"
 
 	"kith/files/graphfile"
-	"kith/storage"
-)
-
-// kind is the content of a file.
-type kind uint8
-
-const (
-	usersFile kind = iota // ahead of the edges, so that profiles come before users who are only named by edges
-	edgesFile
-	besideFile // behind the edges to which its rows belong
-	postsFile
-	commentsFile  // behind the posts that they are on
-	favoritesFile // of these posts, too
-	identitiesFile
 )
 
 // bufferSize is how much of a file is read at a time, and also the longest line
@@ -36,17 +22,15 @@ const bufferSize = 256 << 10
 
 // input is one FILE of the command, before it is opened for reading.
 type input struct {
-	name     string // as the user gave it
-	kind     kind
-	columns  graphfile.Columns  // of a users file
-	relation graphfile.Relation // of an edge list
-	beside   storage.BesideKind // of a file of rows beside edges
-	exported bool               // a file of an export that is imported as a whole
-	headed   bool               // whether a file of records begins with its header
-	header   []byte             // of an edge list, if its first line is one
-	size     int64              // bytes as they are on disk; 0 when unknown
-	identity []byte             // the same for the same content elsewhere; nil for what can be read only once
-	stream   *stream            // of a source that can be read only once
+	name     string            // as the user gave it
+	kind     graphfile.Kind    // of an edge list, its relation
+	columns  graphfile.Columns // of a users file
+	exported bool              // a file of an export that is imported as a whole
+	headed   bool              // whether a file of records begins with its header
+	header   []byte            // of an edge list, if its first line is one
+	size     int64             // bytes as they are on disk; 0 when unknown
+	identity []byte            // the same for the same content elsewhere; nil for what can be read only once
+	stream   *stream           // of a source that can be read only once
 }
 
 // probeAll examines every file, so that a missing one is found before anything is
@@ -61,12 +45,21 @@ func probeAll(names []string, stdin io.Reader, relation graphfile.Relation) (inp
 		}
 	}
 	for _, in := range inputs {
-		in.relation = cmp.Or(in.relation, relation)
+		in.kind = cmp.Or(in.kind, graphfile.Kind(relation))
 	}
-	slices.SortStableFunc(inputs, func(a, b *input) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.relation.Rank(), b.relation.Rank()))
-	})
+	slices.SortStableFunc(inputs, func(a, b *input) int { return cmp.Compare(a.rank(), b.rank()) })
 	return inputs, nil
+}
+
+func (in *input) relation() graphfile.Relation { return graphfile.Relation(in.kind) }
+
+// rank is the place of a file's kind in the order of an import. Files of what lies beside edges keep the order in which they are given.
+func (in *input) rank() int {
+	kind := in.kind
+	if _, beside := kind.Beside(); beside {
+		kind = graphfile.Marks
+	}
+	return slices.Index(graphfile.Kinds(), kind)
 }
 
 // addProbed adds a file, or all files of an export.

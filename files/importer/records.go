@@ -8,23 +8,7 @@ import (
 	"strings"
 
 	"kith/files/graphfile"
-	"kith/storage"
 )
-
-// userRow is a record of a users file that is to be written to the store.
-type userRow struct {
-	user  storage.User
-	state storage.UserState
-	line  int64
-	file  string
-}
-
-// recordRow is a row of a file of other records that is to be written to the store.
-type recordRow[T any] struct {
-	row     T
-	line    int64
-	ordinal int64 // of the record, from 0, over all files
-}
 
 const (
 	// maxRecord is how many bytes a record may have: as many as the longest post, if every character that can be
@@ -58,65 +42,15 @@ type records struct {
 	line   int64 // lines before that
 }
 
-// readUsers reads the records of one chunk from a users file. It returns io.EOF
-// when the file ends with it.
-func (r *splitter) readUsers(c *chunk) error {
+// readRecords reads the records of one chunk. It returns io.EOF when the file ends with it.
+func (r *splitter) readRecords(c *chunk) error {
 	in := r.inputs[r.pos.File]
-	return r.readRecords(c, func(record []string, line int64) error {
-		user, err := in.columns.User(record)
-		if err == nil {
-			c.users = append(c.users, userRow{user: user.User, state: user.State, line: line, file: in.name})
-		}
-		return err
-	})
-}
-
-// readBeside, readPosts, readComments, readFavorites and readIdentities read the records of one chunk from a file of that kind. They
-// return io.EOF when the file ends with it.
-func (r *splitter) readBeside(c *chunk) error {
-	return readRows(r, c, &c.beside, r.inputs[r.pos.File].besideOf, func(b storage.Beside) storage.Pair { return b.Pair })
-}
-
-func (r *splitter) readPosts(c *chunk) error {
-	return readRows(r, c, &c.posts, graphfile.ParsePost, func(p storage.PostRow) storage.PostID { return p.PostID })
-}
-
-func (r *splitter) readComments(c *chunk) error {
-	return readRows(r, c, &c.comments, graphfile.ParseComment, storage.NewComment.ID)
-}
-
-func (r *splitter) readFavorites(c *chunk) error {
-	return readRows(r, c, &c.favorites, graphfile.ParseFavorite, storage.Edge.Pair)
-}
-
-func (r *splitter) readIdentities(c *chunk) error {
-	return readRows(r, c, &c.identities, graphfile.ParseIdentity, func(l storage.LinkedIdentity) storage.Identity { return l.Identity })
-}
-
-// readRows reads the records of one chunk. If a key comes twice, the first record is kept.
-func readRows[T any, K comparable](r *splitter, c *chunk, into *[]recordRow[T], parse func([]string) (T, error), key func(T) K) error {
-	here := make(map[K]bool)
-	return r.readRecords(c, func(record []string, line int64) error {
-		row, err := parse(record)
-		switch {
-		case err != nil:
-			return err
-		case here[key(row)]:
-			c.totals.Duplicates++
-			return nil
-		}
-		here[key(row)] = true
-		*into = append(*into, recordRow[T]{row, line, r.pos.Ordinal - 1})
-		return nil
-	})
-}
-
-// readRecords reads records of one chunk. What add refuses is malformed.
-func (r *splitter) readRecords(c *chunk, add func(record []string, line int64) error) error {
+	c.rows = in.newRows()
+	add := c.rows.reader(c)
 	if err := r.openRecords(); err != nil {
 		return err
 	}
-	in, records := r.inputs[r.pos.File], r.records
+	records := r.records
 	for range r.lines {
 		if r.pos.Offset-c.begin.Offset > r.bytes {
 			return nil
@@ -139,7 +73,7 @@ func (r *splitter) readRecords(c *chunk, add func(record []string, line int64) e
 		} else {
 			first, _ := records.csv.FieldPos(0)
 			line = records.line + int64(first)
-			err = add(record, line)
+			err = add(record, line, r.pos.Ordinal-1)
 		}
 		r.pos.Line = line
 		if err != nil {

@@ -17,37 +17,23 @@ import (
 // header. A .csv file without one is of the kind that most of its lines are, as far as they have been read ahead. Any other
 // file is taken for an edge list, whose splitter reports each line it cannot read, except for a header.
 func (in *input) sniff(s *stream) error {
-	in.kind = edgesFile
 	line, head, err := s.firstLine()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", in.name, err)
 	}
-	if in.relation = head; head != "" && head.Rank() < 0 {
+	if in.kind = graphfile.Kind(head); head != "" && head.Rank() < 0 {
 		_, _, err := head.Row()
 		return fmt.Errorf("read the first line of %s: %w", in.name, err)
 	}
 	if columns, err := graphfile.ParseColumns(line); columns != nil || err != nil {
-		in.kind, in.columns, in.headed = usersFile, columns, true
+		in.kind, in.columns, in.headed = graphfile.Users, columns, true
 		if err != nil {
 			return fmt.Errorf("read the header of %s: %w", in.name, err)
 		}
 		return nil
 	}
 	if kind, ok := graphfile.ParseHeader(line); ok {
-		in.headed = true
-		switch kind {
-		case graphfile.Posts:
-			in.kind = postsFile
-		case graphfile.Comments:
-			in.kind = commentsFile
-		case graphfile.Favorites:
-			in.kind = favoritesFile
-		case graphfile.Identities:
-			in.kind = identitiesFile
-		default:
-			in.kind = besideFile
-			in.beside, _ = kind.Beside()
-		}
+		in.kind, in.headed = kind, true
 		return nil
 	}
 	if graphfile.IsHeader(line) {
@@ -60,7 +46,7 @@ func (in *input) sniff(s *stream) error {
 	edges, users := s.count()
 	switch {
 	case users > edges:
-		in.kind, in.columns = usersFile, graphfile.DefaultColumns()
+		in.kind, in.columns = graphfile.Users, graphfile.DefaultColumns()
 	case users == edges:
 		return fmt.Errorf("read %s: it is not clear whether its lines are edges or users: begin it with the line from,to,time or id,handle,name,bio,avatar_url", in.name)
 	}

@@ -82,30 +82,30 @@ func TestUsersFile(t *testing.T) {
 func TestSniff(t *testing.T) {
 	tests := []struct {
 		name, text string
-		want       kind
+		want       graphfile.Kind
 	}{
-		{"a.txt", "1 2\n", edgesFile},
-		{"a.csv", "1,2\n", edgesFile},
-		{"a.csv", "1,2,1709212455\n", edgesFile},
-		{"a.csv", "from,to\n1,2\n", edgesFile},
-		{"a.csv", "", edgesFile},
-		{"a.csv", "# only a comment", edgesFile},
-		{"a.csv.gz", "1,maya,Maya\n", usersFile},
-		{"a.csv", "1,maya\n", usersFile},
-		{"a.csv", "\"1\",\"maya\"\n", usersFile},
-		{"a.csv", "1,2,1700000000000\n3,4,1700000000001\n", edgesFile},
-		{"a.csv", "1,2,2026-11-20 08:15:30\n", edgesFile},
-		{"a.csv", "1,2,2026-11-20\n", edgesFile},
-		{"a.csv", "1,2,-1\n3,4,1700000000\n", edgesFile},
-		{"a.csv", "1,2,x\n3,4\n5,six\n7,8\n", edgesFile},
-		{"a.csv", "1,2,Two\n3,maya,Maya\n4,liam,Liam\n", usersFile},
-		{"a.csv", "\"1\",\"2\",\"2026-11-20 08:15:30\"\n", edgesFile},
-		{"a.csv", "1,maya,Maya,\"liked:\n3 4\n5 6\"\n2,liam,Liam,\"\n1,2\n1,3\n\"\n7,noor,Noor,\"one line, and \"\"3 4\"\"\"\n", usersFile},
-		{"a.csv", "# a \"quote\n1 2\n3 x\"\n\"4\" \"5\"\n", edgesFile},
-		{"a.txt", "1,maya\n", edgesFile},
-		{"a.txt", "\n# people\n id , HANDLE \n1,maya\n", usersFile},
-		{"a.csv", "name,handle,id\nMaya,maya,1\n", usersFile},
-		{"a.csv", "\xef\xbb\xbfid,handle\n1,maya\n", usersFile},
+		{"a.txt", "1 2\n", ""},
+		{"a.csv", "1,2\n", ""},
+		{"a.csv", "1,2,1709212455\n", ""},
+		{"a.csv", "from,to\n1,2\n", ""},
+		{"a.csv", "", ""},
+		{"a.csv", "# only a comment", ""},
+		{"a.csv.gz", "1,maya,Maya\n", graphfile.Users},
+		{"a.csv", "1,maya\n", graphfile.Users},
+		{"a.csv", "\"1\",\"maya\"\n", graphfile.Users},
+		{"a.csv", "1,2,1700000000000\n3,4,1700000000001\n", ""},
+		{"a.csv", "1,2,2026-11-20 08:15:30\n", ""},
+		{"a.csv", "1,2,2026-11-20\n", ""},
+		{"a.csv", "1,2,-1\n3,4,1700000000\n", ""},
+		{"a.csv", "1,2,x\n3,4\n5,six\n7,8\n", ""},
+		{"a.csv", "1,2,Two\n3,maya,Maya\n4,liam,Liam\n", graphfile.Users},
+		{"a.csv", "\"1\",\"2\",\"2026-11-20 08:15:30\"\n", ""},
+		{"a.csv", "1,maya,Maya,\"liked:\n3 4\n5 6\"\n2,liam,Liam,\"\n1,2\n1,3\n\"\n7,noor,Noor,\"one line, and \"\"3 4\"\"\"\n", graphfile.Users},
+		{"a.csv", "# a \"quote\n1 2\n3 x\"\n\"4\" \"5\"\n", ""},
+		{"a.txt", "1,maya\n", ""},
+		{"a.txt", "\n# people\n id , HANDLE \n1,maya\n", graphfile.Users},
+		{"a.csv", "name,handle,id\nMaya,maya,1\n", graphfile.Users},
+		{"a.csv", "\xef\xbb\xbfid,handle\n1,maya\n", graphfile.Users},
 	}
 	for _, tt := range tests {
 		in, err := probe(file(t, tt.name, tt.text), nil)

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,88 +15,18 @@ import (
 	"kith/storage"
 )
 
-// write puts a chunk into the store: its users, both sides of its edges, rows beside edges, posts, comments, both sides of
-// its favorites, or its identities. Doing it again, after a crash at any point, ends with the same rows and returns the same
-// counts.
-func (im *run) write(ctx context.Context, c *chunk) (Report, error) {
-	switch {
-	case len(c.beside) > 0:
-		return im.writeBeside(ctx, c)
-	case len(c.posts) > 0:
-		return im.writePosts(ctx, c)
-	case len(c.comments) > 0:
-		return im.writeComments(ctx, c)
-	case len(c.favorites) > 0:
-		return im.writeFavorites(ctx, c)
-	case len(c.identities) > 0:
-		return im.writeIdentities(ctx, c)
+// write puts a chunk into the store: its records, or both sides of its edges with their users. Doing it again, after a crash at any
+// point, ends with the same rows and returns the same counts.
+func (im *run) write(ctx context.Context, c *chunk) (totals Report, err error) {
+	if c.rows != nil {
+		return c.rows.write(ctx, im, c)
 	}
-	totals, err := im.writeUsers(ctx, c)
-	if err != nil || len(c.edges) == 0 {
+	if totals, err = im.ends(ctx, c); err != nil {
 		return totals, err
 	}
-	ends, err := im.ends(ctx, c)
-	if err != nil {
-		return totals, err
-	}
-	totals.add(ends)
 	edges, err := im.writeEdges(ctx, c)
 	totals.add(edges)
 	return totals, err
-}
-
-// writeUsers makes the users of a users file. If several lines have the same id, the first that the
-// store accepts wins.
-func (im *run) writeUsers(ctx context.Context, c *chunk) (totals Report, err error) {
-	var rows []userRow
-	here := make(map[storage.UserID]bool, len(c.users))
-	for _, row := range c.users {
-		if here[row.user.ID] || im.users[row.user.ID] {
-			totals.UsersExisted++
-			continue
-		}
-		here[row.user.ID] = true
-		rows = append(rows, row)
-	}
-	users := make([]storage.User, len(rows))
-	for i, row := range rows {
-		users[i] = row.user
-	}
-	results, err := im.createUsers(ctx, c, users)
-	if err != nil {
-		return totals, err
-	}
-	if err := im.hideUsers(ctx, rows, results); err != nil {
-		return totals, err
-	}
-	for i, result := range results {
-		switch {
-		case result.Err != nil:
-			totals.Refused++
-			im.report(Problem{File: rows[i].file, Line: rows[i].line, Reason: storage.ErrHandleTaken, Text: rows[i].user.Handle})
-			continue
-		case result.Value:
-			totals.UsersMade++
-		default:
-			totals.UsersExisted++
-		}
-		im.users[rows[i].user.ID] = true
-	}
-	return totals, nil
-}
-
-// hideUsers gives those of the new users that are not active their states. Gateways
-// look for changes by their times, so the time is now.
-func (im *run) hideUsers(ctx context.Context, rows []userRow, results []storage.Result[bool]) error {
-	for i, row := range rows {
-		if row.state == storage.Active || !results[i].Value {
-			continue
-		}
-		if _, err := im.store.SetState(ctx, row.user.ID, row.state, storage.MicrosOf(time.Now())); err != nil {
-			return fmt.Errorf("set the state of user %d: %w", row.user.ID, err)
-		}
-	}
-	return nil
 }
 
 // ends makes sure that the users whom edges name exist, and drops the edges of users who cannot
@@ -105,7 +34,7 @@ func (im *run) hideUsers(ctx context.Context, rows []userRow, results []storage.
 func (im *run) ends(ctx context.Context, c *chunk) (totals Report, err error) {
 	in := im.inputs[c.begin.File]
 	switch {
-	case in.relation.IsPast():
+	case in.relation().IsPast():
 		return totals, nil
 	case in.exported:
 		totals, err = im.findEnds(ctx, c)
@@ -239,7 +168,7 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 // ends the follow in return, requests that cross accept each other. So existing rows win on both
 // sides, and a half-written chunk is completed.
 func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
-	side, kind, err := im.inputs[c.begin.File].relation.Row()
+	side, kind, err := im.inputs[c.begin.File].relation().Row()
 	if err != nil {
 		return totals, err
 	}

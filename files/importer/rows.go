@@ -1,0 +1,209 @@
+package importer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"kith/files/graphfile"
+	"kith/storage"
+)
+
+// rows are those of a chunk of records.
+type rows interface {
+	// reader adds records one by one. What it refuses is malformed.
+	reader(c *chunk) func(record []string, line, ordinal int64) error
+
+	// write writes the rows that the store does not have.
+	write(ctx context.Context, im *run, c *chunk) (Report, error)
+}
+
+// newRows are the rows of a chunk of a file of records.
+func (in *input) newRows() rows {
+	switch in.kind {
+	case graphfile.Users:
+		return &userRows{columns: in.columns, file: in.name}
+	case graphfile.Posts:
+		return &postRows{recordRows[storage.PostRow, storage.PostID]{
+			parse: graphfile.ParsePost, key: func(p storage.PostRow) storage.PostID { return p.PostID },
+			restore: Store.RestorePosts, written: func(r *Report) *int64 { return &r.Posts },
+		}}
+	case graphfile.Comments:
+		return &recordRows[storage.NewComment, storage.CommentID]{
+			parse: graphfile.ParseComment, key: storage.NewComment.ID,
+			users:   func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} },
+			restore: Store.RestoreComments, written: func(r *Report) *int64 { return &r.Comments },
+		}
+	case graphfile.Favorites:
+		return &recordRows[storage.Edge, storage.Pair]{
+			parse: graphfile.ParseFavorite, key: storage.Edge.Pair, users: favoriteUsers,
+			restore: restoreFavorites, written: func(r *Report) *int64 { return &r.Favorites },
+		}
+	case graphfile.Identities:
+		return &recordRows[storage.LinkedIdentity, storage.Identity]{
+			parse: graphfile.ParseIdentity, key: func(l storage.LinkedIdentity) storage.Identity { return l.Identity },
+			users:   func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} },
+			restore: Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
+		}
+	}
+	kind, _ := in.kind.Beside()
+	return &recordRows[storage.Beside, storage.Pair]{
+		parse: func(record []string) (storage.Beside, error) { return graphfile.ParseBeside(kind, record) },
+		key:   func(b storage.Beside) storage.Pair { return b.Pair },
+		restore: func(s Store, ctx context.Context, rows []storage.Beside) []storage.Result[bool] {
+			return s.AddBeside(ctx, kind, rows)
+		},
+		written: func(r *Report) *int64 { return &r.Beside },
+	}
+}
+
+// recordRows are rows of a kind of records besides users, each once.
+type recordRows[T any, K comparable] struct {
+	parse   func(record []string) (T, error)
+	key     func(T) K
+	users   func(T) []storage.UserID // who have to exist; nil: the store looks itself
+	restore func(Store, context.Context, []T) []storage.Result[bool]
+	written func(*Report) *int64 // where the rows are counted
+
+	list []recordRow[T]
+}
+
+type recordRow[T any] struct {
+	row     T
+	line    int64
+	ordinal int64 // of the record, from 0, over all files
+}
+
+// reader implements rows. If a key comes twice, the first record is kept.
+func (r *recordRows[T, K]) reader(c *chunk) func(record []string, line, ordinal int64) error {
+	here := make(map[K]bool)
+	return func(record []string, line, ordinal int64) error {
+		row, err := r.parse(record)
+		switch {
+		case err != nil:
+			return err
+		case here[r.key(row)]:
+			c.totals.Duplicates++
+			return nil
+		}
+		here[r.key(row)] = true
+		r.list = append(r.list, recordRow[T]{row, line, ordinal})
+		return nil
+	}
+}
+
+// addedAtOnce is how many rows of records are passed to the store in one call.
+const addedAtOnce = 5000
+
+// errNothingBeside: the follow, the pending request, the post or the user to which a row belongs
+// does not exist.
+var errNothingBeside = errors.New("there is nothing that it belongs to")
+
+// write implements rows. In a chunk that an earlier run may have written, an existing row counts as written by that run.
+func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) (totals Report, err error) {
+	if r.users != nil {
+		if err := r.dropUnknown(ctx, im, c, &totals); err != nil {
+			return totals, err
+		}
+	}
+	im.toDo += int64(len(r.list))
+	for some := range slices.Chunk(r.list, addedAtOnce) {
+		bare := make([]T, len(some))
+		for i, row := range some {
+			bare[i] = row.row
+		}
+		for i, result := range r.restore(im.store, ctx, bare) {
+			switch err := result.Err; {
+			case errors.Is(err, storage.ErrLimitReached), errors.Is(err, storage.ErrKeyTaken), errors.Is(err, storage.ErrIdentityTaken):
+				im.refuse(c, some[i].line, err, &totals)
+			case err != nil:
+				return totals, fmt.Errorf("write line %d of %s: %w", some[i].line, im.inputs[c.begin.File].name, err)
+			case !result.Found:
+				im.refuse(c, some[i].line, errNothingBeside, &totals)
+			case result.Value || some[i].ordinal < im.found.Pending:
+				*r.written(&totals)++
+			default:
+				totals.Existed++
+			}
+		}
+		im.wrote(len(some))
+	}
+	return totals, nil
+}
+
+// dropUnknown refuses the rows whose users do not exist.
+func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk, totals *Report) error {
+	var unknown []storage.UserID
+	for _, row := range r.list {
+		for _, id := range r.users(row.row) {
+			if _, known := im.users[id]; !known {
+				unknown = append(unknown, id)
+			}
+		}
+	}
+	slices.Sort(unknown)
+	unknown = slices.Compact(unknown)
+	for i, result := range im.store.Users(ctx, unknown) {
+		if result.Err != nil {
+			return fmt.Errorf("read user %d: %w", unknown[i], result.Err)
+		}
+		im.users[unknown[i]] = result.Found
+	}
+	r.list = slices.DeleteFunc(r.list, func(row recordRow[T]) bool {
+		missing := slices.ContainsFunc(r.users(row.row), func(id storage.UserID) bool { return !im.users[id] })
+		if missing {
+			im.refuse(c, row.line, errNothingBeside, totals)
+		}
+		return missing
+	})
+	return nil
+}
+
+func (im *run) refuse(c *chunk, line int64, reason error, totals *Report) {
+	totals.Refused++
+	im.report(Problem{File: im.inputs[c.begin.File].name, Line: line, Reason: reason})
+}
+
+// postRows also counts posts that are dated later than now, whether they are written or not.
+type postRows struct {
+	recordRows[storage.PostRow, storage.PostID]
+}
+
+func (p *postRows) write(ctx context.Context, im *run, c *chunk) (Report, error) {
+	totals, err := p.recordRows.write(ctx, im, c)
+	now := storage.MicrosOf(time.Now())
+	for _, r := range p.list {
+		if r.row.At > now && !r.row.Deleted {
+			totals.FuturePosts++
+		}
+	}
+	return totals, err
+}
+
+// favoriteUsers: a favorite that was ended may be of users who no longer exist.
+func favoriteUsers(e storage.Edge) []storage.UserID {
+	if e.Type == storage.None {
+		return nil
+	}
+	return []storage.UserID{e.From, e.To}
+}
+
+// restoreFavorites writes both sides of favorites, unless the user already has a row for the post.
+func restoreFavorites(s Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
+	results, stored := make([]storage.Result[bool], len(rows)), make([]storage.Edge, 0, len(rows))
+	var from []int // the indexes in rows
+	for i, r := range s.Apply(ctx, storage.Favorites, rows, storage.IfAbsent) {
+		results[i] = storage.Result[bool]{Value: r.Value.Changed, Found: r.Err == nil, Err: r.Err}
+		if r.Err == nil {
+			stored, from = append(stored, r.Value.Row), append(from, i)
+		}
+	}
+	for i, r := range s.Apply(ctx, storage.FavoriteInbox, stored, storage.IfNewer) {
+		if r.Err != nil {
+			results[from[i]] = storage.Result[bool]{Err: r.Err}
+		}
+	}
+	return results
+}

@@ -1,0 +1,73 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"kith/files/graphfile"
+	"kith/storage"
+)
+
+// userRows are those of a users file.
+type userRows struct {
+	columns graphfile.Columns
+	file    string
+	list    []userRow
+}
+
+type userRow struct {
+	storage.UserWithState
+	line int64
+}
+
+// reader implements rows.
+func (u *userRows) reader(*chunk) func(record []string, line, ordinal int64) error {
+	return func(record []string, line, _ int64) error {
+		user, err := u.columns.User(record)
+		if err == nil {
+			u.list = append(u.list, userRow{user, line})
+		}
+		return err
+	}
+}
+
+// write implements rows. If several lines have the same id, the first that the store accepts wins.
+func (u *userRows) write(ctx context.Context, im *run, c *chunk) (totals Report, err error) {
+	var rows []userRow
+	var users []storage.User
+	here := make(map[storage.UserID]bool, len(u.list))
+	for _, row := range u.list {
+		if here[row.User.ID] || im.users[row.User.ID] {
+			totals.UsersExisted++
+			continue
+		}
+		here[row.User.ID] = true
+		rows, users = append(rows, row), append(users, row.User)
+	}
+	results, err := im.createUsers(ctx, c, users)
+	if err != nil {
+		return totals, err
+	}
+	for i, result := range results {
+		row := rows[i]
+		switch {
+		case result.Err != nil:
+			totals.Refused++
+			im.report(Problem{File: u.file, Line: row.line, Reason: storage.ErrHandleTaken, Text: row.User.Handle})
+			continue
+		case result.Value:
+			totals.UsersMade++
+			// Gateways look for changed states by their times, so the time is now.
+			if row.State != storage.Active {
+				if _, err := im.store.SetState(ctx, row.User.ID, row.State, storage.MicrosOf(time.Now())); err != nil {
+					return totals, fmt.Errorf("set the state of user %d: %w", row.User.ID, err)
+				}
+			}
+		default:
+			totals.UsersExisted++
+		}
+		im.users[row.User.ID] = true
+	}
+	return totals, nil
+}
