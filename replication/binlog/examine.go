@@ -1,13 +1,13 @@
 package binlog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/mysql"
 	driver "github.com/go-sql-driver/mysql"
 
 	"kith/storage/doctor"
@@ -49,51 +49,35 @@ func (s *server) examine(ctx context.Context, chosen bool, all *doctor.List) {
 		return
 	}
 	defer s.db.Close()
-	var version string
-	switch err := s.db.QueryRowContext(ctx, `SELECT VERSION()`).Scan(&version); {
+	asked, err := doctor.Ask(ctx, s.db)
+	switch {
 	case err != nil:
 		return
-	case strings.Contains(version, "TiDB") && chosen:
+	case asked.Flavor == "TiDB" && chosen:
 		all.Fail("binlog", s.name, "TiDB has none", "set KITH_REDUNDANCY to sync or stream")
 		return
-	case strings.Contains(version, "TiDB"):
+	case asked.Flavor == "TiDB":
 		all.OK("binlog", s.name, "TiDB has none: the redundancy mode is sync")
 		return
 	}
-	s.flavor = mysql.MySQLFlavor
-	if strings.Contains(version, "MariaDB") {
-		s.flavor = mysql.MariaDBFlavor
-	}
-	problems, err := s.problems(ctx)
-	if err != nil {
-		all.Fail("binlog", s.name, err.Error(), "")
+	problems := s.problems(ctx, &asked)
+	*all = append(*all, problems...)
+	if problems.Count(doctor.Fail) > 0 {
 		return
 	}
-	for _, p := range problems {
-		all.Fail("binlog", s.name, p.What, p.Remedy)
-	}
-	kept := s.kept(ctx)
-	switch {
-	case len(problems) > 0:
-	case kept > 0 && kept < longOutage:
+	switch kept := kept(asked.Settings); {
+	case kept == 0:
+		all.OK("binlog", s.name, "it is kept until somebody removes it")
+	case kept < longOutage:
 		all.Warn("binlog", s.name, fmt.Sprintf("it is kept for %s: if no replicator runs for longer, everything is copied again", kept), "SET GLOBAL binlog_expire_logs_seconds = 604800; and set it in the server's configuration")
-	case kept > 0:
-		all.OK("binlog", s.name, "rows in full, with names and GTIDs, kept for %s", kept)
 	default:
-		all.OK("binlog", s.name, "rows in full, with names and GTIDs, kept until somebody removes it")
+		all.OK("binlog", s.name, "it is kept for %s", kept)
 	}
 }
 
-// kept is for how long the server keeps its binlog; 0 means without limit, or not known.
-func (s *server) kept(ctx context.Context) time.Duration {
-	for variable, unit := range map[string]time.Duration{"binlog_expire_logs_seconds": time.Second, "expire_logs_days": 24 * time.Hour} {
-		var name, value string
-		if s.db.QueryRowContext(ctx, `SHOW GLOBAL VARIABLES LIKE '`+variable+`'`).Scan(&name, &value) != nil {
-			continue
-		}
-		if n, err := strconv.ParseFloat(value, 64); err == nil && n > 0 {
-			return time.Duration(n * float64(unit))
-		}
-	}
-	return 0
+// kept is for how long a server keeps its binlog; 0 means without limit, or not known.
+func kept(settings map[string]string) time.Duration {
+	seconds, _ := strconv.ParseFloat(settings["binlog_expire_logs_seconds"], 64)
+	days, _ := strconv.ParseFloat(settings["expire_logs_days"], 64)
+	return cmp.Or(time.Duration(seconds*float64(time.Second)), time.Duration(days*24*float64(time.Hour)))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"time"
 )
 
 // A Level says how bad a finding is.
@@ -53,6 +54,51 @@ func (l List) Count(level Level) (n int) {
 		}
 	}
 	return n
+}
+
+// Version compares the first two numbers of a version with the least one that works and the oldest that the tests run on.
+func (l *List) Version(check, of, have string, least, tested [2]int) {
+	var is [2]int
+	if _, err := fmt.Sscanf(have, "%d.%d", &is[0], &is[1]); err != nil {
+		l.Warn(check, of, fmt.Sprintf("%q is not known", have), "docs/engines.md has the servers that the tests run on")
+		return
+	}
+	below := func(x [2]int) bool { return is[0] < x[0] || is[0] == x[0] && is[1] < x[1] }
+	mend := fmt.Sprintf("update it to %d.%d or later", tested[0], tested[1])
+	switch {
+	case below(least):
+		l.Fail(check, of, have+" is too old", mend)
+	case below(tested):
+		l.Warn(check, of, have+" is older than what the tests run on", mend)
+	default:
+		l.OK(check, of, "%s", have)
+	}
+}
+
+// ClocksApart is by how much clocks may differ without a warning. Edges have the time of the gateway that wrote them: of two changes
+// of a pair by two gateways, the one with the later time counts.
+const ClocksApart = time.Second
+
+// Clock compares two clocks, as exactly as is known.
+func (l *List) Clock(check, of string, ahead, exact time.Duration, other string) {
+	says := fmt.Sprintf("%s ahead of %s", ahead.Round(time.Millisecond), other)
+	if ahead.Abs() > ClocksApart+exact {
+		l.Warn(check, of, "it is "+says, "have NTP set the clocks of all machines")
+		return
+	}
+	l.OK(check, of, "%s", says)
+}
+
+// Encryption warns of passwords and rows that cross a network in the clear. by is empty for a connection without it.
+func (l *List) Encryption(check, of, by string, local bool, mend string) {
+	switch {
+	case by != "":
+		l.OK(check, of, "%s", by)
+	case local:
+		l.OK(check, of, "none, on this machine")
+	default:
+		l.Warn(check, of, "the connection is in the clear", mend+", unless nobody can listen in that network")
+	}
 }
 
 // IsLocal reports whether an address, host:port, is on this machine: nothing there crosses a network.

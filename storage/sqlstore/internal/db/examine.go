@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -176,28 +177,13 @@ func examineLayout(all *doctor.List, shards []*examined) {
 	}
 }
 
-// clocksApart is by how much clocks may differ without a warning. Edges have the time of the gateway that wrote them: of two changes
-// of a pair by two gateways, the one with the later time counts.
-const clocksApart = time.Second
-
+// examineClocks compares the servers' clocks with one another.
 func examineClocks(all *doctor.List, shards []*examined) {
-	var least, most *examined
-	for _, s := range shards {
-		if !s.timed {
-			continue
-		}
-		if least == nil || s.ahead < least.ahead {
-			least = s
-		}
-		if most == nil || s.ahead > most.ahead {
-			most = s
-		}
+	timed := slices.DeleteFunc(slices.Clone(shards), func(s *examined) bool { return !s.timed })
+	if len(timed) == 0 {
+		return
 	}
-	switch {
-	case least == nil:
-	case most.ahead-least.ahead > clocksApart:
-		all.Warn("clocks", "", fmt.Sprintf("that of %s is %s ahead of that of %s", most.of, (most.ahead-least.ahead).Round(time.Millisecond), least.of), "have NTP set the clocks of all machines")
-	default:
-		all.OK("clocks", "", "the servers' are at most %s apart", (most.ahead - least.ahead).Round(time.Millisecond))
-	}
+	byClock := func(a, b *examined) int { return cmp.Compare(a.ahead, b.ahead) }
+	least, most := slices.MinFunc(timed, byClock), slices.MaxFunc(timed, byClock)
+	all.Clock("clocks", most.of, most.ahead-least.ahead, 0, "that of "+least.of)
 }

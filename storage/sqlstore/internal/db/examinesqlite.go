@@ -44,10 +44,7 @@ func (s *examined) openFile(ctx context.Context, path string, info fs.FileInfo) 
 		return
 	}
 	var mode, version string
-	if err = pool.QueryRowContext(ctx, `SELECT sqlite_version()`).Scan(&version); err == nil {
-		err = pool.QueryRowContext(ctx, `PRAGMA journal_mode`).Scan(&mode)
-	}
-	if err != nil {
+	if err := pool.QueryRowContext(ctx, `SELECT sqlite_version(), journal_mode FROM pragma_journal_mode`).Scan(&version, &mode); err != nil {
 		s.Fail("file", s.of, err.Error(), "is it a database of SQLite, and readable?")
 		_ = pool.Close()
 		return

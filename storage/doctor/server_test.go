@@ -1,11 +1,12 @@
-package db
+package doctor
 
 import (
 	"slices"
 	"testing"
 )
 
-func TestGranted(t *testing.T) {
+func TestLacking(t *testing.T) {
+	needed, later := []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER"}, []string{"INDEX", "DROP"}
 	for name, c := range map[string]struct {
 		lines  []string
 		lacks  []string
@@ -25,18 +26,53 @@ func TestGranted(t *testing.T) {
 		"both, one of which counts": {[]string{"GRANT SELECT, INSERT, UPDATE, DELETE, DROP, INDEX, ALTER ON `kith\\_%`.* TO `a`@`%`", "GRANT CREATE ON `kith_0`.* TO `a`@`%`"}, slices.Concat(needed, later), "kith_0", false},
 		"both have all":             {[]string{"GRANT ALL ON `kith\\_%`.* TO `a`@`%`", "GRANT ALL ON `kith_0`.* TO `a`@`%`"}, nil, `kith\_%`, false},
 	} {
-		have, on, byRole := granted(c.lines, "kith_0")
-		var lacks []string
-		for _, right := range slices.Concat(needed, later) {
-			if !have[right] {
-				lacks = append(lacks, right)
-			}
-		}
+		lacks, on, byRole := (&Server{Grants: c.lines}).Lacking("kith_0", slices.Concat(needed, later))
 		if c.on == "" {
 			c.on = "kith_0"
 		}
 		if !slices.Equal(lacks, c.lacks) || on != c.on || byRole != c.byRole {
 			t.Errorf("%s: it lacks %v on %s, by a role %v; want %v on %s, %v", name, lacks, on, byRole, c.lacks, c.on, c.byRole)
+		}
+	}
+	for line, lacks := range map[string]bool{
+		"GRANT REPLICATION SLAVE ON *.* TO `a`@`%`": false, "GRANT ALL PRIVILEGES ON *.* TO `a`@`%`": false, "GRANT ALL PRIVILEGES ON `%`.* TO `a`@`%`": true,
+	} {
+		if list, _, _ := (&Server{Grants: []string{line}}).Lacking("", []string{"REPLICATION SLAVE"}); len(list) > 0 != lacks {
+			t.Errorf("%s: it lacks %q", line, list)
+		}
+	}
+}
+
+// A check of several settings has a finding for each that does not fit, or one that says that all do.
+func TestNeeds(t *testing.T) {
+	needs := []Need{
+		{Level: Fail, Check: "a", Setting: "x", Value: "'ROW'", Why: "why"},
+		{Level: Warn, Check: "a", Setting: "y", Value: "1", Fits: OneOf("1", ""), Mend: "mend"},
+		{Level: Warn, Check: "b", Setting: "z", Value: "ON", Why: "none"},
+	}
+	for _, c := range []struct {
+		have map[string]string
+		want List
+	}{
+		{map[string]string{"x": "row", "y": "1", "z": "on"}, List{{OK, "a", "s", "x is row, y is 1", ""}, {OK, "b", "s", "z is on", ""}}},
+		{map[string]string{"x": "mixed", "y": "2"}, List{
+			{Fail, "a", "s", "x is mixed: why", "run: SET GLOBAL x = 'ROW'; and set it in the server's configuration"},
+			{Warn, "a", "s", "y is 2: ", "mend"},
+			{Warn, "b", "s", "z is missing: none", "run: SET GLOBAL z = ON; and set it in the server's configuration"},
+		}},
+	} {
+		var got List
+		if got.Needs("s", c.have, needs); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %+v, want %+v", c.have, got, c.want)
+		}
+	}
+}
+
+func TestVersionsAreCompared(t *testing.T) {
+	for have, want := range map[string]Level{"10.4.9-MariaDB": Fail, "10.5.0": Warn, "10.10": Warn, "10.11.19-MariaDB": OK, "11.0": OK, "x": Warn, "": Warn} {
+		var got List
+		if got.Version("version", "s", have, [2]int{10, 5}, [2]int{10, 11}); len(got) != 1 || got[0].Level != want {
+			t.Errorf("%s: %+v, want %s", have, got, want)
 		}
 	}
 }

@@ -1,0 +1,128 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"regexp"
+	"strings"
+)
+
+// Server is what a server of the MySQL family says of itself and of the user who asks.
+type Server struct {
+	Flavor   string // "MySQL", "MariaDB" or "TiDB"
+	Version  string // in full
+	Settings map[string]string
+	Account  string   // user@host
+	Grants   []string // as SHOW GRANTS has them
+}
+
+// Ask asks a server.
+func Ask(ctx context.Context, pool *sql.DB) (s Server, err error) {
+	var said [3][]map[string]string
+	for i, query := range []string{`SELECT VERSION() AS version, CURRENT_USER() AS account`, `SHOW GLOBAL VARIABLES`, `SHOW GRANTS`} {
+		if said[i], err = Rows(ctx, pool, query); err != nil {
+			return s, err
+		}
+	}
+	s = Server{Flavor: "MySQL", Version: said[0][0]["version"], Account: said[0][0]["account"], Settings: map[string]string{}}
+	for _, other := range []string{"MariaDB", "TiDB"} {
+		if strings.Contains(s.Version, other) {
+			s.Flavor = other
+		}
+	}
+	for _, row := range said[1] {
+		s.Settings[row["Variable_name"]] = row["Value"]
+	}
+	for _, row := range said[2] {
+		for _, grant := range row { // the column is named after the user
+			s.Grants = append(s.Grants, grant)
+		}
+	}
+	return s, nil
+}
+
+// Rows are the rows of an answer by column. NULL is "".
+func Rows(ctx context.Context, pool *sql.DB, query string) (list []map[string]string, err error) {
+	rows, err := pool.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	for err == nil && rows.Next() {
+		values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		err = rows.Scan(into...)
+		row := map[string]string{}
+		for i, column := range columns {
+			row[column] = values[i].String
+		}
+		list = append(list, row)
+	}
+	return list, cmp.Or(err, rows.Err())
+}
+
+// A line of SHOW GRANTS: rights on *.* or on a database, whose name may hold wildcards, or a role.
+var (
+	grantOn = regexp.MustCompile("(?i)^GRANT (.+) ON (?:(\\*)|`((?:[^`]|``)+)`|([^`.\\s]+))\\.\\* TO ")
+	grantTo = regexp.MustCompile("(?i)^GRANT [^ ]+ TO ")
+)
+
+// Lacking are those of some rights that the user does not have on a database, the name on which they should be granted, and whether
+// there is a role that may give them. Without a database, only rights on all of them count. If several names match the database, a
+// server uses one of them, and servers differ in which one: only rights on all of the names count, and a right that is granted
+// on a further name can take away those on the others.
+func (s *Server) Lacking(database string, rights []string) (lacking []string, on string, byRole bool) {
+	var names []string // of which "" is everywhere
+	granted := map[string]string{}
+	for _, line := range s.Grants {
+		m := grantOn.FindStringSubmatch(line)
+		name := ""
+		switch {
+		case m == nil:
+			byRole = byRole || grantTo.MatchString(line)
+			continue
+		case m[2] == "":
+			if name = strings.ReplaceAll(m[3], "``", "`") + m[4]; database == "" || !like(name, database) {
+				continue
+			}
+			if granted[name] == "" {
+				names = append(names, name)
+			}
+		}
+		granted[name] += "," + strings.ReplaceAll(strings.ToUpper(m[1]), ", ", ",") + ","
+	}
+	has := func(name, right string) bool {
+		return strings.Contains(granted[name], ","+right+",") || strings.Contains(granted[name], ",ALL,") || strings.Contains(granted[name], ",ALL PRIVILEGES,")
+	}
+	if on = database; len(names) > 0 {
+		on = names[0]
+	}
+	for _, right := range rights {
+		if has("", right) {
+			continue
+		}
+		lacks := len(names) == 0
+		for _, name := range names {
+			if !has(name, right) {
+				lacks, on = true, name
+			}
+		}
+		if lacks {
+			lacking = append(lacking, right)
+		}
+	}
+	return lacking, on, byRole
+}
+
+// wildcards are those of GRANT in the form of regular expressions. They are those of LIKE: % any text, _ any character, \ before one of
+// them itself.
+var wildcards = strings.NewReplacer(`\\_`, "_", `\\%`, "%", "_", ".", "%", ".*")
+
+func like(pattern, name string) bool {
+	matched, err := regexp.MatchString("(?s)^"+wildcards.Replace(regexp.QuoteMeta(pattern))+"$", name)
+	return err == nil && matched
+}
