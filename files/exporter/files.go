@@ -3,6 +3,7 @@ package exporter
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
@@ -176,21 +177,11 @@ func (p *file) write(text []byte) error {
 // finish makes sure that the file is on the disk, and then gives it its name.
 func (p *file) finish() (size int64, err error) {
 	if p.zip != nil {
-		if err := p.zip.Close(); err != nil {
-			return 0, err
-		}
+		err = p.zip.Close()
 	}
-	if err := p.disk.Flush(); err != nil {
-		return 0, err
-	}
-	if err := p.file.Sync(); err != nil {
-		return 0, err
-	}
-	info, err := p.file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if err := p.file.Close(); err != nil {
+	err = cmp.Or(err, p.disk.Flush(), p.file.Sync())
+	info, unknown := p.file.Stat()
+	if err = cmp.Or(err, unknown, p.file.Close()); err != nil {
 		return 0, err
 	}
 	p.over = true

@@ -30,35 +30,33 @@ func (k Kind) Header() []string {
 	if k == Users {
 		return slices.Clone(columnNames)
 	}
-	if i := k.rank(); i >= 0 {
-		return slices.Clone(headers[i].columns)
+	for _, h := range headers {
+		if h.kind == k {
+			return slices.Clone(h.columns)
+		}
 	}
 	return nil
 }
 
-// rank is the place of a kind among those with headers of their own, −1 for another.
-func (k Kind) rank() int {
-	for i, h := range headers {
-		if h.kind == k {
-			return i
-		}
-	}
-	return -1
-}
-
 // ParseHeader reads the header of a file of records that are no users; false if the line is none.
 func ParseHeader(line []byte) (Kind, bool) {
-	names, err := csv.NewReader(bytes.NewReader(line)).Read()
-	if err != nil {
-		return "", false
-	}
-	for i := range names {
-		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
-	}
+	names := columnsOf(line)
 	for _, h := range headers {
 		if slices.Equal(names, h.columns) {
 			return h.kind, true
 		}
 	}
 	return "", false
+}
+
+// columnsOf are the names of columns that a line may be; none if it is no record.
+func columnsOf(line []byte) []string {
+	names, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err != nil {
+		return nil
+	}
+	for i := range names {
+		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
+	}
+	return names
 }

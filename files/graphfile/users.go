@@ -1,9 +1,7 @@
 package graphfile
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
@@ -51,13 +49,7 @@ func DefaultColumns() Columns {
 // ParseColumns reads the header of a users file. It returns nil for a line that is none: one without
 // the columns id and handle.
 func ParseColumns(line []byte) (Columns, error) {
-	names, err := csv.NewReader(bytes.NewReader(line)).Read()
-	if err != nil {
-		return nil, nil //nolint:nilerr // the line is no header, which is no fault
-	}
-	for i := range names {
-		names[i] = strings.ToLower(strings.TrimSpace(names[i]))
-	}
+	names := columnsOf(line)
 	if !slices.Contains(names, "id") || !slices.Contains(names, "handle") {
 		return nil, nil
 	}

@@ -26,7 +26,7 @@ type chunk struct {
 	read       int64     // bytes of all files, as they are on disk, up to end
 	edges      []edgeRow // ascending by (from, to), each pair once
 	rows       rows      // of records; nil: it has edges
-	totals     Report    // what reading it counted
+	totals     Report    // what reading and writing it count
 	problems   []Problem
 }
 

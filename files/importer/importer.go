@@ -256,14 +256,13 @@ func (im *run) commit(ctx context.Context, c *chunk) error {
 	}
 	im.writing, im.written, im.edgeRows = c, 0, 0
 	im.toDo = int64(2 * len(c.edges))
-	totals, err := im.write(ctx, c)
+	err := im.write(ctx, c)
 	im.writing = nil
 	if err != nil {
 		return fmt.Errorf("import lines %d to %d of %s: %w", c.begin.Line+1, c.begin.Line+c.totals.Lines, im.inputs[c.begin.File].name, err)
 	}
-	totals.add(c.totals)
 	im.at.Next, im.at.Bytes = c.end, c.read
-	im.at.Report.add(totals)
+	im.at.Report.add(c.totals)
 	im.at.Report.Elapsed = im.found.Report.Elapsed + time.Since(im.began)
 	im.progress()
 	return nil

@@ -17,7 +17,7 @@ type rows interface {
 	reader(c *chunk) func(record []string, line, ordinal int64) error
 
 	// write writes the rows that the store does not have.
-	write(ctx context.Context, im *run, c *chunk) (Report, error)
+	write(ctx context.Context, im *run, c *chunk) error
 }
 
 // newRows are the rows of a chunk of a file of records.
@@ -102,10 +102,10 @@ const addedAtOnce = 5000
 var errNothingBeside = errors.New("there is nothing that it belongs to")
 
 // write implements rows. In a chunk that an earlier run may have written, an existing row counts as written by that run.
-func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) (totals Report, err error) {
+func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
 	if r.users != nil {
-		if err := r.dropUnknown(ctx, im, c, &totals); err != nil {
-			return totals, err
+		if err := r.dropUnknown(ctx, im, c); err != nil {
+			return err
 		}
 	}
 	im.toDo += int64(len(r.list))
@@ -117,24 +117,24 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) (totals
 		for i, result := range r.restore(im.store, ctx, bare) {
 			switch err := result.Err; {
 			case errors.Is(err, storage.ErrLimitReached), errors.Is(err, storage.ErrKeyTaken), errors.Is(err, storage.ErrIdentityTaken):
-				im.refuse(c, some[i].line, err, &totals)
+				im.refuse(c, some[i].line, err)
 			case err != nil:
-				return totals, fmt.Errorf("write line %d of %s: %w", some[i].line, im.inputs[c.begin.File].name, err)
+				return fmt.Errorf("write line %d of %s: %w", some[i].line, im.inputs[c.begin.File].name, err)
 			case !result.Found:
-				im.refuse(c, some[i].line, errNothingBeside, &totals)
+				im.refuse(c, some[i].line, errNothingBeside)
 			case result.Value || some[i].ordinal < im.found.Pending:
-				*r.written(&totals)++
+				*r.written(&c.totals)++
 			default:
-				totals.Existed++
+				c.totals.Existed++
 			}
 		}
 		im.wrote(len(some))
 	}
-	return totals, nil
+	return nil
 }
 
 // dropUnknown refuses the rows whose users do not exist.
-func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk, totals *Report) error {
+func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk) error {
 	var unknown []storage.UserID
 	for _, row := range r.list {
 		for _, id := range r.users(row.row) {
@@ -154,15 +154,15 @@ func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk, t
 	r.list = slices.DeleteFunc(r.list, func(row recordRow[T]) bool {
 		missing := slices.ContainsFunc(r.users(row.row), func(id storage.UserID) bool { return !im.users[id] })
 		if missing {
-			im.refuse(c, row.line, errNothingBeside, totals)
+			im.refuse(c, row.line, errNothingBeside)
 		}
 		return missing
 	})
 	return nil
 }
 
-func (im *run) refuse(c *chunk, line int64, reason error, totals *Report) {
-	totals.Refused++
+func (im *run) refuse(c *chunk, line int64, reason error) {
+	c.totals.Refused++
 	im.report(Problem{File: im.inputs[c.begin.File].name, Line: line, Reason: reason})
 }
 
@@ -171,15 +171,14 @@ type postRows struct {
 	recordRows[storage.PostRow, storage.PostID]
 }
 
-func (p *postRows) write(ctx context.Context, im *run, c *chunk) (Report, error) {
-	totals, err := p.recordRows.write(ctx, im, c)
+func (p *postRows) write(ctx context.Context, im *run, c *chunk) error {
 	now := storage.MicrosOf(time.Now())
 	for _, r := range p.list {
 		if r.row.At > now && !r.row.Deleted {
-			totals.FuturePosts++
+			c.totals.FuturePosts++
 		}
 	}
-	return totals, err
+	return p.recordRows.write(ctx, im, c)
 }
 
 // favoriteUsers: a favorite that was ended may be of users who no longer exist.

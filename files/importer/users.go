@@ -33,13 +33,13 @@ func (u *userRows) reader(*chunk) func(record []string, line, ordinal int64) err
 }
 
 // write implements rows. If several lines have the same id, the first that the store accepts wins.
-func (u *userRows) write(ctx context.Context, im *run, c *chunk) (totals Report, err error) {
+func (u *userRows) write(ctx context.Context, im *run, c *chunk) error {
 	var rows []userRow
 	var users []storage.User
 	here := make(map[storage.UserID]bool, len(u.list))
 	for _, row := range u.list {
 		if here[row.User.ID] || im.users[row.User.ID] {
-			totals.UsersExisted++
+			c.totals.UsersExisted++
 			continue
 		}
 		here[row.User.ID] = true
@@ -47,27 +47,27 @@ func (u *userRows) write(ctx context.Context, im *run, c *chunk) (totals Report,
 	}
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
-		return totals, err
+		return err
 	}
 	for i, result := range results {
 		row := rows[i]
 		switch {
 		case result.Err != nil:
-			totals.Refused++
+			c.totals.Refused++
 			im.report(Problem{File: u.file, Line: row.line, Reason: storage.ErrHandleTaken, Text: row.User.Handle})
 			continue
 		case result.Value:
-			totals.UsersMade++
+			c.totals.UsersMade++
 			// Gateways look for changed states by their times, so the time is now.
 			if row.State != storage.Active {
 				if _, err := im.store.SetState(ctx, row.User.ID, row.State, storage.MicrosOf(time.Now())); err != nil {
-					return totals, fmt.Errorf("set the state of user %d: %w", row.User.ID, err)
+					return fmt.Errorf("set the state of user %d: %w", row.User.ID, err)
 				}
 			}
 		default:
-			totals.UsersExisted++
+			c.totals.UsersExisted++
 		}
 		im.users[row.User.ID] = true
 	}
-	return totals, nil
+	return nil
 }

@@ -113,7 +113,7 @@ func TestSniff(t *testing.T) {
 			t.Fatal(err)
 		}
 		if in.kind != tt.want {
-			t.Errorf("%s with %q: kind %d, want %d", tt.name, tt.text, in.kind, tt.want)
+			t.Errorf("%s with %q: kind %q, want %q", tt.name, tt.text, in.kind, tt.want)
 		}
 	}
 	// What may be either is not guessed.

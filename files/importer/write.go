@@ -17,36 +17,34 @@ import (
 
 // write puts a chunk into the store: its records, or both sides of its edges with their users. Doing it again, after a crash at any
 // point, ends with the same rows and returns the same counts.
-func (im *run) write(ctx context.Context, c *chunk) (totals Report, err error) {
+func (im *run) write(ctx context.Context, c *chunk) error {
 	if c.rows != nil {
 		return c.rows.write(ctx, im, c)
 	}
-	if totals, err = im.ends(ctx, c); err != nil {
-		return totals, err
+	if err := im.ends(ctx, c); err != nil {
+		return err
 	}
-	edges, err := im.writeEdges(ctx, c)
-	totals.add(edges)
-	return totals, err
+	return im.writeEdges(ctx, c)
 }
 
 // ends makes sure that the users whom edges name exist, and drops the edges of users who cannot
 // exist. Edges that have ended may be of users who no longer exist.
-func (im *run) ends(ctx context.Context, c *chunk) (totals Report, err error) {
+func (im *run) ends(ctx context.Context, c *chunk) (err error) {
 	in := im.inputs[c.begin.File]
 	switch {
 	case in.relation().IsPast():
-		return totals, nil
+		return nil
 	case in.exported:
-		totals, err = im.findEnds(ctx, c)
+		err = im.findEnds(ctx, c)
 	default:
-		totals, err = im.ensureEnds(ctx, c)
+		err = im.ensureEnds(ctx, c)
 	}
 	if err == nil && im.refusals > 0 {
 		before := len(c.edges)
 		c.edges = slices.DeleteFunc(c.edges, func(row edgeRow) bool { return !im.users[row.from] || !im.users[row.to] })
-		totals.Refused += int64(before - len(c.edges))
+		c.totals.Refused += int64(before - len(c.edges))
 	}
-	return totals, err
+	return err
 }
 
 // unknownEnds are the users whom edges name and about whom nothing is known yet,
@@ -68,46 +66,46 @@ func (im *run) unknownEnds(c *chunk) []storage.UserID {
 var errUnlisted = errors.New("the users files of the export do not have this user")
 
 // findEnds looks for the users in the store, where the users files have put them.
-func (im *run) findEnds(ctx context.Context, c *chunk) (totals Report, err error) {
+func (im *run) findEnds(ctx context.Context, c *chunk) error {
 	ids := im.unknownEnds(c)
 	for i, result := range im.store.Users(ctx, ids) {
 		if result.Err != nil {
-			return totals, fmt.Errorf("read user %d: %w", ids[i], result.Err)
+			return fmt.Errorf("read user %d: %w", ids[i], result.Err)
 		}
-		im.users[ids[i]] = result.Found
-		if !result.Found {
-			im.refusals++
-			totals.Refused++
-			im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
-				Reason: fmt.Errorf("user %d, named here or soon after: %w", ids[i], errUnlisted)})
+		if im.users[ids[i]] = result.Found; !result.Found {
+			im.refuseEnd(c, ids[i], errUnlisted, "")
 		}
 	}
-	return totals, nil
+	return nil
 }
 
 // ensureEnds creates the users whom only edges name.
-func (im *run) ensureEnds(ctx context.Context, c *chunk) (totals Report, err error) {
+func (im *run) ensureEnds(ctx context.Context, c *chunk) error {
 	var users []storage.User
 	for _, id := range im.unknownEnds(c) {
 		users = append(users, storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)})
 	}
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
-		return totals, err
+		return err
 	}
 	for i, result := range results {
-		im.users[users[i].ID] = result.Err == nil
-		if result.Err != nil {
-			im.refusals++
-			totals.Refused++
-			im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
-				Reason: fmt.Errorf("user %d, named here or soon after: %w", users[i].ID, storage.ErrHandleTaken), Text: users[i].Handle})
+		if im.users[users[i].ID] = result.Err == nil; result.Err != nil {
+			im.refuseEnd(c, users[i].ID, storage.ErrHandleTaken, users[i].Handle)
 		}
 		if result.Value {
-			totals.UsersMade++
+			c.totals.UsersMade++
 		}
 	}
-	return totals, nil
+	return nil
+}
+
+// refuseEnd refuses a user whom edges name.
+func (im *run) refuseEnd(c *chunk, id storage.UserID, reason error, text string) {
+	im.refusals++
+	c.totals.Refused++
+	im.report(Problem{File: im.inputs[c.begin.File].name, Line: c.begin.Line + 1,
+		Reason: fmt.Errorf("user %d, named here or soon after: %w", id, reason), Text: text})
 }
 
 // createUsers creates users and reports for each whether this import created it, in this
@@ -167,10 +165,10 @@ func (im *run) claimUsers(ctx context.Context, users []storage.User, results []s
 // to what the forward one holds now, and propagates the consequences: a block
 // ends the follow in return, requests that cross accept each other. So existing rows win on both
 // sides, and a half-written chunk is completed.
-func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err error) {
+func (im *run) writeEdges(ctx context.Context, c *chunk) error {
 	side, kind, err := im.inputs[c.begin.File].relation().Row()
 	if err != nil {
-		return totals, err
+		return err
 	}
 	var also []storage.Written
 	rows := make([]storage.Edge, 0, len(c.edges))
@@ -179,13 +177,13 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err err
 		return storage.Edge{From: row.from, To: row.to, Type: kind, UpdateTime: row.time}
 	}
 	if err := im.apply(ctx, side, len(c.edges), edge, storage.IfAbsent, func(i int, applied storage.Applied) {
-		im.count(&totals, c.edges[i], kind, applied)
+		im.count(c, c.edges[i], kind, applied)
 		also = append(also, applied.Also...)
 		if row := applied.Row; row.UpdateTime > 0 || row.Type != storage.None { // otherwise it was refused: one blocks the other
 			rows = append(rows, row)
 		}
 	}); err != nil {
-		return totals, err
+		return err
 	}
 	c.edges = nil
 	slices.SortFunc(rows, func(a, b storage.Edge) int {
@@ -194,9 +192,9 @@ func (im *run) writeEdges(ctx context.Context, c *chunk) (totals Report, err err
 	if err := im.apply(ctx, side.Replica(), len(rows), func(i int) storage.Edge { return rows[i] }, storage.IfNewer, func(_ int, applied storage.Applied) {
 		also = append(also, applied.Also...)
 	}); err != nil {
-		return totals, err
+		return err
 	}
-	return totals, im.propagate(ctx, also)
+	return im.propagate(ctx, also)
 }
 
 // propagate applies the consequences of rows to their other sides.
@@ -274,16 +272,16 @@ func isEnd(side storage.Side, edges []storage.Edge, next storage.Edge) bool {
 // was killed and has the line's values; a row that had these values before the import cannot be
 // distinguished from it. A request that was written by that run and has been accepted by one in
 // return has other values by now, and counts as existed.
-func (im *run) count(totals *Report, row edgeRow, kind storage.EdgeType, applied storage.Applied) {
+func (im *run) count(c *chunk, row edgeRow, kind storage.EdgeType, applied storage.Applied) {
 	base := im.at.Start - window
 	was := applied.Row
 	mine := was.Type == kind && was.UpdateTime == row.time && (!row.isTimed() || row.ordinal() < im.found.Pending)
 	switch {
 	case applied.Changed || mine:
-		totals.Edges++
+		c.totals.Edges++
 	case base <= was.UpdateTime && was.UpdateTime < base+storage.Micros(row.ordinal()):
-		totals.Duplicates++
+		c.totals.Duplicates++
 	default:
-		totals.Existed++
+		c.totals.Existed++
 	}
 }
