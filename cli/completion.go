@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	_ "embed" // the scripts
+	"embed"
 	"fmt"
 	"io"
 	"os/exec"
@@ -14,42 +14,33 @@ import (
 
 // CompletionCmd is `kith completion SHELL`.
 type CompletionCmd struct {
-	Bash bashCompletion `cmd:"" help:"For bash: source <(kith completion bash), in ~/.bashrc."`
-	Zsh  zshCompletion  `cmd:"" help:"For zsh: source <(kith completion zsh), in ~/.zshrc behind compinit."`
-	Fish fishCompletion `cmd:"" help:"For fish: kith completion fish | source, in ~/.config/fish/config.fish."`
+	Bash completionScript `cmd:"" help:"For bash: source <(kith completion bash), in ~/.bashrc."`
+	Zsh  completionScript `cmd:"" help:"For zsh: source <(kith completion zsh), in ~/.zshrc behind compinit."`
+	Fish completionScript `cmd:"" help:"For fish: kith completion fish | source, in ~/.config/fish/config.fish."`
 }
 
-type (
-	bashCompletion struct{}
-	zshCompletion  struct{}
-	fishCompletion struct{}
-)
+// completionScripts have the shell ask this program what a word may become.
+//
+//go:embed completion
+var completionScripts embed.FS
 
-// The scripts have the shell ask this program what a word may become.
-var (
-	//go:embed completion/kith.bash
-	bashScript string
-	//go:embed completion/kith.zsh
-	zshScript string
-	//go:embed completion/kith.fish
-	fishScript string
-)
+type completionScript struct{}
 
 // BeforeReset prints the script and ends the program before any setting is read.
-func (bashCompletion) BeforeReset(app *kong.Kong) error { return showScript(app, bashScript) }
+func (completionScript) BeforeReset(app *kong.Kong, given *kong.Context) error {
+	script, err := completionScripts.ReadFile("completion/kith." + given.Selected().Name)
+	return showInstead(app, string(script), err)
+}
 
-// BeforeReset is as that for bash.
-func (zshCompletion) BeforeReset(app *kong.Kong) error { return showScript(app, zshScript) }
-
-// BeforeReset is as that for bash.
-func (fishCompletion) BeforeReset(app *kong.Kong) error { return showScript(app, fishScript) }
-
-func showScript(app *kong.Kong, script string) error {
-	if _, err := io.WriteString(app.Stdout, script); err != nil {
-		return err
+// showInstead prints a text and ends the program. Called before the environment is read, it works whatever the settings are.
+func showInstead(app *kong.Kong, text string, err error) error {
+	if err == nil {
+		_, err = io.WriteString(app.Stdout, text)
 	}
-	app.Exit(0)
-	return nil
+	if err == nil {
+		app.Exit(0)
+	}
+	return err
 }
 
 // completeCommand is what the scripts call, with the name of the shell and the words up to the cursor,

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"io"
-
 	"github.com/alecthomas/kong"
 
 	"kith/graph/generated"
@@ -24,12 +22,5 @@ func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
 		}
 	}
 	text, err := of(generated.NewExecutableSchema(generated.Config{}).Schema())
-	if err != nil {
-		return err
-	}
-	if _, err := io.WriteString(app.Stdout, text); err != nil {
-		return err
-	}
-	app.Exit(0)
-	return nil
+	return showInstead(app, text, err)
 }

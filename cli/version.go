@@ -61,23 +61,16 @@ func (b Build) String() string {
 // VersionCmd is `kith version`.
 type VersionCmd struct{}
 
-// BeforeReset prints the version and ends the program. Kong calls it before it reads the
-// environment, so that no setting can keep the version from being shown.
-func (VersionCmd) BeforeReset(app *kong.Kong) error { return showVersion(app) }
+// BeforeReset prints the version and ends the program before any setting is read.
+func (VersionCmd) BeforeReset(app *kong.Kong) error {
+	return showInstead(app, ThisBuild().String()+"\n", nil)
+}
 
 // versionFlag is `kith --version`.
 type versionFlag bool
 
-// BeforeReset is like that of [VersionCmd].
-func (versionFlag) BeforeReset(app *kong.Kong) error { return showVersion(app) }
-
-func showVersion(app *kong.Kong) error {
-	if _, err := fmt.Fprintln(app.Stdout, ThisBuild()); err != nil {
-		return err
-	}
-	app.Exit(0)
-	return nil
-}
+// BeforeReset is that of [VersionCmd].
+func (versionFlag) BeforeReset(app *kong.Kong) error { return VersionCmd{}.BeforeReset(app) }
 
 // newRegistry makes a registry with what every process reports about itself: Go's metrics, the
 // operating system's, and which build it is.
