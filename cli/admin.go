@@ -8,44 +8,22 @@ import (
 	"kith/gateway"
 )
 
-// admin is the address for operators, or none.
-type admin struct{ listener net.Listener }
-
-// listenAdmin listens on the address of --admin-addr; "" is none. The caller closes it.
-func listenAdmin(ctx context.Context, addr string) (*admin, error) {
+// listenAdmin listens on the address of --admin-addr, which is for operators; nil if there is none.
+func listenAdmin(ctx context.Context, addr string) (net.Listener, error) {
 	if addr == "" {
-		return &admin{}, nil
+		return nil, nil
 	}
-	listener, err := Listen(ctx, "admin-addr", addr)
-	if err != nil {
-		return nil, err
-	}
-	return &admin{listener}, nil
+	return Listen(ctx, "admin-addr", addr)
 }
 
-// Addr is where it listens; nil if it does not.
-func (a *admin) Addr() net.Addr {
-	if a.listener == nil {
-		return nil
-	}
-	return a.listener.Addr()
-}
-
-// Close stops listening.
-func (a *admin) Close() {
-	if a.listener != nil {
-		_ = a.listener.Close() // it may have been closed by serve
-	}
-}
-
-// serve shows the pages until it is stopped: they are also needed while the process drains.
-func (a *admin) serve(pages gateway.Admin) (stop func()) {
-	if a.listener == nil {
+// serveAdmin shows the pages until it is stopped: they are also needed while the process drains.
+func serveAdmin(listener net.Listener, pages gateway.Admin) (stop func()) {
+	if listener == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
-	serving.Go(func() { pages.Serve(ctx, a.listener) })
+	serving.Go(func() { pages.Serve(ctx, listener) })
 	return func() {
 		cancel()
 		serving.Wait()

@@ -18,11 +18,6 @@ type AgreeCmd struct {
 	followRules
 }
 
-// Prepare implements [Preparer].
-func (c *AgreeCmd) Prepare(_ *Settings, _ *kong.Context) error {
-	return c.followRules.check()
-}
-
 // Run records the settings.
 func (c *AgreeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	own, err := settings.beside(ctx, settings.agreedRules(c.followRules))

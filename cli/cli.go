@@ -79,6 +79,7 @@ func runCommand(ctx context.Context, program any, settings *Settings, args []str
 		kong.Exit(func(int) { panic(helped{}) }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		groups,
+		bounded,
 		vars,
 	)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // model is the command line of the program.
 func model(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := kong.New(&Program{}, kong.Name("kith"), groups, Vars)
+	parser, err := kong.New(&Program{}, kong.Name("kith"), groups, bounded, Vars)
 	if err != nil {
 		t.Fatal(err)
 	}

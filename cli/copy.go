@@ -2,29 +2,24 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/alecthomas/kong"
 	"github.com/dustin/go-humanize"
 
-	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
 
 // CopyCmd is `kith copy LOCATION`.
 type CopyCmd struct {
 	To      string  `arg:"" help:"The store that becomes the copy, as in KITH_STORE: sqlite:PATH[;PATH…] or mysql:DSN[;DSN…]. It has to be empty."`
-	MaxLoad float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied and compared, above 0; 1 is without pauses. Default: ${default}."`
+	MaxLoad float64 `bound:"share" default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied and compared, above 0; 1 is without pauses. Default: ${default}."`
 	Output
 }
 
 // Validate is called by kong.
 func (c *CopyCmd) Validate() error {
-	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false for NaN
-		return errors.New("--max-load: it must be above 0 and at most 1")
-	}
 	if err := sqlstore.Check(c.To); err != nil {
 		return fmt.Errorf("the copy: %w", err)
 	}
@@ -38,7 +33,6 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		return fmt.Errorf("the copy: %w", err)
 	}
 	defer to.Close()
-	progress := newScanProgress("copy", k.Stderr)
 	var expected int64
 	for _, s := range store.ShardsStatus() {
 		for _, r := range s.Buckets {
@@ -50,14 +44,10 @@ func (c *CopyCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.S
 		}
 	}
 	var report sqlstore.MoveReport
-	err = alone(ctx, store, func(ctx context.Context, token string) (err error) {
-		report, err = store.CopyTo(ctx, to, sqlstore.MoveConfig{
-			Token: token, Load: sleep.Throttle{Load: c.MaxLoad},
-			OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, expected) },
-		})
+	err = aloneShown(ctx, store, k, "copy", expected, c.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
+		report, err = store.CopyTo(ctx, to, cfg)
 		return err
 	})
-	progress.done()
 	if err != nil {
 		return fmt.Errorf("%w; the same command again copies what is missing, kith shards abort gives the copy up", err)
 	}

@@ -35,7 +35,7 @@ type doctorReport struct {
 // returns an error.
 func (c *DoctorCmd) Run(ctx context.Context, settings *Settings, k *kong.Context) error {
 	var all doctor.List
-	usable := c.examineSettings(ctx, settings, &all)
+	usable := c.examineSettings(ctx, settings, k, &all)
 	c.examineProcess(settings, &all)
 	if usable {
 		var differing doctor.List
@@ -81,20 +81,21 @@ func (c *DoctorCmd) report(out io.Writer, r doctorReport) error {
 }
 
 // examineSettings checks the settings as a start does, and says whether servers can be asked.
-func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, all *doctor.List) (usable bool) {
-	const mend = "correct the setting; docs/settings.md has all of them"
-	err := settings.Check()
-	usable = err == nil
-	_, unread := c.trustedDocuments()
-	wrong := 0
-	_, mistraced := c.tracing()
-	for _, err := range []error{err, c.check(), c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
+func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *kong.Context, all *doctor.List) (usable bool) {
+	wrong := func(err error) {
 		if err != nil {
-			all.Fail("settings", "", err.Error(), mend)
-			wrong++
+			all.Fail("settings", "", err.Error(), "correct the setting; docs/settings.md has all of them")
 		}
 	}
-	if wrong > 0 {
+	outOfBounds(k, func(flag string, err error) { wrong(Misset(flag, err)) })
+	wrong(settings.Check())
+	usable = len(*all) == 0
+	_, unread := c.trustedDocuments()
+	_, mistraced := c.tracing()
+	for _, err := range []error{c.check(), c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
+		wrong(err)
+	}
+	if len(*all) > 0 {
 		return usable
 	}
 	mode := settings.Redundancy

@@ -24,8 +24,8 @@ type ExportCmd struct {
 
 // Run exports the store. Progress goes to the standard error, the summary to the standard output.
 func (c *ExportCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	progress := newScanProgress("export", k.Stderr)
-	export, err := exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: progress.export})
+	progress := newProgress("export", k.Stderr)
+	export, err := exporter.Open(exporter.Config{Dir: c.Dir, Plain: c.Plain, OnProgress: progress.exporting})
 	if err != nil {
 		return err
 	}

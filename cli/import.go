@@ -23,11 +23,11 @@ type ImportCmd struct {
 	Files    []string           `arg:"" name:"file" help:"Edge lists (from, to and perhaps a time on each line, separated by blanks, tabs or commas) and users files (CSV with the header id,handle,name,bio,avatar_url), plain or gzipped. - is standard input. A folder is an export (kith export)."`
 	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), has asked to for friendship (friend_request), or one of the others that an export writes: ${enum}. Lists that name theirs keep it. Default: ${default}."`
 	Strict   bool               `help:"Stop at the first malformed line, with exit code 1."`
-	Chunk    int                `default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+	Chunk    int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
 	Output
 
 	files    *importer.Import
-	progress progress
+	progress *progress
 }
 
 // Vars are the variables that the help texts of this package name.
@@ -47,17 +47,9 @@ func relationNames() string {
 // shownProblems is how many lines that could not be imported are shown.
 const shownProblems = 20
 
-// Validate is called by kong.
-func (c *ImportCmd) Validate() error {
-	if c.Chunk < 1 || c.Chunk > importer.MaxChunk {
-		return fmt.Errorf("--chunk: it must be 1 to %d, not %d", importer.MaxChunk, c.Chunk)
-	}
-	return nil
-}
-
 // Prepare implements [Preparer]: it opens the files.
 func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
-	c.progress = newProgress(k.Stderr)
+	c.progress = newProgress("import", k.Stderr)
 	c.files, err = importer.Open(importer.Config{
 		Files:      c.Files,
 		Stdin:      os.Stdin,
@@ -66,7 +58,7 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 		Strict:     c.Strict,
 		Problems:   shownProblems,
 		OnProblem:  c.progress.problem,
-		OnProgress: c.progress.show,
+		OnProgress: c.progress.importing,
 	})
 	return err
 }

@@ -165,14 +165,14 @@ func TestAdvice(t *testing.T) {
 
 func TestPlainProgress(t *testing.T) {
 	var out bytes.Buffer
-	p := &plainProgress{out: &out, every: time.Hour}
+	p := &progress{name: "import", out: &out, every: time.Hour}
 	step := importer.Progress{Report: importer.Report{Lines: 1500, Edges: 1234}, Resumed: true, Bytes: 50, TotalBytes: 200, EdgesPerSecond: 60_000, Left: 12 * time.Second}
-	p.show(step)
-	p.show(step) // it is too early for a line
+	p.importing(step)
+	p.importing(step) // it is too early for a line
 	p.every = 0
-	p.show(step)
+	p.importing(step)
 	step.TotalBytes, step.Left = 0, 0
-	p.show(step)
+	p.importing(step)
 	if want := "import: going on after 1,500 lines\nimport:  25 %, 1,234 edges, 60,000 edges/s, 12s left\nimport: 1,234 edges, 60,000 edges/s\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
@@ -180,10 +180,10 @@ func TestPlainProgress(t *testing.T) {
 
 func TestBarProgress(t *testing.T) {
 	var out bytes.Buffer
-	p := &barProgress{out: &out}
+	p := &progress{name: "import", out: &out, terminal: true}
 	p.done() // an import may fail before it begins
 	step := importer.Progress{Report: importer.Report{Edges: 1234}, Bytes: 50, TotalBytes: 200, EdgesPerSecond: 60_000, Left: 12 * time.Second}
-	p.show(step)
+	p.importing(step)
 	p.problem(importer.Problem{File: "f", Line: 7, Reason: errors.New("odd")})
 	p.done()
 	for _, want := range []string{"25%", "1,234 edges, 60,000 edges/s, 12s left", "f:7: odd\n"} {
@@ -191,9 +191,9 @@ func TestBarProgress(t *testing.T) {
 			t.Errorf("%q without %q", out.String(), want)
 		}
 	}
-	spinner := &barProgress{out: &out}
+	spinner := &progress{name: "import", out: &out, terminal: true}
 	step.TotalBytes = 0
-	spinner.show(step)
+	spinner.importing(step)
 	spinner.done()
 }
 

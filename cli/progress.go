@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -10,22 +11,25 @@ import (
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
 
+	"kith/files/exporter"
 	"kith/files/importer"
+	"kith/reconcile"
+	"kith/storage/sqlstore"
 )
 
-// progress shows how far an import is.
-type progress interface {
-	show(importer.Progress)
-	problem(importer.Problem)
-	done()
+// progress shows how far a command is: as a bar on a terminal, as a line every two seconds elsewhere.
+type progress struct {
+	name     string // of the command
+	out      io.Writer
+	terminal bool
+	every    time.Duration // between lines
+	bar      *progressbar.ProgressBar
+	last     time.Time
+	problems int
 }
 
-// newProgress is a bar on a terminal and a line every two seconds elsewhere.
-func newProgress(out io.Writer) progress {
-	if drawsBars(out) {
-		return &barProgress{out: out}
-	}
-	return &plainProgress{out: out, every: 2 * time.Second}
+func newProgress(name string, out io.Writer) *progress {
+	return &progress{name: name, out: out, terminal: drawsBars(out), every: 2 * time.Second}
 }
 
 // drawsBars reports whether bars may be drawn, which takes escape sequences: on a terminal that knows them,
@@ -35,106 +39,98 @@ func drawsBars(out io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// plainProgress writes lines, as logs want them.
-type plainProgress struct {
-	out   io.Writer
-	every time.Duration
-	last  time.Time
-	shown int
-}
-
-func (p *plainProgress) show(s importer.Progress) {
+// show shows how much of a total is done, 0 if the total is not known; resumed says what an earlier run has done, or is "".
+func (p *progress) show(resumed string, done, total int64, status string) {
 	now := time.Now()
 	if p.last.IsZero() {
 		p.last = now
-		begin(p.out, s)
-		return
+		if resumed != "" {
+			fmt.Fprintf(p.out, "%s: going on after %s\n", p.name, resumed)
+		}
+		if p.terminal {
+			p.bar = progressbar.NewOptions64(-1,
+				progressbar.OptionSetWriter(p.out),
+				progressbar.OptionSetWidth(30),
+				progressbar.OptionUseANSICodes(true),
+				progressbar.OptionShowDescriptionAtLineEnd(),
+				progressbar.OptionSetElapsedTime(false),
+				progressbar.OptionSetPredictTime(false), // it does not take a resumed run into account; the status shows the time left
+				progressbar.OptionSetSpinnerChangeInterval(0),
+				progressbar.OptionClearOnFinish(),
+			)
+		}
 	}
-	if now.Sub(p.last) < p.every {
-		return
+	switch {
+	case p.bar != nil:
+		p.bar.ChangeMax64(cmp.Or(total, -1)) // −1 is drawn as a spinner
+		p.bar.Describe(status)
+		_ = p.bar.Set64(done) // a bar that cannot be drawn is no reason to stop
+	case now.Sub(p.last) < p.every:
+	case total > 0:
+		p.last = now
+		fmt.Fprintf(p.out, "%s: %3d %%, %s\n", p.name, 100*done/total, status)
+	default:
+		p.last = now
+		fmt.Fprintf(p.out, "%s: %s\n", p.name, status)
 	}
-	p.last = now
-	line := status(s)
-	if s.TotalBytes > 0 {
-		line = fmt.Sprintf("%3d %%, %s", 100*s.Bytes/s.TotalBytes, line)
-	}
-	fmt.Fprintln(p.out, "import:", line)
 }
 
-func (p *plainProgress) problem(problem importer.Problem) {
-	p.shown++
-	showProblem(p.out, problem, p.shown)
-}
-
-func (p *plainProgress) done() {}
-
-// barProgress draws a bar of the bytes read, as they are on disk.
-type barProgress struct {
-	out   io.Writer
-	bar   *progressbar.ProgressBar
-	shown int
-}
-
-func (p *barProgress) show(s importer.Progress) {
-	if p.bar == nil {
-		begin(p.out, s)
-		p.bar = newBar(p.out, s.TotalBytes)
-	}
-	p.bar.Describe(status(s))
-	_ = p.bar.Set64(s.Bytes) // a bar that cannot be drawn is no reason to stop
-}
-
-func newBar(out io.Writer, total int64) *progressbar.ProgressBar {
-	if total == 0 {
-		total = -1 // unknown: drawn as a spinner
-	}
-	return progressbar.NewOptions64(total,
-		progressbar.OptionSetWriter(out),
-		progressbar.OptionSetWidth(30),
-		progressbar.OptionUseANSICodes(true),
-		progressbar.OptionShowDescriptionAtLineEnd(),
-		progressbar.OptionSetElapsedTime(false),
-		progressbar.OptionSetPredictTime(false), // it does not take a resumed import into account; status shows the time left
-		progressbar.OptionSetSpinnerChangeInterval(0),
-		progressbar.OptionClearOnFinish(),
-	)
-}
-
-func (p *barProgress) problem(problem importer.Problem) {
-	if p.bar != nil {
-		_ = p.bar.Clear()
-	}
-	p.shown++
-	showProblem(p.out, problem, p.shown)
-}
-
-func (p *barProgress) done() {
+func (p *progress) done() {
 	if p.bar != nil {
 		_ = p.bar.Clear()
 		_ = p.bar.Exit()
 	}
 }
 
-// begin says that an import is continued.
-func begin(out io.Writer, s importer.Progress) {
-	if s.Resumed {
-		fmt.Fprintf(out, "import: going on after %s lines\n", humanize.Comma(s.Lines))
+// problem shows a line that could not be imported.
+func (p *progress) problem(problem importer.Problem) {
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	p.problems++
+	fmt.Fprintln(p.out, printable(problem.String()))
+	if p.problems == shownProblems {
+		fmt.Fprintln(p.out, "import: further lines that cannot be imported are only counted")
 	}
 }
 
-// status is one line about an import under way.
-func status(s importer.Progress) string {
-	line := fmt.Sprintf("%s edges, %s edges/s", humanize.Comma(s.Handled()), humanize.Comma(int64(s.EdgesPerSecond)))
-	if s.Left > 0 {
-		line += fmt.Sprintf(", %s left", s.Left.Round(time.Second))
-	}
-	return line
+// importing shows an import, by the bytes read, as they are on disk.
+func (p *progress) importing(s importer.Progress) {
+	status := fmt.Sprintf("%s edges, %s edges/s", humanize.Comma(s.Handled()), humanize.Comma(int64(s.EdgesPerSecond)))
+	p.show(after(s.Resumed, s.Lines, "lines"), s.Bytes, s.TotalBytes, status+leftText(s.Left))
 }
 
-// showProblem shows the n-th line that could not be imported.
-func showProblem(out io.Writer, problem importer.Problem, n int) {
-	fmt.Fprintln(out, printable(problem.String()))
-	if n == shownProblems {
-		fmt.Fprintln(out, "import: further lines that cannot be imported are only counted")
+// comparing shows a full reconcile scan.
+func (p *progress) comparing(s reconcile.Progress) {
+	status := fmt.Sprintf("%s, %s rows, %s found", s.Doing, humanize.Comma(s.Rows), humanize.Comma(int64(s.Found)))
+	p.show(after(s.Resumed, s.Rows, "rows"), s.Done, s.Total, status+leftText(s.Left))
+}
+
+// exporting shows an export. The number of rows of a shard is not known in advance.
+func (p *progress) exporting(s exporter.Progress) {
+	status := fmt.Sprintf("shard %d of %d, %s rows, %s rows/s", s.Shard, s.Shards, humanize.Comma(s.Rows), humanize.Comma(int64(s.RowsPerSecond())))
+	p.show(after(s.Kept > 0, int64(s.Kept), fmt.Sprintf("of %d shards", s.Shards)), int64(s.Done), int64(s.Shards), status)
+}
+
+// moving shows a move of buckets.
+func (p *progress) moving(s sqlstore.MoveProgress, expected int64) {
+	status := fmt.Sprintf("%s %s, %s rows", s.Phase, s.Table, humanize.Comma(s.Rows))
+	if s.Again > 0 {
+		status += fmt.Sprintf(", %s again", humanize.Comma(s.Again))
 	}
+	p.show("", min(s.Rows, expected), expected, status)
+}
+
+func after(resumed bool, n int64, what string) string {
+	if !resumed {
+		return ""
+	}
+	return humanize.Comma(n) + " " + what
+}
+
+func leftText(left time.Duration) string {
+	if left <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s left", left.Round(time.Second))
 }

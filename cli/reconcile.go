@@ -26,39 +26,17 @@ type ReconcileCmd struct {
 // ReconcileFullCmd is `kith reconcile full`.
 type ReconcileFullCmd struct {
 	reconcileFlags
-	MaxLoad  float64 `default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
-	MaxEnded float64 `default:"0.01" placeholder:"SHARE" help:"Repair nothing more once more than this share of a shard's rows are missing, so that their other sides would be ended, and more than 1,000 or a tenth, above 0; 1 is no bound. Default: ${default}."`
+	MaxLoad  float64 `bound:"share" default:"0.5" placeholder:"SHARE" help:"The share of time in which statements may run on each shard, above 0; 1 is without pauses. Default: ${default}."`
+	MaxEnded float64 `bound:"share" default:"0.01" placeholder:"SHARE" help:"Repair nothing more once more than this share of a shard's rows are missing, so that their other sides would be ended, and more than 1,000 or a tenth, above 0; 1 is no bound. Default: ${default}."`
 	Restart  bool    `help:"Begin anew, whatever an earlier scan has done."`
 }
 
 // reconcileFlags are the flags of the commands that end by themselves.
 type reconcileFlags struct {
 	Repair bool          `help:"Make follower what following is, friend_request_inbox what friend_request is, favorite_inbox what favorite is, and counts what they should be, and end forbidden follows. Otherwise nothing is changed."`
-	Window time.Duration `default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
+	Window time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag: what differs is read again after it. Default: ${default}."`
 	Output
-	List int `default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
-}
-
-// Validate is called by kong.
-func (c *ReconcileFullCmd) Validate() error {
-	if !(c.MaxLoad > 0 && c.MaxLoad <= 1) { // so that it is false for NaN
-		return errors.New("--max-load: it must be above 0 and at most 1")
-	}
-	if !(c.MaxEnded > 0 && c.MaxEnded <= 1) {
-		return errors.New("--max-ended: it must be above 0 and at most 1")
-	}
-	return c.reconcileFlags.Validate()
-}
-
-// Validate is called by kong.
-func (f *reconcileFlags) Validate() error {
-	if f.Window <= 0 {
-		return errors.New("--window: it must be greater than 0")
-	}
-	if f.List < 1 {
-		return errors.New("--list: it must be at least 1")
-	}
-	return nil
+	List int `bound:"some" default:"100" placeholder:"N" help:"How many findings are listed. All are counted, and repaired. Default: ${default}."`
 }
 
 // Run scans. The report goes to the standard output. Findings that are not repaired
@@ -69,10 +47,10 @@ func (c *ReconcileFullCmd) Run(ctx context.Context, settings *Settings, store *s
 	if c.Repair {
 		defer settings.cluster().ChangingAll(ctx, store)()
 	}
-	p := newScanProgress("reconcile", k.Stderr)
+	p := newProgress("reconcile", k.Stderr)
 	report, err := reconcile.Full(ctx, reconcile.FullConfig{
 		Store: store, Repair: c.Repair, Restart: c.Restart, Window: c.Window, MaxLoad: c.MaxLoad, MaxEnded: c.MaxEnded,
-		List: c.List, OnProgress: p.full, Logger: logger,
+		List: c.List, OnProgress: p.comparing, Logger: logger,
 	})
 	p.done()
 	if err != nil {

@@ -24,7 +24,7 @@ func reconciling(ctx context.Context, store *sqlstore.Store, arguments ...string
 		Reconcile ReconcileCmd `cmd:""`
 	}
 	var out bytes.Buffer
-	parser, err := kong.New(&program, Vars, kong.Writers(&out, io.Discard),
+	parser, err := kong.New(&program, Vars, bounded, kong.Writers(&out, io.Discard),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(store))
 	if err != nil {
 		return "", err
@@ -204,19 +204,19 @@ func TestReconcileFlagsAreChecked(t *testing.T) {
 func TestScanProgress(t *testing.T) {
 	step := reconcile.Progress{Resumed: true, Doing: "comparing rows", Done: 50, Total: 200, Rows: 1234, Found: 3, Left: 12 * time.Second}
 	var out bytes.Buffer
-	plain := &scanProgress{name: "reconcile", out: &out, every: time.Hour}
-	plain.full(step)
-	plain.full(step) // it is too early for a line
+	plain := &progress{name: "reconcile", out: &out, every: time.Hour}
+	plain.comparing(step)
+	plain.comparing(step) // it is too early for a line
 	plain.every = 0
-	plain.full(step)
+	plain.comparing(step)
 	plain.done()
 	if want := "reconcile: going on after 1,234 rows\nreconcile:  25 %, comparing rows, 1,234 rows, 3 found, 12s left\n"; !strings.HasPrefix(out.String(), want[:37]) || !strings.HasSuffix(out.String(), want[37:]) {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 	out.Reset()
-	bar := &scanProgress{name: "reconcile", out: &out, terminal: true}
+	bar := &progress{name: "reconcile", out: &out, terminal: true}
 	bar.done() // a scan may fail before it begins
-	bar.full(step)
+	bar.comparing(step)
 	bar.done()
 	if !strings.Contains(out.String(), "25%") || !strings.Contains(out.String(), "comparing rows, 1,234 rows, 3 found, 12s left") {
 		t.Errorf("%q", out.String())

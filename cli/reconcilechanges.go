@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,22 +80,14 @@ func (c *ReconcileIncrementalCmd) report(out io.Writer, r reconcile.IncrementalR
 
 // ReconcileRealtimeCmd is `kith reconcile realtime`.
 type ReconcileRealtimeCmd struct {
-	Window     time.Duration `default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
+	Window     time.Duration `bound:"positive" default:"3s" help:"How long the second table of a pair may lag before an edge is looked up. Default: ${default}."`
 	DryRun     bool          `help:"Only report what is found."`
-	MaxPending int           `default:"100000" placeholder:"EDGES" help:"How many edges may wait in memory for their second half before reading waits. Default: ${default}."`
+	MaxPending int           `bound:"some" default:"100000" placeholder:"EDGES" help:"How many edges may wait in memory for their second half before reading waits. Default: ${default}."`
 	AdminAddr  string        `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz and /debug/pprof/, to your own network. Default: nowhere."`
 }
 
 // Validate is called by kong.
-func (c *ReconcileRealtimeCmd) Validate() error {
-	if c.Window <= 0 {
-		return errors.New("--window: it must be greater than 0")
-	}
-	if c.MaxPending < 1 {
-		return errors.New("--max-pending: it must be at least 1")
-	}
-	return checkAdminAddr(c.AdminAddr)
-}
+func (c *ReconcileRealtimeCmd) Validate() error { return checkAdminAddr(c.AdminAddr) }
 
 // Run watches until the context is done.
 func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
@@ -113,7 +104,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	if err != nil {
 		return err
 	}
-	defer admin.serve(gateway.Admin{Metrics: registry})()
+	defer serveAdmin(admin, gateway.Admin{Metrics: registry})()
 	repairs, err := settings.cluster().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)

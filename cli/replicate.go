@@ -80,7 +80,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	if err != nil {
 		return err
 	}
-	defer admin.serve(gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
+	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
 	running.Go(func() { bus.Run(ctx) })
 	running.Go(func() { settings.agreed().Watch(ctx, store, redis, logger) })
 	return replicator.Run(ctx)

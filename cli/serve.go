@@ -30,28 +30,28 @@ type ServeCmd struct {
 	H2C            bool          `group:"requests" name:"h2c" env:"KITH_H2C" help:"Speak HTTP/2 without TLS as well, to proxies and backends that begin with it. WebSockets stay on HTTP/1.1."`
 	CORSOrigin     []string      `group:"requests" name:"cors-origin" env:"KITH_CORS_ORIGIN" placeholder:"ORIGIN" help:"A front end of another origin that may ask, such as https://app.example.org. Repeat it or separate several by commas. Default: none."`
 	CORSHeader     []string      `group:"requests" name:"cors-header" env:"KITH_CORS_HEADER" placeholder:"NAME" help:"A request header that pages of those origins may send besides the common ones, such as X-Tenant. Repeat it or separate several by commas. Default: none."`
-	RequestTimeout time.Duration `group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
-	StopDelay      time.Duration `group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long everything is still answered after the signal to stop, while /readyz answers 503, so that load balancers send requests elsewhere. Default: ${default}."`
-	Drain          time.Duration `group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
-	MaxCost        int           `group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
-	MaxBody        int64         `group:"requests" default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
-	MaxAnswer      int           `group:"requests" default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
-	MaxRequests    int           `group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
-	Budget         int           `group:"requests" default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
+	RequestTimeout time.Duration `bound:"positive" group:"requests" default:"10s" env:"KITH_REQUEST_TIMEOUT" help:"How long one request may take until what is missing becomes errors. Default: ${default}."`
+	StopDelay      time.Duration `bound:"natural" group:"requests" default:"0s" env:"KITH_STOP_DELAY" help:"How long everything is still answered after the signal to stop, while /readyz answers 503, so that load balancers send requests elsewhere. Default: ${default}."`
+	Drain          time.Duration `bound:"natural" group:"requests" default:"15s" env:"KITH_DRAIN" help:"How long requests under way may go on after that. Default: ${default}."`
+	MaxCost        int           `bound:"positive" group:"requests" default:"100000" env:"KITH_MAX_COST" placeholder:"N" help:"What one query may cost, lists multiplied by their length. Default: ${default}."`
+	MaxBody        int64         `bound:"positive" group:"requests" default:"262144" env:"KITH_MAX_BODY" placeholder:"BYTES" help:"How many bytes the body of a request may have. Default: ${default}."`
+	MaxAnswer      int           `bound:"positive" group:"requests" default:"16777216" env:"KITH_MAX_ANSWER" placeholder:"BYTES" help:"How many bytes the data of an answer may have. Default: ${default}."`
+	MaxRequests    int           `bound:"positive" group:"requests" default:"512" env:"KITH_MAX_REQUESTS" placeholder:"N" help:"How many requests may be in work at once; as many wait, the next are answered 503. Default: ${default}."`
+	Budget         int           `bound:"positive" group:"requests" default:"500000" env:"KITH_BUDGET" placeholder:"ROWS" help:"Rows that one set answer (common lists, friends, suggestions) may examine before it ends as incomplete. Default: ${default}."`
 	followRules
-	ConsistencyWait time.Duration `group:"requests" default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
+	ConsistencyWait time.Duration `bound:"positive" group:"requests" default:"500ms" env:"KITH_CONSISTENCY_WAIT" help:"How long a read waits for a write whose token it brings. Default: ${default}."`
 	Replicate       bool          `group:"process" default:"true" negatable:"" env:"KITH_REPLICATE" help:"Run the replicator of the modes stream and binlog in this process as well. Default: ${default}."`
-	GCPercent       int           `group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected, up to the limit that follows from --cache-bytes. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
+	GCPercent       int           `bound:"positive" group:"process" name:"gc-percent" default:"400" env:"KITH_GC_PERCENT" placeholder:"PERCENT" help:"How much the heap grows beyond what lives before it is collected, up to the limit that follows from --cache-bytes. Go's own GOGC, where it is set, counts instead. Default: ${default}."`
 	OTLPEndpoint    string        `group:"process" name:"otlp-endpoint" env:"KITH_OTLP_ENDPOINT" placeholder:"URL" help:"Send traces to this collector by OTLP over HTTP, such as http://localhost:4318. Default: what OTEL_EXPORTER_OTLP_ENDPOINT says, else none."`
 	TraceRatio      *float64      `group:"process" name:"trace-ratio" env:"KITH_TRACE_RATIO" placeholder:"RATIO" help:"Which part of the requests is traced, from 0 to 1, if their traceparent does not say. Default: what OTEL_TRACES_SAMPLER says, else 1."`
-	SlowOperation   time.Duration `group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"How long the execution of an operation may take until a line of the log tells of it; 0 is no such log. Default: ${default}."`
+	SlowOperation   time.Duration `bound:"natural" group:"process" default:"500ms" env:"KITH_SLOW_OPERATION" help:"How long the execution of an operation may take until a line of the log tells of it; 0 is no such log. Default: ${default}."`
 	SQLComments     bool          `group:"process" name:"sql-comments" env:"KITH_SQL_COMMENTS" help:"Begin each statement that runs for a request with a comment that has the request's id. Such statements are not prepared, and take longer."`
 	CacheBytes      *Bytes        `group:"process" env:"KITH_CACHE_BYTES" placeholder:"BYTES" help:"How much this process keeps in memory of users and lists; 0 keeps nothing. All it takes is at most 1.3 times this and 150 MB. Default: a quarter of what the container may use, else an eighth of the machine's memory; from 32 MiB to 2 GiB."`
 	WarmUp          bool          `group:"process" name:"warm-up" default:"true" negatable:"" env:"KITH_WARM_UP" help:"After the start, read the users who are followed most into memory, with their lists, before anybody asks for them. Default: ${default}."`
 	FeedMemory      Bytes         `group:"feeds" default:"67108864" env:"KITH_FEED_MEMORY" placeholder:"BYTES" help:"How much this process keeps in memory of when recent posts were published, for home feeds; 0 keeps nothing. Default: ${default}."`
 	Feed            string        `group:"feeds" default:"pull" enum:"pull,push,hybrid" env:"KITH_FEED" placeholder:"MODE" help:"How home feeds are found: pull, or with a Redis push or hybrid, which copy posts for active users. Default: ${default}."`
-	FeedHot         int64         `group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
-	FeedActiveDays  int           `group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
+	FeedHot         int64         `bound:"positive" group:"feeds" name:"feed-hot-followers" default:"10000" env:"KITH_FEED_HOT_FOLLOWERS" placeholder:"N" help:"With --feed=hybrid: how many followers an author has whose posts are not copied. Default: ${default}."`
+	FeedActiveDays  int           `bound:"positive" group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 	Suggest         []int64       `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. They are looked at again every five seconds. Default: none."`
@@ -60,18 +60,18 @@ type ServeCmd struct {
 	GraphiQL        bool          `group:"schema" name:"graphiql" default:"true" negatable:"" env:"KITH_GRAPHIQL" help:"Serve GraphiQL at /. Default: ${default}."`
 	App             bool          `group:"schema" default:"true" negatable:"" env:"KITH_APP" help:"Serve the web app at /app. Default: ${default}."`
 
-	MaxConnections        int `group:"connections" default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
-	MaxAddressConnections int `group:"connections" name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
-	MaxUserConnections    int `group:"connections" name:"max-connections-per-user" default:"200" env:"KITH_MAX_CONNECTIONS_PER_USER" placeholder:"N" help:"WebSockets and event streams that one user may have open. Default: ${default}."`
-	MaxUserSubscriptions  int `group:"connections" name:"max-subscriptions-per-user" default:"1000" env:"KITH_MAX_SUBSCRIPTIONS_PER_USER" placeholder:"N" help:"Subscriptions that one user may have, on all connections. Default: ${default}."`
+	MaxConnections        int `bound:"positive" group:"connections" default:"20000" env:"KITH_MAX_CONNECTIONS" placeholder:"N" help:"Connections that may be open at once; half of them may be WebSockets and event streams. Default: ${default}."`
+	MaxAddressConnections int `bound:"positive" group:"connections" name:"max-connections-per-address" default:"1000" env:"KITH_MAX_CONNECTIONS_PER_ADDRESS" placeholder:"N" help:"WebSockets and event streams that one address may have open, backends that may act for others aside. Default: ${default}."`
+	MaxUserConnections    int `bound:"positive" group:"connections" name:"max-connections-per-user" default:"200" env:"KITH_MAX_CONNECTIONS_PER_USER" placeholder:"N" help:"WebSockets and event streams that one user may have open. Default: ${default}."`
+	MaxUserSubscriptions  int `bound:"positive" group:"connections" name:"max-subscriptions-per-user" default:"1000" env:"KITH_MAX_SUBSCRIPTIONS_PER_USER" placeholder:"N" help:"Subscriptions that one user may have, on all connections. Default: ${default}."`
 
 	identity.Settings `group:"identity"`
 }
 
 // followRules are settings of gateways in which all on a store have to agree.
 type followRules struct {
-	MaxFollowing int64         `group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
-	RequestPause time.Duration `group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
+	MaxFollowing int64         `bound:"natural" group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
+	RequestPause time.Duration `bound:"positive" group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
 }
 
 // Run opens everything, serves until the context is done, and drains.
@@ -106,7 +106,9 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	if err != nil {
 		return err
 	}
-	defer admin.Close()
+	if admin != nil {
+		defer admin.Close()
+	}
 
 	registry := newRegistry()
 	statements := sqlstore.NewMetrics(registry)
@@ -137,54 +139,15 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	cfg := c.gateway(g)
-	defer admin.serve(cfg.Admin(ctx))()
-	c.announce(k.Stdout, listener.Addr(), admin.Addr(), settings, g)
+	defer serveAdmin(admin, cfg.Admin(ctx))()
+	c.announce(k.Stdout, listener.Addr(), admin, settings, g)
 	return gateway.Serve(ctx, cfg, listener, c.Drain)
 }
 
 // check refuses settings that cannot be right, before anything is opened.
 func (c *ServeCmd) check() error {
-	positive := errors.New("it must be greater than 0")
-	switch {
-	case c.RequestTimeout <= 0:
-		return Misset("request-timeout", positive)
-	case c.StopDelay < 0:
-		return Misset("stop-delay", errors.New("it must not be negative"))
-	case c.Drain < 0:
-		return Misset("drain", errors.New("it must not be negative"))
-	case c.MaxCost <= 0:
-		return Misset("max-cost", positive)
-	case c.MaxBody <= 0:
-		return Misset("max-body", positive)
-	case c.MaxAnswer <= 0:
-		return Misset("max-answer", positive)
-	case c.MaxRequests <= 0:
-		return Misset("max-requests", positive)
-	case c.Budget <= 0:
-		return Misset("budget", positive)
-	}
-	for flag, n := range map[string]int{
-		"max-connections": c.MaxConnections, "max-connections-per-address": c.MaxAddressConnections,
-		"max-connections-per-user": c.MaxUserConnections, "max-subscriptions-per-user": c.MaxUserSubscriptions,
-	} {
-		if n <= 0 {
-			return Misset(flag, positive)
-		}
-	}
 	if c.Trusted == "" && c.OnlyTrusted != string(gateway.TrustAll) {
 		return Misset("only-trusted", errors.New("it needs --trusted-documents"))
-	}
-	if c.GCPercent <= 0 {
-		return Misset("gc-percent", positive)
-	}
-	if c.SlowOperation < 0 {
-		return Misset("slow-operation", errors.New("it must not be negative"))
-	}
-	if err := c.followRules.check(); err != nil {
-		return err
-	}
-	if c.ConsistencyWait <= 0 {
-		return Misset("consistency-wait", positive)
 	}
 	if err := CheckAddress(c.Addr); err != nil {
 		return Misset("addr", err)
@@ -222,24 +185,12 @@ func (c *ServeCmd) requestID() func(context.Context) string {
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }
 
-func (r *followRules) check() error {
-	if r.MaxFollowing < 0 {
-		return Misset("max-following", errors.New("it must not be negative"))
-	}
-	if r.RequestPause <= 0 {
-		return Misset("friend-request-pause", errors.New("it must be greater than 0"))
-	}
-	return nil
-}
-
 // checkFeed refuses settings of home feeds that cannot be right.
 func (c *ServeCmd) checkFeed(settings *Settings) error {
 	const mostDays = 365
 	switch {
-	case c.FeedHot <= 0:
-		return Misset("feed-hot-followers", errors.New("it must be greater than 0"))
-	case c.FeedActiveDays <= 0 || c.FeedActiveDays > mostDays:
-		return Misset("feed-active-days", fmt.Errorf("it must be greater than 0, and at most %d", mostDays))
+	case c.FeedActiveDays > mostDays:
+		return Misset("feed-active-days", fmt.Errorf("it must be at most %d", mostDays))
 	case c.Feed == cluster.Pull:
 	case settings.Redis == "":
 		return Misset("feed", fmt.Errorf("%s needs a Redis (--redis)", c.Feed))
@@ -263,7 +214,7 @@ func (c *ServeCmd) pinned() []storage.UserID {
 }
 
 // announce prints where to look.
-func (c *ServeCmd) announce(out io.Writer, addr, admin net.Addr, settings *Settings, p *parts) {
+func (c *ServeCmd) announce(out io.Writer, addr net.Addr, admin net.Listener, settings *Settings, p *parts) {
 	base := baseURL(addr)
 	page := "GraphiQL"
 	if !web.HasGraphiQL(web.Assets()) {
@@ -283,7 +234,7 @@ func (c *ServeCmd) announce(out io.Writer, addr, admin net.Addr, settings *Setti
 	}
 	lines = append(lines, [][2]string{{base + "/graphql", "the API"}, {base + "/healthz", "is it up"}}...)
 	if admin != nil {
-		at := baseURL(admin)
+		at := baseURL(admin.Addr())
 		lines = append(lines, [][2]string{
 			{at + "/readyz", "are its shards"}, {at + "/metrics", "Prometheus"}, {at + "/schema.graphql", "the schema"}, {at + "/debug/pprof/", "profiles"},
 		}...)

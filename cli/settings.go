@@ -23,9 +23,9 @@ type Settings struct {
 	Redis            string        `env:"KITH_REDIS" placeholder:"URL" help:"Redis beside the store: redis://…, or host:port,host:port… of a cluster. Default: none."`
 	RedisCache       bool          `default:"true" negatable:"" env:"KITH_REDIS_CACHE" help:"Keep users and lists in the Redis as well. Everything that runs on a store with a Redis has to have the same. Default: ${default}."`
 	Redundancy       string        `env:"KITH_REDUNDANCY" placeholder:"MODE" help:"How follower comes to hold what following holds: sync, stream or binlog. Default: binlog on several shards of MySQL or MariaDB, else sync."`
-	StatementTimeout time.Duration `default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
-	ShardConns       int           `default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
-	FriendRequestTTL time.Duration `name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted; the same for everything that runs on a store. Default: ${default}."`
+	StatementTimeout time.Duration `bound:"positive" default:"2s" env:"KITH_STATEMENT_TIMEOUT" help:"How long one SQL look-up may take, on the server too. Default: ${default}."`
+	ShardConns       int           `bound:"some" default:"16" env:"KITH_SHARD_CONNS" placeholder:"N" help:"Connections to each shard for look-ups. Default: ${default}."`
+	FriendRequestTTL time.Duration `bound:"positive" name:"friend-request-ttl" default:"2160h" env:"KITH_FRIEND_REQUEST_TTL" help:"How long a request for friendship can be accepted; the same for everything that runs on a store. Default: ${default}."`
 	LogLevel         string        `default:"info" enum:"debug,info,warn,error" env:"KITH_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error. Default: ${default}."`
 	LogFormat        string        `default:"text" enum:"text,json" env:"KITH_LOG_FORMAT" placeholder:"FORMAT" help:"text or json. Default: ${default}."`
 
@@ -68,15 +68,6 @@ func (s *Settings) Check() error {
 		}
 	default:
 		return Misset("redundancy", fmt.Errorf("%q is none of sync, stream, binlog", s.Redundancy))
-	}
-	if s.StatementTimeout <= 0 {
-		return Misset("statement-timeout", errors.New("it must be greater than 0"))
-	}
-	if s.ShardConns < 1 {
-		return Misset("shard-conns", errors.New("it must be at least 1"))
-	}
-	if s.FriendRequestTTL <= 0 {
-		return Misset("friend-request-ttl", errors.New("it must be greater than 0"))
 	}
 	return nil
 }

@@ -34,8 +34,8 @@ type ShardsStatusCmd struct{ Output }
 
 // shardsReport is the answer of `kith shards status --output json`.
 type shardsReport struct {
-	Shards []shardReport `json:"shards"`
-	Moves  []moveReport  `json:"moves"`
+	Shards []shardReport   `json:"shards"`
+	Moves  []sqlstore.Move `json:"moves"`
 }
 
 type shardReport struct {
@@ -46,15 +46,9 @@ type shardReport struct {
 	Error   string        `json:"error,omitempty"` // why nothing is written to it
 }
 
-type moveReport struct {
-	Buckets shard.Range `json:"buckets"`
-	From    int         `json:"from"`
-	To      int         `json:"to"`
-}
-
 // Run prints the status.
 func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	report := shardsReport{Shards: []shardReport{}, Moves: []moveReport{}}
+	report := shardsReport{[]shardReport{}, append([]sqlstore.Move{}, store.Moves()...)}
 	for _, s := range store.ShardsStatus() {
 		r := shardReport{Shard: s.Ordinal, Name: s.Name, Ranges: append([]shard.Range{}, s.Buckets...)}
 		for _, b := range s.Buckets {
@@ -64,9 +58,6 @@ func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 			r.Error = err.Error()
 		}
 		report.Shards = append(report.Shards, r)
-	}
-	for _, m := range store.Moves() {
-		report.Moves = append(report.Moves, moveReport{m.Buckets, m.From, m.To})
 	}
 	if c.JSON() {
 		return WriteJSON(k.Stdout, report)
@@ -80,7 +71,7 @@ func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 	if store.IsCopied() {
 		fmt.Fprintln(k.Stdout, "being copied to another store, or copied (kith copy goes on, kith shards abort gives it up)")
 	}
-	for _, m := range store.Moves() {
+	for _, m := range report.Moves {
 		fmt.Fprintf(k.Stdout, "begun: %s (kith shards resume goes on, kith shards abort takes it back)\n", m)
 	}
 	return nil
@@ -122,88 +113,36 @@ func (c *ShardsAddCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.C
 
 // movingFlags are the flags of commands that move.
 type movingFlags struct {
-	MaxLoad float64       `default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied, compared and removed, above 0; 1 is without pauses. Default: ${default}."`
-	Keep    time.Duration `default:"60s" help:"How long the rows stay where they were, for programs that do not know of the move yet. Default: ${default}."`
+	MaxLoad float64       `bound:"share" default:"0.5" placeholder:"SHARE" help:"The share of time in which rows may be copied, compared and removed, above 0; 1 is without pauses. Default: ${default}."`
+	Keep    time.Duration `bound:"keep" default:"60s" help:"How long the rows stay where they were, for programs that do not know of the move yet. Default: ${default}."`
 	Output
-}
-
-// Validate is called by kong.
-func (f *movingFlags) Validate() error {
-	if !(f.MaxLoad > 0 && f.MaxLoad <= 1) { // so that it is false for NaN
-		return errors.New("--max-load: it must be above 0 and at most 1")
-	}
-	if f.Keep < 2*time.Second || f.Keep > 24*time.Hour {
-		return errors.New("--keep: it must be from 2s to 24h: programs look for moves once a second")
-	}
-	return nil
 }
 
 // ShardsMoveCmd is `kith shards move`.
 type ShardsMoveCmd struct {
 	fromTo
-	Buckets string `placeholder:"FIRST-LAST" help:"Which buckets, of 0 to 1023."`
+	Buckets bucketRange `required:"" placeholder:"FIRST-LAST" help:"Which buckets, of 0 to 1023."`
 	movingFlags
-
-	buckets shard.Range
 }
 
 // fromTo are the flags that name the two shards, and the one that only asks.
 type fromTo struct {
-	From   *int `placeholder:"N" help:"The shard that has the buckets."`
-	To     *int `placeholder:"N" help:"The shard that gets them."`
+	From   int  `required:"" bound:"natural" placeholder:"N" help:"The shard that has the buckets."`
+	To     int  `required:"" bound:"natural" placeholder:"N" help:"The shard that gets them."`
 	DryRun bool `help:"Only show how much would be copied, and about how long that takes."`
-}
-
-// check refuses values that are no shard, and then missing flags.
-func (f *fromTo) check(flags ...error) error {
-	var wrong, missing error
-	for _, one := range []struct {
-		name  string
-		shard *int
-	}{{"--from", f.From}, {"--to", f.To}} {
-		switch {
-		case one.shard == nil && missing == nil:
-			missing = fmt.Errorf("%s: it is missing: a number that kith shards status shows", one.name)
-		case one.shard != nil && *one.shard < 0 && wrong == nil:
-			wrong = fmt.Errorf("%s: it must be 0 or more", one.name)
-		}
-	}
-	if wrong != nil {
-		return wrong
-	}
-	for _, err := range flags {
-		if err != nil {
-			return err
-		}
-	}
-	return missing
-}
-
-// Validate is called by kong.
-func (c *ShardsMoveCmd) Validate() (err error) {
-	given := c.Buckets != ""
-	if given {
-		if c.buckets, err = parseBuckets(c.Buckets); err != nil {
-			err = fmt.Errorf("--buckets: %w", err)
-		}
-	}
-	if err := c.check(err, c.movingFlags.Validate()); err != nil {
-		return err
-	}
-	if !given {
-		return errors.New("--buckets: it is missing: FIRST-LAST")
-	}
-	return nil
 }
 
 // Run moves the buckets.
 func (c *ShardsMoveCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	return c.move(ctx, store, k, sqlstore.Move{Buckets: c.buckets, From: *c.From, To: *c.To}, c.DryRun)
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: shard.Range(c.Buckets), From: c.From, To: c.To}, c.DryRun)
 }
 
-// parseBuckets reads FIRST-LAST, or one bucket.
-func parseBuckets(text string) (r shard.Range, err error) {
-	first, last, several := strings.Cut(text, "-")
+// bucketRange is FIRST-LAST, or one bucket.
+type bucketRange shard.Range
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (r *bucketRange) UnmarshalText(text []byte) (err error) {
+	first, last, several := strings.Cut(string(text), "-")
 	if !several {
 		last = first
 	}
@@ -211,9 +150,9 @@ func parseBuckets(text string) (r shard.Range, err error) {
 		r.Last, err = strconv.Atoi(strings.TrimSpace(last))
 	}
 	if err != nil || r.First < 0 || r.Last < r.First || r.Last >= shard.Buckets {
-		return r, fmt.Errorf("%q is not FIRST-LAST with 0 ≤ FIRST ≤ LAST ≤ %d", text, shard.Buckets-1)
+		return fmt.Errorf("%q is not FIRST-LAST with 0 ≤ FIRST ≤ LAST ≤ %d", text, shard.Buckets-1)
 	}
-	return r, nil
+	return nil
 }
 
 // ShardsSplitCmd is `kith shards split`.
@@ -222,12 +161,9 @@ type ShardsSplitCmd struct {
 	movingFlags
 }
 
-// Validate is called by kong.
-func (c *ShardsSplitCmd) Validate() error { return c.check(c.movingFlags.Validate()) }
-
 // Run moves the half.
 func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	status, from := store.ShardsStatus(), *c.From
+	status, from := store.ShardsStatus(), c.From
 	if from >= len(status) {
 		return noShard(store, from)
 	}
@@ -241,7 +177,7 @@ func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 		return fmt.Errorf("shard %d has no two buckets side by side", from)
 	}
 	upper := shard.Range{First: largest.First + (largest.Len()+1)/2, Last: largest.Last}
-	return c.move(ctx, store, k, sqlstore.Move{Buckets: upper, From: from, To: *c.To}, c.DryRun)
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: upper, From: from, To: c.To}, c.DryRun)
 }
 
 func noShard(store *sqlstore.Store, ordinal int) error {
@@ -274,21 +210,17 @@ func (f *movingFlags) move(ctx context.Context, store *sqlstore.Store, k *kong.C
 		fmt.Fprintf(k.Stdout, "%s: about %s rows, %s, about %s in all, %s of them to keep the rows where they were\n", plan, humanize.Comma(expected.Rows), humanize.Bytes(uint64(expected.Bytes)), took.Round(time.Second), f.Keep)
 		return nil
 	}
-	progress := newScanProgress("shards", k.Stderr)
 	var report sqlstore.MoveReport
-	err = alone(ctx, store, func(ctx context.Context, token string) (err error) {
+	err = aloneShown(ctx, store, k, "shards", expected.Rows, f.MaxLoad, func(ctx context.Context, cfg sqlstore.MoveConfig) (err error) {
 		for _, other := range store.Moves() {
 			if other != plan {
 				return fmt.Errorf("begun before: %s; first end that: kith shards resume, or kith shards abort", other)
 			}
 		}
-		report, err = store.Move(ctx, plan, sqlstore.MoveConfig{
-			Token: token, Load: sleep.Throttle{Load: f.MaxLoad}, Keep: f.Keep,
-			OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, expected.Rows) },
-		})
+		cfg.Keep = f.Keep
+		report, err = store.Move(ctx, plan, cfg)
 		return err
 	})
-	progress.done()
 	if err != nil {
 		return fmt.Errorf("%w; kith shards resume goes on from there", err)
 	}
@@ -358,20 +290,28 @@ func (c *ShardsAbortCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 		fmt.Fprintln(k.Stdout, "nothing is being moved")
 	}
 	for _, plan := range moves {
-		progress := newScanProgress("shards", k.Stderr)
-		err := alone(ctx, store, func(ctx context.Context, token string) error {
-			return store.AbortMove(ctx, plan, sqlstore.MoveConfig{
-				Token: token, Load: sleep.Throttle{Load: 1},
-				OnProgress: func(p sqlstore.MoveProgress) { progress.move(p, 0) },
-			})
+		err := aloneShown(ctx, store, k, "shards", 0, 1, func(ctx context.Context, cfg sqlstore.MoveConfig) error {
+			return store.AbortMove(ctx, plan, cfg)
 		})
-		progress.done()
 		if err != nil {
 			return fmt.Errorf("%s: %w; if it has been decided, kith shards resume ends it", plan, err)
 		}
 		fmt.Fprintf(k.Stdout, "taken back: %s\n", plan)
 	}
 	return nil
+}
+
+// aloneShown runs f like [alone], and shows how much of the expected rows it has moved.
+func aloneShown(
+	ctx context.Context, store *sqlstore.Store, k *kong.Context, command string, expected int64, load float64, f func(context.Context, sqlstore.MoveConfig) error,
+) error {
+	progress := newProgress(command, k.Stderr)
+	defer progress.done()
+	return alone(ctx, store, func(ctx context.Context, token string) error {
+		return f(ctx, sqlstore.MoveConfig{
+			Token: token, Load: sleep.Throttle{Load: load}, OnProgress: func(p sqlstore.MoveProgress) { progress.moving(p, expected) },
+		})
+	})
 }
 
 const (

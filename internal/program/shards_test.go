@@ -90,8 +90,8 @@ func TestShardsAreAdded(t *testing.T) {
 		"is shard 0 already":               {"shards", "add", first},
 		"--to: it is the shard that has":   {"shards", "split", "--from", "1", "--to", "1"},
 		"does not have buckets 600–600":    {"shards", "move", "--from", "0", "--to", "1", "--buckets", "600"},
-		"--buckets: it is missing":         {"shards", "move", "--from", "0", "--to", "1"},
-		"--from: it is missing":            {"shards", "split", "--to", "1"},
+		"missing flags: --buckets":         {"shards", "move", "--from", "0", "--to", "1"},
+		"missing flags: --from":            {"shards", "split", "--to", "1"},
 		"--keep: it must be from 2s to 24": {"shards", "split", "--from", "0", "--to", "1", "--keep", "1s"},
 	} {
 		if end := run(1, args...); !strings.Contains(end.Stderr, say) {
