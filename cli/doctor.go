@@ -88,8 +88,9 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 		}
 	}
 	outOfBounds(k, func(flag string, err error) { wrong(Misset(flag, err)) })
-	wrong(settings.Check())
-	usable = len(*all) == 0
+	err := settings.Check()
+	wrong(err)
+	usable = err == nil && settings.StatementTimeout > 0 && settings.ShardConns > 0
 	_, unread := c.trustedDocuments()
 	_, mistraced := c.tracing()
 	for _, err := range []error{c.check(), c.checkFeed(settings), mistraced, c.Settings.Check(), unread} {
@@ -102,7 +103,7 @@ func (c *DoctorCmd) examineSettings(ctx context.Context, settings *Settings, k *
 	if settings.modeLeftOpen && mode == cluster.Binlog {
 		mode += ", or sync on servers that have none"
 	}
-	all.OK("settings", "", "all can be meant; the redundancy mode is %s", mode)
+	all.OK("settings", "", "they are valid; the redundancy mode is %s", mode)
 	if settings.StatementTimeout >= c.RequestTimeout {
 		all.Warn("settings", "", fmt.Sprintf("--statement-timeout (%s) is not shorter than --request-timeout (%s): one slow shard takes all the time of a request", settings.StatementTimeout, c.RequestTimeout), "lower --statement-timeout")
 	}

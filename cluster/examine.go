@@ -93,5 +93,5 @@ func (d Config) redisNeeds(inboxes bool) []doctor.Need {
 		doctor.Need{Level: doctor.Fail, Check: "redis memory", Setting: "maxmemory-policy", Fits: func(p string) bool { return !strings.HasPrefix(p, "allkeys-") },
 			Why: lost, Mend: "CONFIG SET maxmemory-policy " + policy},
 		doctor.Need{Level: doctor.Warn, Check: "redis memory", Setting: "maxmemory", Fits: func(bytes string) bool { return bytes != "0" && bytes != "" },
-			Why: "with no maxmemory it grows until the machine ends it", Mend: "CONFIG SET maxmemory to three quarters of its machine's memory"})
+			Why: "with no maxmemory it can grow until the kernel ends it", Mend: "CONFIG SET maxmemory to three quarters of its machine's memory"})
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,20 +17,17 @@ import (
 // Examine looks at the servers of databases, each once, as a replicator does before it follows their binlogs. A server that cannot be
 // reached is passed over, because this is reported for its shards. chosen means that the operator has set this redundancy mode.
 func Examine(ctx context.Context, dsns []string, chosen bool) (all doctor.List) {
-	seen := map[string]*server{}
 	var servers []*server
 	for _, dsn := range dsns {
 		parsed, err := driver.ParseDSN(strings.TrimSpace(dsn))
 		if err != nil {
 			continue
 		}
-		if known := seen[parsed.Addr]; known != nil {
-			known.databases = append(known.databases, parsed.DBName)
-			continue
+		i := slices.IndexFunc(servers, func(s *server) bool { return s.name == parsed.Addr })
+		if i < 0 {
+			i, servers = len(servers), append(servers, &server{name: parsed.Addr, dsn: parsed})
 		}
-		s := &server{name: parsed.Addr, dsn: parsed, databases: []string{parsed.DBName}}
-		seen[parsed.Addr] = s
-		servers = append(servers, s)
+		servers[i].databases = append(servers[i].databases, parsed.DBName)
 	}
 	for _, s := range servers {
 		s.examine(ctx, chosen, &all)
