@@ -39,7 +39,10 @@ func (in *input) newRows() rows {
 	case graphfile.Favorites:
 		return &recordRows[storage.Edge, storage.Pair]{
 			parse: graphfile.ParseFavorite, key: storage.Edge.Pair, users: favoriteUsers,
-			restore: restoreFavorites, written: func(r *Report) *int64 { return &r.Favorites },
+			restore: func(s Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
+				return restoreFavorites(ctx, s, rows)
+			},
+			written: func(r *Report) *int64 { return &r.Favorites },
 		}
 	case graphfile.Identities:
 		return &recordRows[storage.LinkedIdentity, storage.Identity]{
@@ -190,7 +193,7 @@ func favoriteUsers(e storage.Edge) []storage.UserID {
 }
 
 // restoreFavorites writes both sides of favorites, unless the user already has a row for the post.
-func restoreFavorites(s Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
+func restoreFavorites(ctx context.Context, s Store, rows []storage.Edge) []storage.Result[bool] {
 	results, stored := make([]storage.Result[bool], len(rows)), make([]storage.Edge, 0, len(rows))
 	var from []int // the indexes in rows
 	for i, r := range s.Apply(ctx, storage.Favorites, rows, storage.IfAbsent) {
