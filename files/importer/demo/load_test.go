@@ -91,7 +91,7 @@ func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.E
 
 func TestLoadCompletesWhatWasCutShort(t *testing.T) {
 	whole := unversioned(loaded(t))
-	for n := 1; n <= 3; n++ {
+	for n := 1; n <= 5; n++ {
 		store := oracle.New()
 		if err := Load(ctx, &mortal{store, n}, now); !errors.Is(err, errKilled) {
 			t.Fatalf("killed at write %d: error %v", n, err)
