@@ -288,7 +288,7 @@ func records[T any](p *pager, kind graphfile.Kind, limit int, read func(last T, 
 // pages reads rows from the zero row on, and writes those whose buckets are of the part.
 func pages[T any](p *pager, limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int, write func(T) error) {
 	var last T
-	for more := true; more && p.err == nil; {
+	for more := p.err == nil; more; {
 		var page []T
 		page, p.err = read(last, limit)
 		for _, row := range page {
@@ -296,9 +296,10 @@ func pages[T any](p *pager, limit int, read func(last T, limit int) ([]T, error)
 				p.err = write(row)
 			}
 		}
-		p.e.report.Rows += p.files.newRows()
-		p.e.progress(p.files.shard)
-		more = len(page) >= limit
+		if more = p.err == nil && len(page) >= limit; p.err == nil {
+			p.e.report.Rows += p.files.newRows()
+			p.e.progress(p.files.shard)
+		}
 	}
 }
 
