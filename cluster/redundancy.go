@@ -13,7 +13,6 @@ import (
 	"kith/replication/binlog"
 	"kith/replication/stream"
 	"kith/replication/synchronous"
-	"kith/replication/tail"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
@@ -63,7 +62,7 @@ func (d Config) OpenRedundancy(with Redundant) *Redundancy {
 		d.binlog(ctx, r, with)
 	}
 	if with.Store.HasLog() {
-		r.running.Go(func() { tail.Run(ctx, with.Store, with.Bus, with.Logger) })
+		r.running.Go(func() { replication.FollowLogs(ctx, with.Store, with.Bus, with.Logger) })
 	}
 	return r
 }

@@ -1,4 +1,4 @@
-package tail_test
+package replication_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"kith/replication/tail"
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/events"
 	"kith/storage/sqlstore"
@@ -50,7 +50,10 @@ func TestWritesBesideTheGatewayAreReported(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	published := make(collected, 100)
 	done := make(chan struct{})
-	go func() { defer close(done); tail.Run(ctx, gateway, published, slog.New(slog.DiscardHandler)) }()
+	go func() {
+		defer close(done)
+		replication.FollowLogs(ctx, gateway, published, slog.New(slog.DiscardHandler))
+	}()
 	defer func() { stop(); <-done }()
 
 	// The tail follows from the end of the log at its first look, so the test writes until an event comes.
@@ -111,7 +114,10 @@ func TestAnAddedShardIsFollowed(t *testing.T) {
 	log := &counting{Store: s}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); tail.Run(ctx, log, make(collected, 100), slog.New(slog.DiscardHandler)) }()
+	go func() {
+		defer close(done)
+		replication.FollowLogs(ctx, log, make(collected, 100), slog.New(slog.DiscardHandler))
+	}()
 	defer func() { stop(); <-done }()
 	until := func(shard int) {
 		t.Helper()
