@@ -104,7 +104,8 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 		return
 	}
 	consumer := stream.NewConsumer(stream.ConsumerConfig{
-		Redis: with.Redis.client, Key: key, Applier: applierOf(with), Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+		Redis: with.Redis.client, Key: key, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
+		Propagator: replication.Propagator{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger},
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
 	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -113,11 +114,6 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 		ConstLabels: prometheus.Labels{"source": "stream"},
 	}, func() float64 { return consumer.State().Age.Seconds() }))
 	r.Replication = consumed{consumer}
-}
-
-// applierOf makes what applies rows to the store of a mode and publishes them on the mode's bus.
-func applierOf(with Redundant) applied {
-	return applied{replication.Propagator{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger}}
 }
 
 // consumed reports the state of the consumer in this process.
@@ -169,36 +165,6 @@ func rowsOf(written []storage.Written) []storage.Row {
 	}
 	return rows
 }
-
-// applied applies rows for the consumers of the stream. What follows from a row is propagated
-// before the row's entry is acknowledged, so that another consumer gets the entry if this one dies
-// in between.
-type applied struct{ replication.Propagator }
-
-// Apply implements [stream.Applier].
-func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
-	written := make([]storage.Written, len(rows))
-	for i, row := range rows {
-		written[i] = storage.Written{Row: row}
-	}
-	var missed unapplied
-	for _, left := range a.Propagate(ctx, written) {
-		missed.error, missed.rows = left.Err, append(missed.rows, rows[left.Root])
-	}
-	if missed.error != nil {
-		return missed
-	}
-	return nil
-}
-
-// unapplied implements [stream.Partial].
-type unapplied struct {
-	error
-	rows []storage.Row
-}
-
-func (u unapplied) Unapplied() []storage.Row { return u.rows }
-func (u unapplied) Unwrap() error            { return u.error }
 
 func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {
 	r.Redundancy = logged{}

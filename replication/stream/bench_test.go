@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
+	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 )
@@ -47,7 +48,7 @@ func BenchmarkDrain(b *testing.B) {
 	var n atomic.Int64
 	done := make(chan struct{})
 	b.ResetTimer()
-	consume(b, stream.ConsumerConfig{Redis: client, Batch: 1000, Applier: applierFunc(func(_ context.Context, rows []storage.Row) error {
+	consume(b, stream.ConsumerConfig{Redis: client, Batch: 1000, Propagator: propagatorFunc(func(_ context.Context, rows []storage.Written) []replication.Left {
 		if n.Add(int64(len(rows))) == total {
 			close(done)
 		}

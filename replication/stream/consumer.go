@@ -11,18 +11,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"kith/storage"
 	"kith/storage/sleep"
 )
 
-// ConsumerConfig says what to consume and how. Redis, Applier and Name are
+// ConsumerConfig says what to consume and how. Redis, Propagator and Name are
 // required; a field left zero takes its default.
 type ConsumerConfig struct {
 	// Redis holds the stream. Set its ContextTimeoutEnabled, or a hanging Redis is noticed late.
 	Redis redis.UniversalClient
 
-	// Applier gets the rows.
-	Applier Applier
+	// Propagator gets the rows. What follows from a row is propagated before the row's entry is acknowledged,
+	// so that another consumer gets the entry if this one dies in between.
+	Propagator Propagator
 
 	// Name distinguishes the consumers of a group, for example by host and machine id. A consumer
 	// that restarts under its old name continues at once with the entries it had; under another
@@ -296,13 +296,4 @@ func lingering(ctx context.Context) (context.Context, context.CancelFunc) {
 		cancel()
 	})
 	return working, func() { release(); cancel() }
-}
-
-// rowsOf concatenates the rows of entries.
-func rowsOf(batch []entry) []storage.Row {
-	var rows []storage.Row
-	for _, e := range batch {
-		rows = append(rows, e.rows...)
-	}
-	return rows
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/internal/testenv"
+	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/sqlstore"
@@ -43,7 +44,7 @@ func consumeForEver() {
 	}
 	stream.NewConsumer(stream.ConsumerConfig{
 		Redis:      redis.NewUniversalClient(&redis.UniversalOptions{Addrs: []string{os.Getenv(envRedis)}, ContextTimeoutEnabled: true}),
-		Applier:    applied{to},
+		Propagator: replication.Propagator{Store: to},
 		Name:       os.Getenv(envName),
 		Batch:      50,
 		ClaimAfter: time.Second,
@@ -187,7 +188,7 @@ func TestConsumersAndRedisAreKilled(t *testing.T) {
 	<-produced
 
 	// One more consumer reports when everything is acknowledged. That says nothing about the store's content.
-	watcher, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "watcher", Applier: applied{store}, ClaimAfter: time.Second})
+	watcher, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "watcher", Propagator: replication.Propagator{Store: store}, ClaimAfter: time.Second})
 	eventually(t, "everything is acknowledged", idle(watcher, time.Now()))
 	forward.compare(t, store)
 }

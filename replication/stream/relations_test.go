@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
+	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
 	"kith/storage/shard"
@@ -84,7 +85,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 					store.Apply(t.Context(), r.Side.Replica(), []storage.Edge{r.Edge}, storage.IfNewer)
 				}
 			}
-			c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "another", ClaimAfter: 100 * time.Millisecond, Applier: applied{store}})
+			c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: "another", ClaimAfter: 100 * time.Millisecond, Propagator: replication.Propagator{Store: store}})
 			eventually(t, "all is acknowledged", idle(c, time.Now()))
 			if truth, replica := row(storage.Forward, b, a), row(storage.Inverse, b, a); truth != replica || replica.Type != storage.None {
 				t.Errorf("following holds %+v, follower %+v", truth, replica)
@@ -122,7 +123,7 @@ func TestEntriesOfBothPairsOfTables(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}})
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
 	eventually(t, "idle", idle(c, time.Now()))
 	for from := storage.UserID(1); from <= 3; from++ {
 		if got := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: from, To: 7}})[0].Value; got != edge(from, 7, 10) {

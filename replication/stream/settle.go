@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -18,11 +17,6 @@ type entry struct {
 	id   string
 	rows []storage.Row
 }
-
-// maxAttempts is how often parts of a batch are tried by themselves after the whole batch failed.
-// 18 attempts find one bad row in 500 entries; if more rows fail, such as those of a whole shard,
-// the rest waits.
-const maxAttempts = 24
 
 // settle applies and acknowledges entries, and moves those that cannot be decoded to the dead
 // letters. It returns whether no entry is left; entries that are left stay pending. An error is an
@@ -45,57 +39,38 @@ func (c *Consumer) settle(ctx context.Context, messages []redis.XMessage) (compl
 	if len(batch) == 0 {
 		return true, nil
 	}
-	attempts := maxAttempts
-	done := c.apply(ctx, batch, &attempts)
+	done := c.apply(ctx, batch)
 	if err := c.acknowledge(ctx, done); err != nil {
 		return false, err
 	}
 	return len(done) == len(batch), nil
 }
 
-// apply returns the entries that are fully applied. If a batch fails without saying which rows
-// failed, apply halves it until the attempts are used up.
-func (c *Consumer) apply(ctx context.Context, batch []entry, attempts *int) []entry {
-	rows := rowsOf(batch)
-	*attempts--
-	err := c.Applier.Apply(ctx, rows)
-	if err == nil {
+// apply propagates the rows of entries, and returns the entries of which nothing is left to do.
+func (c *Consumer) apply(ctx context.Context, batch []entry) (done []entry) {
+	var rows []storage.Written
+	var of []int // the entry of each row
+	for i, e := range batch {
+		for _, r := range e.rows {
+			rows, of = append(rows, storage.Written{Row: r}), append(of, i)
+		}
+	}
+	left := c.Propagator.Propagate(ctx, rows)
+	if len(left) == 0 {
 		c.Metrics.batch.Observe(float64(len(rows)))
 		return batch
 	}
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		c.Metrics.failures.Inc()
+		c.Logger.WarnContext(ctx, "stream entries are not applied", "stream", c.Key, "entries", len(batch), "first", batch[0].id, "error", left[0].Err)
 	}
-	c.Metrics.failures.Inc()
-	c.Logger.WarnContext(ctx, "stream entries are not applied", "stream", c.Key, "entries", len(batch), "first", batch[0].id, "error", err)
-	if partial, ok := errors.AsType[Partial](err); ok {
-		return without(batch, partial.Unapplied())
+	incomplete := make(map[int]bool)
+	for _, l := range left {
+		incomplete[of[l.Root]] = true
 	}
-	if len(batch) == 1 || *attempts < 2 {
-		return nil
-	}
-	half := len(batch) / 2
-	done := c.apply(ctx, batch[:half:half], attempts)
-	if *attempts > 0 {
-		done = append(done, c.apply(ctx, batch[half:], attempts)...)
-	}
-	return done
-}
-
-// without returns the entries that hold none of the rows.
-func without(batch []entry, rows []storage.Row) []entry {
-	missing := make(map[storage.Row]bool, len(rows))
-	for _, r := range rows {
-		missing[r] = true
-	}
-	var done []entry
-	for _, candidate := range batch {
-		complete := true
-		for _, r := range candidate.rows {
-			complete = complete && !missing[r]
-		}
-		if complete {
-			done = append(done, candidate)
+	for i, e := range batch {
+		if !incomplete[i] {
+			done = append(done, e)
 		}
 	}
 	return done
@@ -105,9 +80,9 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 	if len(done) == 0 {
 		return nil
 	}
-	ids := make([]string, len(done))
+	ids, rows := make([]string, len(done)), 0
 	for i, e := range done {
-		ids[i] = e.id
+		ids[i], rows = e.id, rows+len(e.rows)
 	}
 	// Acknowledge even if the context has ended: others need not apply these entries again.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), answers)
@@ -115,7 +90,7 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 	if err := c.Redis.XAck(asking, c.Key, c.Group, ids...).Err(); err != nil {
 		return fmt.Errorf("acknowledge %d entries: %w", len(ids), err)
 	}
-	c.Metrics.applied.Add(float64(len(rowsOf(done))))
+	c.Metrics.applied.Add(float64(rows))
 	now := time.Now()
 	var longest time.Duration
 	for _, id := range ids {

@@ -18,23 +18,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/events/wire"
 )
 
-// Applier writes forward rows to the inverse side.
-type Applier interface {
-	// Apply returns once the rows, and what follows from them, are committed on every shard
-	// concerned. Its error may name the rows that are not, see [Partial]; otherwise any of them may
-	// be missing.
-	Apply(ctx context.Context, rows []storage.Row) error
-}
-
-// Partial is an error of an Applier that knows which rows were not applied, or not with everything
-// that follows from them; all others were. Other errors may wrap it.
-type Partial interface {
-	error
-	Unapplied() []storage.Row
+// A Propagator writes forward rows to the inverse side, see [replication.Propagator].
+type Propagator interface {
+	Propagate(ctx context.Context, rows []storage.Written) []replication.Left
 }
 
 // Names in Redis, unless others are configured.

@@ -3,7 +3,6 @@ package stream_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -27,24 +26,12 @@ func connect(t testing.TB, addr string) redis.UniversalClient {
 	return client
 }
 
-// applied is an applier that writes to the other sides of a store.
-type applied struct{ store storage.EdgeWriter }
+// propagatorFunc makes a function a propagator.
+type propagatorFunc func(context.Context, []storage.Written) []replication.Left
 
-func (a applied) Apply(ctx context.Context, rows []storage.Row) error {
-	written := make([]storage.Written, len(rows))
-	for i, r := range rows {
-		written[i] = storage.Written{Row: r}
-	}
-	for _, left := range (replication.Propagator{Store: a.store}).Propagate(ctx, written) {
-		return left.Err
-	}
-	return nil
+func (f propagatorFunc) Propagate(ctx context.Context, rows []storage.Written) []replication.Left {
+	return f(ctx, rows)
 }
-
-// applierFunc makes a function an applier.
-type applierFunc func(context.Context, []storage.Row) error
-
-func (f applierFunc) Apply(ctx context.Context, rows []storage.Row) error { return f(ctx, rows) }
 
 // consume runs a consumer until stop is called, which waits for its end.
 func consume(t testing.TB, cfg stream.ConsumerConfig) (c *stream.Consumer, stop func()) {
@@ -111,7 +98,7 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	}
 	var delays sync.Map
 	since := time.Now()
-	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}, OnDelay: func(d time.Duration) { delays.Store(d, true) }})
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, OnDelay: func(d time.Duration) { delays.Store(d, true) }})
 	eventually(t, "idle", idle(c, since))
 	for _, id := range []storage.UserID{7, 8} {
 		if got := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; got != 1000 {
@@ -141,7 +128,7 @@ func TestNothingUnreadIsTrimmed(t *testing.T) {
 	for i := range storage.UserID(1000) {
 		add(t, client, edge(i+1, 7, 1))
 	}
-	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}, Batch: 100})
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Batch: 100})
 	trimmedTo := func(want int64) {
 		t.Helper()
 		since := time.Now()
@@ -184,12 +171,12 @@ func TestConsumersShareTheWork(t *testing.T) {
 	times := map[storage.Row]int{}
 	var consumers []*stream.Consumer
 	for _, name := range []string{"a", "b", "c"} {
-		c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: name, Batch: 10, Applier: applierFunc(func(_ context.Context, rows []storage.Row) error {
+		c, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: name, Batch: 10, Propagator: propagatorFunc(func(_ context.Context, rows []storage.Written) []replication.Left {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, r := range rows {
 				by[name]++
-				times[r]++
+				times[r.Row]++
 			}
 			return nil
 		})})
@@ -230,13 +217,16 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 			}
 			died := make(chan struct{})
 			once := sync.OnceFunc(func() { close(died) })
-			_, stop := consume(t, stream.ConsumerConfig{Redis: client, Name: "one", ClaimAfter: time.Hour, Applier: applierFunc(func(context.Context, []storage.Row) error {
+			_, stop := consume(t, stream.ConsumerConfig{Redis: client, Name: "one", ClaimAfter: time.Hour, Propagator: propagatorFunc(func(_ context.Context, rows []storage.Written) (left []replication.Left) {
 				once()
-				return errors.New("killed before it could write")
+				for i, r := range rows {
+					left = append(left, replication.Left{Root: i, Row: r.Row, Err: errors.New("killed before it could write")})
+				}
+				return left
 			})})
 			<-died
 			stop()
-			successor, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: c.successor, ClaimAfter: c.after, Applier: applied{store}})
+			successor, _ := consume(t, stream.ConsumerConfig{Redis: client, Name: c.successor, ClaimAfter: c.after, Propagator: replication.Propagator{Store: store}})
 			eventually(t, "idle", idle(successor, time.Now()))
 			if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1500 {
 				t.Errorf("%d followers, want 1500", got)
@@ -249,65 +239,48 @@ func TestDeadConsumersAreClaimedOver(t *testing.T) {
 // applied when it is back.
 func TestWhatCannotBeAppliedHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	for name, partial := range map[string]bool{"and it is known which": true, "and it is not known which": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
-			var mu sync.Mutex
-			away := true
-			applier := applierFunc(func(ctx context.Context, rows []storage.Row) error {
-				mu.Lock()
-				defer mu.Unlock()
-				var good, bad []storage.Row
-				for _, r := range rows {
-					if away && r.Edge.To == 13 {
-						bad = append(bad, r)
-					} else {
-						good = append(good, r)
-					}
-				}
-				switch {
-				case len(bad) == 0:
-					return applied{store}.Apply(ctx, rows)
-				case !partial:
-					return storage.ErrUnavailable
-				}
-				_ = applied{store}.Apply(ctx, good)
-				return fmt.Errorf("apply: %w", unapplied(bad))
-			})
-			for i := range storage.UserID(400) {
-				add(t, client, edge(i+1, 7, 1))
-				if i == 200 {
-					add(t, client, edge(1, 13, 1))
-					add(t, client, edge(1, 8, 1), edge(2, 13, 1))
-				}
+	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
+	var mu sync.Mutex
+	away := true
+	propagator := propagatorFunc(func(ctx context.Context, rows []storage.Written) (left []replication.Left) {
+		mu.Lock()
+		defer mu.Unlock()
+		var good []storage.Written
+		for i, r := range rows {
+			if away && r.Edge.To == 13 {
+				left = append(left, replication.Left{Root: i, Row: r.Row, Err: storage.ErrUnavailable})
+			} else {
+				good = append(good, r)
 			}
-			c, _ := consume(t, stream.ConsumerConfig{Redis: client, ClaimAfter: 100 * time.Millisecond, Applier: applier})
-			followers := func(id storage.UserID) int64 {
-				return store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower
-			}
-			eventually(t, "the others are applied", func() bool { return followers(7) == 400 })
-			eventually(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
-			add(t, client, edge(1000, 7, 1))
-			eventually(t, "a new one is applied", func() bool { return followers(7) == 401 })
-			if followers(13) != 0 {
-				t.Fatal("the test is wrong")
-			}
-			mu.Lock()
-			away = false
-			mu.Unlock()
-			eventually(t, "idle", idle(c, time.Now()))
-			if followers(13) != 2 || followers(8) != 1 {
-				t.Errorf("%d and %d followers, want 2 and 1", followers(13), followers(8))
-			}
-		})
+		}
+		return append(left, replication.Propagator{Store: store}.Propagate(ctx, good)...)
+	})
+	for i := range storage.UserID(400) {
+		add(t, client, edge(i+1, 7, 1))
+		if i == 200 {
+			add(t, client, edge(1, 13, 1))
+			add(t, client, edge(1, 8, 1), edge(2, 13, 1))
+		}
+	}
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, ClaimAfter: 100 * time.Millisecond, Propagator: propagator})
+	followers := func(id storage.UserID) int64 {
+		return store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower
+	}
+	eventually(t, "the others are applied", func() bool { return followers(7) == 400 })
+	eventually(t, "only the two are pending", func() bool { return c.State().Pending == 2 })
+	add(t, client, edge(1000, 7, 1))
+	eventually(t, "a new one is applied", func() bool { return followers(7) == 401 })
+	if followers(13) != 0 {
+		t.Fatal("the test is wrong")
+	}
+	mu.Lock()
+	away = false
+	mu.Unlock()
+	eventually(t, "idle", idle(c, time.Now()))
+	if followers(13) != 2 || followers(8) != 1 {
+		t.Errorf("%d and %d followers, want 2 and 1", followers(13), followers(8))
 	}
 }
-
-type unapplied []storage.Row
-
-func (u unapplied) Error() string            { return fmt.Sprintf("%d rows are not applied", len(u)) }
-func (u unapplied) Unapplied() []storage.Row { return u }
 
 func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 	ctx := t.Context()
@@ -323,7 +296,7 @@ func TestPoisonGoesToTheDeadLetters(t *testing.T) {
 		}
 	}
 	add(t, client, edge(2, 7, 1))
-	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}, Metrics: stream.NewMetrics(registry)})
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
 	eventually(t, "idle", idle(c, time.Now()))
 	if got := store.Counts(ctx, []storage.UserID{7})[0].Value.Follower; got != 2 {
 		t.Errorf("%d followers, want 2", got)
@@ -359,7 +332,7 @@ func counter(t testing.TB, gatherer prometheus.Gatherer, name string) float64 {
 func TestLostGroupsAreMadeAgain(t *testing.T) {
 	ctx := t.Context()
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
-	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Applier: applied{store}})
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}})
 	followers := func() int64 { return store.Counts(ctx, []storage.UserID{7})[0].Value.Follower }
 	add(t, client, edge(1, 7, 1))
 	eventually(t, "the first", func() bool { return followers() == 1 })
@@ -380,10 +353,10 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	client, store := connect(t, testenv.Redis(t).Addr()), oracle.New()
 	reading, write := make(chan struct{}), make(chan struct{})
-	_, stop := consume(t, stream.ConsumerConfig{Redis: client, Applier: applierFunc(func(ctx context.Context, rows []storage.Row) error {
+	_, stop := consume(t, stream.ConsumerConfig{Redis: client, Propagator: propagatorFunc(func(ctx context.Context, rows []storage.Written) []replication.Left {
 		close(reading)
 		<-write
-		return applied{store}.Apply(ctx, rows)
+		return replication.Propagator{Store: store}.Propagate(ctx, rows)
 	})})
 	add(t, client, edge(1, 7, 1))
 	<-reading
