@@ -42,7 +42,7 @@ type Config struct {
 	BatchRows int
 
 	// MaxPending is how many rows may wait for one shard before [Feed.Submit] blocks: what a dead
-	// shard may hold back before the other shards wait for it too, at about 60 bytes a row. Rows that
+	// shard may hold back before the other shards wait for it too, at about 80 bytes a row. Rows that
 	// follow from applied rows come on top of it: lanes that waited for room in one another would wait
 	// without end. Defaults to 200,000.
 	MaxPending int

@@ -31,7 +31,7 @@ type lane struct {
 type row struct {
 	storage.Row
 	of   *submission
-	from *chain
+	from chain
 }
 
 func newLane(shard int, a *Applier) *lane {
@@ -58,7 +58,7 @@ func (l *lane) put(ctx context.Context, e *submission, rows []storage.Row) error
 }
 
 // push appends rows to the queue.
-func (l *lane) push(e *submission, from *chain, rows ...storage.Row) {
+func (l *lane) push(e *submission, from chain, rows ...storage.Row) {
 	l.mu.Lock()
 	for _, r := range rows {
 		l.queue = append(l.queue, row{r, e, from})
@@ -227,7 +227,7 @@ func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
 // followed queues the rows that followed from a row in their own lanes, as a part of the row's batch,
 // which is acknowledged only after them. It returns the rows that are on both sides already.
 func (l *lane) followed(r row, also []storage.Written) (there []storage.Row) {
-	from := r.from.behind(r.Row)
+	from := r.from.with(r.Row)
 	missing, there := from.next(also, l.cfg.Logger)
 	r.of.more(len(missing))
 	for _, next := range missing {
@@ -265,22 +265,13 @@ func newest(side storage.Side, batch []row) []row {
 
 // acknowledge finishes the rows of a batch that has been applied.
 func (l *lane) acknowledge(batch []row) {
-	submitted := 0
+	l.cfg.Metrics.applied(l.shard, batch)
 	for _, r := range batch {
 		if r.from == nil {
-			submitted++
+			l.room.Release(1)
 		}
-	}
-	l.room.Release(int64(submitted))
-	l.cfg.Metrics.applied(l.shard, batch)
-	for start := 0; start < len(batch); {
-		e, end := batch[start].of, start+1
-		for end < len(batch) && batch[end].of == e {
-			end++
-		}
-		e.feed.pending.Add(int64(start - end))
-		e.finish(end - start)
-		start = end
+		r.of.feed.pending.Add(-1)
+		r.of.finish(1)
 	}
 }
 

@@ -94,16 +94,11 @@ func (m *Metrics) applied(shard int, batch []row) {
 	now := time.Now()
 	label := strconv.Itoa(shard)
 	m.rows.Observe(float64(len(batch)))
-	for start := 0; start < len(batch); {
-		f, end := batch[start].of.feed, start
-		for end < len(batch) && batch[end].of.feed == f {
-			if !batch[end].of.known {
-				m.delay.Observe(max(now.Sub(batch[end].of.at), 0).Seconds())
-			}
-			end++
+	for _, r := range batch {
+		m.events.WithLabelValues(r.of.feed.source, label).Inc()
+		if !r.of.known {
+			m.delay.Observe(max(now.Sub(r.of.at), 0).Seconds())
 		}
-		m.events.WithLabelValues(f.source, label).Add(float64(end - start))
-		start = end
 	}
 }
 

@@ -53,7 +53,7 @@ func (p Propagator) propagate(ctx context.Context, rows []storage.Written) []Lef
 		if w.Inverse {
 			there = append(there, w.Row)
 		} else {
-			work = append(work, task{i, w.Row, nil})
+			work = append(work, task{root: i, row: w.Row})
 		}
 	}
 	p.publish(ctx, there)
@@ -73,7 +73,7 @@ func (p Propagator) propagate(ctx context.Context, rows []storage.Written) []Lef
 type task struct {
 	root int
 	row  storage.Row
-	from *chain
+	from chain
 }
 
 // apply applies the rows of one table and returns the rows to apply next.
@@ -95,25 +95,18 @@ func (p Propagator) apply(ctx context.Context, side storage.Side, work []task) (
 			continue
 		}
 		done = append(done, storage.Row{Side: side, Edge: r.Value.Row})
-		on, there := rows[i].followed(r.Value.Also, p.Logger)
-		next, done = append(next, on...), append(done, there...)
+		if len(r.Value.Also) == 0 {
+			continue
+		}
+		from := rows[i].from.with(rows[i].row)
+		missing, there := from.next(r.Value.Also, p.Logger)
+		done = append(done, there...)
+		for _, row := range missing {
+			next = append(next, task{rows[i].root, row, from})
+		}
 	}
 	p.publish(ctx, done)
 	return next, left
-}
-
-// followed returns those rows that followed from a row and must be propagated, and those that are
-// on both sides.
-func (t task) followed(also []storage.Written, logger *slog.Logger) (next []task, there []storage.Row) {
-	if len(also) == 0 {
-		return nil, nil
-	}
-	from := t.from.behind(t.row)
-	missing, there := from.next(also, logger)
-	for _, row := range missing {
-		next = append(next, task{t.root, row, from})
-	}
-	return next, there
 }
 
 func (p Propagator) publish(ctx context.Context, rows []storage.Row) {
