@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"kith/storage"
@@ -146,11 +147,7 @@ func cut(claims []db.Claim, r shard.Range, put db.Claim, states ...db.ClaimState
 	done := false
 	for _, c := range claims {
 		inside := c.Contains(r.First) && c.Contains(r.Last)
-		allowed := false
-		for _, s := range states {
-			allowed = allowed || c.State == s
-		}
-		if !inside || !allowed || (c.State != db.Owned && c.Range != r) {
+		if !inside || !slices.Contains(states, c.State) || c.State != db.Owned && c.Range != r {
 			list = append(list, c)
 			continue
 		}
@@ -171,12 +168,11 @@ func cut(claims []db.Claim, r shard.Range, put db.Claim, states ...db.ClaimState
 
 // find is the claim of exactly a range; false if there is none.
 func find(claims []db.Claim, r shard.Range) (db.Claim, bool) {
-	for _, c := range claims {
-		if c.Range == r {
-			return c, true
-		}
+	i := slices.IndexFunc(claims, func(c db.Claim) bool { return c.Range == r })
+	if i < 0 {
+		return db.Claim{}, false
 	}
-	return db.Claim{}, false
+	return claims[i], true
 }
 
 // leaves reports whether a claim's buckets leave for a shard.

@@ -35,7 +35,7 @@ func (m *Mover) compare(ctx context.Context) error {
 // window reads the copied rows behind one key and up to another.
 func (m *Mover) window(ctx context.Context, t table, after, upTo row) (rows []row, err error) {
 	to := side{m.db, m.plan.To}
-	s := span{after: after, of: m.few}
+	s := span{after: after, of: m.of}
 	if upTo != nil {
 		s.upTo = upTo[0]
 	}

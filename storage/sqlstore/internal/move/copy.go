@@ -24,8 +24,8 @@ func (s side) read(ctx context.Context, text string, args []any, each func(*sql.
 func (m *Mover) pages(ctx context.Context, t table, ordinal int, after row, each func(rows []row, upTo row) error) error {
 	from := side{m.db, ordinal}
 	for {
-		s := span{after: after, of: m.few}
-		if m.few != nil {
+		s := span{after: after, of: m.of}
+		if m.of != nil {
 			err := m.cfg.Load.Do(ctx, func() (err error) {
 				s.upTo, err = t.bound(ctx, from, m.db.IsSQLite(), after, m.cfg.Page*pagesOfSpan)
 				return err

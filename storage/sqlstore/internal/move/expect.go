@@ -3,8 +3,7 @@ package move
 import (
 	"context"
 	"database/sql"
-	"slices"
-	"strconv"
+	"strings"
 
 	"kith/storage/sqlstore/internal/db"
 )
@@ -31,68 +30,17 @@ func Expect(ctx context.Context, d *db.DB, p Plan) (Expected, error) {
 	return e, err
 }
 
+// sizes are the rows and bytes of the tables of a shard, about.
 func sizes(ctx context.Context, d *db.DB, ordinal int) (e Expected, err error) {
-	from := side{d, ordinal}
-	if !d.IsSQLite() {
-		err = from.read(ctx, "SHOW TABLE STATUS", nil, func(rows *sql.Rows) error {
-			status, err := statusOf(rows)
-			if slices.ContainsFunc(tables, func(t table) bool { return t.name == status["Name"].String }) {
-				e.Rows += number(status["Rows"])
-				e.Bytes += number(status["Data_length"]) + number(status["Index_length"])
-			}
-			return err
-		})
-		return e, err
-	}
+	var names, counts []string
 	for _, t := range tables {
-		err := from.read(ctx, "SELECT COUNT(*)\nFROM "+t.name, nil, func(rows *sql.Rows) error {
-			var n int64
-			err := rows.Scan(&n)
-			e.Rows += n
-			return err
-		})
-		if err != nil {
-			return e, err
-		}
+		names, counts = append(names, "'"+t.name+"'"), append(counts, "(SELECT COUNT(*) FROM "+t.name+")")
 	}
-	e.Bytes = 1
-	for _, pragma := range []string{"PRAGMA page_count", "PRAGMA page_size"} {
-		err := from.read(ctx, pragma, nil, func(rows *sql.Rows) error {
-			var n int64
-			err := rows.Scan(&n)
-			e.Bytes *= n
-			return err
-		})
-		if err != nil {
-			return e, err
-		}
+	text := "SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)\nFROM information_schema.tables\n" +
+		"WHERE table_schema = DATABASE() AND table_name IN (" + list(names) + ")"
+	if d.IsSQLite() {
+		text = "SELECT " + strings.Join(counts, " + ") + ", page_count * page_size\nFROM pragma_page_count, pragma_page_size"
 	}
-	return e, nil
-}
-
-// statusOf is a row of SHOW TABLE STATUS by the names of its columns, of which there are more in some
-// servers.
-func statusOf(rows *sql.Rows) (map[string]sql.NullString, error) {
-	columns, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	values, into := make([]sql.NullString, len(columns)), make([]any, len(columns))
-	for i := range values {
-		into[i] = &values[i]
-	}
-	err = rows.Scan(into...)
-	status := make(map[string]sql.NullString, len(columns))
-	for i, c := range columns {
-		status[c] = values[i]
-	}
-	return status, err
-}
-
-func number(s sql.NullString) int64 {
-	n, err := strconv.ParseInt(s.String, 10, 64)
-	if err != nil {
-		return 0 // the server does not know
-	}
-	return n
+	err = side{d, ordinal}.read(ctx, text, nil, func(rows *sql.Rows) error { return rows.Scan(&e.Rows, &e.Bytes) })
+	return e, err
 }

@@ -112,7 +112,7 @@ type Mover struct {
 	to     *db.DB             // where the rows go; db, unless they go to another store
 	target func(int) int      // the shard there that gets a bucket
 	wanted func(int) bool     // the buckets that go
-	few    *shard.Range       // these, if the server leaves out the rows of others; nil: it sends all
+	of     *shard.Range       // these: the server leaves out the rows of others; nil: all
 	guard  func(*db.Tx) error // returns an error if the rows must not be written
 	cfg    Config
 	plan   Plan
@@ -124,7 +124,6 @@ type Mover struct {
 // been carried out. If ctx ends or a shard fails, the next Run continues from there.
 func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 	m := newMover(d, plan, cfg)
-	m.sift()
 	began := time.Now()
 	err := m.run(ctx)
 	m.report.Took = time.Since(began)
@@ -132,25 +131,10 @@ func Run(ctx context.Context, d *db.DB, plan Plan, cfg Config) (Report, error) {
 }
 
 func newMover(d *db.DB, plan Plan, cfg Config) *Mover {
-	m := &Mover{db: d, to: d, cfg: cfg.withDefaults(), plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains}
+	m := &Mover{db: d, to: d, cfg: cfg.withDefaults(), plan: plan, report: Report{Plan: plan}, wanted: plan.Buckets.Contains, of: &plan.Buckets}
 	m.target = func(int) int { return plan.To }
 	m.guard = func(tx *db.Tx) error { return m.holds(tx, db.Arriving) }
 	return m
-}
-
-// sift lets the server leave out rows of other buckets, if at most a quarter of a shard's buckets moves. For
-// that the server reads the rows twice, once to find where a span ends, so for more buckets it takes no
-// longer to send all rows.
-func (m *Mover) sift() {
-	claims, buckets := m.db.Claims(), 0
-	if m.plan.From < len(claims) {
-		for _, c := range claims[m.plan.From] {
-			buckets += c.Len()
-		}
-	}
-	if 4*m.plan.Buckets.Len() <= buckets {
-		m.few = &m.plan.Buckets
-	}
 }
 
 func (m *Mover) run(ctx context.Context) error {
@@ -213,9 +197,7 @@ func (m *Mover) begin(ctx context.Context) error {
 		return err
 	}
 	m.cfg.Step("leave")
-	return m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Owned, db.Leaving, db.Closed)
-	})
+	return m.turn(ctx, db.Leaving, db.Owned, db.Leaving, db.Closed)
 }
 
 // await has the shard that gets the buckets await them from this mover, from the beginning.
@@ -250,6 +232,13 @@ func (m *Mover) stepFrom(ctx context.Context, change func([]db.Claim) ([]db.Clai
 	})
 }
 
+// turn gives the buckets, which must be in one of some states on the shard that has them, another state there.
+func (m *Mover) turn(ctx context.Context, to db.ClaimState, from ...db.ClaimState) error {
+	return m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
+		return cut(old, m.plan.Buckets, m.claim(to, m.plan.To), from...)
+	})
+}
+
 func (m *Mover) claim(state db.ClaimState, other int) db.Claim {
 	return db.Claim{Range: m.plan.Buckets, State: state, Other: other, Token: m.cfg.Token, Since: now()}
 }
@@ -265,9 +254,7 @@ func (m *Mover) take(ctx context.Context, from, to db.Claim) error {
 	if err != nil {
 		return err
 	}
-	return m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Leaving, db.Closed)
-	})
+	return m.turn(ctx, db.Leaving, db.Leaving, db.Closed)
 }
 
 // moveOver copies, compares and switches.
@@ -319,25 +306,20 @@ func (m *Mover) enter(p Phase) {
 // them again and returns false.
 func (m *Mover) trySwitch(ctx context.Context) (bool, error) {
 	m.cfg.Step("close")
-	err := m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, m.plan.Buckets, m.claim(db.Closed, m.plan.To), db.Leaving)
-	})
-	if err != nil {
+	if err := m.turn(ctx, db.Closed, db.Leaving); err != nil {
 		return false, err
 	}
 	closed := time.Now()
 	m.cfg.Step("last rows")
 	late := errors.New("it takes too long")
 	limited, cancel := context.WithTimeoutCause(ctx, closedFor, late)
-	_, err = m.copyNoted(limited, true)
+	_, err := m.copyNoted(limited, true)
 	cancel()
 	if err != nil {
 		if ctx.Err() != nil {
 			return false, err
 		}
-		back := m.stepFrom(ctx, func(old []db.Claim) ([]db.Claim, error) {
-			return cut(old, m.plan.Buckets, m.claim(db.Leaving, m.plan.To), db.Closed)
-		})
+		back := m.turn(ctx, db.Leaving, db.Closed)
 		if errors.Is(context.Cause(limited), late) {
 			err = nil
 		}
@@ -394,7 +376,6 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 		return err
 	}
 	m.plan.From, m.plan.To = p.To, p.From
-	m.sift()
 	m.enter(Removing)
 	return m.removeRows(ctx, db.Arriving)
 }

@@ -70,6 +70,7 @@ func (c *copier) leave(ctx context.Context) (movers []*Mover, err error) {
 			continue
 		}
 		m := newMover(c.from, Plan{Buckets: list[0].Range, From: i, To: db.OtherStore}, c.cfg)
+		m.of = nil // all, in several ranges perhaps
 		m.to, m.target = c.to, func(bucket int) int { shard, _ := c.to.Map.Now().Owner(bucket); return shard }
 		m.wanted = func(bucket int) bool { shard, _ := c.from.Map.Now().Owner(bucket); return shard == i }
 		m.guard = func(*db.Tx) error { return nil } // nobody uses it
