@@ -79,13 +79,13 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 	nothing := func() {}
 	noting, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	changes, closing, err := openChanges(noting, store, logger)
+	logs, closing, err := openLogs(noting, store, logger)
 	if err != nil {
 		logger.DebugContext(ctx, "no logs for the incremental mode", "error", err)
 		return nothing
 	}
 	defer closing()
-	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Changes: changes, Checkpoints: store, Logger: logger}).Mark(noting)
+	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Logs: logs, Checkpoints: store, Logger: logger}).Mark(noting)
 	if err != nil {
 		logger.DebugContext(ctx, "no position for the incremental mode", "error", err)
 		return nothing
@@ -97,20 +97,16 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 	}
 }
 
-// openChanges opens the logs of all shards of a store, including shards that have been added. The caller
+// openLogs opens the logs of all shards of a store, including shards that have been added. The caller
 // closes them.
-func openChanges(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (reconcile.Changes, func(), error) {
+func openLogs(ctx context.Context, store *sqlstore.Store, logger *slog.Logger) (logs []reconcile.Log, closing func() error, err error) {
 	if store.HasLog() {
-		return reconcile.RelationLogs(store), func() {}, nil
+		return reconcile.RelationLogs(store), func() error { return nil }, nil
 	}
 	if !store.HasBinlog() {
 		return nil, nil, errors.New("TiDB has no binlog, which the modes incremental and realtime read: use kith reconcile full")
 	}
-	logs, err := reconcile.OpenBinlogs(ctx, store.Addresses(), logger)
-	if err != nil {
-		return nil, nil, err
-	}
-	return logs, func() { logs.Close() }, nil
+	return reconcile.OpenBinlogs(ctx, store.Addresses(), logger)
 }
 
 func (c *ReconcileFullCmd) report(out io.Writer, r reconcile.Report) error {

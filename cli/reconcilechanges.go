@@ -24,7 +24,7 @@ type ReconcileIncrementalCmd struct{ reconcileFlags }
 // Run checks the changes once. Findings that are not repaired are an error.
 func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, store *sqlstore.Store, k *kong.Context) error {
 	logger := settings.Logger(k.Stderr)
-	changes, closing, err := openChanges(ctx, store, logger)
+	logs, closing, err := openLogs(ctx, store, logger)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	listed := []reconcile.Finding{}
 	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
-		Store: store, Changes: changes, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
+		Store: store, Logs: logs, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
 		BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
 		Found: func(f reconcile.Finding) {
 			if len(listed) < c.List {
@@ -129,7 +129,7 @@ func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.Chan
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	changed := store.Grown(store.Shards())
-	changes, closing, err := openChanges(ctx, store, cfg.Logger)
+	logs, closing, err := openLogs(ctx, store, cfg.Logger)
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.Chan
 		case <-ctx.Done():
 		}
 	}()
-	cfg.Changes = changes
+	cfg.Logs = logs
 	return reconcile.NewRealtime(cfg).Run(ctx)
 }
 

@@ -2,21 +2,15 @@ package reconcile
 
 import (
 	"context"
-	"errors"
+	"log/slog"
 
+	"kith/replication"
+	"kith/replication/binlog"
 	"kith/storage"
 )
 
-// ErrLost means that a log does not continue from a position, or does not say row by row what was
-// changed after it. Later changes cannot be known, and a full scan has to find what they left.
-var ErrLost = errors.New("the log does not have all that has changed since; run kith reconcile full")
-
-// Changes are the logs in which a store's databases record what is written.
-type Changes interface {
-	// Logs returns all logs of the store. All rows of one edge in one table are in one log, in the
-	// order in which they were written.
-	Logs() []Log
-}
+// ErrLost means that later changes cannot be known, see [replication.ErrLost].
+var ErrLost = replication.ErrLost
 
 // A Log holds every row that is written to any table of edges of some shards.
 type Log interface {
@@ -27,24 +21,32 @@ type Log interface {
 	Title() string
 
 	// Begin is the position before everything that the log has ever had; empty if it has none that can be named.
-	Begin() LogPosition
+	Begin() string
 
-	// End is the position after everything that is in the log now.
-	End(ctx context.Context) (LogPosition, error)
+	// End is the position after everything that is in the log now. Positions are text that only the log understands.
+	End(ctx context.Context) (string, error)
 
 	// Read passes the rows after a position to take, some at a time, in order. It ends at the position upTo or, if
 	// that is empty, goes on without end. take also gets a function that returns the position after the rows, and may
-	// call it only during the call. The rows of one transaction are passed together. A call may have no rows.
+	// call it only during the call. The rows of one transaction are passed together. A call may have no rows. A deleted row has type
+	// None at time 0.
 	//
 	// Its errors: those of take; the context's; [ErrLost]; others, after which a retry may succeed.
-	Read(ctx context.Context, after, upTo LogPosition, take func(rows []Row, at func() (LogPosition, error)) error) error
+	Read(ctx context.Context, after, upTo string, take func(rows []storage.Row, at func() (string, error)) error) error
 }
 
-// A LogPosition is a position in a log, as text that only the log understands.
-type LogPosition string
-
-// A Row is a row as it was written. A deleted row has type None at time 0.
-type Row = storage.Row
+// OpenBinlogs asks every DSN of a store on MySQL or MariaDB for its server, until all have answered, and opens a log for each
+// server; the caller closes them. It fails if a server's binlog does not say enough.
+func OpenBinlogs(ctx context.Context, dsns []string, logger *slog.Logger) (logs []Log, closing func() error, err error) {
+	reader, err := binlog.OpenReader(ctx, dsns, logger)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, l := range reader.Logs() {
+		logs = append(logs, l)
+	}
+	return logs, reader.Close, nil
+}
 
 // checkpointOf is the name under which a mode stores its position in a log.
 func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode) + "/" + log.Name() }
@@ -52,15 +54,15 @@ func checkpointOf(mode Mode, log Log) string { return "reconcile/" + string(mode
 // loadPositions returns the stored positions of logs, empty where there is none. If other logs have a position, a
 // log without one is that of a shard that has been added since: it is read from its beginning, if that can be
 // named.
-func loadPositions(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, logs []Log) ([]LogPosition, error) {
-	positions := make([]LogPosition, len(logs))
+func loadPositions(ctx context.Context, checkpoints storage.Checkpoints, mode Mode, logs []Log) ([]string, error) {
+	positions := make([]string, len(logs))
 	known := false
 	for i, l := range logs {
 		value, found, err := checkpoints.LoadCheckpoint(ctx, checkpointOf(mode, l))
 		if err != nil {
 			return nil, err
 		}
-		positions[i], known = LogPosition(value), known || found
+		positions[i], known = string(value), known || found
 	}
 	for i, l := range logs {
 		if known && positions[i] == "" {

@@ -24,8 +24,8 @@ import (
 // watched is a store whose logs are read, with a list of inverse rows that get lost.
 type watched struct {
 	*sqlstore.Store
-	changes reconcile.Changes
-	clock   atomic.Int64
+	logs  []reconcile.Log
+	clock atomic.Int64
 
 	// inverse writes a forward row to the inverse side, unless the row is to be lost.
 	inverse func(t testing.TB, row storage.Row)
@@ -65,7 +65,7 @@ func onSQLite(t testing.TB) *watched {
 	t.Helper()
 	dir := t.TempDir()
 	w := &watched{Store: openStore(t, "sqlite:"+filepath.Join(dir, "a.db")+";"+filepath.Join(dir, "b.db")), lose: map[storage.Row]bool{}}
-	w.changes = reconcile.RelationLogs(w.Store)
+	w.logs = reconcile.RelationLogs(w.Store)
 	w.inverse = func(t testing.TB, row storage.Row) { applied(t, w, row.Side.Replica(), []storage.Edge{row.Edge}) }
 	return w
 }
@@ -81,12 +81,12 @@ func onMariaDB(t testing.TB) *watched {
 func onServers(t testing.TB, dsns []string) *watched {
 	t.Helper()
 	w := &watched{Store: openStore(t, "mysql:"+strings.Join(dsns, ";")), lose: map[storage.Row]bool{}}
-	logs, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))
+	logs, closing, err := reconcile.OpenBinlogs(t.Context(), dsns, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = logs.Close() })
-	w.changes = logs
+	t.Cleanup(func() { _ = closing() })
+	w.logs = logs
 	w.inverse = func(testing.TB, storage.Row) {} // replication does this
 
 	logger := slog.New(slog.DiscardHandler)
@@ -230,7 +230,7 @@ const window = 300 * time.Millisecond
 
 func (w *watched) config(change func(*reconcile.ChangesConfig)) reconcile.ChangesConfig {
 	cfg := reconcile.ChangesConfig{
-		Store: w.Store, Changes: w.changes, Checkpoints: w.Store,
+		Store: w.Store, Logs: w.logs, Checkpoints: w.Store,
 		Window: window, Repair: true, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {

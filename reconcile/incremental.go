@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
-	"time"
-
-	"kith/storage/sleep"
 )
 
 // Incremental looks at what has changed since its last run.
@@ -17,15 +13,10 @@ import (
 // that differs there, and still does after the window, is a disagreement. A checkpoint moves only
 // past edges that are settled. It does not move past a disagreement that is left, because it could
 // not be repaired or was not to be. The next run finds it again.
-type Incremental struct {
-	ChangesConfig
-	mode Mode
-}
+type Incremental struct{ ChangesConfig }
 
 // NewIncremental makes an Incremental. It does nothing before Run.
-func NewIncremental(cfg ChangesConfig) *Incremental {
-	return &Incremental{cfg.withDefaults(), ModeIncremental}
-}
+func NewIncremental(cfg ChangesConfig) *Incremental { return &Incremental{cfg.withDefaults()} }
 
 // IncrementalReport is the result of a run.
 type IncrementalReport struct {
@@ -37,28 +28,21 @@ type IncrementalReport struct {
 }
 
 // Left is how many disagreements still exist.
-func (r IncrementalReport) Left() int {
-	left := 0
-	for kind, n := range r.Found {
-		left += n - r.Repaired[kind]
-	}
-	return left
-}
+func (r IncrementalReport) Left() int { return total(r.Found) - total(r.Repaired) }
 
 // Mark notes the present end of all logs. The function it returns makes that the checkpoint. A full
 // scan calls it at its end, so that the next incremental run looks at what has changed since the
 // scan began.
 func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) error, err error) {
-	logs := i.Changes.Logs()
-	ends := make([]LogPosition, len(logs))
-	for k, l := range logs {
+	ends := make([]string, len(i.Logs))
+	for k, l := range i.Logs {
 		if ends[k], err = l.End(ctx); err != nil {
 			return nil, fmt.Errorf("%s: %w", l.Title(), err)
 		}
 	}
 	return func(ctx context.Context) error {
-		for k, l := range logs {
-			if err := i.Checkpoints.SaveCheckpoint(ctx, checkpointOf(i.mode, l), []byte(ends[k])); err != nil {
+		for k, l := range i.Logs {
+			if err := i.Checkpoints.SaveCheckpoint(ctx, checkpointOf(ModeIncremental, l), []byte(ends[k])); err != nil {
 				return err
 			}
 		}
@@ -69,39 +53,10 @@ func (i *Incremental) Mark(ctx context.Context) (keep func(context.Context) erro
 // Run looks at what has changed until now. If a log cannot be continued, the error contains
 // [ErrLost]; the other logs are processed all the same.
 func (i *Incremental) Run(ctx context.Context) (IncrementalReport, error) {
-	p := newPairer(i.ChangesConfig, i.mode)
-	if err := i.begin(ctx, p); err != nil {
-		return p.report, err
-	}
-	reading, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errs := make([]error, len(p.logs))
-	var readers sync.WaitGroup
-	for k, l := range p.logs {
-		readers.Go(func() { errs[k] = p.read(reading, l) })
-	}
-	read := make(chan struct{})
-	go func() { readers.Wait(); close(read) }()
-	for isRead := false; !isRead; {
-		select {
-		case <-p.full:
-		case <-read:
-			isRead = true
-		}
-		if err := i.settle(ctx, p); err != nil {
-			cancel() // the readers wait for room
-			<-read
-			return p.report, err
-		}
-	}
-	return p.report, errors.Join(errs...)
-}
-
-// begin finds out where to begin reading and where to end.
-func (i *Incremental) begin(ctx context.Context, p *pairer) error {
+	p := newPairer(i.ChangesConfig, ModeIncremental)
 	without, err := p.begin(ctx)
 	if err != nil {
-		return err
+		return p.report, err
 	}
 	for _, l := range without {
 		p.report.Begun = append(p.report.Begun, l.Title())
@@ -109,36 +64,33 @@ func (i *Incremental) begin(ctx context.Context, p *pairer) error {
 	}
 	for _, l := range p.logs {
 		if l.end, err = l.End(ctx); err != nil {
-			return fmt.Errorf("%s: %w", l.Title(), err)
+			return p.report, fmt.Errorf("%s: %w", l.Title(), err)
 		}
 	}
-	return nil
+	err = errors.Join(p.run(ctx)...)
+	return p.report, err
 }
 
-// settle settles what has been read, then stores the positions after it, unless something is left. If an edge changes in
-// every window, its newest change is after the rows that have been read from the logs, and is left to the next batch.
-func (i *Incremental) settle(ctx context.Context, p *pairer) error {
-	b := p.cut()
-	p.report.Checked += len(b.edges)
-	findings, _, _, err := confirm(ctx, i.Store, b.edges, func(round int) error {
-		i.Metrics.OldestUnpaired(i.mode, time.Duration(round)*i.Window)
-		return sleep.For(ctx, i.Window)
-	})
-	if err != nil {
-		return err
+// Realtime does what [Incremental] does, for ever: it looks at what changes now. Several times in each window it looks up the edges whose
+// halves have not been the same until then, and repairs those that still differ a window later: one and a half windows after the
+// write at most, if all shards answer.
+//
+// Its checkpoints move only past edges that are settled, so after a restart it continues where it
+// ended. While a shard does not answer, its edges wait in memory, up to MaxPending; then reading waits, too.
+type Realtime struct{ ChangesConfig }
+
+// NewRealtime makes a Realtime. It does nothing before [Realtime.Run].
+func NewRealtime(cfg ChangesConfig) *Realtime { return &Realtime{cfg.withDefaults()} }
+
+// Run watches until the context ends, and then returns nil. It returns an error if it cannot begin.
+func (r *Realtime) Run(ctx context.Context) error {
+	p := newPairer(r.ChangesConfig, ModeRealtime)
+	_, err := p.begin(ctx)
+	if err == nil {
+		p.run(ctx) // it ends with the context
 	}
-	i.Metrics.OldestUnpaired(i.mode, 0)
-	p.reportFindings(findings...)
-	repaired, left, err := p.repair(ctx, findings)
-	for _, f := range findings {
-		p.report.Found[f.Kind]++
+	if ctx.Err() != nil {
+		return nil //nolint:nilerr // it is ended, and whatever failed did so by that
 	}
-	for _, f := range repaired {
-		p.report.Repaired[f.Kind]++
-	}
-	if err != nil || len(left) > 0 {
-		p.left(b, nil)
-		return err // the batch is never done, so that no position behind it is stored
-	}
-	return p.done(ctx, b)
+	return err
 }

@@ -26,7 +26,7 @@ func TestLongIncrementalFindsWhatWasLost(t *testing.T) {
 
 func incrementalFindsWhatWasLost(t *testing.T, writes int) {
 	onEach(t, func(t *testing.T, w *watched) {
-		if r := w.incremental(t, nil); len(r.Begun) != len(w.changes.Logs()) {
+		if r := w.incremental(t, nil); len(r.Begun) != len(w.logs) {
 			t.Fatalf("the first run: %+v", r)
 		}
 		lost := w.writeSome(t, newRand(t), writes)

@@ -17,7 +17,7 @@ import (
 // ChangesConfig configures the modes that read logs.
 type ChangesConfig struct {
 	Store       RepairStore
-	Changes     Changes
+	Logs        []Log // all of the store: all rows of one edge in one table are in one log, in the order in which they were written
 	Checkpoints storage.Checkpoints
 
 	// Window is how long the second half of an edge may take. Defaults to 3 s.
@@ -83,16 +83,16 @@ type pairer struct {
 // A pairedLog is a log, with how far it has been read.
 type pairedLog struct {
 	Log
-	end   LogPosition // empty: it is read for ever
-	at    LogPosition // no row before it is unknown to the batches
-	noted time.Time   // when at was noted
-	kept  LogPosition // its checkpoint
+	end   string    // empty: it is read for ever
+	at    string    // no row before it is unknown to the batches
+	noted time.Time // when at was noted
+	kept  string    // its checkpoint
 }
 
 // A batch is edges that have to be looked up, and how far the logs were read then.
 type batch struct {
 	edges  []*halves
-	ends   map[*pairedLog]LogPosition
+	ends   map[*pairedLog]string
 	isDone bool
 }
 
@@ -115,7 +115,7 @@ func newPairer(cfg ChangesConfig, mode Mode) *pairer {
 
 // begin finds out where to begin reading. Logs without a checkpoint are read from now on.
 func (p *pairer) begin(ctx context.Context) (without []Log, err error) {
-	logs := p.Changes.Logs()
+	logs := p.Logs
 	positions, err := loadPositions(ctx, p.Checkpoints, p.mode, logs)
 	if err != nil {
 		return nil, err
@@ -134,7 +134,7 @@ func (p *pairer) begin(ctx context.Context) (without []Log, err error) {
 }
 
 // anew makes the present end of a log its checkpoint.
-func (p *pairer) anew(ctx context.Context, l Log) (LogPosition, error) {
+func (p *pairer) anew(ctx context.Context, l Log) (string, error) {
 	at, err := l.End(ctx)
 	if err == nil {
 		err = p.Checkpoints.SaveCheckpoint(ctx, checkpointOf(p.mode, l), []byte(at))
@@ -145,13 +145,13 @@ func (p *pairer) anew(ctx context.Context, l Log) (LogPosition, error) {
 // read reads a log to its end, and continues after interruptions. If the log has no end, it does so until the context ends, and
 // where changes are lost it goes on from now.
 func (p *pairer) read(ctx context.Context, l *pairedLog) error {
-	const tries, longest = 5, 5 * time.Second
+	const tries, shortest, longest = 5, 100 * time.Millisecond, 5 * time.Second
 	stop := context.AfterFunc(ctx, func() { p.mu.Lock(); defer p.mu.Unlock(); p.room.Broadcast() })
 	defer stop()
-	pause := longPause
+	pause := shortest
 	for try := 1; ; try++ {
 		before := p.position(l)
-		err := l.Read(ctx, before, l.end, func(rows []Row, at func() (LogPosition, error)) error { return p.take(ctx, l, rows, at) })
+		err := l.Read(ctx, before, l.end, func(rows []storage.Row, at func() (string, error)) error { return p.take(ctx, l, rows, at) })
 		isLost := errors.Is(err, ErrLost)
 		switch {
 		case ctx.Err() != nil:
@@ -166,7 +166,7 @@ func (p *pairer) read(ctx context.Context, l *pairedLog) error {
 			p.Logger.WarnContext(ctx, "reconcile: a log is interrupted; trying again", "log", l.Title(), "error", err)
 		}
 		if p.position(l) != before {
-			try, pause = 1, longPause
+			try, pause = 1, shortest
 		}
 		if l.end != "" && (isLost || try >= tries) {
 			return fmt.Errorf("%s: %w", l.Title(), err)
@@ -183,20 +183,20 @@ func (p *pairer) read(ctx context.Context, l *pairedLog) error {
 	}
 }
 
-func (p *pairer) position(l *pairedLog) LogPosition {
+func (p *pairer) position(l *pairedLog) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return l.at
 }
 
-func (p *pairer) note(l *pairedLog, at LogPosition) {
+func (p *pairer) note(l *pairedLog, at string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.at = at
 }
 
 // jump continues from a position that does not follow what was read before.
-func (p *pairer) jump(l *pairedLog, to LogPosition) {
+func (p *pairer) jump(l *pairedLog, to string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l.at = to
@@ -206,7 +206,7 @@ func (p *pairer) jump(l *pairedLog, to LogPosition) {
 }
 
 // take adds rows to the batch. If there is no room, it waits until the batch has been taken.
-func (p *pairer) take(ctx context.Context, l *pairedLog, rows []Row, at func() (LogPosition, error)) error {
+func (p *pairer) take(ctx context.Context, l *pairedLog, rows []storage.Row, at func() (string, error)) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -252,7 +252,8 @@ func (p *pairer) isFull() bool {
 func (p *pairer) cut() *batch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	b := &batch{edges: slices.Collect(maps.Values(p.open)), ends: make(map[*pairedLog]LogPosition, len(p.logs))}
+	p.report.Checked += len(p.open)
+	b := &batch{edges: slices.Collect(maps.Values(p.open)), ends: make(map[*pairedLog]string, len(p.logs))}
 	for _, l := range p.logs {
 		b.ends[l] = l.at
 	}
@@ -277,7 +278,7 @@ func (p *pairer) done(ctx context.Context, b *batch) error {
 	p.left(b, nil)
 	p.mu.Lock()
 	b.isDone = true
-	var ends map[*pairedLog]LogPosition
+	var ends map[*pairedLog]string
 	for len(p.batches) > 0 && p.batches[0].isDone {
 		ends = p.batches[0].ends
 		p.batches = p.batches[1:]
@@ -303,7 +304,7 @@ type halves struct {
 	since time.Time // when the first of them was read
 }
 
-func (h *halves) note(r Row) {
+func (h *halves) note(r storage.Row) {
 	half := r.Side - r.Side.Truth()
 	h.last[half], h.seen[half] = r.Edge, true
 }
@@ -331,42 +332,4 @@ func keysOfHalves(edges []*halves) []Key {
 		keys[i] = h.key
 	}
 	return keys
-}
-
-// reportFindings counts and reports findings.
-func (p *pairer) reportFindings(findings ...Finding) {
-	for _, f := range findings {
-		p.Metrics.Found(p.mode, f.Kind, 1)
-		if p.Found != nil {
-			p.Found(f)
-		}
-	}
-}
-
-// repair repairs findings, if repairs are wanted. It returns which findings were repaired, which
-// edges are left, and an error if some are left that should not be.
-func (p *pairer) repair(ctx context.Context, findings []Finding) (repaired []Finding, left []Key, err error) {
-	if !p.Repair || len(findings) == 0 {
-		return nil, keysOf(findings), nil
-	}
-	if p.BeforeRepair != nil {
-		p.BeforeRepair(keysOf(findings))
-	}
-	m, err := RepairEdges(ctx, p.Store, keysOf(findings))
-	unrepaired := map[Key]bool{}
-	for _, k := range m.Left {
-		unrepaired[k] = true
-	}
-	rows := m.After
-	for _, f := range findings {
-		if !unrepaired[f.Key()] {
-			p.Metrics.Repaired(p.mode, f.Kind, 1)
-			repaired = append(repaired, f)
-			rows = append(rows, storage.Row{Side: f.Side, Edge: f.Forward})
-		}
-	}
-	if p.OnRepair != nil && (len(rows) > 0 || p.BeforeRepair != nil) {
-		p.OnRepair(ctx, rows)
-	}
-	return repaired, m.Left, err
 }

@@ -36,7 +36,7 @@ func (w *watched) begun(t testing.TB) {
 	t.Helper()
 	_, stop := w.watch(t, nil)
 	within(t, func() error {
-		for _, l := range w.changes.Logs() {
+		for _, l := range w.logs {
 			if _, found, err := w.LoadCheckpoint(t.Context(), "reconcile/realtime/"+l.Name()); !found || err != nil {
 				return fmt.Errorf("%s is not followed yet: %v", l.Title(), err)
 			}

@@ -154,6 +154,14 @@ func keysOf(found []Finding) []Key {
 	return keys
 }
 
+func setOf(keys []Key) map[Key]bool {
+	set := make(map[Key]bool, len(keys))
+	for _, k := range keys {
+		set[k] = true
+	}
+	return set
+}
+
 // distinct drops duplicate keys.
 func distinct(keys []Key) []Key {
 	seen := make(map[Key]bool, len(keys))

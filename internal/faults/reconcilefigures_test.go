@@ -213,18 +213,18 @@ func (d *deployment) inTurn(b *testing.B, l *life, writes []write, store *sqlsto
 func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
 	b.Helper()
 	logger := slog.New(slog.DiscardHandler)
-	changes, err := reconcile.OpenBinlogs(b.Context(), dsns, logger)
+	logs, closing, err := reconcile.OpenBinlogs(b.Context(), dsns, logger)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, l := range changes.Logs() {
+	for _, l := range logs {
 		if err := store.DeleteCheckpoint(b.Context(), "reconcile/realtime/"+l.Name()); err != nil {
 			b.Fatal(err)
 		}
 	}
 	found := 0
 	mode := reconcile.NewRealtime(reconcile.ChangesConfig{
-		Store: store, Changes: changes, Checkpoints: store, Repair: true, Logger: logger, Metrics: reconcile.NewMetrics(prometheus.NewRegistry()),
+		Store: store, Logs: logs, Checkpoints: store, Repair: true, Logger: logger, Metrics: reconcile.NewMetrics(prometheus.NewRegistry()),
 		Found: func(reconcile.Finding) { found++ },
 	})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -237,7 +237,7 @@ func watch(b *testing.B, dsns []string, store *sqlstore.Store) (stop func()) {
 	return func() {
 		cancel()
 		running.Wait()
-		changes.Close()
+		_ = closing()
 		if found > 0 {
 			b.Errorf("%d found of none", found)
 		}

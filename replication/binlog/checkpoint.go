@@ -94,6 +94,14 @@ func (s *server) load(ctx context.Context) (*progress, error) {
 	return p, nil
 }
 
+func (s *server) checkpoint(at position) checkpoint {
+	c := checkpoint{Server: s.name, Flavor: s.flavor, Databases: s.databases, Before: at.before.String(), Print: at.print}
+	if at.last != (gtid{}) {
+		c.Last = at.last.String()
+	}
+	return c
+}
+
 func (c checkpoint) position() (p position, err error) {
 	if p.before, err = mysql.ParseGTIDSet(c.Flavor, c.Before); err != nil {
 		return p, fmt.Errorf("GTID set %q: %w", c.Before, err)
@@ -155,13 +163,6 @@ func (p *progress) copied(state *copyState) {
 	p.work = true
 }
 
-// position is the position up to which everything has been applied, in the server's form.
-func (p *progress) position() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.at.set().String()
-}
-
 // keep saves the progress at intervals, and once more when the context ends.
 func (p *progress) keep(ctx context.Context) {
 	for {
@@ -195,18 +196,8 @@ func (p *progress) saveIfDue(ctx context.Context, idle time.Duration) {
 // save writes the checkpoint.
 func (p *progress) save(ctx context.Context) error {
 	p.mu.Lock()
-	c := checkpoint{
-		Server:    p.server.name,
-		Flavor:    p.server.flavor,
-		Databases: p.server.databases,
-		Before:    p.at.before.String(),
-		Print:     p.at.print,
-		Copy:      p.copy,
-		Tables:    len(copied),
-	}
-	if p.at.last != (gtid{}) {
-		c.Last = p.at.last.String()
-	}
+	c := p.server.checkpoint(p.at)
+	c.Copy, c.Tables = p.copy, len(copied)
 	work, moved := p.work, p.moved
 	p.work, p.moved = false, false
 	p.mu.Unlock()

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
+	"slices"
 
 	"github.com/go-mysql-org/go-mysql/replication"
 
@@ -60,10 +62,45 @@ var tableNames = []string{"following", "follower", "friend_request", "friend_req
 
 // tableOf returns which table of the store this is, if the database belongs to the store.
 func (a *assembler) tableOf(schema, name []byte) table {
-	if !a.databases[string(schema)] {
+	if !slices.Contains(a.databases, string(schema)) {
 		return foreign
 	}
 	return tables[string(name)]
+}
+
+// An operation is what an event about rows says has been done to them; 0 for other events.
+type operation uint8
+
+const (
+	inserted operation = iota + 1
+	updated
+	deleted
+)
+
+var operations = [math.MaxUint8 + 1]operation{
+	replication.WRITE_ROWS_EVENTv0: inserted, replication.UPDATE_ROWS_EVENTv0: updated, replication.DELETE_ROWS_EVENTv0: deleted,
+	replication.WRITE_ROWS_EVENTv1: inserted, replication.UPDATE_ROWS_EVENTv1: updated, replication.DELETE_ROWS_EVENTv1: deleted,
+	replication.WRITE_ROWS_EVENTv2: inserted, replication.UPDATE_ROWS_EVENTv2: updated, replication.DELETE_ROWS_EVENTv2: deleted,
+	replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1:  inserted,
+	replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1: updated,
+	replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1: deleted,
+	replication.PARTIAL_UPDATE_ROWS_EVENT:               updated,
+}
+
+// images yields each row of an event: as it was before an update, otherwise nil, and as it is since, or was when it was deleted.
+func (o operation) images(rows [][]any) iter.Seq2[[]any, []any] {
+	return func(yield func(before, row []any) bool) {
+		for i := 0; i < len(rows); i++ {
+			var before []any
+			if o == updated && i+1 < len(rows) {
+				before = rows[i]
+				i++
+			}
+			if !yield(before, rows[i]) {
+				return
+			}
+		}
+	}
 }
 
 // A decoder turns the packets of a stream into events, and skips irrelevant ones without parsing
@@ -94,20 +131,20 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 			return nil, nil, err
 		}
 		return nil, &m.table, nil
-	case replication.WRITE_ROWS_EVENTv0, replication.UPDATE_ROWS_EVENTv0, replication.DELETE_ROWS_EVENTv0,
-		replication.WRITE_ROWS_EVENTv1, replication.UPDATE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv1,
-		replication.WRITE_ROWS_EVENTv2, replication.UPDATE_ROWS_EVENTv2, replication.DELETE_ROWS_EVENTv2,
-		replication.MARIADB_WRITE_ROWS_COMPRESSED_EVENT_V1, replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1,
-		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1, replication.PARTIAL_UPDATE_ROWS_EVENT:
+	default:
+		what := operations[header.EventType]
+		if what == 0 {
+			return nil, nil, nil
+		}
 		id, err := tableID(raw)
 		if err != nil {
 			return nil, nil, err
 		}
 		m := d.known[id]
-		if m == nil || !d.reads(m.table, isDelete(header.EventType)) {
+		if m == nil || !d.reads(m.table, what == deleted) {
 			return nil, nil, nil
 		}
-		if m.widths != nil {
+		if m.ints != nil {
 			if e, ok := m.read(header.EventType, raw[headerSize:max(headerSize, len(raw)-d.sum)]); ok {
 				return e, nil, nil
 			}
@@ -119,11 +156,8 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
 		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT, replication.MARIADB_GTID_LIST_EVENT,
 		replication.XID_EVENT, replication.XA_PREPARE_LOG_EVENT, replication.TRANSACTION_PAYLOAD_EVENT,
-		replication.EXECUTE_LOAD_QUERY_EVENT, replication.INCIDENT_EVENT:
-	default:
-		return nil, nil, nil
-	}
-	if header.EventType == replication.EXECUTE_LOAD_QUERY_EVENT {
+		replication.INCIDENT_EVENT:
+	case replication.EXECUTE_LOAD_QUERY_EVENT:
 		e, err := loadData(raw)
 		return e, nil, err
 	}
@@ -218,97 +252,90 @@ func (d *decoder) tableMap(raw []byte) (*mapped, error) {
 	return m, nil
 }
 
-// A layout says where the columns of a table are, in one table map.
-type layout struct {
-	from, to, kind, time, user             int
-	version, following, followers, friends int
-	posts, favorites, favorited            int
-	post                                   int // of an edge or of counts, −1 in tables without
-	author, comment                        int
+// A column that is read of any table.
+type column int
+
+const (
+	fromUser column = iota
+	toUser
+	kind
+	updateTime
+	user
+	version
+	followingCount
+	followerCount
+	friendCount
+	postCount
+	favoriteCount
+	totalFavorited
+	post
+	author
+	comment
+	columns
+)
+
+var columnNames = [columns]string{
+	"from_user_id", "to_user_id", "type", "update_time", "user_id", "version", "following_count", "follower_count", "friend_count",
+	"post_count", "favorite_count", "total_favorited", "post_id", "author_id", "comment_id",
 }
 
-// columns lists the places of all columns, −1 for those that the table lacks.
-func (l layout) columns() [15]int {
-	return [...]int{l.from, l.to, l.kind, l.time, l.user, l.version, l.following, l.followers, l.friends, l.posts, l.favorites, l.favorited, l.post, l.author, l.comment}
-}
+var columnOf = func() map[string]column {
+	of := make(map[string]column, columns)
+	for c, name := range columnNames {
+		of[name] = column(c)
+	}
+	return of
+}()
 
-func layoutOf(m *replication.TableMapEvent) layout {
-	l := layout{-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1}
+// A layout says where the columns are in one table map; −1 for those that the table lacks.
+type layout [columns]int
+
+func layoutOf(m *replication.TableMapEvent) (l layout) {
+	for c := range l {
+		l[c] = -1
+	}
 	for i, name := range m.ColumnName {
-		switch string(name) {
-		case "from_user_id":
-			l.from = i
-		case "to_user_id":
-			l.to = i
-		case "type":
-			l.kind = i
-		case "update_time":
-			l.time = i
-		case "user_id":
-			l.user = i
-		case "version":
-			l.version = i
-		case "following_count":
-			l.following = i
-		case "follower_count":
-			l.followers = i
-		case "friend_count":
-			l.friends = i
-		case "post_count":
-			l.posts = i
-		case "favorite_count":
-			l.favorites = i
-		case "total_favorited":
-			l.favorited = i
-		case "post_id":
-			l.post = i
-		case "author_id":
-			l.author = i
-		case "comment_id":
-			l.comment = i
+		if c, ok := columnOf[string(name)]; ok {
+			l[c] = i
 		}
 	}
 	return l
 }
 
-// counted reads a row of user_counts: one image of an inserted row, or the images before and after
-// an update.
-func (l layout) counted(images [][]any) storage.UserChange {
-	number := func(row []any, column int) int64 {
-		n, _ := integer(row, column)
-		return n
-	}
-	after := images[len(images)-1]
-	c := storage.UserChange{User: storage.UserID(number(after, l.user)), Counts: storage.Counts{
-		Following: number(after, l.following), Follower: number(after, l.followers), Friend: number(after, l.friends),
-		Posts: number(after, l.posts), Favorites: number(after, l.favorites), Favorited: number(after, l.favorited), Version: number(after, l.version),
+// number is the value of a column, 0 if it is none.
+func (l layout) number(row []any, c column) int64 {
+	n, _ := integer(row, l[c])
+	return n
+}
+
+// counted reads a row of user_counts; before is nil if it was inserted.
+func (l layout) counted(before, row []any) storage.UserChange {
+	return storage.UserChange{User: storage.UserID(l.number(row, user)), Before: l.number(before, version), Counts: storage.Counts{
+		Following: l.number(row, followingCount), Follower: l.number(row, followerCount), Friend: l.number(row, friendCount),
+		Posts: l.number(row, postCount), Favorites: l.number(row, favoriteCount), Favorited: l.number(row, totalFavorited),
+		Version: l.number(row, version),
 	}}
-	if len(images) > 1 {
-		c.Before = number(images[0], l.version)
-	}
-	return c
 }
 
 // edge reads a row of a table of edges.
 func (l layout) edge(row []any) (storage.Edge, error) {
 	var v [4]int64
-	for k, column := range [4]int{l.from, l.to, l.kind, l.time} {
-		n, ok := integer(row, column)
+	for k, c := range [4]column{fromUser, toUser, kind, updateTime} {
+		n, ok := integer(row, l[c])
 		if !ok {
-			return storage.Edge{}, fmt.Errorf("a row of edges has no %s: %v",
-				[4]string{"from_user_id", "to_user_id", "type", "update_time"}[k], row)
+			return storage.Edge{}, fmt.Errorf("a row of edges has no %s: %v", columnNames[c], row)
 		}
 		v[k] = n
 	}
 	if v[2] < 0 || v[2] > math.MaxUint8 {
 		return storage.Edge{}, fmt.Errorf("a row of edges has type %d", v[2])
 	}
-	post, ok := integer(row, l.post)
-	if l.post >= 0 && !ok {
+	number, ok := integer(row, l[post])
+	if l[post] >= 0 && !ok {
 		return storage.Edge{}, fmt.Errorf("a row of favorites has no post_id: %v", row)
 	}
 	return storage.Edge{
-		Post:       post,
+		Post:       number,
 		From:       storage.UserID(v[0]),
 		To:         storage.UserID(v[1]),
 		Type:       storage.EdgeType(v[2]),

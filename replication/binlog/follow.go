@@ -21,8 +21,6 @@ func (s *server) follow(ctx context.Context, feed *replication.Feed, p *progress
 	var keeping sync.WaitGroup
 	defer keeping.Wait()
 	defer cancel(context.Canceled)
-	s.work(p)
-	defer s.work(nil)
 	keeping.Go(func() { p.keep(ctx) })
 	if state := p.copy; state != nil {
 		if err := s.copyAll(ctx, feed, p, *state); err != nil {

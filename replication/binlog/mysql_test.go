@@ -24,7 +24,7 @@ var source = uuid.MustParse("3e11fa47-71ca-11e1-9e33-c80aa9429562")
 
 func newMySQLLog(t *testing.T) *mysqlLog {
 	return &mysqlLog{t: t, assembler: &assembler{
-		server: "db:3306", databases: map[string]bool{"kith": true}, names: []string{"kith"}, skip: map[string]bool{},
+		server: "db:3306", databases: []string{"kith"},
 	}}
 }
 

@@ -8,21 +8,10 @@ import (
 	"log/slog"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
-	binlog "github.com/go-mysql-org/go-mysql/replication"
 
+	"kith/replication"
 	"kith/storage"
 )
-
-// ErrHistory means that a binlog does not continue from a position: it was purged, or the server
-// was reset or replaced.
-var ErrHistory = errHistory
-
-// A Change is one row of a table of edges as a transaction left it. A deleted row has type None at
-// time 0.
-type Change struct {
-	Side storage.Side
-	Edge storage.Edge
-}
 
 // A Reader reads the changes of all tables of edges from the binlogs of a store's
 // servers. It takes no lock and applies nothing, so any number may read at once.
@@ -64,11 +53,14 @@ func (r *Reader) Close() error {
 	return errors.Join(errs...)
 }
 
-// Name distinguishes the log from those of other servers and stores, in a few characters.
-func (l *Log) Name() string { return l.server.digest("checkpoint") }
+// Name distinguishes the log from those of other servers and stores.
+func (l *Log) Name() string { return l.server.checkpointName() }
 
-// Server is the server's address.
-func (l *Log) Server() string { return l.server.name }
+// Title names the log for people.
+func (l *Log) Title() string { return "binlog of " + l.server.name }
+
+// Begin is empty: a server may be older than the store, and have been another store's.
+func (l *Log) Begin() string { return "" }
 
 // End is the position after everything that is in the log now.
 func (l *Log) End(ctx context.Context) (string, error) {
@@ -80,11 +72,7 @@ func (l *Log) End(ctx context.Context) (string, error) {
 }
 
 func (l *Log) text(p position) (string, error) {
-	c := checkpoint{Server: l.server.name, Flavor: l.server.flavor, Databases: l.server.databases, Before: p.before.String(), Print: p.print}
-	if p.last != (gtid{}) {
-		c.Last = p.last.String()
-	}
-	value, err := json.Marshal(c)
+	value, err := json.Marshal(l.server.checkpoint(p))
 	return string(value), err
 }
 
@@ -103,15 +91,23 @@ func (l *Log) position(text string) (position, error) {
 	return p, nil
 }
 
-// Read passes the changes after a position to take, transaction by transaction, in the order of the
+// Read passes the rows after a position to take, transaction by transaction, in the order of the
 // log. It ends at the position upTo or, if that is empty, when the context or the connection ends.
-// take also gets a function that returns the position after the changes, and may call it only
-// during the call. Transactions that change no edges are passed as well, with no changes, except
+// take also gets a function that returns the position after the rows, and may call it
+// only during the call. A deleted row has type None at time 0. Transactions that change no edges are passed as well, with no rows, except
 // Kith's own bookkeeping.
 //
-// Its errors: those of take; [ErrHistory]; a [StopError] if the log does not say row by row what
-// was changed; others, after which a retry may succeed.
-func (l *Log) Read(ctx context.Context, after, upTo string, take func(changes []Change, at func() (string, error)) error) error {
+// Its errors: those of take; [replication.ErrLost]; others, after which a retry may succeed.
+func (l *Log) Read(ctx context.Context, after, upTo string, take func(rows []storage.Row, at func() (string, error)) error) error {
+	err := l.read(ctx, after, upTo, take)
+	var unreadable *StopError
+	if errors.Is(err, errHistory) || errors.As(err, &unreadable) && unreadable.GTID != "" {
+		return fmt.Errorf("%w: %w", replication.ErrLost, err)
+	}
+	return err
+}
+
+func (l *Log) read(ctx context.Context, after, upTo string, take func([]storage.Row, func() (string, error)) error) error {
 	at, err := l.position(after)
 	if err != nil {
 		return err
@@ -132,7 +128,7 @@ type reading struct {
 	*Log
 	tail tail          // what has been read; it passes nothing on
 	end  mysql.GTIDSet // nil: no end
-	each func([]Change, func() (string, error)) error
+	each func([]storage.Row, func() (string, error)) error
 }
 
 // complete implements [sink].
@@ -141,7 +137,7 @@ func (r *reading) complete() bool { return r.end != nil && r.tail.at.set().Conta
 // hear implements [sink].
 func (r *reading) hear() {}
 
-// rotated implements [sink]: there are no changes, but a position from which to continue.
+// rotated implements [sink]: there are no rows, but a position from which to continue.
 func (r *reading) rotated(context.Context) error { return r.give(nil) }
 
 // take implements [sink].
@@ -150,35 +146,9 @@ func (r *reading) take(_ context.Context, done *transaction) error {
 	if done.bookkeeping && !r.complete() {
 		return nil
 	}
-	return r.give(done.changes)
+	return r.give(done.rows)
 }
 
-func (r *reading) give(changes []Change) error {
-	return r.each(changes, func() (string, error) { return r.text(r.tail.at) })
-}
-
-// sides collects the rows of any table of edges as they are after the change.
-func (a *assembler) sides(kind binlog.EventType, t table, e *binlog.RowsEvent) error {
-	if !t.isEdges() {
-		return nil
-	}
-	l := layoutOf(e.Table)
-	for i, row := range e.Rows {
-		edge, err := l.edge(row)
-		if err != nil {
-			return a.stop(err.Error(), "the table's columns have to be what this program's migrations made them")
-		}
-		before := isUpdate(kind) && i%2 == 0
-		if before {
-			after, err := l.edge(e.Rows[i+1])
-			if err == nil && after.Pair() == edge.Pair() {
-				continue
-			}
-		}
-		if before || isDelete(kind) {
-			edge = edge.Pair().Edge(storage.None, 0)
-		}
-		a.open.changes = append(a.open.changes, Change{t.side(), edge})
-	}
-	return nil
+func (r *reading) give(rows []storage.Row) error {
+	return r.each(rows, func() (string, error) { return r.text(r.tail.at) })
 }

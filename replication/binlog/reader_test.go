@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"kith/replication"
 	"kith/replication/binlog"
 	"kith/storage"
 )
@@ -34,12 +35,12 @@ func end(t testing.TB, l *binlog.Log) string {
 }
 
 // readTo reads a log up to its present end, and returns the changes and the position after them.
-func readTo(t testing.TB, l *binlog.Log, after string) ([]binlog.Change, string, error) {
+func readTo(t testing.TB, l *binlog.Log, after string) ([]storage.Row, string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var all []binlog.Change
-	err := l.Read(ctx, after, end(t, l), func(changes []binlog.Change, at func() (string, error)) (err error) {
+	var all []storage.Row
+	err := l.Read(ctx, after, end(t, l), func(changes []storage.Row, at func() (string, error)) (err error) {
 		all = append(all, changes...)
 		after, err = at()
 		return err
@@ -55,7 +56,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 	for i, l := range logs {
 		positions[i] = end(t, l)
 	}
-	var want []binlog.Change
+	var want []storage.Row
 	for to := range storage.UserID(20) {
 		e := w.follow(1, 100+to)
 		w.write(t, e)
@@ -64,7 +65,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 				t.Fatal(r.Err)
 			}
 		}
-		want = append(want, binlog.Change{Side: storage.Forward, Edge: e}, binlog.Change{Side: storage.Inverse, Edge: e})
+		want = append(want, storage.Row{Side: storage.Forward, Edge: e}, storage.Row{Side: storage.Inverse, Edge: e})
 	}
 	gone := storage.Edge{From: 1, To: 110}
 	shard := w.find(t, `SELECT 1 FROM follower WHERE from_user_id = 1 AND to_user_id = 110`)
@@ -72,9 +73,9 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 		`DELETE FROM follower WHERE from_user_id = 1 AND to_user_id = 110`,
 		`BEGIN`, `SAVEPOINT a`, `DELETE FROM follower WHERE from_user_id = 1`, `ROLLBACK TO a`, `COMMIT`,
 	)
-	want = append(want, binlog.Change{Side: storage.Inverse, Edge: gone})
+	want = append(want, storage.Row{Side: storage.Inverse, Edge: gone})
 
-	var got []binlog.Change
+	var got []storage.Row
 	for i, l := range logs {
 		changes, at, err := readTo(t, l, positions[i])
 		if err != nil {
@@ -84,7 +85,7 @@ func TestReaderReportsChangesOfBothSides(t *testing.T) {
 		positions[i] = at
 	}
 	for _, c := range want {
-		if n := len(slices.Collect(func(yield func(binlog.Change) bool) {
+		if n := len(slices.Collect(func(yield func(storage.Row) bool) {
 			for _, g := range got {
 				if g == c && !yield(g) {
 					return
@@ -123,7 +124,7 @@ func TestReaderFollowsWhatIsWritten(t *testing.T) {
 	for _, l := range w.openReader(t) {
 		at := end(t, l)
 		go func() {
-			_ = l.Read(ctx, at, "", func(changes []binlog.Change, _ func() (string, error)) error {
+			_ = l.Read(ctx, at, "", func(changes []storage.Row, _ func() (string, error)) error {
 				for _, c := range changes {
 					seen <- c.Edge
 				}
@@ -163,7 +164,7 @@ func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 	at = end(t, log)
 	server.ResetBinlog(t)
 	w.write(t, w.follow(1, 4))
-	if _, _, err := readTo(t, log, at); !errors.Is(err, binlog.ErrHistory) {
+	if _, _, err := readTo(t, log, at); !errors.Is(err, replication.ErrLost) {
 		t.Errorf("a reset: %v", err)
 	}
 	at = end(t, log)
@@ -173,7 +174,7 @@ func TestReaderReportsWhenItCannotKnow(t *testing.T) {
 	}
 	within(t, func() error { // a file is not removed while it is being read
 		purge(t, server)
-		if _, _, err := readTo(t, log, at); !errors.Is(err, binlog.ErrHistory) {
+		if _, _, err := readTo(t, log, at); !errors.Is(err, replication.ErrLost) {
 			return fmt.Errorf("purged: %w", errors.Join(err, errNotYet))
 		}
 		return nil

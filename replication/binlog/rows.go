@@ -3,6 +3,7 @@ package binlog
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/go-mysql-org/go-mysql/mysql"
 	"github.com/go-mysql-org/go-mysql/replication"
@@ -11,13 +12,16 @@ import (
 // A mapped table is what the last table map of an id says. A server repeats the map in every transaction,
 // so it is parsed again only if its bytes differ.
 type mapped struct {
-	table  table
-	raw    []byte                     // the whole event, for the parser
-	size   int                        // of it without the checksum
-	event  *replication.TableMapEvent // nil for tables of which no rows are read
-	widths []int                      // bytes of each column, if all are integers; nil otherwise
-	signed []bool                     // of each column
-	wanted []bool                     // columns that a layout has
+	table table
+	raw   []byte                     // the whole event, for the parser
+	size  int                        // of it without the checksum
+	event *replication.TableMapEvent // nil for tables of which no rows are read
+	ints  []intColumn                // the columns, if all are integers; nil otherwise
+}
+
+type intColumn struct {
+	width          int // bytes
+	signed, wanted bool
 }
 
 // same reports whether an event says the same.
@@ -36,25 +40,15 @@ func (m *mapped) measure() {
 	if len(m.event.ColumnName) != n || len(m.event.SignednessBitmap) == 0 {
 		return
 	}
-	list := make([]int, n)
+	list, unsigned, l := make([]intColumn, n), m.event.UnsignedMap(), layoutOf(m.event)
 	for i, kind := range m.event.ColumnType {
 		width, ok := widths[kind]
 		if !ok {
 			return
 		}
-		list[i] = width
+		list[i] = intColumn{width, !unsigned[i], slices.Contains(l[:], i)}
 	}
-	m.widths, m.signed, m.wanted = list, make([]bool, n), make([]bool, n)
-	unsigned := m.event.UnsignedMap()
-	l := layoutOf(m.event)
-	for i := range n {
-		m.signed[i] = !unsigned[i]
-	}
-	for _, i := range l.columns() {
-		if i >= 0 {
-			m.wanted[i] = true
-		}
-	}
+	m.ints = list
 }
 
 // read reads rows of integers, with the columns that a layout has; the others stay nil. It returns false for events that the
@@ -71,50 +65,45 @@ func (m *mapped) read(kind replication.EventType, body []byte) (*replication.Row
 	default:
 		return nil, false
 	}
-	n := len(m.widths)
+	n := len(m.ints)
 	bitmap := (n + 7) / 8
 	images := 1
-	if isUpdate(kind) {
+	if operations[kind] == updated {
 		images = 2
 	}
 	if n > 250 || len(body) < at+1+images*bitmap || int(body[at]) != n {
 		return nil, false
 	}
 	at++
-	var shown [2][]byte // the columns that each image has
-	var noted [2]int    // bytes of its nulls
+	var shown [2][]int // the columns that each image has
 	for i := range images {
-		shown[i] = body[at : at+bitmap]
-		if !m.enough(shown[i]) {
+		var enough bool
+		if shown[i], enough = m.shown(body[at : at+bitmap]); !enough {
 			return nil, false
 		}
-		noted[i] = (m.count(shown[i]) + 7) / 8
 		at += bitmap
 	}
 	e := &replication.RowsEvent{Table: m.event, ColumnCount: uint64(n), Rows: make([][]any, 0, images)}
 	for at < len(body) {
-		which := len(e.Rows) % images
-		columns, size := shown[which], noted[which]
+		columns := shown[len(e.Rows)%images]
+		size := (len(columns) + 7) / 8
 		if len(body) < at+size {
 			return nil, false
 		}
-		nulls := body[at : at+size]
+		nulls, row := body[at:at+size], make([]any, n)
 		at += size
-		row, k := make([]any, n), -1
-		for i, width := range m.widths {
-			if !bit(columns, i) {
+		for k, i := range columns {
+			if bit(nulls, k) {
 				continue
 			}
-			if k++; bit(nulls, k) {
-				continue
-			}
-			if len(body) < at+width {
+			c := m.ints[i]
+			if len(body) < at+c.width {
 				return nil, false
 			}
-			if m.wanted[i] {
-				row[i] = number(body[at:at+width], m.signed[i])
+			if c.wanted {
+				row[i] = number(body[at:at+c.width], c.signed)
 			}
-			at += width
+			at += c.width
 		}
 		e.Rows = append(e.Rows, row)
 	}
@@ -134,25 +123,18 @@ func number(b []byte, signed bool) any {
 	return int64(v<<shift) >> shift
 }
 
-// enough reports whether an image has every column that a layout has. Others may be missing: MariaDB leaves virtual
+// shown lists the columns that an image has, if every column that a layout has is among them. Others may be missing: MariaDB leaves virtual
 // columns out of updates since 11.8.9, although binlog_row_image is FULL.
-func (m *mapped) enough(columns []byte) bool {
-	for i, wanted := range m.wanted {
-		if wanted && !bit(columns, i) {
-			return false
+func (m *mapped) shown(bitmap []byte) (columns []int, enough bool) {
+	columns = make([]int, 0, len(m.ints))
+	for i, c := range m.ints {
+		if bit(bitmap, i) {
+			columns = append(columns, i)
+		} else if c.wanted {
+			return nil, false
 		}
 	}
-	return true
-}
-
-// count is how many columns an image has. Bits behind the last column mean nothing.
-func (m *mapped) count(columns []byte) (n int) {
-	for i := range m.widths {
-		if bit(columns, i) {
-			n++
-		}
-	}
-	return n
+	return columns, true
 }
 
 func bit(b []byte, i int) bool { return b[i/8]&(1<<(i%8)) != 0 }

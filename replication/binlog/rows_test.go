@@ -68,8 +68,8 @@ func TestOtherTablesAreParsed(t *testing.T) {
 	text.event.ColumnType[1] = mysql.MYSQL_TYPE_VARCHAR
 	nameless.event.ColumnName = nil
 	for _, m := range []*mapped{text, nameless} {
-		m.widths = nil
-		if m.measure(); m.widths != nil {
+		m.ints = nil
+		if m.measure(); m.ints != nil {
 			t.Errorf("%q %v is read without the parser", m.event.ColumnName, m.event.ColumnType)
 		}
 	}

@@ -68,10 +68,9 @@ const (
 
 // Status is the state of the replication of one server.
 type Status struct {
-	Server   string // host:port
-	State    State
-	Position string // GTID position up to which all is applied, in the server's form; empty unless this replicator works
-	Err      error  // why it is stopped, or the last error, after which it retries
+	Server string // host:port
+	State  State
+	Err    error // why it is stopped, or the last error, after which it retries
 }
 
 // A Replicator follows the servers of one store.

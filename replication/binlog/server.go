@@ -42,7 +42,6 @@ type server struct {
 	mu    sync.Mutex
 	state State
 	err   error
-	done  *progress // of the work under way
 }
 
 // identify asks every DSN to which server it leads, until all have answered, and groups the
@@ -341,22 +340,10 @@ func (s *server) set(state State, err error) {
 	s.state, s.err = state, err
 }
 
-// work makes the position visible in the status; nil when the work has ended.
-func (s *server) work(p *progress) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.done = p
-}
-
 func (s *server) status() Status {
 	s.mu.Lock()
-	st := Status{Server: s.name, State: s.state, Err: s.err}
-	done := s.done
-	s.mu.Unlock()
-	if done != nil {
-		st.Position = done.position()
-	}
-	return st
+	defer s.mu.Unlock()
+	return Status{Server: s.name, State: s.state, Err: s.err}
 }
 
 // quoted returns a name as a quoted identifier.

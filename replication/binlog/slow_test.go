@@ -103,7 +103,7 @@ func TestReaderOnASlowLink(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var seen []storage.UserID
-	err = log.Read(ctx, at, end(t, log), func(changes []binlog.Change, _ func() (string, error)) error {
+	err = log.Read(ctx, at, end(t, log), func(changes []storage.Row, _ func() (string, error)) error {
 		for _, c := range changes {
 			if seen = append(seen, c.Edge.To); len(seen) == 1 {
 				time.Sleep(14 * time.Second)

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
-	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,6 +42,7 @@ type tail struct {
 	arrived   bool         // a new transaction has arrived
 	busy      atomic.Bool  // the sink is taking something
 	came      atomic.Int64 // when events, or a part of one, came last, or were last dealt with, in nanoseconds
+	calm      atomic.Bool  // the connection is read in bursts
 
 	mu      sync.Mutex // guards what watch reads, too
 	at      position
@@ -112,13 +110,12 @@ func (t *tail) stream(session context.Context, from start, to sink) error {
 	ctx, cancel := context.WithCancelCause(session)
 	defer cancel(nil)
 	t.came.Store(time.Now().UnixNano())
-	cfg := s.syncerConfig(ctx, &t.came)
-	calm := func() {}
+	t.calm.Store(false)
+	cfg := t.syncerConfig(ctx)
 	if t.feed == nil {
 		// The id differs from those of the replicator and of other readers: if two connections have
 		// the same id, the server ends the older one.
 		cfg.ServerID = 1<<31 | rand.Uint32()
-		calm = inBursts(ctx, &cfg)
 	}
 	syncer := binlog.NewBinlogSyncer(cfg)
 	defer syncer.Close()
@@ -127,7 +124,7 @@ func (t *tail) stream(session context.Context, from start, to sink) error {
 	if err != nil {
 		return s.streamError(err)
 	}
-	calm()
+	t.calm.Store(t.feed == nil) // not earlier, because signing in consists of questions and answers
 	defer func() { cancel(nil); drain(streamer) }()
 	watching := make(chan struct{})
 	defer func() { cancel(nil); <-watching }()
@@ -135,9 +132,9 @@ func (t *tail) stream(session context.Context, from start, to sink) error {
 		defer close(watching)
 		t.watch(ctx, cancel)
 	}()
-	a := s.assembler()
+	a := &assembler{server: s.name, databases: s.databases, skip: s.cfg.Skip, both: t.feed == nil}
 	d := newDecoder(s.flavor, a.tableOf)
-	a.both, d.both = t.feed == nil, t.feed == nil
+	d.both = a.both
 	next := eventsOf(ctx, streamer)
 	for {
 		e, err := next()
@@ -309,90 +306,4 @@ func (t *tail) unread() (since time.Time) {
 		since = t.noticed
 	}
 	return since
-}
-
-func (s *server) assembler() *assembler {
-	a := &assembler{
-		server:    s.name,
-		databases: map[string]bool{},
-		names:     s.databases,
-		skip:      map[string]bool{},
-	}
-	for _, name := range s.databases {
-		a.databases[name] = true
-	}
-	for _, id := range s.cfg.Skip {
-		a.skip[id] = true
-	}
-	return a
-}
-
-// syncerConfig is how the binlog is requested. Reconnecting is done here, because the library's way
-// delivers the last transaction again. The connection ends with the context, and notes when events came.
-func (s *server) syncerConfig(ctx context.Context, came *atomic.Int64) binlog.BinlogSyncerConfig {
-	c := binlog.BinlogSyncerConfig{
-		ServerID:                s.id(),
-		Flavor:                  s.flavor,
-		Host:                    s.dsn.Addr,
-		User:                    s.dsn.User,
-		Password:                s.dsn.Passwd,
-		RawModeEnabled:          true,
-		HeartbeatPeriod:         heartbeat,
-		ReadTimeout:             silence,
-		DisableRetrySync:        true,
-		TimestampStringLocation: time.UTC,
-		EventCacheCount:         1024,
-		DiscardGTIDSet:          true,
-		Logger:                  slog.New(slog.DiscardHandler), // errors are returned
-		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
-			conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
-			if err != nil {
-				return nil, err
-			}
-			context.AfterFunc(ctx, func() { conn.Close() })
-			return &slackConn{Conn: conn, came: came}, nil
-		},
-	}
-	if s.tls {
-		c.TLSConfig = s.dsn.TLS
-	}
-	if host, port, err := net.SplitHostPort(s.dsn.Addr); err == nil && s.dsn.Net != "unix" {
-		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
-			c.Host, c.Port = host, uint16(n)
-		}
-	}
-	return c
-}
-
-// slackConn is a connection whose deadline for reading is put off only now and then. The library puts
-// the deadline off for every event, which costs more than decoding an event.
-type slackConn struct {
-	net.Conn
-	until atomic.Int64  // the deadline, in nanoseconds
-	came  *atomic.Int64 // when more than a trifle came
-}
-
-// Read implements [net.Conn].
-func (c *slackConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if n > trifle {
-		c.came.Store(time.Now().UnixNano())
-	}
-	return n, err
-}
-
-// slack is by how much the actual deadline may be earlier than the one that was set.
-const slack = silence / 20
-
-// SetReadDeadline implements [net.Conn].
-func (c *slackConn) SetReadDeadline(t time.Time) error {
-	if later := t.UnixNano() - c.until.Load(); !t.IsZero() && later >= 0 && later < int64(slack) {
-		return nil
-	}
-	if t.IsZero() {
-		c.until.Store(0)
-	} else {
-		c.until.Store(t.UnixNano())
-	}
-	return c.Conn.SetReadDeadline(t)
 }

@@ -19,8 +19,7 @@ type transaction struct {
 	gtid        gtid
 	print       uint32         // of its first and last event
 	committed   storage.Micros // when it was
-	rows        []storage.Row  // of forward tables, as they were written
-	changes     []Change       // of both sides, in order, if both are wanted
+	rows        []storage.Row  // of edges, in order; a row that was deleted has type None at time 0
 	users       []storage.UserID
 	counts      []storage.UserChange // rows of user_counts; see changed
 	inverse     bool                 // it may have rows of follower
@@ -36,17 +35,16 @@ type transaction struct {
 
 // ours reports whether the transaction concerns the graph.
 func (t *transaction) ours() bool {
-	return len(t.rows)+len(t.changes)+len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments) > 0
+	return len(t.rows)+len(t.users)+len(t.counts)+len(t.states)+len(t.posts)+len(t.comments) > 0
 }
 
 // An assembler puts the events of a stream together into transactions. Rows count only once their
 // transaction is complete: it may end with a ROLLBACK.
 type assembler struct {
 	server    string
-	databases map[string]bool
-	names     []string        // the same
-	skip      map[string]bool // GTIDs of transactions in which events that cannot be followed are skipped
-	both      bool            // collect changes of both sides, instead of what replication needs
+	databases []string
+	skip      []string // GTIDs of transactions in which events that cannot be followed are skipped
+	both      bool     // collect the edges of both sides, and nothing else
 
 	open       *transaction // nil between transactions
 	begun      bool         // it ends with a commit, not with its first statement
@@ -56,10 +54,10 @@ type assembler struct {
 	savepoints []savepoint
 }
 
-// savepoint is a point in a transaction to which it may be rolled back.
+// savepoint is what a transaction may be rolled back to.
 type savepoint struct {
-	name                                                  string
-	rows, changes, users, counts, states, posts, comments int
+	name string
+	then transaction
 }
 
 // mariaPreparedXA is MariaDB's flag of a transaction prepared by XA.
@@ -93,7 +91,7 @@ func (a *assembler) add(header *replication.EventHeader, event replication.Event
 	case *replication.QueryEvent:
 		return a.query(e, raw)
 	case *replication.RowsEvent:
-		return nil, a.rows(header.EventType, e)
+		return nil, a.rows(operations[header.EventType], e)
 	case *replication.XIDEvent:
 		return a.commit(raw), nil
 	case *replication.GenericEvent:
@@ -190,13 +188,13 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 	case s.is(0, "COMMIT"):
 		return a.commit(raw), nil
 	case s.is(0, "SAVEPOINT"):
-		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), len(a.open.rows), len(a.open.changes), len(a.open.users), len(a.open.counts), len(a.open.states), len(a.open.posts), len(a.open.comments)})
+		a.savepoints = append(a.savepoints, savepoint{s.savepoint(), *a.open})
 		return nil, nil
 	case s.is(0, "ROLLBACK", "TO"):
 		a.rollback(s.savepoint())
 		return nil, nil
 	case s.is(0, "ROLLBACK"):
-		a.open.rows, a.open.changes, a.open.users, a.open.counts, a.open.states, a.open.posts, a.open.comments = nil, nil, nil, nil, nil, nil, nil
+		*a.open = transaction{gtid: a.open.gtid, committed: a.open.committed}
 		return a.commit(raw), nil
 	case s.is(0, "RELEASE"):
 		return nil, nil
@@ -210,7 +208,7 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 		return a.commit(raw), nil
 	}
 	a.foreign = true
-	if s.changes(a.names, tableNames) {
+	if s.changes(a.databases, tableNames) {
 		if err := a.stop(fmt.Sprintf("the statement %q was logged as text, not row by row", shown(e.Query)), remedyOfStatement); err != nil {
 			return nil, err
 		}
@@ -225,59 +223,53 @@ func (a *assembler) query(e *replication.QueryEvent, raw []byte) (*transaction, 
 func (a *assembler) rollback(name string) {
 	for i, sp := range slices.Backward(a.savepoints) {
 		if strings.EqualFold(sp.name, name) {
-			a.open.rows, a.open.changes = a.open.rows[:sp.rows], a.open.changes[:sp.changes]
-			a.open.users, a.open.counts, a.open.states = a.open.users[:sp.users], a.open.counts[:sp.counts], a.open.states[:sp.states]
-			a.open.posts, a.open.comments = a.open.posts[:sp.posts], a.open.comments[:sp.comments]
-			a.savepoints = a.savepoints[:i+1]
+			*a.open, a.savepoints = sp.then, a.savepoints[:i+1]
 			return
 		}
 	}
 }
 
 // rows takes rows of a table.
-func (a *assembler) rows(kind replication.EventType, e *replication.RowsEvent) error {
+func (a *assembler) rows(what operation, e *replication.RowsEvent) error {
 	t := a.tableOf(e.Table.Schema, e.Table.Table)
-	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover {
+	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover || a.both && !t.isEdges() ||
+		t.isInverse() && what != deleted && !a.both {
 		return nil
 	}
-	switch t {
-	case postCounts:
-		a.posts(kind, e)
-		return nil
-	case comments:
-		a.comments(kind, e)
-		return nil
-	}
-	name := string(e.Table.Schema) + "." + string(e.Table.Table)
+	l := layoutOf(e.Table)
+	hints := t == postCounts || t == comments // rows that cannot be read, or may be rolled back, do not stop replication
 	switch {
-	case t.isInverse() && !isDelete(kind) && !a.both:
-		return nil
+	case hints:
 	case a.xa:
-		return a.stop("an XA transaction wrote "+name+", and the binlog shows its rows before it is known whether they stay",
+		return a.stop("an XA transaction wrote "+nameOf(e)+", and the binlog shows its rows before it is known whether they stay",
 			"write this table in ordinary transactions; "+alike+", then go on with --skip="+a.open.gtid.String())
 	case len(e.Table.ColumnName) == 0:
-		return a.stop("rows of "+name+" are logged without the names of their columns",
+		return a.stop("rows of "+nameOf(e)+" are logged without the names of their columns",
 			"run: SET GLOBAL binlog_row_metadata = 'FULL'; then start again with --resync")
 	}
-	if column := missing(e); column != "" {
-		return a.stop("rows of "+name+" are logged without "+column,
+	if column := missing(l, e); column != "" && !hints {
+		return a.stop("rows of "+nameOf(e)+" are logged without "+column,
 			"run: SET GLOBAL binlog_row_image = 'FULL'; and look for sessions that set another value (init_connect); then start again with --resync")
 	}
-	switch {
-	case a.both:
-		return a.sides(kind, t, e)
-	case isDelete(kind) && t.isEdges():
-		return a.deleted(name, e)
+	for before, row := range what.images(e.Rows) {
+		if !t.isEdges() {
+			a.value(what, t, l, before, row)
+		} else if err := a.edge(what, t, e, l, before, row); err != nil {
+			return err
+		}
 	}
-	return a.images(kind, t, name, e)
+	return nil
+}
+
+func nameOf(e *replication.RowsEvent) string {
+	return string(e.Table.Schema) + "." + string(e.Table.Table)
 }
 
 // missing names a column that is read and that an image lacks; none if there is no such column.
-func missing(e *replication.RowsEvent) string {
-	read := layoutOf(e.Table).columns()
+func missing(l layout, e *replication.RowsEvent) string {
 	for _, skipped := range e.SkippedColumns {
 		for _, i := range skipped {
-			if slices.Contains(read[:], i) {
+			if slices.Contains(l[:], i) {
 				return string(e.Table.ColumnName[i])
 			}
 		}
@@ -285,93 +277,70 @@ func missing(e *replication.RowsEvent) string {
 	return ""
 }
 
-// posts takes rows of post_counts. They are hints for caches, so a row that cannot be read, or that may be
-// rolled back, does not stop replication.
-func (a *assembler) posts(kind replication.EventType, e *replication.RowsEvent) {
-	l := layoutOf(e.Table)
-	step := 1
-	if isUpdate(kind) {
-		step = 2 // before and after
-	}
-	for i := step - 1; i < len(e.Rows); i += step {
-		author, ok := integer(e.Rows[i], l.author)
-		if number, also := integer(e.Rows[i], l.post); ok && also {
-			post := storage.PostVersion{PostID: storage.PostID{Author: storage.UserID(author), Number: number}}
-			if !isDelete(kind) {
-				post.Version, _ = integer(e.Rows[i], l.version)
+// value takes a row of another table than those of edges, which only says whose value has changed.
+func (a *assembler) value(what operation, t table, l layout, before, row []any) {
+	to := a.open
+	id, ok := integer(row, l[user])
+	by, written := integer(row, l[author])
+	switch {
+	case t == postCounts:
+		if number, also := integer(row, l[post]); written && also {
+			p := storage.PostVersion{PostID: storage.PostID{Author: storage.UserID(by), Number: number}}
+			if what != deleted {
+				p.Version = l.number(row, version)
 			}
-			a.open.posts = append(a.open.posts, post)
+			to.posts = append(to.posts, p)
 		}
+	case t == comments:
+		if number, also := integer(row, l[comment]); written && also && what == inserted {
+			to.comments = append(to.comments, storage.CommentID{Author: storage.UserID(by), Number: number})
+		}
+	case !ok, id == nobodysID:
+	case t == users:
+		to.users = append(to.users, storage.UserID(id))
+	case t == userStates:
+		to.states = append(to.states, storage.UserID(id))
+	case what == deleted:
+		to.counts = append(to.counts, storage.UserChange{User: storage.UserID(id), Forward: true, Inverse: true})
+	default:
+		to.counts = append(to.counts, l.counted(before, row))
 	}
 }
 
-// comments takes new rows of comment, which are hints for subscriptions, as rows of post_counts are for
-// caches.
-func (a *assembler) comments(kind replication.EventType, e *replication.RowsEvent) {
-	if isUpdate(kind) || isDelete(kind) {
-		return
+// edge takes a row of a table of edges. Replication can follow neither rows that were deleted, except tombstones, whose other
+// side still says the same, nor rows whose key has changed.
+func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l layout, before, row []any) error {
+	edge, err := l.edge(row)
+	if err != nil {
+		return a.stop(err.Error(), "the table's columns have to be what this program's migrations made them")
 	}
-	l := layoutOf(e.Table)
-	for _, row := range e.Rows {
-		author, ok := integer(row, l.author)
-		if number, also := integer(row, l.comment); ok && also {
-			a.open.comments = append(a.open.comments, storage.CommentID{Author: storage.UserID(author), Number: number})
+	was := edge
+	if before != nil {
+		if was, err = l.edge(before); err != nil {
+			was = edge
 		}
 	}
-}
-
-// deleted takes rows of edges that were deleted. Tombstones may be deleted: their other side still
-// says the same.
-func (a *assembler) deleted(name string, e *replication.RowsEvent) error {
-	l := layoutOf(e.Table)
-	for _, row := range e.Rows {
-		if edge, err := l.edge(row); err == nil && edge.Type == storage.None {
-			continue
+	switch {
+	case a.both:
+		if was.Pair() != edge.Pair() {
+			a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: was.Pair().Edge(storage.None, 0)})
 		}
-		return a.stop(fmt.Sprintf("a DELETE took %s", rowsOf(e, name)),
+		if what == deleted {
+			edge = edge.Pair().Edge(storage.None, 0)
+		}
+	case what == deleted && edge.Type == storage.None:
+		return nil
+	case what == deleted:
+		return a.stop(fmt.Sprintf("a DELETE took %d row(s) of %s, the first %v", len(e.Rows), nameOf(e), e.Rows[0]),
 			"rows end by type 0 and are not deleted: bring them back with a newer update_time, or make sure that the other table of the pair lost them too, then go on with --skip="+a.open.gtid.String())
-	}
-	return nil
-}
-
-// images takes the rows as they are after the change. For deleted users and counts it reports only that
-// they have changed.
-func (a *assembler) images(kind replication.EventType, t table, name string, e *replication.RowsEvent) error {
-	l := layoutOf(e.Table)
-	step := 1
-	if isUpdate(kind) {
-		step = 2 // before and after
-	}
-	for i := step - 1; i < len(e.Rows); i += step {
-		if !t.isEdges() {
-			id, ok := integer(e.Rows[i], l.user)
-			switch {
-			case !ok, id == nobodysID:
-			case t == users:
-				a.open.users = append(a.open.users, storage.UserID(id))
-			case t == userStates:
-				a.open.states = append(a.open.states, storage.UserID(id))
-			case isDelete(kind):
-				a.open.counts = append(a.open.counts, storage.UserChange{User: storage.UserID(id), Forward: true, Inverse: true})
-			default:
-				a.open.counts = append(a.open.counts, l.counted(e.Rows[i+1-step:i+1]))
-			}
-			continue
-		}
-		edge, err := l.edge(e.Rows[i])
+	case was.Pair() != edge.Pair():
+		err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", nameOf(e), was.From, was.To, edge.From, edge.To),
+			"the key of an edge does not change: make sure that the other table of the pair lost the old one, then go on with --skip="+a.open.gtid.String())
 		if err != nil {
-			return a.stop(err.Error(), "the table's columns have to be what this program's migrations made them")
+			return err
 		}
-		if step == 2 {
-			if before, err := l.edge(e.Rows[i-1]); err == nil && before.Pair() != edge.Pair() {
-				if err := a.stop(fmt.Sprintf("an UPDATE of %s turned %d→%d into %d→%d", name, before.From, before.To, edge.From, edge.To),
-					"the key of an edge does not change: make sure that the other table of the pair lost the old one, then go on with --skip="+a.open.gtid.String()); err != nil {
-					return err
-				}
-			}
-		}
-		a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: edge})
 	}
+	a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: edge})
 	return nil
 }
 
@@ -385,19 +354,11 @@ func (a *assembler) stop(what, remedy string) error {
 	id := ""
 	if a.open != nil {
 		id = a.open.gtid.String()
-		if a.skip[id] {
+		if slices.Contains(a.skip, id) {
 			return nil
 		}
 	}
 	return &StopError{Server: a.server, GTID: id, What: what, Remedy: remedy}
-}
-
-// rowsOf describes the rows for a message: how many there are, and which is the first.
-func rowsOf(e *replication.RowsEvent, name string) string {
-	if len(e.Rows) == 0 {
-		return "rows of " + name
-	}
-	return fmt.Sprintf("%d row(s) of %s, the first %v", len(e.Rows), name, e.Rows[0])
 }
 
 // shown is a statement as quoted in an error message.
@@ -407,22 +368,4 @@ func shown(query []byte) string {
 		return strings.ToValidUTF8(string(query[:most]), "") + "…"
 	}
 	return strings.ToValidUTF8(string(query), "")
-}
-
-func isDelete(t replication.EventType) bool {
-	switch t {
-	case replication.DELETE_ROWS_EVENTv0, replication.DELETE_ROWS_EVENTv1, replication.DELETE_ROWS_EVENTv2,
-		replication.MARIADB_DELETE_ROWS_COMPRESSED_EVENT_V1:
-		return true
-	}
-	return false
-}
-
-func isUpdate(t replication.EventType) bool {
-	switch t {
-	case replication.UPDATE_ROWS_EVENTv0, replication.UPDATE_ROWS_EVENTv1, replication.UPDATE_ROWS_EVENTv2,
-		replication.MARIADB_UPDATE_ROWS_COMPRESSED_EVENT_V1, replication.PARTIAL_UPDATE_ROWS_EVENT:
-		return true
-	}
-	return false
 }

@@ -1,8 +1,10 @@
 package binlog
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,8 +25,8 @@ func (c *counted) Read(p []byte) (int, error) {
 // takes, the next read does not wait.
 func TestACalmConnectionIsReadInBursts(t *testing.T) {
 	here, there := pipe(t)
-	conn := &counted{Conn: here}
-	calm := &calmConn{Conn: conn, ctx: t.Context(), calm: new(atomic.Bool)}
+	reads := &counted{Conn: here}
+	calm := &conn{Conn: reads, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
 	calm.calm.Store(true)
 
 	const events = 300
@@ -39,8 +41,8 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(began)
-	if most := int64(took/bursts) + 2; conn.reads.Load() > most {
-		t.Errorf("%d reads in %v, %d would be bursts", conn.reads.Load(), took, most)
+	if most := int64(took/bursts) + 2; reads.reads.Load() > most {
+		t.Errorf("%d reads in %v, %d would be bursts", reads.reads.Load(), took, most)
 	}
 
 	much := make([]byte, 1<<18)
@@ -61,7 +63,7 @@ func TestACalmConnectionIsReadInBursts(t *testing.T) {
 // Before a stream has begun, no read waits.
 func TestASignInIsNotReadInBursts(t *testing.T) {
 	here, there := pipe(t)
-	conn := &calmConn{Conn: here, ctx: t.Context(), calm: new(atomic.Bool)}
+	asking := &conn{Conn: here, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
 	go func() {
 		answer := make([]byte, 1)
 		for {
@@ -76,10 +78,10 @@ func TestASignInIsNotReadInBursts(t *testing.T) {
 	const questions = 100
 	began := time.Now()
 	for range questions {
-		if _, err := conn.Write([]byte{1}); err != nil {
+		if _, err := asking.Write([]byte{1}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conn.Read(make([]byte, 10)); err != nil {
+		if _, err := asking.Read(make([]byte, 10)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -104,4 +106,38 @@ func pipe(t *testing.T) (here, there net.Conn) {
 	}
 	t.Cleanup(func() { here.Close(); there.Close() })
 	return here, there
+}
+
+// deadlines counts how often a deadline was set.
+type deadlines struct {
+	net.Conn
+	set int
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error { d.set++; return d.Conn.SetReadDeadline(t) }
+
+// The deadline is put off now and then, not with every read, and a connection on which nothing comes fails in time.
+func TestASilentConnectionFails(t *testing.T) {
+	here, there := pipe(t)
+	under := &deadlines{Conn: here}
+	c := &conn{Conn: under, ctx: t.Context(), came: new(atomic.Int64), calm: new(atomic.Bool)}
+	began := time.Now()
+	for range 1000 {
+		if _, err := there.Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if most := 2 + int(time.Since(began)/(silence/20)); under.set > most {
+		t.Errorf("%d deadlines were set, want at most %d", under.set, most)
+	}
+	last := time.Now()
+	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	if took := time.Since(last); took < silence-silence/10 {
+		t.Errorf("it failed after %s", took)
+	}
 }

@@ -1,0 +1,90 @@
+package binlog
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	binlog "github.com/go-mysql-org/go-mysql/replication"
+
+	"kith/storage/sleep"
+)
+
+// syncerConfig is how the binlog is requested. Reconnecting is done here, because the library's way
+// delivers the last transaction again. The connection ends with the context, and notes when events came.
+func (t *tail) syncerConfig(ctx context.Context) binlog.BinlogSyncerConfig {
+	s := t.server
+	c := binlog.BinlogSyncerConfig{
+		ServerID:                s.id(),
+		Flavor:                  s.flavor,
+		Host:                    s.dsn.Addr,
+		User:                    s.dsn.User,
+		Password:                s.dsn.Passwd,
+		RawModeEnabled:          true,
+		HeartbeatPeriod:         heartbeat,
+		DisableRetrySync:        true,
+		TimestampStringLocation: time.UTC,
+		EventCacheCount:         1024,
+		DiscardGTIDSet:          true,
+		Logger:                  slog.New(slog.DiscardHandler), // errors are returned
+		Dialer: func(_ context.Context, network, address string) (net.Conn, error) {
+			under, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			context.AfterFunc(ctx, func() { under.Close() })
+			return &conn{Conn: under, ctx: ctx, came: &t.came, calm: &t.calm}, nil
+		},
+	}
+	if s.tls {
+		c.TLSConfig = s.dsn.TLS
+	}
+	if host, port, err := net.SplitHostPort(s.dsn.Addr); err == nil && s.dsn.Net != "unix" {
+		if n, err := strconv.ParseUint(port, 10, 16); err == nil {
+			c.Host, c.Port = host, uint16(n)
+		}
+	}
+	return c
+}
+
+// bursts is how often a [Reader] at the end of a binlog looks for more.
+//
+// A server sends each event at once, six or seven for a transaction, and each event wakes the
+// reader, which takes more time than everything else that a reader does: 220 instead of 84 µs of processor
+// time for a transaction. A reader that compares changes
+// can wait longer than a replicator. Events that come in the meantime gather in the kernel.
+const bursts = 50 * time.Millisecond
+
+// A conn is a connection that fails once nothing has come for [silence]. The library's way is to put the deadline off for every
+// event, which takes longer than decoding it.
+type conn struct {
+	net.Conn
+	ctx      context.Context
+	came     *atomic.Int64 // when more than a trifle came
+	calm     *atomic.Bool  // whether it is read in bursts
+	full     bool          // the last read filled its buffer: there is more
+	last     time.Time     // when that was
+	deadline time.Time
+}
+
+// Read implements [net.Conn].
+func (c *conn) Read(p []byte) (int, error) {
+	if c.calm.Load() && !c.full {
+		_ = sleep.For(c.ctx, time.Until(c.last.Add(bursts)))
+	}
+	if now := time.Now(); c.deadline.Sub(now) < silence-silence/20 {
+		c.deadline = now.Add(silence)
+		if err := c.SetReadDeadline(c.deadline); err != nil {
+			return 0, err
+		}
+	}
+	n, err := c.Conn.Read(p)
+	c.full, c.last = n == len(p), time.Now()
+	if n > trifle {
+		c.came.Store(c.last.UnixNano())
+	}
+	return n, err
+}
