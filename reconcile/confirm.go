@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -67,12 +68,7 @@ func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round 
 func readSurely(ctx context.Context, store Edges, keys []Key) (rows []storage.Result[bothRows], err error) {
 	err = whileAway(ctx, func() error {
 		rows = readBoth(ctx, store, keys)
-		for _, r := range rows {
-			if r.Err != nil {
-				return r.Err
-			}
-		}
-		return nil
+		return errorOf(rows)
 	})
 	return rows, err
 }
@@ -95,8 +91,7 @@ func whileAway(ctx context.Context, read func() error) error {
 type confirmed struct {
 	found     []Finding
 	unsettled int
-	off       map[storage.UserID]countsOff // because of what was found
-	offPosts  map[storage.PostID]int32     // the same, of posts
+	off       map[count]int64 // by how much counts are, because of what was found
 	repaired  map[Kind]int
 }
 
@@ -104,36 +99,65 @@ func (f *full) confirm(ctx context.Context, suspects []Key) (c confirmed, err er
 	if c.found, c.unsettled, err = Confirm(ctx, f.store, suspects, f.cfg.Window); err != nil {
 		return c, err
 	}
-	if c.off, err = f.countsOff(ctx, c.found); err == nil {
-		c.off, c.offPosts, err = f.favoritesOff(ctx, c.found, c.off)
-	}
+	c.off, err = f.explain(ctx, c.found)
 	return c, err
 }
 
-// repair repairs the edges found, unless the scan is a dry run. A row that cannot be repaired is left and
+// twice reads suspects again and again, a window apart, until each has been the same at two readings, or is not wrong any
+// more. It returns apart those that changed at every reading. key is what has to be the same.
+func twice[T any, K comparable](ctx context.Context, window time.Duration, suspects []T, key func(T) K, again func([]T) ([]T, error)) (same, changing []T, err error) {
+	for round := 1; len(suspects) > 0 && round < confirmRounds; round++ {
+		if err := sleep.For(ctx, window); err != nil {
+			return nil, nil, err
+		}
+		before := make(map[K]bool, len(suspects))
+		for _, s := range suspects {
+			before[key(s)] = true
+		}
+		now, err := again(suspects)
+		if err != nil {
+			return nil, nil, err
+		}
+		suspects = nil
+		for _, s := range now {
+			if before[key(s)] {
+				same = append(same, s)
+			} else {
+				suspects = append(suspects, s)
+			}
+		}
+	}
+	return same, suspects, nil
+}
+
+// repair repairs the rows found, unless the scan is a dry run. A row that cannot be repaired is left and
 // logged; only the end of the context is an error.
 func (f *full) repair(ctx context.Context, c *confirmed) error {
-	if !f.cfg.Repair || len(c.found) == 0 {
+	if !f.cfg.Repair {
 		return nil
 	}
-	left := make(map[Key]bool)
+	c.repaired = make(map[Kind]int)
 	for chunk := range slices.Chunk(c.found, unsettledAtOnce) {
-		f.noteUnsettled(ctx, mayFollow(chunk))
-		m, err := RepairEdges(ctx, f.store, keysOf(chunk))
+		keys := keysOf(chunk)
+		var left []Key
+		var err error
+		if chunk[0].Kind == Forbidden { // then all are
+			keys, left, err = f.endForbidden(ctx, chunk)
+		} else {
+			f.noteUnsettled(ctx, mayFollow(chunk))
+		}
+		m, failed := RepairEdges(ctx, f.store, keys)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(m.Left), "error", err)
+		unrepaired := setOf(append(left, m.Left...))
+		if err = cmp.Or(err, failed); err != nil {
+			f.cfg.Logger.ErrorContext(ctx, "edges not repaired", "edges", len(unrepaired), "error", err)
 		}
-		for _, k := range m.Left {
-			left[k] = true
-		}
-	}
-	c.repaired = make(map[Kind]int)
-	for _, d := range c.found {
-		if !left[d.Key()] {
-			c.repaired[d.Kind]++
+		for _, d := range chunk {
+			if !unrepaired[d.Key()] {
+				c.repaired[d.Kind]++
+			}
 		}
 	}
 	return nil

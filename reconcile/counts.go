@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/sleep"
 )
 
 // The counts of a user, in the order in which they are compared. Friends come first: a user without
@@ -80,56 +79,26 @@ func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange
 // the edges are is not a finding: if a user has lost a row and still counts it, there is one
 // disagreement, which is that row's.
 func (f *full) confirmCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) (c confirmed, settled []storage.WrongCount, err error) {
-	for round := 1; len(suspects) > 0 && round < confirmRounds; round++ {
-		if err := sleep.For(ctx, f.cfg.Window); err != nil {
-			return c, nil, err
-		}
-		before := make(map[countKey]int64, len(suspects))
-		for _, w := range suspects {
-			before[keyOfCount(w)] = w.Have - w.Are
-		}
-		now, err := f.wrongCounts(ctx, which, shard, suspects)
-		if err != nil {
-			return c, nil, err
-		}
-		suspects = nil
-		for _, w := range now {
-			if off, known := before[keyOfCount(w)]; known && w.Have-w.Are == off {
-				settled = append(settled, w)
-			} else {
-				suspects = append(suspects, w)
-			}
-		}
+	type wrongBy struct {
+		of  count
+		off int64
 	}
-	c.unsettled = len(suspects)
+	key := func(w storage.WrongCount) wrongBy { return wrongBy{keyOfCount(which, w), w.Have - w.Are} }
+	settled, changing, err := twice(ctx, f.cfg.Window, suspects, key, func(list []storage.WrongCount) ([]storage.WrongCount, error) {
+		return f.wrongCounts(ctx, which, shard, list)
+	})
+	c.unsettled = len(changing)
 	for _, w := range settled {
-		if w.Have-w.Are != f.explained(which, keyOfCount(w)) {
+		if w.Have-w.Are != f.state.Explained[keyOfCount(which, w)] {
 			c.found = append(c.found, Finding{Kind: WrongCount, Side: countedBy[which], Friends: which == friends, User: w.User, Post: w.Post, Have: w.Have, Are: w.Are})
 		}
 	}
-	return c, settled, nil
+	return c, settled, err
 }
 
-// explained is by how much a count is off because of rows that were found to be wrong, or 0.
-func (f *full) explained(which int, of countKey) int64 {
-	if which == ofPosts {
-		return int64(f.state.ExplainedPosts[of])
-	}
-	switch off := f.state.Explained[of.Author]; which {
-	case friends:
-		return int64(off.Friends)
-	case followers:
-		return int64(off.Followers)
-	case favorited:
-		return int64(off.Favorited)
-	}
-	return 0
+func keyOfCount(which int, w storage.WrongCount) count {
+	return count{which, storage.PostID{Author: w.User, Number: w.Post}}
 }
-
-// A countKey names a count of one kind: that of a user or of a post.
-type countKey = storage.PostID
-
-func keyOfCount(w storage.WrongCount) countKey { return countKey{Author: w.User, Number: w.Post} }
 
 // wrongCounts reads counts again.
 func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []storage.WrongCount) ([]storage.WrongCount, error) {
@@ -163,7 +132,7 @@ func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.Wr
 	for chunk := range slices.Chunk(wrong, 100) {
 		users, posts := make([]storage.UserID, len(chunk)), make([]storage.PostID, len(chunk))
 		for i, w := range chunk {
-			users[i], posts[i] = w.User, keyOfCount(w)
+			users[i], posts[i] = w.User, keyOfCount(which, w).Of
 		}
 		err := f.again(ctx, shard, func() error {
 			switch which {

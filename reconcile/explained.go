@@ -6,90 +6,78 @@ import (
 	"kith/storage"
 )
 
-// countsOff is by how much a user's counts are off because rows of follower or of favorite_inbox are
-// wrong: counts are updated by writes, and they are compared with these rows.
-type countsOff struct{ Followers, Friends, Favorited int32 }
-
-// countsOff computes this from findings. A row that is missing or superfluous also removes or adds
-// a friend if its owner follows back.
-func (f *full) countsOff(ctx context.Context, found []Finding) (map[storage.UserID]countsOff, error) {
-	var users []storage.UserID
-	var diffs []int32
-	var back []Key
-	for _, d := range found {
-		diff := counted(d.Forward) - counted(d.Inverse)
-		if d.Side != storage.Forward || diff == 0 {
-			continue
-		}
-		users, diffs = append(users, d.Forward.To), append(diffs, diff)
-		back = append(back, Key{storage.Forward, reversed(d.Pair())})
-	}
-	if len(users) == 0 {
-		return nil, nil
-	}
-	var rows []storage.Result[storage.Edge]
-	err := whileAway(ctx, func() error {
-		rows = readRows(ctx, f.store, back, storage.Side.Truth)
-		for _, r := range rows {
-			if r.Err != nil {
-				return r.Err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	off := make(map[storage.UserID]countsOff)
-	for i, id := range users {
-		was := off[id]
-		off[id] = countsOff{Followers: was.Followers + diffs[i], Friends: was.Friends + diffs[i]*counted(rows[i].Value)}
-	}
-	return off, nil
+// A count is one of the counts of a user or, if Of has a number, of a post.
+type count struct {
+	Which int
+	Of    storage.PostID
 }
 
-// favoritesOff computes the same for the counts of posts, and adds to those of their authors. A post
-// that has been deleted counts no longer for its author.
-func (f *full) favoritesOff(ctx context.Context, found []Finding, off map[storage.UserID]countsOff) (map[storage.UserID]countsOff, map[storage.PostID]int32, error) {
-	posts := make(map[storage.PostID]int32)
-	var ids []storage.PostID
+func countOf(which int, user storage.UserID) count {
+	return count{which, storage.PostID{Author: user}}
+}
+
+// explain computes by how much counts are off because rows of follower or of favorite_inbox are
+// wrong: counts are updated by writes, and they are compared with these rows. A row that is missing or superfluous also
+// removes or adds a friend if its owner follows back.
+func (f *full) explain(ctx context.Context, found []Finding) (map[count]int64, error) {
+	off := make(map[count]int64)
+	var back []Key
+	var diffs []int64
+	var posts []storage.PostID
 	for _, d := range found {
 		diff := counted(d.Forward) - counted(d.Inverse)
-		if d.Side != storage.Favorites || diff == 0 {
-			continue
+		switch {
+		case diff == 0:
+		case d.Side == storage.Forward:
+			off[countOf(followers, d.Forward.To)] += diff
+			back, diffs = append(back, Key{storage.Forward, reversed(d.Pair())}), append(diffs, diff)
+		case d.Side == storage.Favorites:
+			of := count{ofPosts, d.Pair().PostID()}
+			if _, known := off[of]; !known {
+				posts = append(posts, of.Of)
+			}
+			off[of] += diff
 		}
-		id := d.Pair().PostID()
-		if _, known := posts[id]; !known {
-			ids = append(ids, id)
-		}
-		posts[id] += diff
-	}
-	if len(ids) == 0 {
-		return off, nil, nil
-	}
-	if off == nil {
-		off = make(map[storage.UserID]countsOff)
 	}
 	err := whileAway(ctx, func() error {
-		results := f.cfg.Store.Posts(ctx, ids)
-		for _, r := range results {
-			if r.Err != nil {
-				return r.Err
-			}
+		rows := readRows(ctx, f.store, back, storage.Side.Truth)
+		if err := errorOf(rows); err != nil {
+			return err
+		}
+		for i, r := range rows {
+			off[countOf(friends, back[i].Pair.From)] += diffs[i] * counted(r.Value)
+		}
+		return nil
+	})
+	if err != nil || len(posts) == 0 {
+		return off, err
+	}
+	return off, whileAway(ctx, func() error {
+		results := f.cfg.Store.Posts(ctx, posts)
+		if err := errorOf(results); err != nil {
+			return err
 		}
 		for i, r := range results {
-			if was := off[ids[i].Author]; r.Found {
-				was.Favorited += posts[ids[i]]
-				off[ids[i].Author] = was
+			if r.Found { // a post that has been deleted counts no longer for its author
+				off[countOf(favorited, posts[i].Author)] += off[count{ofPosts, posts[i]}]
 			}
 		}
 		return nil
 	})
-	return off, posts, err
+}
+
+// errorOf is the first error of results.
+func errorOf[T any](results []storage.Result[T]) error {
+	for _, r := range results {
+		if r.Err != nil {
+			return r.Err
+		}
+	}
+	return nil
 }
 
 // counted is what an edge adds to a count.
-func counted(e storage.Edge) int32 {
+func counted(e storage.Edge) int64 {
 	if e.Type == storage.Following {
 		return 1
 	}

@@ -2,6 +2,8 @@ package reconcile_test
 
 import (
 	"encoding/json"
+	"errors"
+	"reflect"
 	"testing"
 
 	"kith/reconcile"
@@ -44,8 +46,10 @@ func TestFindingsNameTheirTables(t *testing.T) {
 		if got := tt.f.String(); got != tt.text {
 			t.Errorf("got  %s\nwant %s", got, tt.text)
 		}
-		if got, err := json.Marshal(tt.f); err != nil || string(got) != tt.json {
-			t.Errorf("got  %s, %v\nwant %s", got, err, tt.json)
+		var got, want map[string]any
+		text, err := json.Marshal(tt.f)
+		if errors.Join(err, json.Unmarshal(text, &got), json.Unmarshal([]byte(tt.json), &want)) != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("got  %s, %v\nwant %s", text, err, tt.json)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/sleep"
 )
 
 // A block ends the follow in the other direction in one transaction, on the shard of the blocked
@@ -29,7 +28,7 @@ func (f *full) forbid(ctx context.Context, w *walk) error {
 			f.ending.Lock()
 			defer f.ending.Unlock()
 		}
-		if err := f.endForbidden(ctx, &c); err != nil {
+		if err := f.repair(ctx, &c); err != nil {
 			return err
 		}
 		n := int64(len(suspects))
@@ -46,25 +45,20 @@ func (f *full) forbid(ctx context.Context, w *walk) error {
 	return f.goOn(ctx, w, read, took)
 }
 
-// confirmForbidden reads suspects twice, a window apart, and keeps those that are the same at both
-// readings.
+// confirmForbidden keeps those suspects that are the same at two readings, a window apart.
 func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c confirmed, err error) {
-	if len(suspects) == 0 {
-		return c, nil
-	}
-	before, err := f.forbidden(ctx, suspects)
-	if err != nil || len(before) == 0 {
+	found, err := f.forbidden(ctx, suspects)
+	if err != nil {
 		return c, err
 	}
-	if err := sleep.For(ctx, f.cfg.Window); err != nil {
-		return c, err
-	}
-	now, err := f.forbidden(ctx, suspects)
-	for _, d := range now {
-		if slices.Contains(before, d) {
-			c.found = append(c.found, d)
+	found, changing, err := twice(ctx, f.cfg.Window, found, func(d Finding) Finding { return d }, func(list []Finding) ([]Finding, error) {
+		pairs := make([]storage.Pair, len(list))
+		for i, d := range list {
+			pairs[i] = d.Pair()
 		}
-	}
+		return f.forbidden(ctx, pairs)
+	})
+	c.found, c.unsettled = found, len(changing)
 	return c, err
 }
 
@@ -100,53 +94,20 @@ func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []F
 	return found, nil
 }
 
-// endForbidden ends follows as the block should have, if the block still exists, and propagates their
-// ends to the other side. In a dry run it does nothing.
-func (f *full) endForbidden(ctx context.Context, c *confirmed) error {
-	if !f.cfg.Repair || len(c.found) == 0 {
-		return nil
+// endForbidden ends follows as the block should have, if the block still exists. It returns the edges whose ends have to be
+// propagated to the other side, and those that are left.
+func (f *full) endForbidden(ctx context.Context, found []Finding) (ended, left []Key, err error) {
+	var repairs []storage.Repair
+	for _, d := range found {
+		repairs = append(repairs, storage.Repair{Side: storage.Forward, Pair: d.Inverse.Pair(), Observed: d.Inverse, Want: d.Inverse})
+		ended = append(ended, Key{storage.Forward, d.Pair()}, Key{storage.Requests, d.Pair()})
 	}
-	c.repaired = make(map[Kind]int)
-	for chunk := range slices.Chunk(c.found, readAtOnce) {
-		ended, err := f.endChunk(ctx, chunk)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			f.cfg.Logger.ErrorContext(ctx, "forbidden follows not ended", "follows", len(chunk)-ended, "error", err)
-		}
-		c.repaired[Forbidden] += ended
-	}
-	return nil
-}
-
-func (f *full) endChunk(ctx context.Context, found []Finding) (ended int, err error) {
-	repairs := make([]storage.Repair, len(found))
-	var keys []Key
-	for i, d := range found {
-		repairs[i] = storage.Repair{Side: storage.Forward, Pair: d.Inverse.Pair(), Observed: d.Inverse, Want: d.Inverse}
-		keys = append(keys, KeysOf(storage.Forward, []storage.Pair{d.Pair()})...)
-		keys = append(keys, KeysOf(storage.Requests, []storage.Pair{d.Pair()})...)
-	}
-	f.noteUnsettled(ctx, keys)
-	left := make(map[Key]bool)
+	f.noteUnsettled(ctx, ended)
 	for i, r := range f.cfg.Store.RepairInverse(ctx, repairs) {
 		if r.Err != nil {
-			left[found[i].Key()] = true
+			left = append(left, found[i].Key())
 			err = fmt.Errorf("end the follow from %d to %d: %w", found[i].Forward.From, found[i].Forward.To, r.Err)
 		}
 	}
-	m, failed := RepairEdges(ctx, f.store, keys)
-	if err == nil {
-		err = failed
-	}
-	for _, k := range m.Left {
-		left[k] = true
-	}
-	for _, d := range found {
-		if !left[d.Key()] {
-			ended++
-		}
-	}
-	return ended, err
+	return ended, left, err
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -36,18 +37,12 @@ type bothRows struct{ forward, inverse storage.Edge }
 // committed before its inverse row, so a forward row is never read older than the inverse row. If a
 // shard does not answer, its rows have an Err.
 func readBoth(ctx context.Context, store Edges, keys []Key) []storage.Result[bothRows] {
-	results := make([]storage.Result[bothRows], len(keys))
-	for start := 0; start < len(keys); start += readAtOnce {
-		chunk := keys[start:min(start+readAtOnce, len(keys))]
+	results := make([]storage.Result[bothRows], 0, len(keys))
+	for chunk := range slices.Chunk(keys, readAtOnce) {
 		inverse := readRows(ctx, store, chunk, storage.Side.Replica)
-		forward := readRows(ctx, store, chunk, storage.Side.Truth)
-		for i := range chunk {
-			r := &results[start+i]
-			r.Value = bothRows{forward[i].Value, inverse[i].Value}
-			if r.Err = inverse[i].Err; r.Err == nil {
-				r.Err = forward[i].Err
-			}
-			r.Found = r.Err == nil
+		for i, forward := range readRows(ctx, store, chunk, storage.Side.Truth) {
+			err := cmp.Or(inverse[i].Err, forward.Err)
+			results = append(results, storage.Result[bothRows]{Value: bothRows{forward.Value, inverse[i].Value}, Found: err == nil, Err: err})
 		}
 	}
 	return results
@@ -86,14 +81,12 @@ func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.S
 // order of the keys.
 func Differences(ctx context.Context, store Edges, keys []Key) ([]Finding, error) {
 	var found []Finding
-	for chunk := range slices.Chunk(keys, readAtOnce) {
-		for i, r := range readBoth(ctx, store, chunk) {
-			if r.Err != nil {
-				return nil, r.Err
-			}
-			if f, differ := compare(chunk[i].Side, r.Value); differ {
-				found = append(found, f)
-			}
+	for i, r := range readBoth(ctx, store, keys) {
+		if r.Err != nil {
+			return nil, r.Err
+		}
+		if f, differ := compare(keys[i].Side, r.Value); differ {
+			found = append(found, f)
 		}
 	}
 	return found, nil

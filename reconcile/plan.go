@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"kith/storage"
-	"kith/storage/sleep"
 )
 
 // A plan cuts the owners of each shard into ranges: it holds the last owners of each shard's
@@ -58,15 +56,11 @@ func (p plan) done(shard int, owner storage.UserID) int {
 
 // again runs a statement at the scan's pace, and retries while the shard does not answer in time.
 func (f *full) again(ctx context.Context, shard int, statement func() error) error {
-	const tries = 6
-	for try := 1; ; try++ {
+	return whileAway(ctx, func() error {
 		err := f.pace.Do(ctx, statement)
-		if err == nil || ctx.Err() != nil || !errors.Is(err, storage.ErrUnavailable) || try == tries {
-			return err
+		if errors.Is(err, storage.ErrUnavailable) && ctx.Err() == nil {
+			f.cfg.Logger.WarnContext(ctx, "a shard does not answer the scan", "shard", shard, "error", err)
 		}
-		f.cfg.Logger.WarnContext(ctx, "the scan asks a shard again", "shard", shard, "error", err)
-		if err := sleep.For(ctx, 50*time.Millisecond<<try); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }

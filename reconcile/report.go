@@ -1,9 +1,11 @@
 package reconcile
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"kith/storage"
@@ -65,103 +67,51 @@ func (r Report) status(at time.Time) Status {
 	return s
 }
 
+// namesInJSON are the names of tables, by [storage.Side].
+var namesInJSON = [len(storage.AllSides)]string{"following", "follower", "friendRequest", "friendRequestInbox", "favorite", "favoriteInbox"}
+
 // MarshalJSON writes the report with every kind, and the number of disagreements left.
 func (r Report) MarshalJSON() ([]byte, error) {
-	kinds := func(n map[Kind]int) map[Kind]int {
-		all := make(map[Kind]int)
-		for _, kind := range Kinds() {
-			all[kind] = n[kind]
-		}
-		return all
+	found, repaired := make(map[Kind]int), make(map[Kind]int)
+	for _, kind := range Kinds() {
+		found[kind], repaired[kind] = r.Found[kind], r.Repaired[kind]
 	}
-	findings := r.Findings
-	if findings == nil {
-		findings = []Finding{}
+	m := map[string]any{
+		"began": r.Began, "seconds": r.Seconds, "resumed": r.Resumed, "repair": r.Repair,
+		"groups": r.Groups, "groupsRead": r.GroupsRead, "rowsRead": r.RowsRead, "bytesMoved": r.Bytes,
+		"found": found, "repaired": repaired, "left": r.Left(), "unsettled": r.Unsettled,
+		"findings": append([]Finding{}, r.Findings...), // never null
 	}
-	return json.Marshal(struct {
-		Began         time.Time    `json:"began"`
-		Seconds       float64      `json:"seconds"`
-		Resumed       bool         `json:"resumed"`
-		Repair        bool         `json:"repair"`
-		FollowingRows int64        `json:"followingRows"`
-		FollowerRows  int64        `json:"followerRows"`
-		RequestRows   int64        `json:"friendRequestRows"`
-		InboxRows     int64        `json:"friendRequestInboxRows"`
-		FavoriteRows  int64        `json:"favoriteRows"`
-		FavoriteInbox int64        `json:"favoriteInboxRows"`
-		Groups        int          `json:"groups"`
-		GroupsRead    int          `json:"groupsRead"`
-		RowsRead      int64        `json:"rowsRead"`
-		Bytes         int64        `json:"bytesMoved"`
-		Found         map[Kind]int `json:"found"`
-		Repaired      map[Kind]int `json:"repaired"`
-		Left          int          `json:"left"`
-		Unsettled     int          `json:"unsettled"`
-		Findings      []Finding    `json:"findings"`
-	}{
-		r.Began, r.Seconds, r.Resumed, r.Repair, r.Rows[storage.Forward], r.Rows[storage.Inverse], r.Rows[storage.Requests], r.Rows[storage.Inbox],
-		r.Rows[storage.Favorites], r.Rows[storage.FavoriteInbox],
-		r.Groups, r.GroupsRead, r.RowsRead, r.Bytes, kinds(r.Found), kinds(r.Repaired), r.Left(), r.Unsettled, findings,
-	})
+	for side, name := range namesInJSON {
+		m[name+"Rows"] = r.Rows[side]
+	}
+	return json.Marshal(m)
 }
 
 // MarshalJSON writes ids as text, as GraphQL does, and null for rows that do not exist.
 func (f Finding) MarshalJSON() ([]byte, error) {
-	type row struct {
-		Type       storage.EdgeType `json:"type"`
-		UpdateTime storage.Micros   `json:"updateTime"`
+	m := map[string]any{"kind": f.Kind}
+	if post := cmp.Or(f.Post, f.Forward.Post); post != 0 {
+		m["post"] = strconv.FormatInt(post, 10)
 	}
-	rowOf := func(e storage.Edge) *row {
+	if f.Kind == WrongCount {
+		m["count"], m["user"], m["have"], m["are"] = f.count(), f.User.String(), f.Have, f.Are
+		if !f.Friends { // they are in two tables
+			m["table"] = f.Side.String()
+		}
+		return json.Marshal(m)
+	}
+	row := func(e storage.Edge) any {
 		if absent(e) {
 			return nil
 		}
-		return &row{e.Type, e.UpdateTime}
+		return map[string]any{"type": e.Type, "updateTime": e.UpdateTime}
 	}
-	type edge struct {
-		Kind Kind   `json:"kind"`
-		Pair string `json:"pair"`
-		From string `json:"from"`
-		To   string `json:"to"`
-		Post int64  `json:"post,omitempty,string"`
+	inverse := namesInJSON[f.Side.Replica()]
+	if f.Kind == Forbidden {
+		inverse = "block"
 	}
-	e := edge{f.Kind, f.Side.String(), f.Forward.From.String(), f.Forward.To.String(), f.Forward.Post}
-	switch {
-	case f.Kind == WrongCount:
-		table := f.Side.String()
-		if f.Friends {
-			table = "" // they are in two
-		}
-		return json.Marshal(struct {
-			Kind  Kind   `json:"kind"`
-			Count string `json:"count"`
-			Table string `json:"table,omitempty"`
-			User  string `json:"user"`
-			Post  int64  `json:"post,omitempty,string"`
-			Have  int64  `json:"have"`
-			Are   int64  `json:"are"`
-		}{f.Kind, f.count(), table, f.User.String(), f.Post, f.Have, f.Are})
-	case f.Kind == Forbidden:
-		return json.Marshal(struct {
-			edge
-			Following *row `json:"following"`
-			Block     *row `json:"block"`
-		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
-	case f.Side == storage.Favorites:
-		return json.Marshal(struct {
-			edge
-			Favorite *row `json:"favorite"`
-			Inbox    *row `json:"favoriteInbox"`
-		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
-	case f.Side == storage.Requests:
-		return json.Marshal(struct {
-			edge
-			Request *row `json:"friendRequest"`
-			Inbox   *row `json:"friendRequestInbox"`
-		}{e, rowOf(f.Forward), rowOf(f.Inverse)})
-	}
-	return json.Marshal(struct {
-		edge
-		Following *row `json:"following"`
-		Follower  *row `json:"follower"`
-	}{e, rowOf(f.Forward), rowOf(f.Inverse)})
+	m["pair"], m["from"], m["to"] = f.Side.String(), f.Forward.From.String(), f.Forward.To.String()
+	m[namesInJSON[f.Side]], m[inverse] = row(f.Forward), row(f.Inverse)
+	return json.Marshal(m)
 }

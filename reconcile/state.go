@@ -6,20 +6,18 @@ import (
 	"encoding/gob"
 	"fmt"
 	"time"
-
-	"kith/storage"
 )
 
 // fullCheckpoint is the name under which the state is kept.
 const fullCheckpoint = "reconcile/full"
 
 // stateLayout changes when an older state can no longer be continued.
-const stateLayout = 6
+const stateLayout = 7
 
 // A state has to fit into a column of 16 MB, whatever the number of shards and of disagreements.
 // These constants bound it, and mostSums bounds the summaries.
 const (
-	mostExplained = 80_000
+	mostExplained = 160_000
 	mostListed    = 50_000
 )
 
@@ -42,23 +40,25 @@ type state struct {
 	Counted [counts][]walk // whose counts were compared
 
 	// Explained is by how much counts are off because of rows that were found to be wrong, for at
-	// most mostExplained users, and as many posts. Wrong counts of others are findings of their own.
-	Explained      map[storage.UserID]countsOff
-	ExplainedPosts map[storage.PostID]int32
+	// most mostExplained counts. If others are wrong, these are findings of their own.
+	Explained map[count]int64
 
 	Report Report
 }
 
-func (f *full) newState() state {
-	s := state{
-		Layout: stateLayout, Repair: f.cfg.Repair, GroupRows: f.cfg.GroupRows, SliceRows: f.cfg.SliceRows,
-		Truths: make(map[int]int64), Missing: make(map[int]int64), Follows: newWalks(),
-		Report: Report{
-			Began: f.began, Repair: f.cfg.Repair,
-			Found: make(map[Kind]int), Repaired: make(map[Kind]int),
-		},
-		Explained: make(map[storage.UserID]countsOff), ExplainedPosts: make(map[storage.PostID]int32),
+// emptyState has the maps, which gob leaves out when they are empty.
+func emptyState() state {
+	return state{
+		Truths: make(map[int]int64), Missing: make(map[int]int64), Explained: make(map[count]int64),
+		Report: Report{Found: make(map[Kind]int), Repaired: make(map[Kind]int)},
 	}
+}
+
+func (f *full) newState() state {
+	s := emptyState()
+	s.Layout, s.Repair, s.GroupRows, s.SliceRows = stateLayout, f.cfg.Repair, f.cfg.GroupRows, f.cfg.SliceRows
+	s.Report.Began, s.Report.Repair = f.began, f.cfg.Repair
+	s.Follows = newWalks()
 	s.beginPair()
 	for c := range counts {
 		s.Counted[c] = newWalks()
@@ -79,14 +79,9 @@ func (s *state) take(c confirmed, list int) {
 			s.Report.Findings = append(s.Report.Findings, d)
 		}
 	}
-	for id, off := range c.off {
-		if was, known := s.Explained[id]; known || len(s.Explained) < mostExplained {
-			s.Explained[id] = countsOff{was.Followers + off.Followers, was.Friends + off.Friends, was.Favorited + off.Favorited}
-		}
-	}
-	for id, off := range c.offPosts {
-		if was, known := s.ExplainedPosts[id]; known || len(s.ExplainedPosts) < mostExplained {
-			s.ExplainedPosts[id] = was + off
+	for of, off := range c.off {
+		if _, known := s.Explained[of]; known || len(s.Explained) < mostExplained {
+			s.Explained[of] += off
 		}
 	}
 	for kind, n := range c.repaired {
@@ -102,8 +97,7 @@ func (f *full) load(ctx context.Context) error {
 	if err != nil || !found || f.cfg.Restart {
 		return err
 	}
-	// Decoding into the new state's maps and slices would mix the two states.
-	var earlier state
+	earlier := emptyState()
 	if err := gob.NewDecoder(bytes.NewReader(value)).Decode(&earlier); err != nil {
 		f.cfg.Logger.WarnContext(ctx, "the earlier scan cannot be gone on with", "error", err)
 		return nil
@@ -112,32 +106,9 @@ func (f *full) load(ctx context.Context) error {
 		f.cfg.Logger.InfoContext(ctx, "the earlier scan was another, and is begun anew")
 		return nil
 	}
-	earlier.fill(f.newState())
 	earlier.Report.Resumed = true
 	f.state = earlier
 	return nil
-}
-
-// fill makes the maps that gob leaves out when they are empty.
-func (s *state) fill(empty state) {
-	if s.Truths == nil {
-		s.Truths = empty.Truths
-	}
-	if s.Missing == nil {
-		s.Missing = empty.Missing
-	}
-	if s.Explained == nil {
-		s.Explained = empty.Explained
-	}
-	if s.ExplainedPosts == nil {
-		s.ExplainedPosts = empty.ExplainedPosts
-	}
-	if s.Report.Found == nil {
-		s.Report.Found = empty.Report.Found
-	}
-	if s.Report.Repaired == nil {
-		s.Report.Repaired = empty.Report.Repaired
-	}
 }
 
 // commit changes the state in one step, and saves it at intervals. If it cannot be saved, only work

@@ -42,10 +42,7 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 		s.Unsettled = append(s.Unsettled, Key{storage.Requests, storage.Pair{From: id(), To: id(), Post: int64(id())}})
 	}
 	for len(s.Explained) < mostExplained {
-		s.Explained[id()] = countsOff{math.MinInt32, math.MinInt32, math.MinInt32}
-	}
-	for len(s.ExplainedPosts) < mostExplained {
-		s.ExplainedPosts[storage.PostID{Author: id(), Number: int64(id())}] = math.MinInt32
+		s.Explained[count{ofPosts, storage.PostID{Author: id(), Number: int64(id())}}] = math.MinInt32
 	}
 	for range mostListed {
 		e := storage.Edge{From: id(), To: id(), Post: int64(id()), Type: storage.Following, UpdateTime: storage.Micros(id())}
