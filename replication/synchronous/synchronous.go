@@ -17,6 +17,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // Redundancy propagates rows to the inverse side in the call.
@@ -113,37 +114,23 @@ func (r *Redundancy) try(ctx context.Context, rows []storage.Written) (failed []
 func (r *Redundancy) retry(ctx context.Context) {
 	for {
 		select {
-		case <-ctx.Done():
-			r.leave()
-			return
 		case rows := <-r.retries:
 			r.applyUntilDone(ctx, rows)
+		case <-ctx.Done():
+			if len(r.retries) == 0 {
+				return
+			}
 		}
 	}
 }
 
-// leave counts the writes that still wait when the program ends.
-func (r *Redundancy) leave() {
-	for {
-		select {
-		case rows := <-r.retries:
-			r.metrics.dropped.Add(float64(len(rows)))
-		default:
-			return
-		}
-	}
-}
-
-// applyUntilDone retries rows again and again. If a row is written but a row that follows from it
+// applyUntilDone retries rows again and again. Once the context has ended, it counts them as dropped. If a row is written but a row that follows from it
 // is not, the try has failed, too.
 func (r *Redundancy) applyUntilDone(ctx context.Context, rows []storage.Written) {
 	pause := firstRetry
 	for range tries {
-		select {
-		case <-ctx.Done():
-			r.metrics.dropped.Add(float64(len(rows)))
-			return
-		case <-time.After(pause):
+		if sleep.For(ctx, pause) != nil {
+			break
 		}
 		waiting := make(map[storage.Row]bool, len(rows))
 		for _, w := range rows {
