@@ -29,9 +29,8 @@ type ConsumerConfig struct {
 	// name they wait for ClaimAfter. If two run under one name, some work is done twice.
 	Name string
 
-	// Key of the stream and name of the group. Default to [DefaultKey] and
-	// [DefaultGroup].
-	Key, Group string
+	// Key of the stream. Defaults to [DefaultKey].
+	Key string
 
 	// Batch is how many entries are read and applied at once. Defaults to 500.
 	Batch int
@@ -42,9 +41,6 @@ type ConsumerConfig struct {
 
 	// Tend is how often trimming and measuring run. Defaults to 1 s.
 	Tend time.Duration
-
-	// OnDelay is called for every batch with the age of its oldest entry. Defaults to none.
-	OnDelay func(time.Duration)
 
 	// Metrics counts what is applied. Defaults to none.
 	Metrics *Metrics
@@ -57,9 +53,6 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	if c.Key == "" {
 		c.Key = DefaultKey
 	}
-	if c.Group == "" {
-		c.Group = DefaultGroup
-	}
 	if c.Batch == 0 {
 		c.Batch = 500
 	}
@@ -68,9 +61,6 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 	}
 	if c.Tend == 0 {
 		c.Tend = time.Second
-	}
-	if c.OnDelay == nil {
-		c.OnDelay = func(time.Duration) {}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -203,9 +193,9 @@ func (c *Consumer) session(ctx context.Context) (progress bool, err error) {
 func (c *Consumer) ensureGroup(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
-	err := c.Redis.XGroupCreateMkStream(ctx, c.Key, c.Group, "0").Err()
+	err := c.Redis.XGroupCreateMkStream(ctx, c.Key, Group, "0").Err()
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
-		return fmt.Errorf("make group %s: %w", c.Group, err)
+		return fmt.Errorf("make group %s: %w", Group, err)
 	}
 	return nil
 }
@@ -236,7 +226,7 @@ func (c *Consumer) read(ctx context.Context, after string) ([]redis.XMessage, er
 		wait = -1
 	}
 	found, err := c.Redis.XReadGroup(ctx, &redis.XReadGroupArgs{
-		Group: c.Group, Consumer: c.Name, Streams: []string{c.Key, after}, Count: int64(c.Batch), Block: wait,
+		Group: Group, Consumer: c.Name, Streams: []string{c.Key, after}, Count: int64(c.Batch), Block: wait,
 	}).Result()
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -280,7 +270,7 @@ func (c *Consumer) abandoned(ctx context.Context, start string) ([]redis.XMessag
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
 	entries, next, err := c.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{
-		Stream: c.Key, Group: c.Group, Consumer: c.Name, MinIdle: c.ClaimAfter, Start: start, Count: int64(c.Batch),
+		Stream: c.Key, Group: Group, Consumer: c.Name, MinIdle: c.ClaimAfter, Start: start, Count: int64(c.Batch),
 	}).Result()
 	if err != nil {
 		return nil, "", fmt.Errorf("claim: %w", err)

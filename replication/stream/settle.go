@@ -87,18 +87,14 @@ func (c *Consumer) acknowledge(ctx context.Context, done []entry) error {
 	// Acknowledge even if the context has ended: others need not apply these entries again.
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), answers)
 	defer cancel()
-	if err := c.Redis.XAck(asking, c.Key, c.Group, ids...).Err(); err != nil {
+	if err := c.Redis.XAck(asking, c.Key, Group, ids...).Err(); err != nil {
 		return fmt.Errorf("acknowledge %d entries: %w", len(ids), err)
 	}
 	c.Metrics.applied.Add(float64(rows))
 	now := time.Now()
-	var longest time.Duration
 	for _, id := range ids {
-		delay := max(0, now.Sub(addedAt(id)))
-		longest = max(longest, delay)
-		c.Metrics.delay.Observe(delay.Seconds())
+		c.Metrics.delay.Observe(max(0, now.Sub(addedAt(id))).Seconds())
 	}
-	c.OnDelay(longest)
 	return nil
 }
 
@@ -126,7 +122,7 @@ func (c *Consumer) bury(ctx context.Context, m redis.XMessage, reason error) err
 	}
 	err := c.Redis.XAdd(ctx, &redis.XAddArgs{Stream: c.deadLetters(), MaxLen: maxDeadLetters, Approx: true, Values: values}).Err()
 	if err == nil {
-		err = c.Redis.XAck(ctx, c.Key, c.Group, m.ID).Err()
+		err = c.Redis.XAck(ctx, c.Key, Group, m.ID).Err()
 	}
 	if err != nil {
 		return fmt.Errorf("bury entry %s: %w", m.ID, err)

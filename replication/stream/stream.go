@@ -28,10 +28,10 @@ type Propagator interface {
 	Propagate(ctx context.Context, rows []storage.Written) []replication.Left
 }
 
-// Names in Redis, unless others are configured.
+// Names in Redis: of the stream, unless another is configured, and of the group of all consumers.
 const (
-	DefaultKey   = "kith:following"
-	DefaultGroup = "kith"
+	DefaultKey = "kith:following"
+	Group      = "kith"
 )
 
 // field is the only field of an entry.

@@ -96,9 +96,9 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	for i := range storage.UserID(1000) {
 		add(t, client, edge(i+1, 7, 1), edge(i+1, 8, 1)) // before a group exists
 	}
-	var delays sync.Map
+	registry := prometheus.NewRegistry()
 	since := time.Now()
-	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, OnDelay: func(d time.Duration) { delays.Store(d, true) }})
+	c, _ := consume(t, stream.ConsumerConfig{Redis: client, Propagator: replication.Propagator{Store: store}, Metrics: stream.NewMetrics(registry)})
 	eventually(t, "idle", idle(c, since))
 	for _, id := range []storage.UserID{7, 8} {
 		if got := store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower; got != 1000 {
@@ -108,10 +108,14 @@ func TestEdgesAreAppliedAndTrimmed(t *testing.T) {
 	if s := c.State(); s.At.IsZero() {
 		t.Errorf("state %+v", s)
 	}
-	n := 0
-	delays.Range(func(d, _ any) bool { n++; return d.(time.Duration) >= 0 })
-	if n == 0 {
-		t.Error("no delay was reported")
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if n := f.GetMetric()[0].GetHistogram().GetSampleCount(); f.GetName() == "kith_stream_delay_seconds" && n == 0 {
+			t.Error("no delay was reported")
+		}
 	}
 	// Only whole nodes of 100 entries are removed.
 	eventually(t, "trimmed", func() bool { return client.XLen(t.Context(), stream.DefaultKey).Val() < 200 })
@@ -336,7 +340,7 @@ func TestLostGroupsAreMadeAgain(t *testing.T) {
 	followers := func() int64 { return store.Counts(ctx, []storage.UserID{7})[0].Value.Follower }
 	add(t, client, edge(1, 7, 1))
 	eventually(t, "the first", func() bool { return followers() == 1 })
-	if err := client.XGroupDestroy(ctx, stream.DefaultKey, stream.DefaultGroup).Err(); err != nil {
+	if err := client.XGroupDestroy(ctx, stream.DefaultKey, stream.Group).Err(); err != nil {
 		t.Fatal(err)
 	}
 	add(t, client, edge(2, 7, 1))
@@ -368,7 +372,7 @@ func TestStoppingAppliesWhatWasRead(t *testing.T) {
 	if got := store.Counts(t.Context(), []storage.UserID{7})[0].Value.Follower; got != 1 {
 		t.Errorf("%d followers, want 1", got)
 	}
-	pending, err := client.XPending(t.Context(), stream.DefaultKey, stream.DefaultGroup).Result()
+	pending, err := client.XPending(t.Context(), stream.DefaultKey, stream.Group).Result()
 	if err != nil || pending.Count != 0 {
 		t.Errorf("pending: %+v %v", pending, err)
 	}

@@ -48,7 +48,7 @@ func (c *Consumer) tendOnce(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if g.Name == c.Group {
+		if g.Name == Group {
 			if err := c.measure(ctx, g, needed, asked); err != nil {
 				return err
 			}
@@ -122,7 +122,7 @@ return forgotten`)
 func (c *Consumer) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
-	if err := forgetScript.Run(ctx, c.Redis, []string{c.Key}, c.Group, forgetAfter.Milliseconds()).Err(); err != nil {
+	if err := forgetScript.Run(ctx, c.Redis, []string{c.Key}, Group, forgetAfter.Milliseconds()).Err(); err != nil {
 		return fmt.Errorf("forget consumers: %w", err)
 	}
 	return nil
