@@ -177,8 +177,8 @@ func TestAcknowledgesInOrder(t *testing.T) {
 	if len(order) != 500 || !slices.IsSorted(order) {
 		t.Errorf("acknowledged %v", order)
 	}
-	if f.Pending() != 0 || f.Lag() != 0 {
-		t.Errorf("pending %d, lag %s", f.Pending(), f.Lag())
+	if a.Status().Pending != 0 || a.Status().Lag != 0 {
+		t.Errorf("pending %d, lag %s", a.Status().Pending, a.Status().Lag)
 	}
 }
 
@@ -383,7 +383,7 @@ func TestSubmitWaitsForRoom(t *testing.T) {
 	f = a.Feed("again")
 	defer f.Close()
 	g.set(3, false)
-	if err := f.Apply(t.Context(), rowsOf(edges...)); err != nil {
+	if err := applyAll(t.Context(), f, rowsOf(edges...)); err != nil {
 		t.Error(err)
 	}
 }
@@ -482,7 +482,7 @@ func TestClosedFeedIsForgotten(t *testing.T) {
 	g.set(0, false)
 	other := a.Feed("other")
 	defer other.Close()
-	if err := other.Apply(t.Context(), rowsOf(follow(1, to[1], 1))); err != nil {
+	if err := applyAll(t.Context(), other, rowsOf(follow(1, to[1], 1))); err != nil {
 		t.Fatal(err)
 	}
 	if got := p.list(); len(got) != 1 || got[0].To != to[1] {
@@ -499,4 +499,12 @@ func TestSourcesComeByName(t *testing.T) {
 	if len(sources) != 3 || sources[0].Source != "a" || sources[1].Source != "b" || sources[2].Source != "c" {
 		t.Errorf("%+v", sources)
 	}
+}
+
+// applyAll submits rows and waits until they have been applied.
+func applyAll(ctx context.Context, f *replication.Feed, rows []storage.Row) error {
+	if err := f.Submit(ctx, replication.Batch{Rows: rows}); err != nil {
+		return err
+	}
+	return f.Flush(ctx)
 }

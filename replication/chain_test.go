@@ -90,16 +90,16 @@ func TestBatchesWaitForWhatFollows(t *testing.T) {
 	eventually(t, "the other row is there", func() bool { return slices.Contains(p.all(), row(storage.Forward, 77, b1, storage.Following, 12)) })
 	eventually(t, "the shard's failure is seen", func() bool { return a.Status().Err() != nil })
 	mu.Lock()
-	if len(done) != 0 || f.Pending() != 1 {
-		t.Errorf("acknowledged %v, %d rows pending", done, f.Pending())
+	if len(done) != 0 || a.Status().Pending != 1 {
+		t.Errorf("acknowledged %v, %d rows pending", done, a.Status().Pending)
 	}
 	mu.Unlock()
 	g.set(0, false)
 	if err := f.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(done, []string{"block", "other"}) || f.Pending() != 0 {
-		t.Errorf("acknowledged %v, %d rows pending", done, f.Pending())
+	if !slices.Equal(done, []string{"block", "other"}) || a.Status().Pending != 0 {
+		t.Errorf("acknowledged %v, %d rows pending", done, a.Status().Pending)
 	}
 	for _, r := range []storage.Row{block, ended} {
 		if got := onInverse(t, g.EdgeWriter.(*oracle.Store), r); got != r {
@@ -143,7 +143,7 @@ func TestFullLanesDoNotWaitForOneAnother(t *testing.T) {
 		}
 	}
 	// Space is released once for each row that took some.
-	if err := f.Apply(ctx, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9))); err != nil {
+	if err := applyAll(ctx, f, rowsOf(follow(1, here[0], 9), follow(1, there[0], 9), follow(2, here[0], 9))); err != nil {
 		t.Error(err)
 	}
 }
@@ -212,7 +212,7 @@ func TestChainsEnd(t *testing.T) {
 			a, g, _ := startReporting(t, also, nil)
 			f := a.Feed("test")
 			defer f.Close()
-			if err := f.Apply(t.Context(), []storage.Row{request}); err != nil {
+			if err := applyAll(t.Context(), f, []storage.Row{request}); err != nil {
 				t.Fatal(err)
 			}
 			if n := len(g.batches); n != wrong.times {

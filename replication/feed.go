@@ -113,12 +113,11 @@ func (e *submission) finish(rows int) {
 	}
 }
 
-// Apply submits rows and waits until they, and everything submitted before them, have been applied.
-// A failing shard is retried until the context ends. Apply returns an error only then; any of the
-// rows may have been applied, or may be later.
-func (f *Feed) Apply(ctx context.Context, rows []storage.Row) error {
+// Flush waits until everything submitted so far has been applied. A failing shard is retried until the context ends, and Flush
+// returns an error only then.
+func (f *Feed) Flush(ctx context.Context) error {
 	applied := make(chan struct{})
-	_ = f.Submit(ctx, Batch{Rows: rows, Done: func() { close(applied) }}) // it fails only when the context ends
+	_ = f.Submit(ctx, Batch{Done: func() { close(applied) }}) // it fails only when the context ends
 	select {
 	case <-applied:
 		return nil
@@ -126,9 +125,6 @@ func (f *Feed) Apply(ctx context.Context, rows []storage.Row) error {
 		return ctx.Err()
 	}
 }
-
-// Flush waits until everything submitted so far has been applied.
-func (f *Feed) Flush(ctx context.Context) error { return f.Apply(ctx, nil) }
 
 // Silent notes that the source has not been heard since a time, so that its lag grows although
 // nothing arrives. The zero time means that it is heard again.
@@ -138,10 +134,8 @@ func (f *Feed) Silent(since time.Time) {
 	f.silent = since
 }
 
-// Lag is how long ago the oldest row not yet applied was committed, or how long the source has been
+// lag is how long ago the oldest row not yet applied was committed, or how long the source has been
 // silent; 0 if there is nothing to do.
-func (f *Feed) Lag() time.Duration { return f.lag(time.Now()) }
-
 func (f *Feed) lag(now time.Time) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,9 +148,6 @@ func (f *Feed) lag(now time.Time) time.Duration {
 	}
 	return max(lag, 0)
 }
-
-// Pending is how many rows wait or are being applied.
-func (f *Feed) Pending() int { return int(f.pending.Load()) }
 
 // Close drops what is pending: it is not acknowledged, nor applied, except for what is being
 // applied now.

@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 	a, _ := start(t, g, func(c *replication.Config) { c.Metrics = replication.NewMetrics(registry) })
 	f := a.Feed("test")
 	defer f.Close()
-	if err := f.Apply(t.Context(), rowsOf(follow(1, of(2, 1)[0], 1))); err != nil {
+	if err := applyAll(t.Context(), f, rowsOf(follow(1, of(2, 1)[0], 1))); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
@@ -64,7 +64,7 @@ func TestLagIsCountedFromTheCommit(t *testing.T) {
 		if err := f.Submit(t.Context(), replication.Batch{Rows: rowsOf(follow(1, of(2, 1)[0], c.row)), Committed: c.committed}); err != nil {
 			t.Fatal(err)
 		}
-		if lag := f.Lag(); lag < c.want || lag > c.want+30*time.Second {
+		if lag := a.Status().Lag; lag < c.want || lag > c.want+30*time.Second {
 			t.Errorf("%s: a lag of %s, want %s", name, lag, c.want)
 		}
 		f.Close()

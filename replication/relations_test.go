@@ -55,7 +55,7 @@ var ways = map[string]func(*testing.T, storage.Store) func(rows []storage.Row){
 		return func(rows []storage.Row) {
 			f := a.Feed("test")
 			defer f.Close()
-			if err := f.Apply(context.Background(), rows); err != nil {
+			if err := applyAll(context.Background(), f, rows); err != nil {
 				t.Error(err)
 			}
 		}
