@@ -17,7 +17,7 @@ func (m *Mover) compare(ctx context.Context) error {
 		m.phase.Table = t.name
 		var after row
 		err := m.pages(ctx, t, m.plan.From, nil, func(rows []row, upTo row) error {
-			copied, err := m.window(ctx, t, after, upTo)
+			copied, err := m.copiesOf(ctx, t, rows, after, upTo)
 			after = upTo
 			if err != nil {
 				return err
@@ -30,6 +30,26 @@ func (m *Mover) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// copiesOf reads the copies of a page. In another store, which was empty, each is looked up; here all rows behind one key and up to
+// another are read, so that rows are found that should not be there.
+func (m *Mover) copiesOf(ctx context.Context, t table, rows []row, after, upTo row) (copied []row, err error) {
+	if m.to == m.db {
+		return m.window(ctx, t, after, upTo)
+	}
+	for chunk := range slices.Chunk(rows, atOnce) {
+		keys := make([]row, len(chunk))
+		for i, r := range chunk {
+			keys[i] = t.key(r)
+		}
+		more, err := m.copies(ctx, t, keys)
+		if err != nil {
+			return nil, err
+		}
+		copied = append(copied, more...)
+	}
+	return copied, nil
 }
 
 // window reads the copied rows behind one key and up to another.

@@ -36,7 +36,7 @@ func CopyStore(ctx context.Context, from, to *db.DB, cfg Config) (report Report,
 		err = c.each(Copying, func(m *Mover) error { return m.copy(ctx) })
 	}
 	if err == nil {
-		err = c.each(Comparing, func(m *Mover) error { return m.compareKeys(ctx) })
+		err = c.each(Comparing, func(m *Mover) error { return m.compare(ctx) })
 	}
 	for again := true; again && err == nil; {
 		if err = c.each(Switching, func(m *Mover) error { return m.catchUp(ctx) }); err == nil {
@@ -186,34 +186,6 @@ func IsCopied(claims [][]db.Claim) bool {
 	return slices.ContainsFunc(claims, func(list []db.Claim) bool {
 		return slices.ContainsFunc(list, func(c db.Claim) bool { return c.Other == db.OtherStore })
 	})
-}
-
-// compareKeys is compare for a store that was empty: it looks each row up.
-func (m *Mover) compareKeys(ctx context.Context) error {
-	for _, t := range tables {
-		m.phase.Table = t.name
-		err := m.pages(ctx, t, m.plan.From, nil, func(rows []row, _ row) error {
-			for chunk := range slices.Chunk(rows, atOnce) {
-				keys := make([]row, len(chunk))
-				for i, r := range chunk {
-					keys[i] = t.key(r)
-				}
-				copied, err := m.copies(ctx, t, keys)
-				if err == nil {
-					err = m.settle(ctx, t, chunk, copied)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			m.progress(len(rows))
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // secrets is the table from which keys are derived.
