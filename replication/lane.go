@@ -1,7 +1,6 @@
 package replication
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // lane is the queue of one shard and the work on it.
@@ -136,55 +136,37 @@ func (l *lane) run(ctx context.Context) {
 // applyUntilDone applies parts at once, table by table; it returns false if the context ends first.
 func (l *lane) applyUntilDone(ctx context.Context, parts [][]row) bool {
 	for _, side := range storage.Truths {
-		if !l.applySideUntilDone(ctx, side, parts) {
+		var applying sync.WaitGroup
+		for _, part := range parts {
+			applying.Go(func() { l.applyPart(ctx, side, part) })
+		}
+		applying.Wait()
+		if ctx.Err() != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// applySideUntilDone applies those rows of parts that are of one table, and repeats the parts that failed
-// while the shard does; it returns false if the context ends first.
-func (l *lane) applySideUntilDone(ctx context.Context, side storage.Side, parts [][]row) bool {
+// applyPart applies those rows of a part that are of one table, and tries again while the shard fails, until the context ends.
+func (l *lane) applyPart(ctx context.Context, side storage.Side, part []row) {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	for wait := shortest; ; wait = min(2*wait, longest) {
-		failed, err := l.applyParts(ctx, side, parts)
+		rows := newest(side, open(part))
+		if len(rows) == 0 && wait == shortest {
+			return
+		}
+		var err error
+		if len(rows) > 0 {
+			err = l.apply(ctx, side, rows)
+		}
 		if ctx.Err() != nil {
-			return false
+			return
 		}
-		l.note(err)
-		if err == nil {
-			return true
-		}
-		parts = failed
-		select {
-		case <-ctx.Done():
-			return false
-		case <-time.After(wait/2 + rand.N(wait/2)):
+		if l.note(err); err == nil || sleep.For(ctx, wait/2+rand.N(wait/2)) != nil {
+			return
 		}
 	}
-}
-
-// applyParts applies parts at once, and returns those that failed with the first error.
-func (l *lane) applyParts(ctx context.Context, side storage.Side, parts [][]row) (failed [][]row, err error) {
-	errs := make([]error, len(parts))
-	apply := func(i int) {
-		if rows := newest(side, open(parts[i])); len(rows) > 0 {
-			errs[i] = l.apply(ctx, side, rows)
-		}
-	}
-	var others sync.WaitGroup
-	for i := 1; i < len(parts); i++ {
-		others.Go(func() { apply(i) })
-	}
-	apply(0)
-	others.Wait()
-	for i, e := range errs {
-		if e != nil {
-			failed, err = append(failed, parts[i]), cmp.Or(err, e)
-		}
-	}
-	return failed, err
 }
 
 // open drops the rows of closed sources.

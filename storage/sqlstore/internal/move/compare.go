@@ -138,12 +138,7 @@ func (m *Mover) settle(ctx context.Context, t table, rows, copied []row) error {
 
 // copies reads the rows of some keys where they have gone.
 func (m *Mover) copies(ctx context.Context, t table, keys []row) (rows []row, err error) {
-	shares := make(map[int][]row)
-	for _, k := range keys {
-		to := m.target(t.bucket(k))
-		shares[to] = append(shares[to], k)
-	}
-	for to, share := range shares {
+	for to, share := range m.byShard(t, keys) {
 		found, err := t.find(ctx, side{m.to, to}, share)
 		if err != nil {
 			return nil, err

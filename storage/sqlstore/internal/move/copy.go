@@ -117,28 +117,25 @@ type change struct {
 	rows, gone []row
 }
 
+// byShard divides rows, or keys of rows, by the shard that gets them.
+func (m *Mover) byShard(t table, rows []row) map[int][]row {
+	shares := make(map[int][]row)
+	for _, r := range rows {
+		to := m.target(t.bucket(r))
+		shares[to] = append(shares[to], r)
+	}
+	return shares
+}
+
 // put makes changes on the shards that get the rows, in one transaction on each.
 func (m *Mover) put(ctx context.Context, changes ...change) error {
 	shares := make(map[int][]change)
 	for _, c := range changes {
-		byShard := make(map[int]*change)
-		of := func(r row) *change {
-			to := m.target(c.bucket(r))
-			if byShard[to] == nil {
-				byShard[to] = &change{table: c.table}
-			}
-			return byShard[to]
+		for to, keys := range m.byShard(c.table, c.gone) {
+			shares[to] = append(shares[to], change{table: c.table, gone: keys})
 		}
-		for _, r := range c.rows {
-			share := of(r)
-			share.rows = append(share.rows, r)
-		}
-		for _, r := range c.gone {
-			share := of(r)
-			share.gone = append(share.gone, r)
-		}
-		for to, share := range byShard {
-			shares[to] = append(shares[to], *share)
+		for to, rows := range m.byShard(c.table, c.rows) {
+			shares[to] = append(shares[to], change{table: c.table, rows: rows})
 		}
 	}
 	for to, list := range shares {
