@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-func (r *Resolver) registerAt(ctx context.Context, handle, name string, password *string) (*model.SessionPayload, error) {
+func (r mutations) Register(ctx context.Context, handle, name string, password *string) (*model.SessionPayload, error) {
 	given := ""
 	if password != nil {
 		given = *password
@@ -21,12 +21,12 @@ func (r *Resolver) registerAt(ctx context.Context, handle, name string, password
 	return sessionPayload(ctx, s, err)
 }
 
-func (r *Resolver) loginAt(ctx context.Context, handle, password string) (*model.SessionPayload, error) {
+func (r mutations) Login(ctx context.Context, handle, password string) (*model.SessionPayload, error) {
 	s, err := r.Accounts.Login(ctx, handle, password)
 	return sessionPayload(ctx, s, err)
 }
 
-func (r *Resolver) renewTokenAt(ctx context.Context) (*model.SessionPayload, error) {
+func (r mutations) RenewToken(ctx context.Context) (*model.SessionPayload, error) {
 	if _, err := viewerOf(ctx); err != nil {
 		return nil, err
 	}
@@ -45,8 +45,11 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User, true)}, nil
 }
 
-// profileChange converts the arguments of `updateProfile`.
-func profileChange(name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) storage.ProfileChange {
+func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error) {
+	viewer, err := r.actorOf(ctx)
+	if err != nil {
+		return nil, err
+	}
 	change := storage.ProfileChange{Name: name, Bio: bio, AvatarURL: avatarURL}
 	if lists != nil {
 		change.FollowingsVisibility = visibilityOf(lists.Followings.Value())
@@ -56,7 +59,12 @@ func profileChange(name, bio, avatarURL *string, lists *model.ListVisibilityInpu
 		undiscoverable := !*discoverable
 		change.Undiscoverable = &undiscoverable
 	}
-	return change
+	user, err := r.Accounts.UpdateProfile(ctx, viewer, change)
+	if err != nil {
+		return nil, viewerGone(err)
+	}
+	loaders.For(ctx).Users.Prime(viewer, user)
+	return profilePayload(ctx, viewer), nil
 }
 
 // visibilityOf converts a visibility; null leaves it unchanged.
@@ -70,20 +78,7 @@ func visibilityOf(v *model.Visibility) *storage.Visibility {
 	return &is
 }
 
-func (r *Resolver) updateProfileAt(ctx context.Context, change storage.ProfileChange) (*model.ProfilePayload, error) {
-	viewer, err := r.actorOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	user, err := r.Accounts.UpdateProfile(ctx, viewer, change)
-	if err != nil {
-		return nil, viewerGone(err)
-	}
-	loaders.For(ctx).Users.Prime(viewer, user)
-	return profilePayload(ctx, viewer), nil
-}
-
-func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (*model.ChangePasswordPayload, error) {
+func (r mutations) ChangePassword(ctx context.Context, current, next string) (*model.ChangePasswordPayload, error) {
 	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
@@ -99,8 +94,8 @@ func (r *Resolver) changePasswordAt(ctx context.Context, current, next string) (
 	return payload, nil
 }
 
-// signOutEverywhereAt also serves users who have deactivated their accounts.
-func (r *Resolver) signOutEverywhereAt(ctx context.Context) (*model.SignOutPayload, error) {
+// SignOutEverywhere also serves users who have deactivated their accounts.
+func (r mutations) SignOutEverywhere(ctx context.Context) (*model.SignOutPayload, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -111,7 +106,7 @@ func (r *Resolver) signOutEverywhereAt(ctx context.Context) (*model.SignOutPaylo
 	return &model.SignOutPayload{SignedOut: true}, nil
 }
 
-func (r *Resolver) linkIdentityAt(ctx context.Context, text, issuer, subject string) (*model.ProfilePayload, error) {
+func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject string) (*model.ProfilePayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
@@ -129,8 +124,8 @@ func (r *Resolver) linkIdentityAt(ctx context.Context, text, issuer, subject str
 	return profilePayload(ctx, id), nil
 }
 
-// unlinkIdentityAt serves backends, and the user whose identity it is.
-func (r *Resolver) unlinkIdentityAt(ctx context.Context, issuer, subject string) (*model.UnlinkIdentityPayload, error) {
+// UnlinkIdentity serves backends, and the user whose identity it is.
+func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (*model.UnlinkIdentityPayload, error) {
 	who := storage.Identity{Issuer: issuer, Subject: subject}
 	if admin(ctx) == nil {
 		changed, err := r.Accounts.UnlinkIdentity(ctx, who)
@@ -144,8 +139,8 @@ func (r *Resolver) unlinkIdentityAt(ctx context.Context, issuer, subject string)
 	return &model.UnlinkIdentityPayload{Changed: changed}, err
 }
 
-// identitiesAt answers `identities`, which only the user itself sees.
-func (r *Resolver) identitiesAt(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error) {
+// Identities answers `identities`, which only the user itself sees.
+func (r userFields) Identities(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
@@ -160,7 +155,7 @@ func (r *Resolver) identitiesAt(ctx context.Context, obj *model.User) ([]*model.
 	return list, nil
 }
 
-func (r *Resolver) createUserAt(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {
+func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
@@ -184,13 +179,11 @@ func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayloa
 	return &model.ProfilePayload{User: sel.user(ctx, "user", id, true)}
 }
 
-// deactivateAt answers `deactivateAccount`.
-func (r *Resolver) deactivateAt(ctx context.Context) (*model.AccountPayload, error) {
+func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
 	return accountPayload(ctx, r.States.Deactivate)
 }
 
-// reactivateAt answers `reactivateAccount`.
-func (r *Resolver) reactivateAt(ctx context.Context) (*model.AccountPayload, error) {
+func (r mutations) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
 	return accountPayload(ctx, r.States.Reactivate)
 }
 
@@ -208,8 +201,7 @@ func accountPayload(ctx context.Context, change func(context.Context, storage.Us
 	return &model.AccountPayload{Changed: changed, User: sel.user(ctx, "user", viewer, true)}, nil
 }
 
-// deleteAt answers `deleteAccount`.
-func (r *Resolver) deleteAt(ctx context.Context) (*model.DeleteAccountPayload, error) {
+func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err

@@ -183,9 +183,14 @@ func (g *given[T]) index(i int) int {
 	return g.indexes[i]
 }
 
+// at are the paths of the good elements.
+func (g *given[T]) at(p paths) paths {
+	return func(i int) []ast.Path { return p(g.index(i)) }
+}
+
 // placed puts the results of the good elements at their indexes, and reports the errors of
 // the others.
-func placed[T, M any](ctx context.Context, g given[T], made []M, path func(index int) ast.Path) []M {
+func placed[T, M any](ctx context.Context, g given[T], made []M, at paths) []M {
 	if g.wrong == nil {
 		return made
 	}
@@ -194,7 +199,7 @@ func placed[T, M any](ctx context.Context, g given[T], made []M, path func(index
 		all[g.indexes[i]] = m
 	}
 	for _, w := range g.wrong {
-		failAt(ctx, []ast.Path{path(w.index)}, w.err)
+		failAt(ctx, at(w.index), w.err)
 	}
 	return all
 }

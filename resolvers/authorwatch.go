@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -17,14 +15,12 @@ import (
 	"kith/storage/events"
 )
 
-// postFavoritedAt answers `postFavorited`.
-func (r *Resolver) postFavoritedAt(ctx context.Context) (<-chan *model.NewFavorite, error) {
-	return authorSubscribes(ctx, r, newFavorites{})
+func (r subscriptions) PostFavorited(ctx context.Context) (<-chan *model.NewFavorite, error) {
+	return authorSubscribes(ctx, r.Resolver, newFavorites{})
 }
 
-// newCommentAt answers `newComment`.
-func (r *Resolver) newCommentAt(ctx context.Context) (<-chan *model.NewComment, error) {
-	return authorSubscribes(ctx, r, newComments{})
+func (r subscriptions) NewComment(ctx context.Context) (<-chan *model.NewComment, error) {
+	return authorSubscribes(ctx, r.Resolver, newComments{})
 }
 
 // authorNews is what others do with posts: rows R with keys K, sent as A.
@@ -196,7 +192,7 @@ func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) []A {
 		wanted{posts: posts, on: s.of("post")})
 	nodes := make([]*model.Post, len(rows))
 	if s.has("post") {
-		nodes = postsOf(ctx, posts, s.of("post"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("post"))} })
+		nodes = postsOf(ctx, posts, s.of("post"), here(ctx, s.key("post")))
 	}
 	return w.news.send(ctx, s, rows, nodes)
 }
@@ -276,7 +272,7 @@ func (newComments) onUsers(s selection) []*selections.Object { return s.below("n
 func (newComments) send(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post) []*model.NewComment {
 	nodes := make([]*model.Comment, len(rows))
 	if s.has("node") {
-		nodes = commentsOf(ctx, rows, s.of("node"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("node"))} })
+		nodes = commentsOf(ctx, rows, s.of("node"), here(ctx, s.key("node")))
 	}
 	list := make([]*model.NewComment, len(rows))
 	for i, row := range rows {

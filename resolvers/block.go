@@ -11,8 +11,7 @@ import (
 	"kith/storage"
 )
 
-// blockAt answers `block`.
-func (r *Resolver) blockAt(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+func (r mutations) Block(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -21,8 +20,7 @@ func (r *Resolver) blockAt(ctx context.Context, id string) (*model.RelationshipP
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 
-// unblockAt answers `unblock`.
-func (r *Resolver) unblockAt(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+func (r mutations) Unblock(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -31,8 +29,7 @@ func (r *Resolver) unblockAt(ctx context.Context, id string) (*model.Relationshi
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 
-// followMarkAt answers `setFollowMark`.
-func (r *Resolver) followMarkAt(ctx context.Context, id string, special *bool, remark *string) (*model.RelationshipPayload, error) {
+func (r mutations) SetFollowMark(ctx context.Context, id string, special *bool, remark *string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -61,9 +58,9 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 	}, nil
 }
 
-// blockedUsersAt answers `blockedUsers`. It leaves out only hidden users: the list exists to show
+// BlockedUsers answers `blockedUsers`. It leaves out only hidden users: the list exists to show
 // users in a block.
-func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
@@ -81,13 +78,13 @@ func (r *Resolver) blockedUsersAt(ctx context.Context, obj *model.User, first *i
 	audience := social.NewAudience(obj.UserID, r.HiddenUsers, nil)
 	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
-		total, complete, err := list.size(ctx, r, audience)
+		total, complete, err := list.size(ctx, r.Resolver, audience)
 		c.Total, c.Complete = storage.Result[int64]{Value: int64(total), Err: err}, complete
 	}
 	if !n.rows {
 		return c, nil
 	}
-	shown, err := list.page(ctx, r, audience, from, size)
+	shown, err := list.page(ctx, r.Resolver, audience, from, size)
 	if err != nil {
 		return nil, err
 	}

@@ -23,8 +23,7 @@ func admin(ctx context.Context) error {
 	return nil
 }
 
-// consistencyAt answers `consistency`.
-func (r *Resolver) consistencyAt(ctx context.Context) (*model.Consistency, error) {
+func (r queries) Consistency(ctx context.Context) (*model.Consistency, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}

@@ -13,8 +13,7 @@ import (
 // mostAmong is how many edges one answer of `edgesAmong` has at most: some 500 kB.
 const mostAmong = 100_000
 
-// edgesAmongAt answers `edgesAmong`.
-func (r *Resolver) edgesAmongAt(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
+func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
 	fetchQuery(ctx)
 	if err := checkLength("ids", len(texts), limits.MaxAmong); err != nil {
 		return nil, err

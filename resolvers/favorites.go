@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/accounts/identity"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -153,8 +151,7 @@ func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
 	return storage.Pair{From: viewer.ID, To: post.Author, Post: post.Number}, ok
 }
 
-// favoritesAt answers `favorites` of a user.
-func (r *Resolver) favoritesAt(ctx context.Context, obj *model.User) (*model.FavoriteConnection, error) {
+func (r userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FavoriteConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[placePage](request, f)
 	if err != nil {
@@ -175,7 +172,7 @@ func (r *Resolver) favoritesAt(ctx context.Context, obj *model.User) (*model.Fav
 	}
 	if items := f.Below[0].Items; items != nil {
 		posts := visiblePosts(ctx, a, postsOfFavorites(rows))
-		c.Nodes = postsOf(ctx, posts, items, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+		c.Nodes = postsOf(ctx, posts, items, itemPaths(ctx, f))
 	}
 	for i, row := range rows {
 		c.Edges[i] = favoriteEdge(row, c.Nodes[i])
@@ -195,8 +192,8 @@ func placesOf(rows []storage.Edge, place func(storage.Edge) storage.Place) []sto
 	return places
 }
 
-// favoritedByAt answers `favoritedBy` of a post. A user that no longer exists has favorited nothing.
-func (r *Resolver) favoritedByAt(ctx context.Context, obj *model.Post) (*model.FavoritedByConnection, error) {
+// FavoritedBy answers `favoritedBy` of a post. A user that no longer exists has favorited nothing.
+func (r postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[placePage](request, f)
 	if err != nil {
@@ -220,7 +217,7 @@ func (r *Resolver) favoritedByAt(ctx context.Context, obj *model.Post) (*model.F
 			user := l.Users.Load(row.From)
 			return !user.Found && user.Err == nil
 		})
-		c.Nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+		c.Nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, itemPaths(ctx, f))
 	}
 	c.Edges = make([]*model.FavoritedByEdge, len(rows))
 	for i, row := range rows {
@@ -231,12 +228,12 @@ func (r *Resolver) favoritedByAt(ctx context.Context, obj *model.Post) (*model.F
 	return c, nil
 }
 
-// favoriteAt answers `favorite`, unfavoriteAt `unfavorite`.
-func (r *Resolver) favoriteAt(ctx context.Context, id string) (*model.FavoritePayload, error) {
+// Favorite answers `favorite`, unfavoriteAt `unfavorite`.
+func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
 	return r.changeFavorite(ctx, id, r.Relations.Favorite)
 }
 
-func (r *Resolver) unfavoriteAt(ctx context.Context, id string) (*model.FavoritePayload, error) {
+func (r mutations) Unfavorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
 	return r.changeFavorite(ctx, id, r.Relations.Unfavorite)
 }
 
@@ -277,7 +274,7 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		return payload, nil
 	}
 	if row := loaders.For(ctx).Posts().Load(post); row.Err != nil {
-		failAt(ctx, []ast.Path{below(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))}, row.Err)
+		failAt(ctx, here(ctx, cmp.Or(s.key("post"), s.key("favoriteEdge")))(0), row.Err)
 	}
 	a, err := audienceOf(ctx)
 	if err != nil {
@@ -286,8 +283,8 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 	for _, row := range visiblePosts(ctx, a, []storage.PostID{post}) {
 		payload.Post = s.post(ctx, row)
 		if f.Row.Type == storage.Favorited && s.has("favoriteEdge") {
-			here := func(int) []ast.Path { return []ast.Path{below(ctx, s.key("favoriteEdge"), edge.key("node"))} }
-			payload.FavoriteEdge = favoriteEdge(f.Row, postsOf(ctx, []storage.Post{row}, edge.of("node"), here)[0])
+			at := here(ctx, s.key("favoriteEdge"), edge.key("node"))
+			payload.FavoriteEdge = favoriteEdge(f.Row, postsOf(ctx, []storage.Post{row}, edge.of("node"), at)[0])
 		}
 	}
 	return payload, nil

@@ -44,6 +44,10 @@ func parseEntity(v any) (nodeID, error) {
 	return id, err
 }
 
+func (queries) Entities(ctx context.Context, _ []any) ([]model.Node, error) {
+	return nodes(ctx, each(ctx))
+}
+
 // withIDs fills in the ids of users that are named by their handles. The handles have been fetched.
 // If a handle belongs to nobody, or if its shard does not answer, the id is zero; failed gets the
 // error and the index.
@@ -70,8 +74,7 @@ var subgraph = sync.OnceValues(func() (string, error) {
 	return sdl.Subgraph(generated.NewExecutableSchema(generated.Config{}).Schema())
 })
 
-// serviceAt answers `_service`.
-func (r *Resolver) serviceAt() (model.Service, error) {
+func (r queries) Service(_ context.Context) (model.Service, error) {
 	if r.HideSchema {
 		return model.Service{}, apierr.Forbidden("the schema is hidden: compose from what `kith schema --federation` prints")
 	}

@@ -10,8 +10,7 @@ import (
 	"kith/storage"
 )
 
-// feedAt answers `feed`.
-func (r *Resolver) feedAt(ctx context.Context, obj *model.User, first *int32, after, newerThan *string) (*model.FeedConnection, error) {
+func (r userFields) Feed(ctx context.Context, obj *model.User, first *int32, after, newerThan *string) (*model.FeedConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}

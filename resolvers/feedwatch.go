@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
@@ -16,15 +14,15 @@ import (
 	"kith/storage/events"
 )
 
-// feedItemsAt answers `feedItems`. It wakes up only for posts of followings, as they were when an
+// FeedItems answers `feedItems`. It wakes up only for posts of followings, as they were when an
 // event last said that they had changed. Then it asks the store.
-func (r *Resolver) feedItemsAt(ctx context.Context) (<-chan *model.PostEdge, error) {
+func (r subscriptions) FeedItems(ctx context.Context) (<-chan *model.PostEdge, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &feedWatch{resolver: r, viewer: viewer, sent: map[storage.PostID]storage.Micros{}}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, w.concerns), w)
+	w := &feedWatch{resolver: r.Resolver, viewer: viewer, sent: map[storage.PostID]storage.Micros{}}
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns), w)
 }
 
 // feedWatch is the state of one feedItems.
@@ -140,8 +138,7 @@ func (w *feedWatch) convert(ctx context.Context, rows []storage.Post) []*model.P
 	}
 	if items := planned(ctx).Below[0].Items; items != nil {
 		fetch(ctx, wanted{posts: rows, on: items})
-		path := func(int) []ast.Path { return []ast.Path{below(ctx, "node")} }
-		for i, node := range postsOf(ctx, rows, items, path) {
+		for i, node := range postsOf(ctx, rows, items, here(ctx, "node")) {
 			list[i].Node = node
 		}
 	}

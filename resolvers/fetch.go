@@ -18,7 +18,8 @@ type wanted struct {
 	users []storage.UserID
 	exist bool // read the users' rows even when no field of them is selected
 
-	pairs []storage.Pair
+	pairs    []storage.Pair
+	requests []storage.Pair // by their users
 
 	posts    []storage.Post // that have been read, and may be seen
 	postIDs  []storage.PostID
@@ -57,7 +58,7 @@ type batch struct {
 	lists    []listed      // plain lists
 	opens    []social.List // lists whose visibility matters
 	pools    []storage.PageQuery
-	requests []requested // friend requests below relationships
+	requests []requested
 	posts    postReads
 
 	favorites favoriteReads
@@ -73,7 +74,7 @@ type listed struct {
 	owners []storage.UserID
 }
 
-// requested is the requests in one table, below relationships, that share a selection.
+// requested is friend requests in one table that share a selection.
 type requested struct {
 	side  storage.Side
 	pairs []storage.Pair
@@ -88,6 +89,11 @@ func batchOf(ctx context.Context, level []wanted) batch {
 		}
 		if len(w.pairs) > 0 {
 			b.addRelationships(ctx, w.pairs, w.on)
+		}
+		for _, side := range requestSides {
+			if visible := accessOf(ctx).requestsOn(side, w.requests); len(visible) > 0 {
+				b.addRequests(side, visible, w.on)
+			}
 		}
 		if len(w.posts) > 0 {
 			b.addPosts(ctx, w.posts, w.on)
@@ -229,11 +235,15 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		case f.Ahead == fields.End:
 			b.next = append(b.next, wanted{users: endsOf(pairs, f.Side), exist: true, on: f.Below})
 		case f.Ahead == fields.Request && len(own) > 0:
-			turned := seenFrom(f.Side, own)
-			b.edges[f.Side] = append(b.edges[f.Side], turned...)
-			b.requests = append(b.requests, requested{f.Side, turned, f.Below})
+			b.addRequests(f.Side, seenFrom(f.Side, own), f.Below)
 		}
 	}
+}
+
+// addRequests adds requests that are read on one side.
+func (b *batch) addRequests(side storage.Side, pairs []storage.Pair, on []*selections.Object) {
+	b.edges[side] = append(b.edges[side], pairs...)
+	b.requests = append(b.requests, requested{side, pairs, on})
 }
 
 // edgeNeeds are the needs of each half of a relationship.
@@ -341,7 +351,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 	if b.looksAtLists() {
 		b.judge(ctx, lists)
 	}
-	b.addRequests(ctx)
+	b.showRequests(ctx)
 	if len(b.sets) > 0 {
 		b.answerSets(ctx)
 	}
@@ -411,8 +421,8 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	}
 }
 
-// addRequests fetches the users of requests, and the messages of pending requests.
-func (b *batch) addRequests(ctx context.Context) {
+// showRequests has the users of requests read, and fetches the messages of pending requests.
+func (b *batch) showRequests(ctx context.Context) {
 	l := loaders.For(ctx)
 	var messages []storage.Pair
 	for _, wanted := range b.requests {

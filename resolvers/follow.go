@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
@@ -95,8 +93,7 @@ func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others 
 	return why
 }
 
-// followAt answers `follow`.
-func (r *Resolver) followAt(ctx context.Context, id string) (*model.FollowPayload, error) {
+func (r mutations) Follow(ctx context.Context, id string) (*model.FollowPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -105,8 +102,7 @@ func (r *Resolver) followAt(ctx context.Context, id string) (*model.FollowPayloa
 	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
 }
 
-// unfollowAt answers `unfollow`.
-func (r *Resolver) unfollowAt(ctx context.Context, id string) (*model.FollowPayload, error) {
+func (r mutations) Unfollow(ctx context.Context, id string) (*model.FollowPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -115,8 +111,7 @@ func (r *Resolver) unfollowAt(ctx context.Context, id string) (*model.FollowPayl
 	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
 }
 
-// removeFollowerAt answers `removeFollower`.
-func (r *Resolver) removeFollowerAt(ctx context.Context, id string) (*model.FollowPayload, error) {
+func (r mutations) RemoveFollower(ctx context.Context, id string) (*model.FollowPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -207,8 +202,7 @@ func remember(ctx context.Context, row storage.Edge) {
 	loaders.For(ctx).Edges(storage.Forward).Prime(row.Pair(), row)
 }
 
-// followManyAt answers `followMany`.
-func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
+func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
 	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
@@ -232,14 +226,19 @@ func (r *Resolver) followManyAt(ctx context.Context, texts []string) (*model.Fol
 		pairs[i] = storage.Pair{From: viewer, To: other}
 	}
 	rememberRelations(ctx, relations)
-	many := outcomesOf{selection: selected, at: s.key("outcomes"), index: list.index}
 	fetch(ctx,
 		wanted{users: []storage.UserID{viewer}, on: s.of("viewer")},
 		wanted{users: others, exist: selected.has("user"), on: selected.of("user")},
 		wanted{pairs: pairs, on: selected.of("relationship")},
 	)
-	users := many.users(ctx, others)
-	relationships := many.relationships(ctx, pairs)
+	at := list.at(each(ctx, s.key("outcomes")))
+	users, relationships := make([]*model.User, len(others)), make([]*model.Relationship, len(others))
+	if selected.has("user") {
+		users = usersOf(ctx, wanted{users: others, exist: true, on: selected.of("user")}, at.below(selected.Named("user")))
+	}
+	if selected.has("relationship") {
+		relationships = relationshipsOf(ctx, pairs, selected.of("relationship"), at.below(selected.Named("relationship")))
+	}
 	r.explain(ctx, viewer, others, relations)
 	outcomes := make([]*model.FollowOutcome, len(texts))
 	for i, tie := range relations {
@@ -292,28 +291,6 @@ func followError(err error) *model.FollowError {
 		return &model.FollowError{Code: apierr.CodeTimeout, Message: "the request took too long"}
 	}
 	return &model.FollowError{Code: apierr.CodeInternal, Message: "something went wrong"}
-}
-
-type outcomesOf struct {
-	selection
-	at    string          // the response key of the list
-	index func(i int) int // the index in the answer
-}
-
-func (o outcomesOf) users(ctx context.Context, ids []storage.UserID) []*model.User {
-	if !o.has("user") {
-		return make([]*model.User, len(ids))
-	}
-	return usersOf(ctx, wanted{users: ids, exist: true, on: o.of("user")}, func(i int) []ast.Path {
-		return []ast.Path{below(ctx, o.at, o.index(i), o.key("user"))}
-	})
-}
-
-func (o outcomesOf) relationships(ctx context.Context, pairs []storage.Pair) []*model.Relationship {
-	if !o.has("relationship") {
-		return make([]*model.Relationship, len(pairs))
-	}
-	return relationshipsOf(ctx, pairs, o.of("relationship"), func(i int) ast.Path { return below(ctx, o.at, o.index(i), o.key("relationship")) })
 }
 
 // markError turns the refusal of a mark into the client's error.

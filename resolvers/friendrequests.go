@@ -3,8 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -25,8 +23,7 @@ var requestStates = map[model.FriendRequestState]struct {
 	model.FriendRequestStateExpired:   {6, storage.Pending},
 }
 
-// friendRequestsAt answers `friendRequests`.
-func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error) {
+func (r userFields) FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
@@ -52,13 +49,13 @@ func (r *Resolver) friendRequestsAt(ctx context.Context, obj *model.User, direct
 	n := pageNeedsOf(f)
 	c := &model.FriendRequestConnection{Complete: true, PageInfo: &model.PageInfo{}}
 	if n.total {
-		total, complete, err := list.size(ctx, r, audience)
+		total, complete, err := list.size(ctx, r.Resolver, audience)
 		c.Total, c.Complete = storage.Result[int]{Value: total, Err: err}, complete
 	}
 	if !n.rows {
 		return c, nil
 	}
-	shown, err := list.page(ctx, r, audience, from, size)
+	shown, err := list.page(ctx, r.Resolver, audience, from, size)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +103,7 @@ func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConne
 	requests := make([]*model.FriendRequest, len(rows))
 	if items := f.Below[0].Items; items != nil && len(rows) > 0 {
 		fetch(ctx, wantedByRequests(rows, items)...)
-		requests = r.requestsOf(ctx, rows, items, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+		requests = r.requestsOf(ctx, rows, items, itemPaths(ctx, f))
 	}
 	c.Nodes = requests
 	c.Edges = make([]*model.FriendRequestEdge, len(rows))

@@ -231,8 +231,15 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	}
 }
 
-// listAt answers `followings` and `followers`.
-func (r *Resolver) listAt(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
+func (r userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.UserConnection, error) {
+	return r.list(ctx, obj)
+}
+
+func (r userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+	return r.list(ctx, obj)
+}
+
+func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[listArguments](request, f)
 	switch {
@@ -395,7 +402,7 @@ func timeOf(m storage.Micros) *time.Time {
 func usersOnPage(ctx context.Context, f *selections.Field, page []item) (users []*model.User, places []int) {
 	items := f.Below[0].Items
 	if users = make([]*model.User, len(page)); items != nil {
-		users = usersOf(ctx, wanted{users: usersOfPage(page), on: items}, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+		users = usersOf(ctx, wanted{users: usersOfPage(page), on: items}, itemPaths(ctx, f))
 	}
 	e := accessOf(ctx)
 	places = make([]int, 0, len(page))
@@ -417,19 +424,21 @@ func usersOfPage(page []item) []storage.UserID {
 	return ids
 }
 
-// itemPaths are the paths of one item of a page in the answer.
-func itemPaths(ctx context.Context, f *selections.Field, i int) (paths []ast.Path) {
-	for _, on := range f.Below[0].Fields {
-		switch on.Ahead {
-		case fields.Item:
-			paths = append(paths, below(ctx, on.Alias, i))
-		case fields.Edges:
-			for _, node := range on.Below[0].Fields {
-				if node.Ahead == fields.Item {
-					paths = append(paths, below(ctx, on.Alias, i, node.Alias))
+// itemPaths are the paths of the items of a page.
+func itemPaths(ctx context.Context, f *selections.Field) paths {
+	return func(i int) (all []ast.Path) {
+		for _, on := range f.Below[0].Fields {
+			switch on.Ahead {
+			case fields.Item:
+				all = append(all, below(ctx, on.Alias, i))
+			case fields.Edges:
+				for _, node := range on.Below[0].Fields {
+					if node.Ahead == fields.Item {
+						all = append(all, below(ctx, on.Alias, i, node.Alias))
+					}
 				}
 			}
 		}
+		return all
 	}
-	return paths
 }

@@ -3,8 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/consistency"
 	"kith/graph/fields"
 	"kith/graph/model"
@@ -112,12 +110,12 @@ func (s selection) user(ctx context.Context, field string, id storage.UserID, un
 		return nil
 	}
 	w := wanted{users: []storage.UserID{id}, exist: unsure, on: s.of(field)}
-	return usersOf(ctx, w, func(int) []ast.Path { return []ast.Path{below(ctx, append(above, s.key(field))...)} })[0]
+	return usersOf(ctx, w, here(ctx, append(above, s.key(field))...))[0]
 }
 
 func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {
 	if !s.has("relationship") {
 		return nil
 	}
-	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), func(int) ast.Path { return below(ctx, s.key("relationship")) })[0]
+	return relationshipsOf(ctx, []storage.Pair{p}, s.of("relationship"), here(ctx, s.key("relationship")))[0]
 }

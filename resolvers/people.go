@@ -14,8 +14,7 @@ import (
 	"kith/storage"
 )
 
-// peopleAt answers `people`.
-func (r *Resolver) peopleAt(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
+func (r queries) People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
 	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {

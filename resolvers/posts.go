@@ -3,8 +3,6 @@ package resolvers
 import (
 	"context"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/model"
@@ -52,9 +50,8 @@ func placeCursor(kind cursor.Kind, m storage.Place) string {
 	return cursor.Encode(kind, int64(m.CreatedAt), m.Number)
 }
 
-// postsOf makes posts that the viewer may see and whose users have been fetched. paths are the paths
-// of each post in the answer.
-func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, paths func(i int) []ast.Path) []*model.Post {
+// postsOf makes posts that the viewer may see and whose users have been fetched.
+func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at paths) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
 	for i, row := range rows {
 		made[i].Row, made[i].Files, made[i].Favorited, posts[i] = row, model.FilesOf(row), hasFavorited(ctx, row.PostID, on), &made[i]
@@ -63,7 +60,7 @@ func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, 
 	if asked == nil || len(rows) == 0 {
 		return posts
 	}
-	for i, u := range usersOf(ctx, wanted{users: authorsOf(rows), exist: true, on: belowOf(asked)}, pathsBelow(paths, asked)) {
+	for i, u := range usersOf(ctx, wanted{users: authorsOf(rows), exist: true, on: belowOf(asked)}, at.below(asked)) {
 		posts[i].Author = u
 	}
 	return posts
@@ -77,20 +74,7 @@ func authorsOf(rows []storage.Post) []storage.UserID {
 	return ids
 }
 
-// pathsBelow are the paths of some fields of each object.
-func pathsBelow(paths func(i int) []ast.Path, asked []*selections.Field) func(i int) []ast.Path {
-	return func(i int) (all []ast.Path) {
-		for _, p := range paths(i) {
-			for _, f := range asked {
-				all = append(all, append(p[:len(p):len(p)], ast.PathName(f.Alias)))
-			}
-		}
-		return all
-	}
-}
-
-// userPostsAt answers `posts` of a user.
-func (r *Resolver) userPostsAt(ctx context.Context, obj *model.User) (*model.PostConnection, error) {
+func (r userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[placePage](request, f)
 	if err != nil {
@@ -115,7 +99,7 @@ func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind
 	}
 	c := &model.PostConnection{PageInfo: args.info(kind, r.Cursors, places, page.More, page.End), Nodes: make([]*model.Post, len(page.Rows))}
 	if items := f.Below[0].Items; items != nil {
-		c.Nodes = postsOf(ctx, page.Rows, items, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+		c.Nodes = postsOf(ctx, page.Rows, items, itemPaths(ctx, f))
 	}
 	c.Edges = make([]*model.PostEdge, len(page.Rows))
 	for i, node := range c.Nodes {
@@ -124,9 +108,9 @@ func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind
 	return c
 }
 
-// latestPostsAt answers `latestPosts`. It is one look-up on all shards; there are more look-ups
+// LatestPosts answers `latestPosts`. It is one look-up on all shards; there are more look-ups
 // only if many of the newest posts are hidden.
-func (r *Resolver) latestPostsAt(ctx context.Context, first *int32, after *string) (*model.PostConnection, error) {
+func (r queries) LatestPosts(ctx context.Context, first *int32, after *string) (*model.PostConnection, error) {
 	f := fetchQuery(ctx)
 	args, err := placePageOf(ctx, cursor.LatestPosts, first, after)
 	if err != nil {
@@ -153,8 +137,7 @@ func (r *Resolver) latestPostsAt(ctx context.Context, first *int32, after *strin
 	return r.postConnection(ctx, f, cursor.LatestPosts, args, page), nil
 }
 
-// commentsAt answers `comments` of a post.
-func (r *Resolver) commentsAt(ctx context.Context, obj *model.Post) (*model.CommentConnection, error) {
+func (r postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[placePage](request, f)
 	if err != nil {
@@ -173,7 +156,7 @@ func (r *Resolver) commentsAt(ctx context.Context, obj *model.Post) (*model.Comm
 		places[i] = row.Place()
 	}
 	c := &model.CommentConnection{PageInfo: args.info(cursor.Comments, r.Cursors, places, page.Value.More, page.Value.End)}
-	c.Nodes = commentsOf(ctx, rows, f.Below[0].Items, func(i int) []ast.Path { return itemPaths(ctx, f, i) })
+	c.Nodes = commentsOf(ctx, rows, f.Below[0].Items, itemPaths(ctx, f))
 	c.Edges = make([]*model.CommentEdge, len(c.Nodes))
 	for i, node := range c.Nodes {
 		c.Edges[i] = &model.CommentEdge{Cursor: placeCursor(cursor.Comments, node.Row.Place()), Node: node}
@@ -182,8 +165,8 @@ func (r *Resolver) commentsAt(ctx context.Context, obj *model.Post) (*model.Comm
 }
 
 // commentsOf makes comments that the viewer may see and whose users have been fetched, without those
-// whose writers no longer exist. paths are the paths of each comment in the answer.
-func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, paths func(i int) []ast.Path) []*model.Comment {
+// whose writers no longer exist.
+func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Object, at paths) []*model.Comment {
 	l := loaders.For(ctx)
 	comments, by := make([]*model.Comment, 0, len(rows)), make([]storage.UserID, 0, len(rows))
 	for _, row := range rows {
@@ -195,44 +178,8 @@ func commentsOf(ctx context.Context, rows []storage.Comment, on []*selections.Ob
 	if asked == nil || len(by) == 0 {
 		return comments
 	}
-	for i, u := range usersOf(ctx, wanted{users: by, exist: true, on: belowOf(asked)}, pathsBelow(paths, asked)) {
+	for i, u := range usersOf(ctx, wanted{users: by, exist: true, on: belowOf(asked)}, at.below(asked)) {
 		comments[i].Author = u
 	}
 	return comments
-}
-
-// postNodes fills in the posts and comments among some nodes, which have been fetched.
-func postNodes(ctx context.Context, f *selections.Field, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) error {
-	onPost, onComment := []*selections.Object{f.On("Post")}, []*selections.Object{f.On("Comment")}
-	l := loaders.For(ctx)
-	for i, id := range ids {
-		here := func(int) []ast.Path { return []ast.Path{path(i)} }
-		var failed error
-		switch {
-		case id.post != storage.PostID{}:
-			failed = l.Posts().Load(id.post).Err
-		case id.comment != storage.CommentID{}:
-			failed = l.Comments().Load(id.comment).Err
-		default:
-			continue
-		}
-		a, err := audienceOf(ctx)
-		if err != nil {
-			return err
-		}
-		if failed != nil {
-			failAt(ctx, here(0), failed)
-			continue
-		}
-		if id.post.Number != 0 {
-			for _, p := range postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post}), onPost, here) {
-				nodes[i] = p
-			}
-			continue
-		}
-		for _, c := range commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment}), onComment, here) {
-			nodes[i] = c
-		}
-	}
-	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/accounts"
 	"kith/graph/apierr"
 	"kith/graph/model"
@@ -13,8 +11,7 @@ import (
 	"kith/storage"
 )
 
-// publishAt answers `publishPost`.
-func (r *Resolver) publishAt(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PublishPostPayload, error) {
+func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PublishPostPayload, error) {
 	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
@@ -47,8 +44,7 @@ func (r *Resolver) publishAt(ctx context.Context, text string, media []*model.Me
 	return &model.PublishPostPayload{Published: published, Post: s.post(ctx, post), Viewer: s.user(ctx, "viewer", viewer, true)}, nil
 }
 
-// editPostAt answers `editPost`.
-func (r *Resolver) editPostAt(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error) {
+func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -77,8 +73,7 @@ func (r *Resolver) editPostAt(ctx context.Context, id string, text *string, medi
 	return &model.EditPostPayload{Changed: changed, Post: s.post(ctx, edited)}, nil
 }
 
-// deletePostAt answers `deletePost`.
-func (r *Resolver) deletePostAt(ctx context.Context, id string) (*model.DeletePostPayload, error) {
+func (r mutations) DeletePost(ctx context.Context, id string) (*model.DeletePostPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -92,8 +87,7 @@ func (r *Resolver) deletePostAt(ctx context.Context, id string) (*model.DeletePo
 	return &model.DeletePostPayload{Changed: changed, Viewer: s.user(ctx, "viewer", viewer, true)}, nil
 }
 
-// addCommentAt answers `addComment`.
-func (r *Resolver) addCommentAt(ctx context.Context, id, text, key string) (*model.AddCommentPayload, error) {
+func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model.AddCommentPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -119,15 +113,14 @@ func (r *Resolver) addCommentAt(ctx context.Context, id, text, key string) (*mod
 	}
 	fetch(ctx, level...)
 	if s.has("comment") {
-		here := func(int) []ast.Path { return []ast.Path{below(ctx, s.key("comment"))} }
-		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), here) {
+		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), here(ctx, s.key("comment"))) {
 			payload.Comment = c
 		}
 	}
 	if s.has("post") {
 		row := loaders.For(ctx).Posts().Load(post)
 		if row.Err != nil {
-			failAt(ctx, []ast.Path{below(ctx, s.key("post"))}, row.Err)
+			failAt(ctx, here(ctx, s.key("post"))(0), row.Err)
 		}
 		if row.Found {
 			payload.Post = s.post(ctx, row.Value)
@@ -136,8 +129,7 @@ func (r *Resolver) addCommentAt(ctx context.Context, id, text, key string) (*mod
 	return payload, nil
 }
 
-// deleteCommentAt answers `deleteComment`.
-func (r *Resolver) deleteCommentAt(ctx context.Context, text string) (*model.DeleteCommentPayload, error) {
+func (r mutations) DeleteComment(ctx context.Context, text string) (*model.DeleteCommentPayload, error) {
 	viewer, err := r.actorOf(ctx)
 	if err != nil {
 		return nil, err
@@ -191,6 +183,5 @@ func (s selection) post(ctx context.Context, row storage.Post) *model.Post {
 	if !s.has("post") {
 		return nil
 	}
-	here := func(int) []ast.Path { return []ast.Path{below(ctx, s.key("post"))} }
-	return postsOf(ctx, []storage.Post{row}, s.of("post"), here)[0]
+	return postsOf(ctx, []storage.Post{row}, s.of("post"), here(ctx, s.key("post")))[0]
 }

@@ -15,7 +15,7 @@ import (
 // relationshipsOf makes the relationships of a selection, from what the
 // loaders hold. A relationship between two other users is nil if its edges are not visible. If a
 // shard did not answer, the relationship is nil, with an error at its path.
-func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, path func(i int) ast.Path) []*model.Relationship {
+func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections.Object, at paths) []*model.Relationship {
 	e, selected := accessOf(ctx), fieldsOn(on)
 	needs := needsOf(ctx, on)
 	list, made := make([]*model.Relationship, len(pairs)), make([]model.Relationship, len(pairs))
@@ -26,7 +26,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 			err = e.addHalves(r, p, needs)
 		}
 		if err != nil {
-			failAt(ctx, []ast.Path{path(i)}, err)
+			failAt(ctx, at(i), err)
 		}
 		if err == nil && visible {
 			r.Pair, r.IsViewers = p, p.From == e.viewer
@@ -34,15 +34,15 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 		}
 	}
 	if needs&fields.Mark != 0 {
-		addMarks(ctx, list, path)
+		addMarks(ctx, list, at)
 	}
 	for _, side := range requestSides {
 		if asked := aheadOn(selected, fields.Request, side); asked != nil {
-			addRequests(ctx, list, side, asked, path)
+			addRequests(ctx, list, side, asked, at)
 		}
 	}
-	from := relationshipEnds(ctx, list, storage.Forward, aheadOn(selected, fields.End, storage.Forward), path)
-	to := relationshipEnds(ctx, list, storage.Inverse, aheadOn(selected, fields.End, storage.Inverse), path)
+	from := relationshipEnds(ctx, list, storage.Forward, aheadOn(selected, fields.End, storage.Forward), at)
+	to := relationshipEnds(ctx, list, storage.Inverse, aheadOn(selected, fields.End, storage.Inverse), at)
 	for _, r := range list {
 		if r != nil {
 			r.From, r.To = from[r.Pair.From], to[r.Pair.To]
@@ -52,7 +52,7 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 }
 
 // addMarks adds the viewer's notes to its own relationships.
-func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) ast.Path) {
+func addMarks(ctx context.Context, list []*model.Relationship, at paths) {
 	e := accessOf(ctx)
 	for i, r := range list {
 		if r == nil || !r.IsViewers {
@@ -64,7 +64,7 @@ func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) 
 		}
 		mark := e.loaders.Marks().Load(r.Pair)
 		if mark.Err != nil {
-			failAt(ctx, []ast.Path{path(i)}, mark.Err)
+			failAt(ctx, at(i), mark.Err)
 			list[i] = nil
 			continue
 		}
@@ -77,14 +77,9 @@ func addMarks(ctx context.Context, list []*model.Relationship, path func(i int) 
 var requestSides = [...]storage.Side{storage.Requests, storage.Inbox}
 
 // addRequests adds the requests on one side to the viewer's own relationships.
-func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) {
+func addRequests(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, at paths) {
 	e := accessOf(ctx)
-	pathsOf := func(i int) (paths []ast.Path) {
-		for _, f := range asked {
-			paths = append(paths, append(path(i), ast.PathName(f.Alias)))
-		}
-		return paths
-	}
+	at = at.below(asked)
 	var rows []storage.Edge
 	var index []int
 	for i, r := range list {
@@ -93,13 +88,13 @@ func addRequests(ctx context.Context, list []*model.Relationship, side storage.S
 		}
 		row := e.loaders.Edges(side).Load(side.Pair(r.Pair.From, r.Pair.To))
 		if row.Err != nil {
-			failAt(ctx, pathsOf(i), row.Err)
+			failAt(ctx, at(i), row.Err)
 		}
 		if row.Found && row.Value.Type != storage.None {
 			rows, index = append(rows, row.Value), append(index, i)
 		}
 	}
-	requests := e.resolver.requestsOf(ctx, rows, belowOf(asked), func(k int) []ast.Path { return pathsOf(index[k]) })
+	requests := e.resolver.requestsOf(ctx, rows, belowOf(asked), at.of(index...))
 	for k, request := range requests {
 		if side == storage.Requests {
 			list[index[k]].SentRequest = request
@@ -134,7 +129,7 @@ func (e *access) addHalves(r *model.Relationship, p storage.Pair, needs fields.N
 
 // relationshipEnds makes the users at one end of all relationships, by id; it makes none if they
 // are not selected. Errors are reported only below relationships that are not null.
-func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, path func(i int) ast.Path) map[storage.UserID]*model.User {
+func relationshipEnds(ctx context.Context, list []*model.Relationship, side storage.Side, asked []*selections.Field, at paths) map[storage.UserID]*model.User {
 	if asked == nil {
 		return nil
 	}
@@ -146,17 +141,13 @@ func relationshipEnds(ctx context.Context, list []*model.Relationship, side stor
 		}
 	}
 	ids := endsOf(pairs, side)
-	where := func(k int) []ast.Path {
-		var paths []ast.Path
+	where := func(k int) (all []ast.Path) {
 		for i, r := range list {
-			if r == nil || side.Owner(r.Pair) != ids[k] {
-				continue
-			}
-			for _, f := range asked {
-				paths = append(paths, append(path(i), ast.PathName(f.Alias)))
+			if r != nil && side.Owner(r.Pair) == ids[k] {
+				all = append(all, at.below(asked)(i)...)
 			}
 		}
-		return paths
+		return all
 	}
 	ends := make(map[storage.UserID]*model.User, len(ids))
 	for k, u := range usersOf(ctx, wanted{users: ids, exist: true, on: on}, where) {
@@ -165,39 +156,44 @@ func relationshipEnds(ctx context.Context, list []*model.Relationship, side stor
 	return ends
 }
 
-// relationshipsAt answers a root field that is a relationship or a list of them. path is the path
-// of each relationship in the answer.
-func relationshipsAt(ctx context.Context, path func(i int) ast.Path) ([]*model.Relationship, error) {
+func (queries) Relationship(ctx context.Context, _, _ string) (*model.Relationship, error) {
+	return only(relationships(ctx, here(ctx)))
+}
+
+func (queries) Relationships(ctx context.Context, _, _ []string) ([]*model.Relationship, error) {
+	return relationships(ctx, each(ctx))
+}
+
+func relationships(ctx context.Context, at paths) ([]*model.Relationship, error) {
 	f := fetchQuery(ctx)
 	pairs, err := argument[given[storage.Pair]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	made := relationshipsOf(ctx, pairs.good, f.Below, func(i int) ast.Path { return path(pairs.index(i)) })
-	return placed(ctx, pairs, made, path), nil
+	return placed(ctx, pairs, relationshipsOf(ctx, pairs.good, f.Below, pairs.at(at)), at), nil
 }
 
-// towardsAt answers `relationship` of a user.
-func towardsAt(ctx context.Context, obj *model.User) (*model.Relationship, error) {
+func (userFields) Relationship(ctx context.Context, obj *model.User, _ string) (*model.Relationship, error) {
 	f := planned(ctx)
 	other, err := argument[storage.UserID](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	return relationshipAt(ctx, f, storage.Pair{From: obj.UserID, To: other}), nil
+	return relationshipsOf(ctx, []storage.Pair{{From: obj.UserID, To: other}}, f.Below, here(ctx))[0], nil
 }
 
-// fromViewerAt answers `viewerRelationship`.
-func fromViewerAt(ctx context.Context, obj *model.User) (*model.Relationship, error) {
+func (userFields) ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
 		return nil, nil
 	}
-	return relationshipAt(ctx, planned(ctx), storage.Pair{From: viewer.ID, To: obj.UserID}), nil
+	return relationshipsOf(ctx, []storage.Pair{{From: viewer.ID, To: obj.UserID}}, planned(ctx).Below, here(ctx))[0], nil
 }
 
-// relationshipAt answers a field that is one relationship.
-func relationshipAt(ctx context.Context, f *selections.Field, p storage.Pair) *model.Relationship {
-	here := func(int) ast.Path { return below(ctx) }
-	return relationshipsOf(ctx, []storage.Pair{p}, f.Below, here)[0]
+func (relationshipFields) From(_ context.Context, obj *model.Relationship) (*model.User, error) {
+	return obj.From, nil
+}
+
+func (relationshipFields) To(_ context.Context, obj *model.Relationship) (*model.User, error) {
+	return obj.To, nil
 }

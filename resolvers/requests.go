@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/accounts"
-	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/fields"
 	"kith/graph/model"
@@ -17,8 +14,7 @@ import (
 	"kith/storage"
 )
 
-// requestFriendAt answers `requestFriend`.
-func (r *Resolver) requestFriendAt(ctx context.Context, id string, message *string) (*model.FriendRequestPayload, error) {
+func (r mutations) RequestFriend(ctx context.Context, id string, message *string) (*model.FriendRequestPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -36,8 +32,24 @@ func (r *Resolver) requestFriendAt(ctx context.Context, id string, message *stri
 	return r.requestPayload(ctx, viewer, other, o, err)
 }
 
-// requestAt answers a change of an existing request or friendship.
-func (r *Resolver) requestAt(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.FriendRequestPayload, error) {
+func (r mutations) AcceptFriend(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
+	return r.changeRequest(ctx, id, r.Relations.Accept)
+}
+
+func (r mutations) DeclineFriend(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
+	return r.changeRequest(ctx, id, r.Relations.Decline)
+}
+
+func (r mutations) CancelFriendRequest(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
+	return r.changeRequest(ctx, id, r.Relations.Cancel)
+}
+
+func (r mutations) RemoveFriend(ctx context.Context, id string) (*model.FriendRequestPayload, error) {
+	return r.changeRequest(ctx, id, r.Relations.Remove)
+}
+
+// changeRequest changes an existing request or friendship.
+func (r *Resolver) changeRequest(ctx context.Context, id string, act func(ctx context.Context, user, other storage.UserID) (social.Outcome, error)) (*model.FriendRequestPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -62,7 +74,7 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
-	for _, request := range r.requestsOf(ctx, rows, s.of("request"), func(int) []ast.Path { return []ast.Path{below(ctx, s.key("request"))} }) {
+	for _, request := range r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))) {
 		payload.Request = request
 	}
 	return payload, nil
@@ -90,21 +102,10 @@ func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
 	return ends
 }
 
-// requestsOf makes requests whose rows are known and whose users have been fetched. paths are the
-// paths of each request in the answer.
-func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, paths func(i int) []ast.Path) []*model.FriendRequest {
+// requestsOf makes requests whose rows are known and whose users have been fetched.
+func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*selections.Object, at paths) []*model.FriendRequest {
 	if len(rows) == 0 {
 		return nil
-	}
-	below := func(asked []*selections.Field) func(int) []ast.Path {
-		return func(i int) (all []ast.Path) {
-			for _, p := range paths(i) {
-				for _, f := range asked {
-					all = append(all, append(p[:len(p):len(p)], ast.PathName(f.Alias)))
-				}
-			}
-			return all
-		}
 	}
 	now := r.Relations.Now()
 	requests := make([]*model.FriendRequest, len(rows))
@@ -113,14 +114,14 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 	}
 	selected := fieldsOn(on)
 	if asked := aheadOn(selected, fields.Message, storage.Forward); asked != nil {
-		r.readMessages(ctx, requests, below(asked))
+		r.readMessages(ctx, requests, at.below(asked))
 	}
 	for _, side := range sides {
 		asked := aheadOn(selected, fields.End, side)
 		if asked == nil {
 			continue
 		}
-		for i, u := range usersOf(ctx, wanted{users: endsOfRequests(rows, side), exist: true, on: belowOf(asked)}, below(asked)) {
+		for i, u := range usersOf(ctx, wanted{users: endsOfRequests(rows, side), exist: true, on: belowOf(asked)}, at.below(asked)) {
 			if side == storage.Forward {
 				requests[i].From = u
 			} else {
@@ -132,7 +133,7 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 }
 
 // readMessages reads the messages of pending requests.
-func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendRequest, paths func(i int) []ast.Path) {
+func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendRequest, at paths) {
 	var pairs []storage.Pair
 	var index []int
 	for i, request := range requests {
@@ -146,40 +147,37 @@ func (r *Resolver) readMessages(ctx context.Context, requests []*model.FriendReq
 	}
 	for k, m := range loaders.For(ctx).Messages().Fetch(pairs) {
 		if m.Err != nil {
-			failAt(ctx, paths(index[k]), m.Err)
+			failAt(ctx, at(index[k]), m.Err)
 		}
 		requests[index[k]].Text = m.Value
 	}
 }
 
-// requestNodes fills in the requests among some nodes. Only the two users of a request see it, each
+// requestsOn are those of some requests that the viewer sees on a side. Only the two users of a request see it, each
 // on its own shard, and not while the other user is hidden.
-func requestNodes(ctx context.Context, f *selections.Field, ids []nodeID, nodes []model.Node, path func(i int) ast.Path) {
-	viewer, _ := identity.Of(ctx)
-	var pairs [len(requestSides)][]storage.Pair
-	var index [len(requestSides)][]int
-	for i, id := range ids {
-		for k, side := range requestSides {
-			if viewer.ID != 0 && side.Owner(id.request) == viewer.ID && !isAbsent(ctx, side.Peer(id.request)) {
-				pairs[k], index[k] = append(pairs[k], id.request), append(index[k], i)
-			}
+func (e *access) requestsOn(side storage.Side, requests []storage.Pair) (visible []storage.Pair) {
+	for _, p := range requests {
+		if e.viewer != 0 && side.Owner(p) == e.viewer && !e.isAbsent(side.Peer(p)) {
+			visible = append(visible, p)
 		}
 	}
-	l, on := loaders.For(ctx), []*selections.Object{f.On("FriendRequest")}
-	for k, side := range requestSides {
-		var rows []storage.Edge
-		var at []int
-		for j, r := range l.Edges(side).Fetch(pairs[k]) {
+	return visible
+}
+
+// requestOf makes a request, if the viewer sees it. It has been fetched.
+func requestOf(ctx context.Context, id storage.Pair, on []*selections.Object, at paths) []*model.FriendRequest {
+	var rows []storage.Edge
+	e := accessOf(ctx)
+	for _, side := range requestSides {
+		for _, p := range e.requestsOn(side, []storage.Pair{id}) {
+			r := e.loaders.Edges(side).Load(p)
 			if r.Err != nil {
-				failAt(ctx, []ast.Path{path(index[k][j])}, r.Err)
+				failAt(ctx, at(0), r.Err)
 			}
 			if r.Found && r.Value.Type != storage.None {
-				rows, at = append(rows, r.Value), append(at, index[k][j])
+				rows = []storage.Edge{r.Value}
 			}
 		}
-		fetch(ctx, wantedByRequests(rows, on)...)
-		for j, request := range resolverOf(ctx).requestsOf(ctx, rows, on, func(j int) []ast.Path { return []ast.Path{path(at[j])} }) {
-			nodes[at[j]] = request
-		}
 	}
+	return e.resolver.requestsOf(ctx, rows, on, at)
 }

@@ -6,25 +6,23 @@ import (
 	"math"
 	"slices"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/storage"
 	"kith/storage/events"
 )
 
-// friendRequestChangedAt answers `friendRequestChanged`. After an event it reads what it sends on
+// FriendRequestChanged answers `friendRequestChanged`. After an event it reads what it sends on
 // the viewer's own shard, and sends only rows that are newer than those before. So events that
 // arrive twice or late, or are reported lost, do no harm.
-func (r *Resolver) friendRequestChangedAt(ctx context.Context) (<-chan *model.FriendRequest, error) {
+func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged || e.Kind == events.Corrected }
-	w := &requestWatch{resolver: r, viewer: viewer, sent: map[storage.Pair]storage.Micros{}}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), w)
+	w := &requestWatch{resolver: r.Resolver, viewer: viewer, sent: map[storage.Pair]storage.Micros{}}
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), w)
 }
 
 // requestWatch is the state of one friendRequestChanged.
@@ -120,7 +118,7 @@ func (w *requestWatch) answers(ctx context.Context, e events.Event) (list []*mod
 	}
 	on := planned(ctx).Below
 	fetch(ctx, wantedByRequests(rows, on)...)
-	return w.resolver.requestsOf(ctx, rows, on, func(int) []ast.Path { return []ast.Path{below(ctx)} }), more, nil
+	return w.resolver.requestsOf(ctx, rows, on, here(ctx)), more, nil
 }
 
 // row reads a request where the viewer has it.

@@ -13,6 +13,7 @@ import (
 	"kith/accounts"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
+	"kith/graph/generated"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/social"
@@ -67,6 +68,27 @@ type Resolver struct {
 	// Statuses report what reconciling has found.
 	Statuses reconcile.StatusReader
 }
+
+// The resolvers of each type, as gqlgen asks for them. Their methods are the fields that are not values of a model.
+type (
+	queries            struct{ *Resolver }
+	mutations          struct{ *Resolver }
+	subscriptions      struct{ *Resolver }
+	userFields         struct{ *Resolver }
+	postFields         struct{ *Resolver }
+	relationshipFields struct{ *Resolver }
+	suggestionFields   struct{ *Resolver }
+)
+
+// The methods of [generated.ResolverRoot].
+
+func (r *Resolver) Query() generated.QueryResolver                   { return queries{r} }
+func (r *Resolver) Mutation() generated.MutationResolver             { return mutations{r} }
+func (r *Resolver) Subscription() generated.SubscriptionResolver     { return subscriptions{r} }
+func (r *Resolver) User() generated.UserResolver                     { return userFields{r} }
+func (r *Resolver) Post() generated.PostResolver                     { return postFields{r} }
+func (r *Resolver) Relationship() generated.RelationshipResolver     { return relationshipFields{r} }
+func (r *Resolver) SuggestionEdge() generated.SuggestionEdgeResolver { return suggestionFields{r} }
 
 // graph answers as far as the viewer may see.
 func (r *Resolver) graph(ctx context.Context, read loaders.Reader) (*social.Graph, error) {

@@ -19,8 +19,7 @@ type directory struct {
 	loaders.Reader
 }
 
-// searchAt answers `searchUsers`.
-func (r *Resolver) searchAt(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error) {
+func (r queries) SearchUsers(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error) {
 	f := fetchQuery(ctx)
 	prefix := storage.FoldHandle(text)
 	if !storage.ValidHandle(prefix) {

@@ -163,8 +163,32 @@ func (r *requestState) setAnswer(f *selections.Field, user storage.UserID) *setA
 	return mustHave(r, &r.sets, setName{f, user})
 }
 
-// setAt answers a field that is a set answer of users.
-func setAt(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
+func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+	return set(ctx, obj)
+}
+
+func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+	return set(ctx, obj)
+}
+
+func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+	return set(ctx, obj)
+}
+
+func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
+	return set(ctx, obj)
+}
+
+func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
+	return set(ctx, obj)
+}
+
+func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+	return set(ctx, obj)
+}
+
+// set answers a field that is a set answer of users.
+func set(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
 	f := planned(ctx)
 	a := stateOf(ctx).setAnswer(f, obj.UserID)
 	if a.err != nil || a.isClosed {

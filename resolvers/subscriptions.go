@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
-	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts/identity"
 	"kith/graph/cursor"
@@ -19,10 +18,10 @@ import (
 	"kith/storage/events"
 )
 
-// relationshipChangedAt answers `relationshipChanged`. After an event it reads what it sends, and
+// RelationshipChanged answers `relationshipChanged`. After an event it reads what it sends, and
 // sends it only if it differs from what was sent before. So events that arrive twice or late, or
 // are reported lost, do no harm.
-func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<-chan *model.Relationship, error) {
+func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) (<-chan *model.Relationship, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func (r *Resolver) relationshipChangedAt(ctx context.Context, texts []string) (<
 			w.others[id] = true
 		}
 	}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns, viewer), w)
 }
 
 // watch is the state of one relationshipChanged.
@@ -89,7 +88,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	}
 	on := planned(ctx).Below
 	fetch(ctx, wanted{pairs: pairs, on: on})
-	list := relationshipsOf(ctx, pairs, on, func(int) ast.Path { return below(ctx) })
+	list := relationshipsOf(ctx, pairs, on, here(ctx))
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}
@@ -119,8 +118,7 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 	return changed, nil
 }
 
-// newFollowersAt answers `newFollowers`.
-func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, error) {
+func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
 		_, err := viewerOf(ctx)
@@ -130,7 +128,7 @@ func (r *Resolver) newFollowersAt(ctx context.Context) (<-chan *model.UserEdge, 
 		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
 	}
 	f := &newFollowers{viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
 }
 
 // newFollowers is the state of one newFollowers.

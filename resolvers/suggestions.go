@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/vektah/gqlparser/v2/ast"
-
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
@@ -65,8 +63,7 @@ func (q setQuestion) suggestions(ctx context.Context, r *Resolver, via int) (set
 	return setAnswer{page: page, info: pageInfoOf(page, s.More, beyond), complete: s.Complete, suggested: suggested{query, s}}, nil
 }
 
-// suggestionsAt answers `followSuggestions`.
-func suggestionsAt(ctx context.Context, obj *model.User) (*model.SuggestionConnection, error) {
+func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
 	f := planned(ctx)
 	a := stateOf(ctx).setAnswer(f, obj.UserID)
 	if a.err != nil || a.isClosed {
@@ -119,8 +116,7 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 	return c
 }
 
-// dismissSuggestionAt answers `dismissSuggestion`.
-func (r *Resolver) dismissSuggestionAt(ctx context.Context, id string) (*model.DismissSuggestionPayload, error) {
+func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.DismissSuggestionPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -173,15 +169,14 @@ func viaOf(ctx context.Context, suggestions *selections.Field) viaNeeds {
 	return n
 }
 
-// viaAt answers `via`.
-func viaAt(ctx context.Context, obj *model.SuggestionEdge) ([]*model.User, error) {
+func (suggestionFields) Via(ctx context.Context, obj *model.SuggestionEdge, _ *int32) ([]*model.User, error) {
 	f := planned(ctx)
 	size, err := argument[int](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
 	w := wanted{users: obj.Via[:min(size, len(obj.Via))], on: f.Below}
-	return usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, i)} }), nil
+	return usersOf(ctx, w, each(ctx)), nil
 }
 
 // The cursor of a suggestion belongs to a user and an order. It names the following behind which the

@@ -16,10 +16,41 @@ import (
 	"kith/storage"
 )
 
+// paths are where each of some objects is in the answer, by its index: a field that is selected under several names
+// has several paths.
+type paths func(i int) []ast.Path
+
+// here are the paths of an object below the running field.
+func here(ctx context.Context, steps ...any) paths {
+	return func(int) []ast.Path { return []ast.Path{below(ctx, steps...)} }
+}
+
+// each are the paths of the elements of a list, which is the running field or below it.
+func each(ctx context.Context, steps ...any) paths {
+	return func(i int) []ast.Path { return here(ctx, append(steps[:len(steps):len(steps)], i)...)(i) }
+}
+
+// of are the paths of some of the objects.
+func (p paths) of(indexes ...int) paths {
+	return func(i int) []ast.Path { return p(indexes[i]) }
+}
+
+// below are the paths of some fields of each object.
+func (p paths) below(asked []*selections.Field) paths {
+	return func(i int) (all []ast.Path) {
+		for _, path := range p(i) {
+			for _, f := range asked {
+				all = append(all, append(path[:len(path):len(path)], ast.PathName(f.Alias)))
+			}
+		}
+		return all
+	}
+}
+
 // usersOf makes the users of a selection, from what the loaders hold.
 // A user who does not exist, or is hidden from all others, is nil. If a shard did not answer, the
 // user is nil, with an error at each of its paths.
-func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*model.User {
+func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
 	e := accessOf(ctx)
 	needs := needsOf(ctx, w.on)
 	l := e.loaders
@@ -36,7 +67,7 @@ func usersOf(ctx context.Context, w wanted, paths func(i int) []ast.Path) []*mod
 		if needs&fields.Row != 0 || w.exist {
 			r := l.Users.Load(id)
 			if r.Err != nil {
-				failAt(ctx, paths(i), r.Err)
+				failAt(ctx, at(i), r.Err)
 			}
 			if !r.Found {
 				continue
@@ -75,8 +106,7 @@ func below(ctx context.Context, steps ...any) ast.Path {
 	return path
 }
 
-// viewerAt answers `viewer`.
-func viewerAt(ctx context.Context) (*model.User, error) {
+func (queries) Viewer(ctx context.Context) (*model.User, error) {
 	viewer, ok := identity.Of(ctx)
 	if !ok {
 		return nil, nil
@@ -84,8 +114,7 @@ func viewerAt(ctx context.Context) (*model.User, error) {
 	return rootUser(ctx, fetchQuery(ctx), viewer.ID)
 }
 
-// userAt answers `user`.
-func userAt(ctx context.Context) (*model.User, error) {
+func (queries) User(ctx context.Context, _ string) (*model.User, error) {
 	f := fetchQuery(ctx)
 	ids, err := argument[given[storage.UserID]](stateOf(ctx), f)
 	if err != nil {
@@ -99,25 +128,36 @@ func userAt(ctx context.Context) (*model.User, error) {
 
 // rootUser makes the user of a root field that is one.
 func rootUser(ctx context.Context, f *selections.Field, id storage.UserID) (*model.User, error) {
-	here := func(int) []ast.Path { return []ast.Path{graphql.GetPath(ctx)} }
-	return usersOf(ctx, wanted{users: []storage.UserID{id}, exist: true, on: f.Below}, here)[0], nil
+	return usersOf(ctx, wanted{users: []storage.UserID{id}, exist: true, on: f.Below}, here(ctx))[0], nil
 }
 
-// usersAt answers `users`.
-func usersAt(ctx context.Context) ([]*model.User, error) {
+func (queries) Users(ctx context.Context, _ []string) ([]*model.User, error) {
 	f := fetchQuery(ctx)
 	ids, err := argument[given[storage.UserID]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
 	w := wanted{users: ids.good, exist: true, on: f.Below}
-	users := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{below(ctx, ids.index(i))} })
-	return placed(ctx, ids, users, func(i int) ast.Path { return below(ctx, i) }), nil
+	return placed(ctx, ids, usersOf(ctx, w, ids.at(each(ctx))), each(ctx)), nil
 }
 
-// usersByHandleAt answers `userByHandle` and `usersByHandle`. path is the path of each user in the
-// answer.
-func usersByHandleAt(ctx context.Context, path func(i int) ast.Path) ([]*model.User, error) {
+func (queries) UserByHandle(ctx context.Context, _ string) (*model.User, error) {
+	return only(usersByHandle(ctx, here(ctx)))
+}
+
+func (queries) UsersByHandle(ctx context.Context, _ []string) ([]*model.User, error) {
+	return usersByHandle(ctx, each(ctx))
+}
+
+// only is the element of a list of one.
+func only[T any](list []T, err error) (one T, _ error) {
+	if err != nil {
+		return one, err
+	}
+	return list[0], nil
+}
+
+func usersByHandle(ctx context.Context, at paths) ([]*model.User, error) {
 	f := fetchQuery(ctx)
 	handles, err := argument[[]string](stateOf(ctx), f)
 	if err != nil {
@@ -127,14 +167,14 @@ func usersByHandleAt(ctx context.Context, path func(i int) ast.Path) ([]*model.U
 	for i, handle := range handles {
 		id, err := byHandle(ctx, handle)
 		if err != nil {
-			failAt(ctx, []ast.Path{path(i)}, err)
+			failAt(ctx, at(i), err)
 		}
 		if id != 0 {
 			found.users, indexes = append(found.users, id), append(indexes, i)
 		}
 	}
 	users := make([]*model.User, len(handles))
-	for k, u := range usersOf(ctx, found, func(k int) []ast.Path { return []ast.Path{path(indexes[k])} }) {
+	for k, u := range usersOf(ctx, found, at.of(indexes...)) {
 		users[indexes[k]] = u
 	}
 	return users, nil
@@ -153,49 +193,81 @@ func byHandle(ctx context.Context, handle string) (storage.UserID, error) {
 	return r.Value, nil
 }
 
-// nodesAt answers a root field that is a list of nodes. path is the path of each node in the
-// answer.
-func nodesAt(ctx context.Context, path func(i int) ast.Path) ([]model.Node, error) {
+func (queries) Node(ctx context.Context, _ string) (model.Node, error) {
+	return only(nodes(ctx, here(ctx)))
+}
+
+func (queries) Nodes(ctx context.Context, _ []string) ([]model.Node, error) {
+	return nodes(ctx, each(ctx))
+}
+
+// nodes answers a root field that is one node or a list of them.
+func nodes(ctx context.Context, at paths) ([]model.Node, error) {
 	f := fetchQuery(ctx)
 	ids, err := argument[given[nodeID]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	where := func(i int) ast.Path { return path(ids.index(i)) }
-	ids.good = withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, []ast.Path{where(i)}, err) })
-	nodes := make([]model.Node, len(ids.good))
-	requestNodes(ctx, f, ids.good, nodes, where)
-	if err := postNodes(ctx, f, ids.good, nodes, where); err != nil {
-		return nil, err
-	}
-	onUser, onRelationship := []*selections.Object{f.On("User")}, []*selections.Object{f.On("Relationship")}
+	where := ids.at(at)
+	ids.good = withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, where(i), err) })
+	all := make([]model.Node, len(ids.good))
 	for i, id := range ids.good {
-		here := func(int) ast.Path { return where(i) }
-		if id.user == 0 && id.relationship == (storage.Pair{}) {
-			continue
+		on := f.On(id.typeName())
+		if all[i], err = nodeOf(ctx, id, []*selections.Object{on}, where.of(i)); err != nil {
+			return nil, err
 		}
-		if id.user == 0 {
-			if r := relationshipsOf(ctx, []storage.Pair{id.relationship}, onRelationship, here)[0]; r != nil {
-				nodes[i] = r
-			}
-			continue
-		}
-		w := wanted{users: []storage.UserID{id.user}, exist: true, on: onUser}
-		if u := usersOf(ctx, w, func(i int) []ast.Path { return []ast.Path{here(i)} })[0]; u != nil {
-			nodes[i] = u
+		if all[i] != nil && on.Err != nil {
+			all[i] = nil
+			failAt(ctx, where(i), on.Err)
 		}
 	}
-	for i, id := range ids.good {
-		if on := f.On(id.typeName()); nodes[i] != nil && on.Err != nil {
-			nodes[i] = nil
-			failAt(ctx, []ast.Path{where(i)}, on.Err)
-		}
-	}
-	return placed(ctx, ids, nodes, path), nil
+	return placed(ctx, ids, all, at), nil
 }
 
-// friendCountAt answers `friendCount`, which is worked out from both lists of the user.
-func friendCountAt(ctx context.Context, obj *model.User) (*int32, error) {
+// nodeOf makes a node, which has been fetched; nil if the viewer does not see it.
+func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
+	switch id.typeName() {
+	case "Relationship":
+		return orNil(relationshipsOf(ctx, []storage.Pair{id.relationship}, on, at)), nil
+	case "FriendRequest":
+		return orNil(requestOf(ctx, id.request, on, at)), nil
+	case "User":
+		if id.user == 0 { // a handle of nobody
+			return nil, nil
+		}
+		return orNil(usersOf(ctx, wanted{users: []storage.UserID{id.user}, exist: true, on: on}, at)), nil
+	}
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if id.post != (storage.PostID{}) {
+		if err := loaders.For(ctx).Posts().Load(id.post).Err; err != nil {
+			failAt(ctx, at(0), err)
+		}
+		return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post}), on, at)), nil
+	}
+	if err := loaders.For(ctx).Comments().Load(id.comment).Err; err != nil {
+		failAt(ctx, at(0), err)
+	}
+	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment}), on, at)), nil
+}
+
+// orNil is the node in a list of at most one.
+func orNil[T any, N interface {
+	*T
+	model.Node
+}](list []N) model.Node {
+	for _, one := range list {
+		if one != nil {
+			return one
+		}
+	}
+	return nil
+}
+
+// FriendCount answers `friendCount`, which is worked out from both lists of the user.
+func (userFields) FriendCount(ctx context.Context, obj *model.User) (*int32, error) {
 	if open, err := isOpen(ctx, bothLists(obj.UserID)...); err != nil || !open {
 		return nil, err
 	}
@@ -287,12 +359,14 @@ func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
 	relationships := wanted{on: []*selections.Object{f.On("Relationship")}}
 	posts := wanted{on: []*selections.Object{f.On("Post")}}
 	comments := wanted{on: []*selections.Object{f.On("Comment")}}
+	requests := wanted{on: []*selections.Object{f.On("FriendRequest")}}
 	for _, id := range ids {
 		switch {
 		case id == nodeID{}: // of nobody
 		case id.user != 0:
 			users.users = append(users.users, id.user)
-		case id.request != storage.Pair{}: // nodesAt reads them
+		case id.request != storage.Pair{}:
+			requests.requests = append(requests.requests, id.request)
 		case id.post != storage.PostID{}:
 			posts.postIDs = append(posts.postIDs, id.post)
 		case id.comment != storage.CommentID{}:
@@ -301,5 +375,5 @@ func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
 			relationships.pairs = append(relationships.pairs, id.relationship)
 		}
 	}
-	return []wanted{users, relationships, posts, comments}
+	return []wanted{users, relationships, posts, comments, requests}
 }
