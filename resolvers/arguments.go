@@ -48,12 +48,6 @@ func argument[T any](r *requestState, f *selections.Field) (T, error) {
 	return p.value, p.err
 }
 
-// listArguments are those of `followings` and `followers`.
-type listArguments struct {
-	pageArguments
-	filtered, special bool // only the viewer's follows that are special, or only the others: a separate answer
-}
-
 // parse reads the arguments of a field before it is resolved.
 func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
@@ -73,24 +67,24 @@ func parse(ctx context.Context, f *selections.Field) any {
 		return parsedAs(pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to")))
 	case fields.List:
 		filter, _ := f.Argument(ctx, "filter").(map[string]any)
-		page, err := pageOf(ctx, f)
+		page, err := pageOf(ctx, f, listKinds[f.Side])
 		args := listArguments{pageArguments: page}
 		args.special, args.filtered = filter["special"].(bool)
 		return parsedAs(args, err)
 	case fields.Posts:
-		return parsedAs(placePageOf(ctx, cursor.Posts, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+		return parsedAs(pageOf(ctx, f, cursor.Posts))
 	case fields.Comments:
-		return parsedAs(placePageOf(ctx, cursor.Comments, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+		return parsedAs(pageOf(ctx, f, cursor.Comments))
 	case fields.Favorites:
-		return parsedAs(placePageOf(ctx, cursor.Favorites, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+		return parsedAs(pageOf(ctx, f, cursor.Favorites))
 	case fields.FavoritedBy:
-		return parsedAs(placePageOf(ctx, cursor.FavoritedBy, f.Argument(ctx, "first"), f.Argument(ctx, "after")))
+		return parsedAs(pageOf(ctx, f, cursor.FavoritedBy))
 	case fields.Towards:
 		return parsedAs(parseUserID(strings.Join(texts(ctx, f, "to"), "")))
 	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:
 		return parsedAs(parseSet(ctx, f))
 	case fields.Via:
-		size, given, err := sizeOf("first", f.Argument(ctx, "first"))
+		size, given, err := sizeOf(ctx, f, "first")
 		if !given {
 			size = defaultVia
 		}

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -42,14 +43,40 @@ type requestState struct {
 	mu       sync.Mutex
 	audience *social.Audience
 	opens    few[social.List, bool] // which lists are open
-	shown    few[listPage, storage.Result[social.Shown]]
 	sizes    few[social.List, storage.Result[social.Size]]
-	sets     few[setName, *setAnswer]
-	posts    few[postList, storage.Result[social.Page[storage.Post]]]
-	comments few[commentList, storage.Result[social.Page[storage.Comment]]]
+	answers  few[answerName, any] // the pages that have been read, see answerTo
+}
 
-	favorites   few[favoriteList, storage.Result[social.Page[storage.Edge]]]
-	favoritedBy few[favoritedByList, storage.Result[social.Page[storage.Edge]]]
+// answerName names a page of a field of one object.
+type answerName struct {
+	field *selections.Field
+	of    storage.PostID // the post, or the user without a number
+}
+
+func nameOf(f *selections.Field, user storage.UserID) answerName {
+	return answerName{f, storage.PostID{Author: user}}
+}
+
+// answerTo is a page that the plan has read.
+func answerTo[T any](r *requestState, name answerName) (T, error) {
+	answer := mustHave(r, &r.answers, name).(storage.Result[T])
+	return answer.Value, answer.Err
+}
+
+// kept is the value that has been read under a name.
+func kept[K comparable, V any](r *requestState, of *few[K, V], name K) (V, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return of.get(name)
+}
+
+// mustHave is [kept] for values that the plan reads for every field.
+func mustHave[K comparable, V any](r *requestState, of *few[K, V], name K) V {
+	value, ok := kept(r, of, name)
+	if !ok {
+		panic(fmt.Sprintf("the plan has not read %+v", name))
+	}
+	return value
 }
 
 func stateOf(ctx context.Context) *requestState { return loaders.Kept[requestState](loaders.For(ctx)) }
@@ -191,7 +218,7 @@ func (e *access) isOpen(list social.List) (open bool, err error) {
 	if last.owner == list.Owner && last.owner != 0 {
 		return last.open, nil
 	}
-	open, known := e.request.isOpen(list)
+	open, known := kept(e.request, &e.request.opens, list)
 	if !known {
 		if open, err = e.look(list); err != nil {
 			return false, err
@@ -202,12 +229,6 @@ func (e *access) isOpen(list social.List) (open bool, err error) {
 	}
 	*last = opened{list.Owner, open}
 	return open, nil
-}
-
-func (r *requestState) isOpen(list social.List) (open, known bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.opens.get(list)
 }
 
 // look is isOpen for a list that the request has not asked about.

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
-	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
 )
@@ -231,9 +229,8 @@ func (newFavorites) onUsers(s selection) []*selections.Object { return s.of("nod
 func (newFavorites) send(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post) []*model.NewFavorite {
 	list := make([]*model.NewFavorite, len(rows))
 	for i, row := range rows {
-		list[i] = &model.NewFavorite{Post: posts[i], FavoritedByEdge: &model.FavoritedByEdge{
-			Cursor: placeCursor(cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: s.user(ctx, "node", row.From, true), FavoritedAt: row.UpdateTime.Time(),
-		}}
+		edge := favoritedByEdge(row, s.user(ctx, "node", row.From, true))
+		list[i] = &model.NewFavorite{Post: posts[i], FavoritedByEdge: &edge}
 	}
 	return list
 }
@@ -276,7 +273,8 @@ func (newComments) send(ctx context.Context, s selection, rows []storage.Comment
 	}
 	list := make([]*model.NewComment, len(rows))
 	for i, row := range rows {
-		list[i] = &model.NewComment{Post: posts[i], CommentEdge: &model.CommentEdge{Cursor: placeCursor(cursor.Comments, row.Place()), Node: nodes[i]}}
+		edge := commentEdge(row, nodes[i])
+		list[i] = &model.NewComment{Post: posts[i], CommentEdge: &edge}
 	}
 	return list
 }

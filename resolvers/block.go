@@ -58,54 +58,25 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 	}, nil
 }
 
-// BlockedUsers answers `blockedUsers`. It leaves out only hidden users: the list exists to show
-// users in a block.
-func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error) {
+// BlockedUsers leaves out only hidden users: the list exists to show users in a block.
+func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
-	size, _, err := forwardPage(first, after)
-	if err != nil {
-		return nil, err
-	}
-	from, err := positionOf(ctx, cursor.Blocked, after)
-	if err != nil {
-		return nil, err
-	}
 	f := planned(ctx)
-	n := pageNeedsOf(f)
-	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
-	audience := social.NewAudience(obj.UserID, r.HiddenUsers, nil)
-	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
-	if n.total {
-		total, complete, err := list.size(ctx, r.Resolver, audience)
-		c.Total, c.Complete = storage.Result[int64]{Value: int64(total), Err: err}, complete
-	}
-	if !n.rows {
-		return c, nil
-	}
-	shown, err := list.page(ctx, r.Resolver, audience, from, size)
+	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	spell := func(seal *cursor.Sealer, at storage.Position) string {
-		return seal.Encode(cursor.Blocked, int64(at.UpdateTime), int64(at.Peer))
+	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
+	own, err := list.page(ctx, r.Resolver, social.NewAudience(obj.UserID, r.HiddenUsers, nil), args, bound{kind: cursor.Blocked})
+	if err != nil {
+		return nil, err
 	}
-	page := make([]item, len(shown.Edges))
-	for i, e := range shown.Edges {
-		page[i] = item{e.To, spell(unsealed, storage.PositionOf(list.side, e)), timeOf(e.UpdateTime)}
-	}
-	fetchPage(ctx, f, page)
-	fill(ctx, c, f, page)
-	c.Complete = c.Complete && shown.Complete
-	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
+	c := &model.UserConnection{Complete: own.complete, Total: own.total, PageInfo: own.info}
+	page := pageOfEdges(list.side, own.edges, false)
+	page.cursors = own.cursors
+	page.fetch(ctx, f)
+	page.fill(ctx, c, f)
 	return c, nil
-}
-
-// beyond returns where a list continues if the budget ended within its page: at the last user examined.
-func (r *Resolver) beyond(shown social.Shown, spell func(*cursor.Sealer, storage.Position) string) func() string {
-	if shown.Complete {
-		return nil
-	}
-	return func() string { return spell(r.Cursors, shown.End) }
 }

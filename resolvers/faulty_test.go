@@ -80,4 +80,9 @@ func (f *faulty) Neighbours(ctx context.Context, side storage.Side, owners []sto
 	return failing(ctx, f, "neighbours."+side.String(), owners, f.shards.Of, f.Store.Neighbours(ctx, side, owners))
 }
 
+func (f *faulty) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	author := func(id storage.PostID) int { return f.shards.Of(id.Author) }
+	return failing(ctx, f, "posts", ids, author, f.Store.Posts(ctx, ids))
+}
+
 func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, f) }

@@ -17,118 +17,6 @@ import (
 	"kith/storage"
 )
 
-// favoriteList names a page of the posts that a user has favorited, favoritedByList a page of the users
-// who have favorited a post.
-type (
-	favoriteList struct {
-		user storage.UserID
-		page placePage
-	}
-	favoritedByList struct {
-		post storage.PostID
-		page placePage
-	}
-)
-
-type favoritesListed struct {
-	*selections.Field
-	favoriteList
-}
-
-type favoritedByListed struct {
-	*selections.Field
-	favoritedByList
-}
-
-// favoriteReads is what one level asks about favorites.
-type favoriteReads struct {
-	lists []favoritesListed
-	by    []favoritedByListed
-
-	askedLists *loaders.Asked[storage.FavoritesQuery, []storage.Edge]
-	askedBy    *loaders.Asked[storage.FavoritedByQuery, []storage.Edge]
-}
-
-// ask lists the questions of a level.
-func (p *favoriteReads) ask(l *loaders.Loaders) (asked []loaders.Question) {
-	if len(p.lists) > 0 {
-		queries := make([]storage.FavoritesQuery, len(p.lists))
-		for i, list := range p.lists {
-			queries[i] = storage.FavoritesQuery{User: list.user, After: list.page.after, Limit: list.page.asked()}
-		}
-		p.askedLists = l.FavoritePages().Ask(queries)
-		asked = append(asked, p.askedLists)
-	}
-	if len(p.by) > 0 {
-		queries := make([]storage.FavoritedByQuery, len(p.by))
-		for i, list := range p.by {
-			queries[i] = favoritedByQuery(list.post, list.page.after, list.page.asked())
-		}
-		p.askedBy = l.FavoritedBy().Ask(queries)
-		asked = append(asked, p.askedBy)
-	}
-	return asked
-}
-
-func favoritedByQuery(post storage.PostID, after storage.Place, limit int) storage.FavoritedByQuery {
-	return storage.FavoritedByQuery{Post: post, After: storage.Position{UpdateTime: after.CreatedAt, Peer: storage.UserID(after.Number)}, Limit: limit}
-}
-
-// showFavorites keeps the favorites that have been read and that the audience may see, and adds what
-// is below them to the next level. The posts of all lists are one look-up.
-func (b *batch) showFavorites(ctx context.Context, a *social.Audience) {
-	l, p, request := loaders.For(ctx), &b.favorites, stateOf(ctx)
-	if p.askedLists != nil {
-		var ids []storage.PostID
-		for i, r := range p.askedLists.Results() {
-			if !a.Hides(p.lists[i].user) {
-				ids = append(ids, postsOfFavorites(r.Value)...)
-			}
-		}
-		l.Posts().Fetch(ids)
-		for i, r := range p.askedLists.Results() {
-			list := p.lists[i]
-			if a.Hides(list.user) {
-				continue
-			}
-			page, err := a.ShowFavorites(r.Value, list.page.asked(), list.page.size, l.Posts().Fetch, func(after storage.Place, limit int) ([]storage.Edge, error) {
-				r := l.FavoritePages().Get(storage.FavoritesQuery{User: list.user, After: after, Limit: limit})
-				return r.Value, r.Err
-			})
-			if r.Err != nil {
-				err = r.Err
-			}
-			keep(request, &request.favorites, list.favoriteList, page, err)
-			if items := list.Below[0].Items; items != nil {
-				b.next = append(b.next, wanted{posts: visiblePosts(ctx, a, postsOfFavorites(page.Rows)), on: items})
-			}
-		}
-	}
-	if p.askedBy != nil {
-		for i, r := range p.askedBy.Results() {
-			list := p.by[i]
-			page, err := a.ShowFavoritedBy(r.Value, list.page.asked(), list.page.size, func(after storage.Place, limit int) ([]storage.Edge, error) {
-				r := l.FavoritedBy().Get(favoritedByQuery(list.post, after, limit))
-				return r.Value, r.Err
-			})
-			if r.Err != nil {
-				err = r.Err
-			}
-			keep(request, &request.favoritedBy, list.favoritedByList, page, err)
-			if items := list.Below[0].Items; items != nil && len(page.Rows) > 0 {
-				b.next = append(b.next, wanted{users: distinctOf(usersOfFavorites(page.Rows)), exist: true, on: items})
-			}
-		}
-	}
-}
-
-// keep keeps a page for the resolver of its field.
-func keep[K comparable](request *requestState, of *few[K, storage.Result[social.Page[storage.Edge]]], name K, page social.Page[storage.Edge], err error) {
-	request.mu.Lock()
-	defer request.mu.Unlock()
-	of.put(name, storage.Result[social.Page[storage.Edge]]{Value: page, Err: err})
-}
-
 func postsOfFavorites(rows []storage.Edge) []storage.PostID {
 	ids := make([]storage.PostID, len(rows))
 	for i, row := range rows {
@@ -152,83 +40,55 @@ func favoriteOf(ctx context.Context, post storage.PostID) (storage.Pair, bool) {
 }
 
 func (r userFields) Favorites(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FavoriteConnection, error) {
-	f, request := planned(ctx), stateOf(ctx)
-	args, err := argument[placePage](request, f)
-	if err != nil {
+	f, page, err := userFavorites.answer(ctx, storage.PostID{Author: obj.UserID})
+	if err != nil || page == nil {
 		return nil, err
 	}
-	a, err := audienceOf(ctx)
-	if err != nil || a.Hides(obj.UserID) {
-		return nil, err
-	}
-	page := mustHave(request, &request.favorites, favoriteList{obj.UserID, args})
-	if page.Err != nil {
-		return nil, page.Err
-	}
-	rows := page.Value.Rows
-	c := &model.FavoriteConnection{
-		PageInfo: args.info(cursor.Favorites, r.Cursors, placesOf(rows, storage.FavoritePlace), page.Value.More, page.Value.End),
-		Nodes:    make([]*model.Post, len(rows)), Edges: make([]*model.FavoriteEdge, len(rows)),
-	}
+	_, info := placeInfo(r.Resolver, cursor.Favorites, *page, storage.FavoritePlace)
+	nodes := make([]*model.Post, len(page.Rows))
 	if items := f.Below[0].Items; items != nil {
-		posts := visiblePosts(ctx, a, postsOfFavorites(rows))
-		c.Nodes = postsOf(ctx, posts, items, itemPaths(ctx, f))
+		a, err := audienceOf(ctx)
+		if err != nil {
+			return nil, err
+		}
+		nodes = postsOf(ctx, visiblePosts(ctx, a, postsOfFavorites(page.Rows)), items, itemPaths(ctx, f))
 	}
-	for i, row := range rows {
-		c.Edges[i] = favoriteEdge(row, c.Nodes[i])
-	}
-	return c, nil
+	return &model.FavoriteConnection{
+		PageInfo: info, Nodes: nodes,
+		Edges: edges(len(nodes), func(i int) model.FavoriteEdge { return favoriteEdge(page.Rows[i], nodes[i]) }),
+	}, nil
 }
 
-func favoriteEdge(row storage.Edge, node *model.Post) *model.FavoriteEdge {
-	return &model.FavoriteEdge{Cursor: placeCursor(cursor.Favorites, storage.FavoritePlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
+func favoriteEdge(row storage.Edge, node *model.Post) model.FavoriteEdge {
+	return model.FavoriteEdge{Cursor: spell(unsealed, cursor.Favorites, storage.FavoritePlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
 }
 
-func placesOf(rows []storage.Edge, place func(storage.Edge) storage.Place) []storage.Place {
-	places := make([]storage.Place, len(rows))
-	for i, row := range rows {
-		places[i] = place(row)
-	}
-	return places
-}
-
-// FavoritedBy answers `favoritedBy` of a post. A user that no longer exists has favorited nothing.
+// FavoritedBy leaves out users who no longer exist: they have favorited nothing.
 func (r postFields) FavoritedBy(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.FavoritedByConnection, error) {
-	f, request := planned(ctx), stateOf(ctx)
-	args, err := argument[placePage](request, f)
-	if err != nil {
+	f, page, err := favoritedBy.answer(ctx, obj.Row.PostID)
+	if err != nil || page == nil {
 		return nil, err
 	}
-	if _, err := audienceOf(ctx); err != nil {
-		return nil, err
-	}
-	page := mustHave(request, &request.favoritedBy, favoritedByList{obj.Row.PostID, args})
-	if page.Err != nil {
-		return nil, page.Err
-	}
-	c := &model.FavoritedByConnection{
-		PageInfo: args.info(cursor.FavoritedBy, r.Cursors, placesOf(page.Value.Rows, social.FavoritedByPlace), page.Value.More, page.Value.End),
-	}
-	rows := page.Value.Rows
-	c.Nodes = make([]*model.User, len(rows))
+	_, info := placeInfo(r.Resolver, cursor.FavoritedBy, *page, social.FavoritedByPlace)
+	rows, nodes := page.Rows, make([]*model.User, len(page.Rows))
 	if items := f.Below[0].Items; items != nil {
 		l := loaders.For(ctx)
 		rows = slices.DeleteFunc(slices.Clone(rows), func(row storage.Edge) bool { // the user has been deleted meanwhile
 			user := l.Users.Load(row.From)
 			return !user.Found && user.Err == nil
 		})
-		c.Nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, itemPaths(ctx, f))
+		nodes = usersOf(ctx, wanted{users: usersOfFavorites(rows), exist: true, on: items}, itemPaths(ctx, f))
 	}
-	c.Edges = make([]*model.FavoritedByEdge, len(rows))
-	for i, row := range rows {
-		c.Edges[i] = &model.FavoritedByEdge{
-			Cursor: placeCursor(cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: c.Nodes[i], FavoritedAt: row.UpdateTime.Time(),
-		}
-	}
-	return c, nil
+	return &model.FavoritedByConnection{
+		PageInfo: info, Nodes: nodes,
+		Edges: edges(len(rows), func(i int) model.FavoritedByEdge { return favoritedByEdge(rows[i], nodes[i]) }),
+	}, nil
 }
 
-// Favorite answers `favorite`, unfavoriteAt `unfavorite`.
+func favoritedByEdge(row storage.Edge, node *model.User) model.FavoritedByEdge {
+	return model.FavoritedByEdge{Cursor: spell(unsealed, cursor.FavoritedBy, social.FavoritedByPlace(row)), Node: node, FavoritedAt: row.UpdateTime.Time()}
+}
+
 func (r mutations) Favorite(ctx context.Context, id string) (*model.FavoritePayload, error) {
 	return r.changeFavorite(ctx, id, r.Relations.Favorite)
 }
@@ -284,7 +144,8 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		payload.Post = s.post(ctx, row)
 		if f.Row.Type == storage.Favorited && s.has("favoriteEdge") {
 			at := here(ctx, s.key("favoriteEdge"), edge.key("node"))
-			payload.FavoriteEdge = favoriteEdge(f.Row, postsOf(ctx, []storage.Post{row}, edge.of("node"), at)[0])
+			made := favoriteEdge(f.Row, postsOf(ctx, []storage.Post{row}, edge.of("node"), at)[0])
+			payload.FavoriteEdge = &made
 		}
 	}
 	return payload, nil

@@ -14,6 +14,25 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
+// A page of favorites fails if its posts cannot be read.
+func TestFavoritesFailWithTheirPosts(t *testing.T) {
+	store := oracle.New()
+	apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "a", CreatedAt: apitest.Epoch}, storage.User{ID: 2, Handle: "b", CreatedAt: apitest.Epoch})
+	post := storage.PostID{Author: 2, Number: 3}
+	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
+		t.Fatal(err)
+	}
+	favorite := storage.FavoriteChange{Post: post, Type: storage.Favorited, At: apitest.Epoch}
+	if _, err := store.ChangeFavorite(t.Context(), 1, favorite, storage.ChangeOptions{Inverse: true}); err != nil {
+		t.Fatal(err)
+	}
+	const query = `{ user(id: 1) { favorites { edges { cursor } } } }`
+	if n := len(apitest.New(t, store, apitest.Options{}).Ask(query, nil).Whole().At("user.favorites.edges").([]any)); n != 1 {
+		t.Fatalf("%d favorites", n)
+	}
+	apitest.New(t, broken(store, "posts", errors.New("broken")), apitest.Options{}).Ask(query, nil).FailsAt("INTERNAL_SERVER_ERROR", "user.favorites")
+}
+
 func TestFavorites(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		id := publish(t, v.api, v.a, "x", "1")

@@ -10,26 +10,26 @@ import (
 	"kith/storage"
 )
 
-func (r userFields) Feed(ctx context.Context, obj *model.User, first *int32, after, newerThan *string) (*model.FeedConnection, error) {
+func (r userFields) Feed(ctx context.Context, obj *model.User, _ *int32, _, _ *string) (*model.FeedConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
-	args, err := placePageOf(ctx, cursor.Feed, first, after)
-	if err != nil {
-		return nil, err
-	}
-	newer, err := placePageOf(ctx, cursor.Feed, nil, newerThan)
-	if err != nil {
-		return nil, err
-	}
 	f, l := planned(ctx), loaders.For(ctx)
+	args, err := pageOf(ctx, f, cursor.Feed)
+	if err != nil {
+		return nil, err
+	}
+	newer, err := placeOf(ctx, f, cursor.Feed, "newerThan")
+	if err != nil {
+		return nil, err
+	}
 	g, err := r.graph(ctx, l.Reader())
 	if err != nil {
 		return nil, err
 	}
 	c := &model.FeedConnection{Complete: true}
-	if newer.after != (storage.Place{}) {
-		rows, more, err := r.Feeds.Newer(ctx, g, obj.UserID, newer.after)
+	if newer != (storage.Place{}) {
+		rows, more, err := r.Feeds.Newer(ctx, g, obj.UserID, newer)
 		if err != nil {
 			return nil, err
 		}
@@ -44,6 +44,6 @@ func (r userFields) Feed(ctx context.Context, obj *model.User, first *int32, aft
 	if items := f.Below[0].Items; items != nil {
 		fetch(ctx, wanted{posts: page.Rows, on: items})
 	}
-	c.PostConnection, c.Complete = r.postConnection(ctx, f, cursor.Feed, args, page.Page), page.Complete
+	c.PostConnection, c.Complete = r.postConnection(ctx, f, cursor.Feed, page.Page), page.Complete
 	return c, nil
 }

@@ -134,7 +134,7 @@ func (w *feedWatch) convert(ctx context.Context, rows []storage.Post) []*model.P
 	}
 	list := make([]*model.PostEdge, len(rows))
 	for i, p := range rows {
-		list[i] = &model.PostEdge{Cursor: placeCursor(cursor.Feed, p.Place())}
+		list[i] = &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}
 	}
 	if items := planned(ctx).Below[0].Items; items != nil {
 		fetch(ctx, wanted{posts: rows, on: items})

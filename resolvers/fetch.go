@@ -59,12 +59,17 @@ type batch struct {
 	opens    []social.List // lists whose visibility matters
 	pools    []storage.PageQuery
 	requests []requested
-	posts    postReads
+	nodes    []wanted // posts and comments by their ids
+	places   []placePages
 
-	favorites favoriteReads
-
-	sets []setName
+	sets []answerName
 	next []wanted
+}
+
+// placePages is a [placeReads].
+type placePages interface {
+	ask(*loaders.Loaders) loaders.Question
+	show(context.Context, *batch, *social.Audience)
 }
 
 // listed is a plain list of some users, with the same page and selection.
@@ -99,7 +104,7 @@ func batchOf(ctx context.Context, level []wanted) batch {
 			b.addPosts(ctx, w.posts, w.on)
 		}
 		if len(w.postIDs)+len(w.comments) > 0 {
-			b.posts.nodes = append(b.posts.nodes, w)
+			b.nodes = append(b.nodes, w)
 		}
 	}
 	return b
@@ -137,7 +142,7 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 	request := stateOf(ctx)
 	if f.Ahead.IsSet() {
 		for _, id := range users {
-			b.sets = append(b.sets, setName{f, id})
+			b.sets = append(b.sets, nameOf(f, id))
 		}
 	}
 	switch f.Ahead {
@@ -152,17 +157,9 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 		}
 		b.lists = append(b.lists, listed{f, args.pageArguments, users})
 	case fields.Posts:
-		if args, err := argument[placePage](request, f); err == nil {
-			for _, id := range users {
-				b.posts.lists = append(b.posts.lists, postsListed{f, postList{id, args}})
-			}
-		}
+		userPosts.add(b, request, f, byUser(users))
 	case fields.Favorites:
-		if args, err := argument[placePage](request, f); err == nil {
-			for _, id := range users {
-				b.favorites.lists = append(b.favorites.lists, favoritesListed{f, favoriteList{id, args}})
-			}
-		}
+		userFavorites.add(b, request, f, byUser(users))
 	case fields.Common:
 		if args, err := argument[setArguments](request, f); err == nil {
 			b.addOpens(f.Side, []storage.UserID{args.other})
@@ -173,7 +170,7 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 			b.counts = append(b.counts, viewer.ID)
 		}
 	case fields.Suggestions:
-		if args, err := argument[setArguments](request, f); err == nil && args.from == "" {
+		if args, err := argument[setArguments](request, f); err == nil && args.text == "" {
 			for _, id := range users {
 				b.pools = append(b.pools, social.PoolAhead(id))
 			}
@@ -187,6 +184,15 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 			b.addRelationships(ctx, pairsWith(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: viewer.ID, To: id} }), f.Below)
 		}
 	}
+}
+
+// byUser names users as owners of lists.
+func byUser(users []storage.UserID) []storage.PostID {
+	owners := make([]storage.PostID, len(users))
+	for i, id := range users {
+		owners[i].Author = id
+	}
+	return owners
 }
 
 func pairsWith(users []storage.UserID, pair func(storage.UserID) storage.Pair) []storage.Pair {
@@ -324,8 +330,8 @@ func (b *batch) run(ctx context.Context) []wanted {
 		}
 	}
 	for _, p := range lists {
-		if p != nil && len(p.asked) > 0 {
-			p.pages = l.Pages(p.side).Ask(p.asked)
+		if p != nil && len(p.ahead) > 0 {
+			p.pages = l.Pages(p.side).Ask(p.ahead)
 			asked = append(asked, p.pages)
 		}
 	}
@@ -333,8 +339,10 @@ func (b *batch) run(ctx context.Context) []wanted {
 		asked = append(asked, l.Pages(storage.Forward).Ask(b.pools))
 	}
 	if b.readsPosts() {
-		asked = append(asked, b.posts.ask(l)...)
-		asked = append(asked, b.favorites.ask(l)...)
+		asked = append(asked, b.askNodes(l)...)
+		for _, p := range b.places {
+			asked = append(asked, p.ask(l))
+		}
 	}
 	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
@@ -363,10 +371,7 @@ func (b *batch) looksAtLists() bool {
 	return len(b.lists) > 0 || len(b.opens) > 0 || len(b.sets) > 0 || b.readsPosts()
 }
 
-func (b *batch) readsPosts() bool {
-	p, f := &b.posts, &b.favorites
-	return len(p.nodes)+len(p.lists)+len(p.comments)+len(f.lists)+len(f.by) > 0
-}
+func (b *batch) readsPosts() bool { return len(b.nodes)+len(b.places) > 0 }
 
 // owners are the users whose rows tell whether lists may be seen.
 func (b *batch) owners(ctx context.Context) []storage.UserID {
@@ -392,13 +397,13 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	fetchOpen(ctx, a, b.opens)
 	if b.readsPosts() {
 		b.showPosts(ctx, a)
-		b.showFavorites(ctx, a)
 	}
 	for _, p := range lists {
 		if p != nil {
 			p.show(ctx, a)
 		}
 	}
+	request := stateOf(ctx)
 	for _, list := range b.lists {
 		items := list.Below[0].Items
 		if items == nil {
@@ -406,10 +411,11 @@ func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 		}
 		var ids []storage.UserID
 		for _, owner := range list.owners {
-			shown, ok := stateOf(ctx).page(listPage{social.List{Side: list.Side, Owner: owner}, list.page})
+			answer, ok := kept(request, &request.answers, nameOf(list.Field, owner))
 			if !ok {
 				continue
 			}
+			shown := answer.(storage.Result[social.Shown])
 			ids = slices.Grow(ids, len(shown.Value.Edges))
 			for _, e := range shown.Value.Edges {
 				ids = append(ids, list.Side.Peer(e.Pair()))

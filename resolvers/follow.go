@@ -7,7 +7,6 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
@@ -159,12 +158,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
-		at := storage.PositionOf(storage.Forward, tie.Row)
-		f.FollowingEdge = &model.UserEdge{
-			Cursor:     cursor.Encode(cursor.Followings, int64(at.UpdateTime), int64(at.Peer)),
-			Node:       s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")),
-			FollowedAt: timeOf(tie.Row.UpdateTime),
-		}
+		f.FollowingEdge = userEdge(storage.Forward, tie.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
 	}
 	return f, nil
 }

@@ -5,7 +5,6 @@ import (
 
 	"kith/graph/cursor"
 	"kith/graph/model"
-	"kith/graph/selections"
 	"kith/storage"
 )
 
@@ -23,51 +22,36 @@ var requestStates = map[model.FriendRequestState]struct {
 	model.FriendRequestStateExpired:   {6, storage.Pending},
 }
 
-func (r userFields) FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error) {
+func (r userFields) FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, _ *int32, _ *string) (*model.FriendRequestConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
-	size, text, err := forwardPage(first, after)
+	f := planned(ctx)
+	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
 	list := r.requestList(obj.UserID, direction, state)
-	spell := func(seal *cursor.Sealer, at storage.Position) string {
-		return seal.Encode(cursor.FriendRequests, int64(list.side), requestStates[state].number, int64(at.UpdateTime), int64(at.Peer))
-	}
-	var from storage.Position
-	if text != "" {
-		if from, err = r.requestPosition(text, list.side, requestStates[state].number); err != nil {
-			return nil, err
-		}
-	}
+	cursors := bound{kind: cursor.FriendRequests, to: []int64{int64(list.side), requestStates[state].number}, what: "list"}
 	audience, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f := planned(ctx)
-	n := pageNeedsOf(f)
-	c := &model.FriendRequestConnection{Complete: true, PageInfo: &model.PageInfo{}}
-	if n.total {
-		total, complete, err := list.size(ctx, r.Resolver, audience)
-		c.Total, c.Complete = storage.Result[int]{Value: total, Err: err}, complete
-	}
-	if !n.rows {
-		return c, nil
-	}
-	shown, err := list.page(ctx, r.Resolver, audience, from, size)
+	page, err := list.page(ctx, r.Resolver, audience, args, cursors)
 	if err != nil {
 		return nil, err
 	}
-	page := make([]item, len(shown.Edges))
-	for i, e := range shown.Edges {
-		at := storage.PositionOf(list.side, e)
-		page[i] = item{user: at.Peer, cursor: spell(unsealed, at)}
+	nodes := make([]*model.FriendRequest, len(page.edges))
+	if items := f.Below[0].Items; items != nil && len(nodes) > 0 {
+		fetch(ctx, wantedByRequests(page.edges, items)...)
+		nodes = r.requestsOf(ctx, page.edges, items, itemPaths(ctx, f))
 	}
-	r.fillRequests(ctx, c, f, shown.Edges, page)
-	c.Complete = c.Complete && shown.Complete
-	c.PageInfo = pageInfoOf(page, shown.More, r.beyond(shown, spell))
-	return c, nil
+	return &model.FriendRequestConnection{
+		Complete: page.complete, Total: page.total, PageInfo: page.info, Nodes: nodes,
+		Edges: edges(len(nodes), func(i int) model.FriendRequestEdge {
+			return model.FriendRequestEdge{Cursor: page.cursors[i], Node: nodes[i]}
+		}),
+	}, nil
 }
 
 // requestList is the list of a user's requests that are now in a state.
@@ -84,30 +68,4 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 		list.upTo = expired
 	}
 	return list
-}
-
-// requestPosition reads a cursor of the same direction and state.
-func (r *Resolver) requestPosition(text string, side storage.Side, state int64) (storage.Position, error) {
-	var ofSide, ofState, at, peer int64
-	if err := r.Cursors.Decode(cursor.FriendRequests, text, &ofSide, &ofState, &at, &peer); err != nil {
-		return storage.Position{}, err
-	}
-	if storage.Side(ofSide) != side || ofState != state {
-		return storage.Position{}, otherList(text)
-	}
-	return storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, nil
-}
-
-// fillRequests makes the requests of a page and puts them into the connection.
-func (r *Resolver) fillRequests(ctx context.Context, c *model.FriendRequestConnection, f *selections.Field, rows []storage.Edge, page []item) {
-	requests := make([]*model.FriendRequest, len(rows))
-	if items := f.Below[0].Items; items != nil && len(rows) > 0 {
-		fetch(ctx, wantedByRequests(rows, items)...)
-		requests = r.requestsOf(ctx, rows, items, itemPaths(ctx, f))
-	}
-	c.Nodes = requests
-	c.Edges = make([]*model.FriendRequestEdge, len(rows))
-	for i, e := range page {
-		c.Edges[i] = &model.FriendRequestEdge{Cursor: e.cursor, Node: requests[i]}
-	}
 }

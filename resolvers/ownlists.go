@@ -5,6 +5,8 @@ import (
 	"math"
 
 	"kith/accounts/identity"
+	"kith/graph/cursor"
+	"kith/graph/model"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -47,9 +49,47 @@ func (l ownList) holds(e storage.Edge) bool {
 	return e.Type == l.kind && e.UpdateTime > l.newerThan && (l.upTo == 0 || e.UpdateTime <= l.upTo)
 }
 
-// page reads a page.
-func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, after storage.Position, size int) (social.Shown, error) {
-	return r.show(ctx, l.side, a, l.query(after, size))
+// ownPage is a page of such a list.
+type ownPage struct {
+	total    storage.Result[int64]
+	complete bool
+	edges    []storage.Edge
+	cursors  []string
+	info     *model.PageInfo
+}
+
+// page reads as much of a page as is selected.
+func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, args pageArguments, cursors bound) (p ownPage, err error) {
+	var at, peer int64
+	if err := cursors.read(ctx, args.text, &at, &peer); err != nil {
+		return p, err
+	}
+	n := pageNeedsOf(planned(ctx))
+	p = ownPage{complete: true, info: &model.PageInfo{}}
+	if n.total {
+		p.total.Value, p.complete, p.total.Err = l.size(ctx, r, a)
+	}
+	if !n.rows {
+		return p, nil
+	}
+	after := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
+	shown, err := r.show(ctx, l.side, a, l.query(after, args.size))
+	if err != nil {
+		return p, err
+	}
+	spell := func(seal *cursor.Sealer, at storage.Position) string {
+		return cursors.spell(seal, int64(at.UpdateTime), int64(at.Peer))
+	}
+	p.edges, p.complete = shown.Edges, p.complete && shown.Complete
+	for _, e := range shown.Edges {
+		p.cursors = append(p.cursors, spell(unsealed, storage.PositionOf(l.side, e)))
+	}
+	var next func(*cursor.Sealer) string
+	if !shown.Complete { // it continues at the last user examined
+		next = func(seal *cursor.Sealer) string { return spell(seal, shown.End) }
+	}
+	p.info = r.pageInfo(p.cursors, shown.More, next)
+	return p, nil
 }
 
 // show reads a page of a list that is read by itself.
@@ -74,7 +114,7 @@ const (
 
 // size counts the users on the list, without hidden users. complete is false if there are more than
 // were counted.
-func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int, complete bool, err error) {
+func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n int64, complete bool, err error) {
 	if a.HidesAtMost() > maxProbed {
 		return l.sizeRead(ctx, a)
 	}
@@ -82,7 +122,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 	if err != nil {
 		return 0, false, err
 	}
-	newer := 0
+	newer := int64(0)
 	if l.upTo > 0 {
 		if newer, err = l.count(ctx, r, l.upTo); err != nil {
 			return 0, false, err
@@ -109,14 +149,14 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 }
 
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
-func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int, error) {
+func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int64, error) {
 	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
 	t := r.Store.CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]
-	return t.Value, t.Err
+	return int64(t.Value), t.Err
 }
 
 // sizeRead counts by reading.
-func (l ownList) sizeRead(ctx context.Context, a *social.Audience) (n int, complete bool, err error) {
+func (l ownList) sizeRead(ctx context.Context, a *social.Audience) (n int64, complete bool, err error) {
 	var after storage.Position
 	for examined := 0; examined < maxCounted; examined += countStep {
 		read := loaders.For(ctx).Pages(l.side).Get(l.query(after, countStep))

@@ -14,7 +14,7 @@ import (
 	"kith/storage"
 )
 
-func (r queries) People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error) {
+func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32, _ *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
 	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
@@ -27,29 +27,25 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, first *in
 	if err != nil {
 		return nil, filterError(err)
 	}
-	size, text, err := forwardPage(first, after)
+	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	hash := hashOf(filter)
-	var from social.Mark
-	if text != "" {
-		if from, err = r.decodePeopleMark(text, hash); err != nil {
-			return nil, err
-		}
+	cursors := bound{kind: cursor.People, to: []int64{hashOf(filter)}, what: "filter"}
+	from, err := cursors.mark(ctx, args.text)
+	if err != nil {
+		return nil, err
 	}
 	if open, err := areOpen(ctx, filter.Lists()); err != nil || !open {
 		return nil, err
 	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
-	people, err := graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: size})
+	people, err := graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: args.size})
 	if err != nil {
 		return nil, err
 	}
-	a := markedPage(ctx, people, from, func(seal *cursor.Sealer, m social.Mark) string {
-		return seal.Encode(cursor.People, hash, int64(m.After), int64(m.Found))
-	})
-	fetchPage(ctx, f, a.page)
+	a := r.markedPage(people, from, cursors)
+	a.page.fetch(ctx, f)
 	return pageOfUsers(ctx, f, &a), nil
 }
 
@@ -134,15 +130,4 @@ func hashOf(f social.Filter) int64 {
 	h := fnv.New64a()
 	h.Write([]byte(f.String()))
 	return int64(h.Sum64() >> 1)
-}
-
-func (r *Resolver) decodePeopleMark(text string, hash int64) (social.Mark, error) {
-	var of, id, found int64
-	if err := r.Cursors.Decode(cursor.People, text, &of, &id, &found); err != nil {
-		return social.Mark{}, err
-	}
-	if of != hash {
-		return social.Mark{}, apierr.BadInput("the cursor %q belongs to another filter", abridged(text))
-	}
-	return social.Mark{After: storage.UserID(id), Found: foundBefore(found)}, nil
 }

@@ -3,73 +3,201 @@ package resolvers
 import (
 	"context"
 
+	"kith/graph/cursor"
 	"kith/graph/fields"
+	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
 )
 
-// postList names a page of a user's posts.
-type postList struct {
-	author storage.UserID
-	page   placePage
+// placeList is a kind of list whose rows have places. Its pages are read with the level that they are on.
+type placeList[Q comparable, R any] struct {
+	kind  cursor.Kind
+	pages func(*loaders.Loaders) *loaders.Loader[Q, []R]
+	query func(of storage.PostID, after storage.Place, limit int) Q
+	place func(R) storage.Place
+	// ahead reads what shows needs to know of the rows; nil: nothing.
+	ahead func(l *loaders.Loaders, rows []R) error
+	// shows reports whether the audience may see a row.
+	shows func(l *loaders.Loaders, a *social.Audience, row R) bool
+	// below is what the selection on the rows of a page needs.
+	below func(ctx context.Context, a *social.Audience, rows []R, on []*selections.Object) wanted
 }
 
-// commentList names a page of the comments on a post.
-type commentList struct {
-	post storage.PostID
-	page placePage
+var (
+	userPosts = placeList[storage.PostsQuery, storage.Post]{
+		kind: cursor.Posts, pages: (*loaders.Loaders).PostPages, place: storage.Post.Place,
+		query: func(of storage.PostID, after storage.Place, limit int) storage.PostsQuery {
+			return storage.PostsQuery{Author: of.Author, After: after, Limit: limit}
+		},
+		shows: func(_ *loaders.Loaders, a *social.Audience, p storage.Post) bool { return !a.Hides(p.Author) },
+		below: func(_ context.Context, _ *social.Audience, rows []storage.Post, on []*selections.Object) wanted {
+			return wanted{posts: rows, on: on}
+		},
+	}
+	postComments = placeList[storage.CommentsQuery, storage.Comment]{
+		kind: cursor.Comments, pages: (*loaders.Loaders).CommentPages, place: storage.Comment.Place,
+		query: func(of storage.PostID, after storage.Place, limit int) storage.CommentsQuery {
+			return storage.CommentsQuery{Post: of, After: after, Limit: limit}
+		},
+		shows: func(_ *loaders.Loaders, a *social.Audience, c storage.Comment) bool { return !a.Hides(c.By) },
+		below: func(_ context.Context, _ *social.Audience, rows []storage.Comment, on []*selections.Object) wanted {
+			return wantedByComments(rows, on)
+		},
+	}
+	userFavorites = placeList[storage.FavoritesQuery, storage.Edge]{
+		kind: cursor.Favorites, pages: (*loaders.Loaders).FavoritePages, place: storage.FavoritePlace,
+		query: func(of storage.PostID, after storage.Place, limit int) storage.FavoritesQuery {
+			return storage.FavoritesQuery{User: of.Author, After: after, Limit: limit}
+		},
+		ahead: func(l *loaders.Loaders, rows []storage.Edge) error {
+			for _, r := range l.Posts().Fetch(postsOfFavorites(rows)) {
+				if r.Err != nil {
+					return r.Err
+				}
+			}
+			return nil
+		},
+		shows: func(l *loaders.Loaders, a *social.Audience, e storage.Edge) bool {
+			post := e.Pair().PostID()
+			return l.Posts().Load(post).Found && !a.Hides(post.Author)
+		},
+		below: func(ctx context.Context, a *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
+			return wanted{posts: visiblePosts(ctx, a, postsOfFavorites(rows)), on: on}
+		},
+	}
+	favoritedBy = placeList[storage.FavoritedByQuery, storage.Edge]{
+		kind: cursor.FavoritedBy, pages: (*loaders.Loaders).FavoritedBy, place: social.FavoritedByPlace,
+		query: func(of storage.PostID, after storage.Place, limit int) storage.FavoritedByQuery {
+			return storage.FavoritedByQuery{Post: of, After: positionAt(after), Limit: limit}
+		},
+		shows: func(_ *loaders.Loaders, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
+		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {
+			return wanted{users: distinctOf(usersOfFavorites(rows)), exist: true, on: on}
+		},
+	}
+)
+
+// placeReads is pages of one field that are read together.
+type placeReads[Q comparable, R any] struct {
+	*placeList[Q, R]
+	field *selections.Field
+	of    []storage.PostID // whose lists they are: posts, or users without a number
+	args  pageArguments
+	asked *loaders.Asked[Q, []R]
 }
 
-// postReads is what one level asks about posts.
-type postReads struct {
-	nodes []wanted // posts and comments by their ids
-
-	lists    []postsListed
-	comments []commentsListed
-
-	askedNodes    *loaders.Asked[storage.PostID, storage.Post]
-	askedComments *loaders.Asked[storage.CommentID, storage.Comment]
-	askedLists    *loaders.Asked[storage.PostsQuery, []storage.Post]
-	askedBelow    *loaders.Asked[storage.CommentsQuery, []storage.Comment]
+// add adds a field of some users or posts to what a level reads. Wrong arguments are left to the field's resolver.
+func (k *placeList[Q, R]) add(b *batch, request *requestState, f *selections.Field, of []storage.PostID) {
+	if args, err := argument[pageArguments](request, f); err == nil && len(of) > 0 {
+		b.places = append(b.places, &placeReads[Q, R]{placeList: k, field: f, of: of, args: args})
+	}
 }
 
-type postsListed struct {
-	*selections.Field
-	postList
+// ask asks for one row more than each page shows.
+func (p *placeReads[Q, R]) ask(l *loaders.Loaders) loaders.Question {
+	queries := make([]Q, len(p.of))
+	for i, of := range p.of {
+		queries[i] = p.query(of, p.args.after, p.args.size+1)
+	}
+	p.asked = p.pages(l).Ask(queries)
+	return p.asked
 }
 
-type commentsListed struct {
-	*selections.Field
-	commentList
+// show keeps what the audience may see of the pages, and adds what is below them to the next level.
+func (p *placeReads[Q, R]) show(ctx context.Context, b *batch, a *social.Audience) {
+	l, request, results := loaders.For(ctx), stateOf(ctx), p.asked.Results()
+	if p.ahead != nil { // for all of them together; each reports the error of its own rows
+		var all []R
+		for i, r := range results {
+			if !a.Hides(p.of[i].Author) {
+				all = append(all, r.Value...)
+			}
+		}
+		_ = p.ahead(l, all)
+	}
+	for i, r := range results {
+		if a.Hides(p.of[i].Author) {
+			continue
+		}
+		page, err := p.page(l, a, p.of[i], p.args, r)
+		request.mu.Lock()
+		request.answers.put(answerName{p.field, p.of[i]}, storage.Result[social.Page[R]]{Value: page, Err: err})
+		request.mu.Unlock()
+		b.next = append(b.next, p.below(ctx, a, page.Rows, p.field.Below[0].Items))
+	}
+}
+
+// page fills a page, of which the first rows have been read.
+func (k *placeList[Q, R]) page(l *loaders.Loaders, a *social.Audience, of storage.PostID, args pageArguments, read storage.Result[[]R]) (page social.Page[R], err error) {
+	ready := func(r storage.Result[[]R]) ([]R, error) {
+		if r.Err == nil && k.ahead != nil {
+			r.Err = k.ahead(l, r.Value)
+		}
+		return r.Value, r.Err
+	}
+	rows, err := ready(read)
+	if err != nil {
+		return page, err
+	}
+	return social.Show(rows, args.size+1, args.size, func(row R) bool { return k.shows(l, a, row) }, k.place, func(after storage.Place, limit int) ([]R, error) {
+		return ready(k.pages(l).Get(k.query(of, after, limit)))
+	})
+}
+
+// answer is the page that has been read for the running field; nil if the audience does not see whose list it is.
+func (k *placeList[Q, R]) answer(ctx context.Context, of storage.PostID) (*selections.Field, *social.Page[R], error) {
+	f, request := planned(ctx), stateOf(ctx)
+	if _, err := argument[pageArguments](request, f); err != nil {
+		return nil, nil, err
+	}
+	a, err := audienceOf(ctx)
+	if err != nil || a.Hides(of.Author) {
+		return nil, nil, err
+	}
+	page, err := answerTo[social.Page[R]](request, answerName{f, of})
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, &page, nil
+}
+
+// placeInfo reports what is behind a page. It ends at its last row, or where its budget ended.
+func placeInfo[R any](r *Resolver, kind cursor.Kind, page social.Page[R], place func(R) storage.Place) (cursors []string, info *model.PageInfo) {
+	cursors = make([]string, len(page.Rows))
+	for i, row := range page.Rows {
+		cursors[i] = spell(unsealed, kind, place(row))
+	}
+	var next func(*cursor.Sealer) string
+	if page.End != (storage.Place{}) {
+		next = func(seal *cursor.Sealer) string { return spell(seal, kind, page.End) }
+	}
+	return cursors, r.pageInfo(cursors, page.More, next)
 }
 
 // addPosts adds what the fields of posts that have been read need. Their authors are read in
 // the same level.
 func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selections.Object) {
+	request, ids := stateOf(ctx), make([]storage.PostID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.PostID
+	}
 	for _, f := range fieldsOn(on) {
 		switch f.Ahead {
 		case fields.Author:
 			b.addUsers(ctx, wanted{users: distinctOf(authorsOf(rows)), exist: true, on: f.Below})
 		case fields.Comments:
-			if args, err := argument[placePage](stateOf(ctx), f); err == nil {
-				for _, row := range rows {
-					b.posts.comments = append(b.posts.comments, commentsListed{f, commentList{row.PostID, args}})
-				}
-			}
+			postComments.add(b, request, f, ids)
 		case fields.HasFavorited:
-			for _, row := range rows {
-				if pair, signedIn := favoriteOf(ctx, row.PostID); signedIn {
+			for _, id := range ids {
+				if pair, signedIn := favoriteOf(ctx, id); signedIn {
 					b.edges[storage.Favorites] = append(b.edges[storage.Favorites], pair)
 				}
 			}
 		case fields.FavoritedBy:
-			if args, err := argument[placePage](stateOf(ctx), f); err == nil {
-				for _, row := range rows {
-					b.favorites.by = append(b.favorites.by, favoritedByListed{f, favoritedByList{row.PostID, args}})
-				}
-			}
+			favoritedBy.add(b, request, f, ids)
 		}
 	}
 }
@@ -83,107 +211,39 @@ func distinctOf(ids []storage.UserID) []storage.UserID {
 	return each.keys
 }
 
-// ask lists the questions of a level.
-func (p *postReads) ask(l *loaders.Loaders) (asked []loaders.Question) {
+// askNodes lists the questions about posts and comments by their ids.
+func (b *batch) askNodes(l *loaders.Loaders) (asked []loaders.Question) {
 	var posts []storage.PostID
 	var comments []storage.CommentID
-	for _, w := range p.nodes {
+	for _, w := range b.nodes {
 		posts, comments = append(posts, w.postIDs...), append(comments, w.comments...)
 	}
 	if len(posts) > 0 {
-		p.askedNodes = l.Posts().Ask(posts)
-		asked = append(asked, p.askedNodes)
+		asked = append(asked, l.Posts().Ask(posts))
 	}
 	if len(comments) > 0 {
-		p.askedComments = l.Comments().Ask(comments)
-		asked = append(asked, p.askedComments)
-	}
-	if len(p.lists) > 0 {
-		queries := make([]storage.PostsQuery, len(p.lists))
-		for i, list := range p.lists {
-			queries[i] = storage.PostsQuery{Author: list.author, After: list.page.after, Limit: list.page.asked()}
-		}
-		p.askedLists = l.PostPages().Ask(queries)
-		asked = append(asked, p.askedLists)
-	}
-	if len(p.comments) > 0 {
-		queries := make([]storage.CommentsQuery, len(p.comments))
-		for i, list := range p.comments {
-			queries[i] = storage.CommentsQuery{Post: list.post, After: list.page.after, Limit: list.page.asked()}
-		}
-		p.askedBelow = l.CommentPages().Ask(queries)
-		asked = append(asked, p.askedBelow)
+		asked = append(asked, l.Comments().Ask(comments))
 	}
 	return asked
 }
 
-// showPosts keeps the posts and comments that have been read and that the audience may see, and
-// adds what is below them to the next level.
+// showPosts adds what is below the posts and comments that have been read, and that the audience may see, to the next level.
 func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
-	l, p := loaders.For(ctx), &b.posts
-	for _, w := range p.nodes {
-		b.next = append(b.next, wanted{posts: visiblePosts(ctx, a, w.postIDs), on: w.on})
-		b.addWriters(visibleComments(ctx, a, w.comments), w.on)
+	for _, w := range b.nodes {
+		b.next = append(b.next, wanted{posts: visiblePosts(ctx, a, w.postIDs), on: w.on}, wantedByComments(visibleComments(ctx, a, w.comments), w.on))
 	}
-	if p.askedLists != nil {
-		for i, r := range p.askedLists.Results() {
-			p.show(ctx, l, a, p.lists[i], r)
-			if page, ok := kept(stateOf(ctx), &stateOf(ctx).posts, p.lists[i].postList); ok && p.lists[i].Below[0].Items != nil {
-				b.next = append(b.next, wanted{posts: page.Value.Rows, on: p.lists[i].Below[0].Items})
-			}
-		}
-	}
-	if p.askedBelow != nil {
-		for i, r := range p.askedBelow.Results() {
-			b.addWriters(p.showComments(ctx, l, a, p.comments[i], r).Rows, p.comments[i].Below[0].Items)
-		}
+	for _, p := range b.places {
+		p.show(ctx, b, a)
 	}
 }
 
-// show keeps a page of a user's posts.
-func (p *postReads) show(ctx context.Context, l *loaders.Loaders, a *social.Audience, list postsListed, read storage.Result[[]storage.Post]) {
-	if a.Hides(list.author) {
-		return
-	}
-	page, err := a.ShowPosts(read.Value, list.page.asked(), list.page.size, func(after storage.Place, limit int) ([]storage.Post, error) {
-		r := l.PostPages().Get(storage.PostsQuery{Author: list.author, After: after, Limit: limit})
-		return r.Value, r.Err
-	})
-	if read.Err != nil {
-		err = read.Err
-	}
-	request := stateOf(ctx)
-	request.mu.Lock()
-	defer request.mu.Unlock()
-	request.posts.put(list.postList, storage.Result[social.Page[storage.Post]]{Value: page, Err: err})
-}
-
-// showComments keeps a page of comments.
-func (p *postReads) showComments(ctx context.Context, l *loaders.Loaders, a *social.Audience, list commentsListed, read storage.Result[[]storage.Comment]) social.Page[storage.Comment] {
-	page, err := a.ShowComments(read.Value, list.page.asked(), list.page.size, func(after storage.Place, limit int) ([]storage.Comment, error) {
-		r := l.CommentPages().Get(storage.CommentsQuery{Post: list.post, After: after, Limit: limit})
-		return r.Value, r.Err
-	})
-	if read.Err != nil {
-		err = read.Err
-	}
-	request := stateOf(ctx)
-	request.mu.Lock()
-	defer request.mu.Unlock()
-	request.comments.put(list.commentList, storage.Result[social.Page[storage.Comment]]{Value: page, Err: err})
-	return page
-}
-
-// addWriters has the writers of comments read: comments of writers who do not exist are left out.
-func (b *batch) addWriters(rows []storage.Comment, on []*selections.Object) {
-	if len(rows) == 0 {
-		return
-	}
+// wantedByComments has the writers of comments read: comments of writers who do not exist are left out.
+func wantedByComments(rows []storage.Comment, on []*selections.Object) wanted {
 	by := make([]storage.UserID, len(rows))
 	for i, row := range rows {
 		by[i] = row.By
 	}
-	b.next = append(b.next, wanted{users: distinctOf(by), exist: true, on: belowOf(aheadOn(fieldsOn(on), fields.Author, storage.Forward))})
+	return wanted{users: distinctOf(by), exist: true, on: belowOf(aheadOn(fieldsOn(on), fields.Author, storage.Forward))}
 }
 
 // visiblePosts are the posts that exist and that the audience may see. All of the ids have been

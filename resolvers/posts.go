@@ -12,44 +12,6 @@ import (
 	"kith/storage"
 )
 
-// placePage is the arguments of a page of posts or comments, checked.
-type placePage struct {
-	size  int
-	after storage.Place // zero: not given
-}
-
-func placePageOf(ctx context.Context, kind cursor.Kind, first, after any) (p placePage, err error) {
-	var text string
-	if p.size, text, err = forwardPage(first, after); err != nil || text == "" {
-		return p, err
-	}
-	var at, number int64
-	err = resolverOf(ctx).Cursors.Decode(kind, text, &at, &number)
-	p.after = storage.Place{CreatedAt: storage.Micros(at), Number: number}
-	return p, err
-}
-
-// asked is how many are read for a page: one more than are shown.
-func (p placePage) asked() int { return p.size + 1 }
-
-// info reports what is behind a page. The page ends at its last row, or where its budget ended.
-func (p placePage) info(kind cursor.Kind, seal *cursor.Sealer, places []storage.Place, more bool, end storage.Place) *model.PageInfo {
-	info := &model.PageInfo{HasNextPage: more}
-	if n := len(places); n > 0 {
-		first, last := placeCursor(kind, places[0]), placeCursor(kind, places[n-1])
-		info.StartCursor, info.EndCursor = &first, &last
-	}
-	if end != (storage.Place{}) {
-		goOn := seal.Seal(kind, int64(end.CreatedAt), end.Number)
-		info.EndCursor = &goOn
-	}
-	return info
-}
-
-func placeCursor(kind cursor.Kind, m storage.Place) string {
-	return cursor.Encode(kind, int64(m.CreatedAt), m.Number)
-}
-
 // postsOf makes posts that the viewer may see and whose users have been fetched.
 func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, at paths) []*model.Post {
 	posts, made := make([]*model.Post, len(rows)), make([]model.Post, len(rows))
@@ -75,44 +37,31 @@ func authorsOf(rows []storage.Post) []storage.UserID {
 }
 
 func (r userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {
-	f, request := planned(ctx), stateOf(ctx)
-	args, err := argument[placePage](request, f)
-	if err != nil {
+	f, page, err := userPosts.answer(ctx, storage.PostID{Author: obj.UserID})
+	if err != nil || page == nil {
 		return nil, err
 	}
-	a, err := audienceOf(ctx)
-	if err != nil || a.Hides(obj.UserID) {
-		return nil, err
-	}
-	page := mustHave(request, &request.posts, postList{obj.UserID, args})
-	if page.Err != nil {
-		return nil, page.Err
-	}
-	return r.postConnection(ctx, f, cursor.Posts, args, page.Value), nil
+	return r.postConnection(ctx, f, cursor.Posts, *page), nil
 }
 
 // postConnection makes a page of posts, which have been fetched.
-func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind cursor.Kind, args placePage, page social.Page[storage.Post]) *model.PostConnection {
-	places := make([]storage.Place, len(page.Rows))
-	for i, row := range page.Rows {
-		places[i] = row.Place()
-	}
-	c := &model.PostConnection{PageInfo: args.info(kind, r.Cursors, places, page.More, page.End), Nodes: make([]*model.Post, len(page.Rows))}
+func (r *Resolver) postConnection(ctx context.Context, f *selections.Field, kind cursor.Kind, page social.Page[storage.Post]) *model.PostConnection {
+	cursors, info := placeInfo(r, kind, page, storage.Post.Place)
+	nodes := make([]*model.Post, len(page.Rows))
 	if items := f.Below[0].Items; items != nil {
-		c.Nodes = postsOf(ctx, page.Rows, items, itemPaths(ctx, f))
+		nodes = postsOf(ctx, page.Rows, items, itemPaths(ctx, f))
 	}
-	c.Edges = make([]*model.PostEdge, len(page.Rows))
-	for i, node := range c.Nodes {
-		c.Edges[i] = &model.PostEdge{Cursor: placeCursor(kind, places[i]), Node: node}
+	return &model.PostConnection{
+		PageInfo: info, Nodes: nodes,
+		Edges: edges(len(nodes), func(i int) model.PostEdge { return model.PostEdge{Cursor: cursors[i], Node: nodes[i]} }),
 	}
-	return c
 }
 
-// LatestPosts answers `latestPosts`. It is one look-up on all shards; there are more look-ups
+// LatestPosts is one look-up on all shards; there are more look-ups
 // only if many of the newest posts are hidden.
-func (r queries) LatestPosts(ctx context.Context, first *int32, after *string) (*model.PostConnection, error) {
+func (r queries) LatestPosts(ctx context.Context, _ *int32, _ *string) (*model.PostConnection, error) {
 	f := fetchQuery(ctx)
-	args, err := placePageOf(ctx, cursor.LatestPosts, first, after)
+	args, err := pageOf(ctx, f, cursor.LatestPosts)
 	if err != nil {
 		return nil, err
 	}
@@ -123,45 +72,36 @@ func (r queries) LatestPosts(ctx context.Context, first *int32, after *string) (
 	read := func(after storage.Place, limit int) ([]storage.Post, error) {
 		return r.reads().LatestPosts(ctx, after, limit)
 	}
-	rows, err := read(args.after, args.asked())
+	rows, err := read(args.after, args.size+1)
 	if err != nil {
 		return nil, err
 	}
-	page, err := a.ShowPosts(rows, args.asked(), args.size, read)
+	shows := func(p storage.Post) bool { return !a.Hides(p.Author) }
+	page, err := social.Show(rows, args.size+1, args.size, shows, storage.Post.Place, read)
 	if err != nil {
 		return nil, err
 	}
 	if items := f.Below[0].Items; items != nil {
 		fetch(ctx, wanted{posts: page.Rows, on: items})
 	}
-	return r.postConnection(ctx, f, cursor.LatestPosts, args, page), nil
+	return r.postConnection(ctx, f, cursor.LatestPosts, page), nil
 }
 
 func (r postFields) Comments(ctx context.Context, obj *model.Post, _ *int32, _ *string) (*model.CommentConnection, error) {
-	f, request := planned(ctx), stateOf(ctx)
-	args, err := argument[placePage](request, f)
-	if err != nil {
+	f, page, err := postComments.answer(ctx, obj.Row.PostID)
+	if err != nil || page == nil {
 		return nil, err
 	}
-	if _, err := audienceOf(ctx); err != nil {
-		return nil, err
-	}
-	page := mustHave(request, &request.comments, commentList{obj.Row.PostID, args})
-	if page.Err != nil {
-		return nil, page.Err
-	}
-	rows := page.Value.Rows
-	places := make([]storage.Place, len(rows))
-	for i, row := range rows {
-		places[i] = row.Place()
-	}
-	c := &model.CommentConnection{PageInfo: args.info(cursor.Comments, r.Cursors, places, page.Value.More, page.Value.End)}
-	c.Nodes = commentsOf(ctx, rows, f.Below[0].Items, itemPaths(ctx, f))
-	c.Edges = make([]*model.CommentEdge, len(c.Nodes))
-	for i, node := range c.Nodes {
-		c.Edges[i] = &model.CommentEdge{Cursor: placeCursor(cursor.Comments, node.Row.Place()), Node: node}
-	}
-	return c, nil
+	_, info := placeInfo(r.Resolver, cursor.Comments, *page, storage.Comment.Place)
+	nodes := commentsOf(ctx, page.Rows, f.Below[0].Items, itemPaths(ctx, f))
+	return &model.CommentConnection{
+		PageInfo: info, Nodes: nodes,
+		Edges: edges(len(nodes), func(i int) model.CommentEdge { return commentEdge(nodes[i].Row, nodes[i]) }),
+	}, nil
+}
+
+func commentEdge(row storage.Comment, node *model.Comment) model.CommentEdge {
+	return model.CommentEdge{Cursor: spell(unsealed, cursor.Comments, row.Place()), Node: node}
 }
 
 // commentsOf makes comments that the viewer may see and whose users have been fetched, without those

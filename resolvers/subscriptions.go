@@ -10,7 +10,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"kith/accounts/identity"
-	"kith/graph/cursor"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
@@ -221,12 +220,7 @@ func (f *newFollowers) convert(ctx context.Context, rows []storage.Edge) []*mode
 	fetch(ctx, wanted{users: ids, on: sel.of("node")})
 	edges := make([]*model.UserEdge, len(rows))
 	for i, row := range rows {
-		at := storage.PositionOf(storage.Inverse, row)
-		edges[i] = &model.UserEdge{
-			Cursor:     cursor.Encode(cursor.Followers, int64(at.UpdateTime), int64(at.Peer)),
-			Node:       sel.user(ctx, "node", row.From, false),
-			FollowedAt: timeOf(row.UpdateTime),
-		}
+		edges[i] = userEdge(storage.Inverse, row, sel.user(ctx, "node", row.From, false))
 	}
 	return edges
 }

@@ -29,17 +29,20 @@ type suggested struct {
 	found social.Suggestions
 }
 
-func (q setQuestion) suggestions(ctx context.Context, r *Resolver, via int) (setAnswer, error) {
+func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error) {
 	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	query := social.SuggestionQuery{User: q.user, Order: q.arguments.orderBy, First: q.arguments.size, Via: via}
-	var err error
-	if q.arguments.from != "" {
-		if query.From, err = r.decodeSuggestionMark(q.arguments.from, query); err != nil {
-			return setAnswer{}, err
-		}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, Order: q.arguments.orderBy, First: q.arguments.size, Via: via}
+	// A cursor names the following behind which the pool starts, who may be hidden.
+	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User), int64(query.Order)}, what: "list"}
+	var popular, at, peer, id int64
+	err := cursors.read(ctx, q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
+	if err != nil {
+		return setAnswer{}, err
 	}
+	query.From.Popular, query.From.ID = popular == 1, storage.UserID(id)
+	query.From.Pool = storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
 	if r.Popular != nil {
 		query.Popular = r.Popular.Users
 	}
@@ -50,24 +53,30 @@ func (q setQuestion) suggestions(ctx context.Context, r *Resolver, via int) (set
 	if err != nil {
 		return setAnswer{}, err
 	}
-	page := make([]item, len(s.Suggestions))
-	var last social.SuggestionMark
-	for i, one := range s.Suggestions {
-		last = social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}
-		page[i] = item{user: one.ID, cursor: encodeSuggestionMark(ctx, query, last)}
+	spell := func(m social.SuggestionMark) string {
+		seal, popular := r.Cursors, int64(0)
+		if m.Pool == (storage.Position{}) {
+			seal = unsealed
+		}
+		if m.Popular {
+			popular = 1
+		}
+		return cursors.spell(seal, popular, int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
 	}
-	var beyond func() string
-	if len(page) == 0 || s.Next != last {
-		beyond = func() string { return encodeSuggestionMark(ctx, query, s.Next) }
+	var page userPage
+	for _, one := range s.Suggestions {
+		page.users = append(page.users, one.ID)
+		page.cursors = append(page.cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
 	}
-	return setAnswer{page: page, info: pageInfoOf(page, s.More, beyond), complete: s.Complete, suggested: suggested{query, s}}, nil
+	info := r.pageInfo(page.cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
+	return setAnswer{page: page, info: info, complete: s.Complete, suggested: suggested{query, s}}, nil
 }
 
 func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
 	f := planned(ctx)
-	a := stateOf(ctx).setAnswer(f, obj.UserID)
-	if a.err != nil || a.isClosed {
-		return nil, a.err
+	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
+	if err != nil || a.isClosed {
+		return nil, err
 	}
 	return suggestionConnection(ctx, f, a), nil
 }
@@ -84,36 +93,32 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 }
 
 func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
-	users, places := usersOnPage(ctx, f, a.page)
-	query, s := a.suggested.query, a.suggested.found
-	c := &model.SuggestionConnection{
-		Nodes: users, Complete: a.complete,
-		Edges:    make([]*model.SuggestionEdge, len(users)),
-		PageInfo: a.info,
-		Excluded: &model.SuggestionExclusions{
-			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
-		},
-	}
-	unit := query.Order.Unit()
+	nodes, places := a.page.nodes(ctx, f)
+	s, unit := a.suggested.found, a.suggested.query.Order.Unit()
 	if s.Popular {
 		unit = 1
 	}
-	for i, place := range places {
-		one := s.Suggestions[place]
-		reason := model.SuggestionReasonFollowedByFollowings
-		switch {
-		case s.Popular && one.Pinned():
-			reason = model.SuggestionReasonPinned
-		case s.Popular:
-			reason = model.SuggestionReasonPopular
-		}
-		c.Edges[i] = &model.SuggestionEdge{
-			Cursor: a.page[place].cursor, Node: users[i],
-			Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),
-			Reason: reason, Via: one.Via,
-		}
+	return &model.SuggestionConnection{
+		Nodes: nodes, Complete: a.complete, PageInfo: a.info,
+		Excluded: &model.SuggestionExclusions{
+			Followed: int32(s.Excluded.Followed), Blocked: int32(s.Excluded.Blocked), Dismissed: int32(s.Excluded.Dismissed),
+		},
+		Edges: edges(len(nodes), func(i int) model.SuggestionEdge {
+			one := s.Suggestions[places[i]]
+			reason := model.SuggestionReasonFollowedByFollowings
+			switch {
+			case s.Popular && one.Pinned():
+				reason = model.SuggestionReasonPinned
+			case s.Popular:
+				reason = model.SuggestionReasonPopular
+			}
+			return model.SuggestionEdge{
+				Cursor: a.page.cursors[places[i]], Node: nodes[i],
+				Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),
+				Reason: reason, Via: one.Via,
+			}
+		}),
 	}
-	return c
 }
 
 func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.DismissSuggestionPayload, error) {
@@ -177,28 +182,4 @@ func (suggestionFields) Via(ctx context.Context, obj *model.SuggestionEdge, _ *i
 	}
 	w := wanted{users: obj.Via[:min(size, len(obj.Via))], on: f.Below}
 	return usersOf(ctx, w, each(ctx)), nil
-}
-
-// The cursor of a suggestion belongs to a user and an order. It names the following behind which the
-// pool starts, who may be hidden.
-func encodeSuggestionMark(ctx context.Context, q social.SuggestionQuery, m social.SuggestionMark) string {
-	popular := int64(0)
-	if m.Popular {
-		popular = 1
-	}
-	seal := resolverOf(ctx).away(m.Pool == storage.Position{})
-	return seal.Encode(cursor.RankedSuggestions, int64(q.User), int64(q.Order), popular,
-		int64(m.Pool.UpdateTime), int64(m.Pool.Peer), m.Score, int64(m.ID))
-}
-
-func (r *Resolver) decodeSuggestionMark(text string, q social.SuggestionQuery) (social.SuggestionMark, error) {
-	var user, order, popular, at, peer, score, id int64
-	if err := r.Cursors.Decode(cursor.RankedSuggestions, text, &user, &order, &popular, &at, &peer, &score, &id); err != nil {
-		return social.SuggestionMark{}, err
-	}
-	if storage.UserID(user) != q.User || social.SuggestionOrder(order) != q.Order {
-		return social.SuggestionMark{}, otherList(text)
-	}
-	pool := storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}
-	return social.SuggestionMark{Pool: pool, Score: score, ID: storage.UserID(id), Popular: popular == 1}, nil
 }

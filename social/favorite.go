@@ -73,45 +73,7 @@ func (t *Relations) favorite(ctx context.Context, user storage.UserID, post stor
 	return f, nil
 }
 
-// ShowFavorites filters a user's favorites, which run newest first: it leaves out favorites of posts that no
-// longer exist or whose authors are hidden, and reads more until it has a page of the given size, and one
-// more. posts reads posts. The rows of the page are of posts that exist.
-func (a *Audience) ShowFavorites(first []storage.Edge, asked, size int, posts func([]storage.PostID) []storage.Result[storage.Post],
-	more func(after storage.Place, limit int) ([]storage.Edge, error)) (Page[storage.Edge], error) {
-	shown := make(map[storage.PostID]bool)
-	look := func(rows []storage.Edge) error {
-		ids := make([]storage.PostID, len(rows))
-		for i, row := range rows {
-			ids[i] = row.Pair().PostID()
-		}
-		for i, r := range posts(ids) {
-			if r.Err != nil {
-				return r.Err
-			}
-			shown[ids[i]] = r.Found && !a.Hides(ids[i].Author)
-		}
-		return nil
-	}
-	if err := look(first); err != nil {
-		return Page[storage.Edge]{}, err
-	}
-	isShown := func(e storage.Edge) bool { return shown[e.Pair().PostID()] }
-	return show(first, asked, size, isShown, storage.FavoritePlace, func(after storage.Place, limit int) ([]storage.Edge, error) {
-		rows, err := more(after, limit)
-		if err == nil {
-			err = look(rows)
-		}
-		return rows, err
-	})
-}
-
 // FavoritedByPlace is the place of a favorite among those of its post.
 func FavoritedByPlace(e storage.Edge) storage.Place {
 	return storage.Place{CreatedAt: e.UpdateTime, Number: int64(e.From)}
-}
-
-// ShowFavoritedBy leaves out favorites of a post by hidden users, as ShowComments does. The favorites run
-// newest first.
-func (a *Audience) ShowFavoritedBy(first []storage.Edge, asked, size int, more func(after storage.Place, limit int) ([]storage.Edge, error)) (Page[storage.Edge], error) {
-	return show(first, asked, size, func(e storage.Edge) bool { return !a.Hides(e.From) }, FavoritedByPlace, more)
 }

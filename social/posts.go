@@ -117,13 +117,8 @@ func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.C
 // latestBudget is how many posts, and how many comments, one page may examine.
 const latestBudget = 1000
 
-// writtenRow is a row that has a place and belongs to a user.
-type writtenRow interface {
-	storage.Post | storage.Comment | storage.Edge
-}
-
 // Page is a page of posts, comments or favorites.
-type Page[T writtenRow] struct {
+type Page[T any] struct {
 	Rows []T
 	More bool
 	// End is the last place that was examined, if nothing at it is shown because the budget ended;
@@ -131,19 +126,9 @@ type Page[T writtenRow] struct {
 	End storage.Place
 }
 
-// ShowPosts leaves out posts of hidden users, and reads more posts until it has a page of the given
-// size, and one more. Posts run newest first. first are those that have been read already: as many
-// as asked, fewer if there are no more.
-func (a *Audience) ShowPosts(first []storage.Post, asked, size int, more func(after storage.Place, limit int) ([]storage.Post, error)) (Page[storage.Post], error) {
-	return show(first, asked, size, func(p storage.Post) bool { return !a.Hides(p.Author) }, storage.Post.Place, more)
-}
-
-// ShowComments is ShowPosts for comments.
-func (a *Audience) ShowComments(first []storage.Comment, asked, size int, more func(after storage.Place, limit int) ([]storage.Comment, error)) (Page[storage.Comment], error) {
-	return show(first, asked, size, func(c storage.Comment) bool { return !a.Hides(c.By) }, storage.Comment.Place, more)
-}
-
-func show[T writtenRow](read []T, asked, size int, shown func(T) bool, place func(T) storage.Place, more func(storage.Place, int) ([]T, error)) (page Page[T], err error) {
+// Show leaves out rows that must not be shown, and reads more rows until it has a page of the given size, and one more.
+// Rows run newest first. read are those that have been read already: as many as asked, fewer if there are no more.
+func Show[T any](read []T, asked, size int, shown func(T) bool, place func(T) storage.Place, more func(after storage.Place, limit int) ([]T, error)) (page Page[T], err error) {
 	for examined := 0; ; {
 		for _, row := range read {
 			if !shown(row) {

@@ -60,7 +60,7 @@ type FriendRequestConnection struct {
 	Nodes    []*FriendRequest
 	PageInfo *PageInfo
 	Complete bool
-	Total    storage.Result[int]
+	Total    storage.Result[int64]
 }
 
 // TotalCount fails when the viewer's shard did not answer.

@@ -1,0 +1,242 @@
+package resolvers
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/fields"
+	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/storage"
+)
+
+// Bounds on a page.
+const (
+	defaultFirst = 20
+	maxFirst     = 100
+)
+
+// pageArguments are the arguments of a page, checked. Most cursors are a place in a list, that is a time and a number. The
+// other ones belong to an answer, which reads them (see bound).
+type pageArguments struct {
+	size          int
+	backward      bool          // `last` was given
+	after, before storage.Place // zero: not given
+	text          string        // `after`, if it is not a place; empty at the beginning
+}
+
+// pageOf reads the arguments of a page whose cursors are places. If the kind is zero, they are not.
+func pageOf(ctx context.Context, f *selections.Field, kind cursor.Kind) (p pageArguments, err error) {
+	first, hasFirst, err := sizeOf(ctx, f, "first")
+	if err != nil {
+		return p, err
+	}
+	last, hasLast, err := sizeOf(ctx, f, "last")
+	if err != nil {
+		return p, err
+	}
+	p.size = defaultFirst
+	switch {
+	case hasFirst && hasLast:
+		return p, apierr.BadInput("first and last cannot be given together")
+	case hasFirst:
+		p.size = first
+	case hasLast:
+		p.size, p.backward = last, true
+	}
+	if kind == 0 {
+		given := false
+		if p.text, given = f.Argument(ctx, "after").(string); given && p.text == "" {
+			err = apierr.BadInput("%q is not a cursor", p.text)
+		}
+		return p, err
+	}
+	if p.after, err = placeOf(ctx, f, kind, "after"); err != nil {
+		return p, err
+	}
+	p.before, err = placeOf(ctx, f, kind, "before")
+	return p, err
+}
+
+// sizeOf reads a number of rows, 0 to maxFirst.
+func sizeOf(ctx context.Context, f *selections.Field, name string) (n int, given bool, err error) {
+	size, given := f.Argument(ctx, name).(int64)
+	if size < 0 || size > maxFirst {
+		return 0, true, apierr.BadInput("%s is 0 to %d", name, maxFirst)
+	}
+	return int(size), given, nil
+}
+
+// placeOf reads a cursor that is a place; zero: it is not given.
+func placeOf(ctx context.Context, f *selections.Field, kind cursor.Kind, name string) (storage.Place, error) {
+	text, given := f.Argument(ctx, name).(string)
+	if !given {
+		return storage.Place{}, nil
+	}
+	var at, number int64
+	err := resolverOf(ctx).Cursors.Decode(kind, text, &at, &number)
+	return storage.Place{CreatedAt: storage.Micros(at), Number: number}, err
+}
+
+// unsealed writes the cursors of rows that are shown.
+var unsealed *cursor.Sealer
+
+// spell writes a cursor that is a place.
+func spell(seal *cursor.Sealer, kind cursor.Kind, at storage.Place) string {
+	return seal.Encode(kind, int64(at.CreatedAt), at.Number)
+}
+
+// Users in a list have a place as posts have.
+func placeAt(p storage.Position) storage.Place {
+	return storage.Place{CreatedAt: p.UpdateTime, Number: int64(p.Peer)}
+}
+
+func positionAt(p storage.Place) storage.Position {
+	return storage.Position{UpdateTime: p.CreatedAt, Peer: storage.UserID(p.Number)}
+}
+
+// bound is the cursors of an answer. They say what they belong to, because they would mean something else elsewhere.
+type bound struct {
+	kind     cursor.Kind
+	to, also []int64 // what they belong to: before and behind the numbers of the position
+	what     string  // the word for it
+}
+
+func (b bound) spell(seal *cursor.Sealer, numbers ...int64) string {
+	return seal.Encode(b.kind, slices.Concat(b.to, numbers, b.also)...)
+}
+
+// read reads the position of a cursor. The beginning has no cursor, and changes nothing.
+func (b bound) read(ctx context.Context, text string, numbers ...*int64) error {
+	if text == "" {
+		return nil
+	}
+	belongs := make([]int64, len(b.to)+len(b.also))
+	var into []*int64
+	for i := range belongs {
+		if i == len(b.to) {
+			into = append(into, numbers...)
+		}
+		into = append(into, &belongs[i])
+	}
+	if len(b.also) == 0 {
+		into = append(into, numbers...)
+	}
+	if err := resolverOf(ctx).Cursors.Decode(b.kind, text, into...); err != nil {
+		return err
+	}
+	if !slices.Equal(belongs, slices.Concat(b.to, b.also)) {
+		return apierr.BadInput("the cursor %q belongs to another %s", abridged(text), b.what)
+	}
+	return nil
+}
+
+// pageInfo is the PageInfo of a page with these cursors. If there is more, the list continues behind the last of them, or
+// at next if that is not nil, even if the page is empty. A cursor that is not that of a row on the page is sealed.
+func (r *Resolver) pageInfo(cursors []string, more bool, next func(*cursor.Sealer) string) *model.PageInfo {
+	info := &model.PageInfo{HasNextPage: more}
+	n := len(cursors)
+	if n > 0 {
+		info.StartCursor, info.EndCursor = &cursors[0], &cursors[n-1]
+	}
+	if more && next != nil && (n == 0 || next(unsealed) != cursors[n-1]) {
+		end := next(r.Cursors)
+		info.EndCursor = &end
+	}
+	return info
+}
+
+// pageNeeds is what the selection on a page needs.
+type pageNeeds struct {
+	rows    bool // anything but totalCount and complete
+	total   bool // totalCount
+	cursors bool // `cursor` of the edges
+}
+
+func pageNeedsOf(f *selections.Field) pageNeeds {
+	needs := f.Below[0].Needs(true)
+	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
+}
+
+// edges makes the edges of a page, in one piece of memory.
+func edges[E any](n int, edge func(i int) E) []*E {
+	list, made := make([]*E, n), make([]E, n)
+	for i := range made {
+		made[i] = edge(i)
+		list[i] = &made[i]
+	}
+	return list
+}
+
+// userPage is the users on a page.
+type userPage struct {
+	users   []storage.UserID
+	cursors []string    // nil: they are not selected
+	since   []time.Time // nil: the list is not made of edges
+}
+
+// fetch reads what the users and everything below them need.
+func (p userPage) fetch(ctx context.Context, f *selections.Field) {
+	if items := f.Below[0].Items; items != nil && len(p.users) > 0 {
+		fetch(ctx, wanted{users: p.users, on: items})
+	}
+}
+
+// fill puts the users, which have been fetched, into the connection.
+func (p userPage) fill(ctx context.Context, c *model.UserConnection, f *selections.Field) {
+	nodes, places := p.nodes(ctx, f)
+	c.Nodes = nodes
+	c.Edges = edges(len(nodes), func(i int) (e model.UserEdge) {
+		e.Node = nodes[i]
+		if p.cursors != nil {
+			e.Cursor = p.cursors[places[i]]
+		}
+		if p.since != nil {
+			e.FollowedAt = &p.since[places[i]]
+		}
+		return e
+	})
+}
+
+// nodes makes the users, nil if they could not be read, and tells their places on the page. It leaves out
+// users who have gone since the page was read: they would be null without an error.
+func (p userPage) nodes(ctx context.Context, f *selections.Field) (users []*model.User, places []int) {
+	items := f.Below[0].Items
+	if users = make([]*model.User, len(p.users)); items != nil {
+		users = usersOf(ctx, wanted{users: p.users, on: items}, itemPaths(ctx, f))
+	}
+	e := accessOf(ctx)
+	places = make([]int, 0, len(users))
+	for i, u := range users {
+		id := p.users[i]
+		if u != nil || items == nil || !e.isAbsent(id) && e.loaders.Users.Load(id).Err != nil {
+			users[len(places)] = u
+			places = append(places, i)
+		}
+	}
+	return users[:len(places)], places
+}
+
+// itemPaths are the paths of the items of a page.
+func itemPaths(ctx context.Context, f *selections.Field) paths {
+	return func(i int) (all []ast.Path) {
+		for _, on := range f.Below[0].Fields {
+			switch on.Ahead {
+			case fields.Item:
+				all = append(all, below(ctx, on.Alias, i))
+			case fields.Edges:
+				for _, node := range on.Below[0].Fields {
+					if node.Ahead == fields.Item {
+						all = append(all, below(ctx, on.Alias, i, node.Alias))
+					}
+				}
+			}
+		}
+		return all
+	}
+}
