@@ -30,16 +30,16 @@ type authorNews[K comparable, R, A any] interface {
 	read(ctx context.Context, keys []K) ([]R, error)
 	// newest reads the newest rows of some posts, at most maxFirst of each.
 	newest(ctx context.Context, posts []storage.PostID) ([]R, error)
-	// about says what a row is.
-	about(row R) aboutRow[K]
+	// facts says what a row is.
+	facts(row R) facts[K]
 	// onUsers is the selection on the users.
 	onUsers(s selection) []*selections.Object
-	// send makes the answers of rows whose posts and users have been fetched.
-	send(ctx context.Context, s selection, rows []R, posts []*model.Post) []A
+	// convert makes the answers of rows whose posts and users have been fetched.
+	convert(ctx context.Context, s selection, rows []R, posts []*model.Post) []A
 }
 
-// aboutRow is what every row of the news has.
-type aboutRow[K comparable] struct {
+// facts is what every row of the news has.
+type facts[K comparable] struct {
 	key  K
 	post storage.PostID
 	by   storage.UserID
@@ -54,12 +54,12 @@ func authorSubscribes[K comparable, R, A any](ctx context.Context, r *Resolver, 
 	if err != nil {
 		return nil, err
 	}
-	w := &authorWatch[K, R, A]{viewer: viewer, news: news, sent: map[K]storage.Micros{}}
+	w := &authorWatch[K, R, A]{viewer: viewer, news: news}
 	concerns := func(e events.Event) bool {
 		_, is := news.keyOf(e)
 		return is && e.Edge.From != viewer || e.Kind == events.Corrected
 	}
-	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, concerns, viewer), w)
+	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, concerns, viewer), watchNews(w))
 }
 
 // authorWatch is the state of one postFavorited or newComment.
@@ -68,8 +68,7 @@ type authorWatch[K comparable, R, A any] struct {
 	news   authorNews[K, R, A]
 	began  storage.Micros
 	latest storage.Micros // time of the newest row that was sent
-	sent   map[K]storage.Micros
-	missed []K // rows that a gap has hidden and that have not been looked at yet, oldest first
+	missed []K            // rows that a gap has hidden and that have not been looked at yet, oldest first
 }
 
 // missedPosts is how many of the viewer's posts, the newest, are examined for what a gap has hidden:
@@ -82,7 +81,7 @@ func (w *authorWatch[K, R, A]) begin(context.Context) error {
 	return nil
 }
 
-func (w *authorWatch[K, R, A]) answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
+func (w *authorWatch[K, R, A]) read(ctx context.Context, e events.Event) (rows []R, more bool, err error) {
 	key, is := w.news.keyOf(e)
 	keys := []K{key}
 	if !is {
@@ -93,19 +92,21 @@ func (w *authorWatch[K, R, A]) answers(ctx context.Context, e events.Event) (lis
 		}
 		keys = w.missed[:min(len(w.missed), maxFirst)]
 	}
-	rows, err := w.shown(ctx, keys)
-	if err != nil {
+	if rows, err = w.shown(ctx, keys); err != nil {
 		return nil, false, err
 	}
 	if !is {
 		w.missed = w.missed[len(keys):]
 	}
 	for _, row := range rows {
-		about := w.news.about(row)
-		noteSent(w.sent, about.key, about.at)
-		w.latest = max(w.latest, about.at)
+		w.latest = max(w.latest, w.news.facts(row).at)
 	}
-	return w.convert(ctx, rows), len(w.missed) > 0, nil
+	return rows, len(w.missed) > 0, nil
+}
+
+func (w *authorWatch[K, R, A]) about(row R) (K, storage.Micros) {
+	f := w.news.facts(row)
+	return f.key, f.at
 }
 
 // since is the time of the oldest rows that may be news.
@@ -125,21 +126,21 @@ func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []aboutRow[K]
+	var all []facts[K]
 	for _, row := range rows {
-		if about := w.news.about(row); about.at >= w.since() {
-			all = append(all, about)
+		if f := w.news.facts(row); f.at >= w.since() {
+			all = append(all, f)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b aboutRow[K]) int { return cmp.Compare(a.at, b.at) })
+	slices.SortStableFunc(all, func(a, b facts[K]) int { return cmp.Compare(a.at, b.at) })
 	keys := make([]K, len(all))
-	for i, about := range all {
-		keys[i] = about.key
+	for i, f := range all {
+		keys[i] = f.key
 	}
 	return keys, nil
 }
 
-// shown reads rows. It leaves out rows that were sent before or that the viewer itself has written, and
+// shown reads rows. It leaves out rows that the viewer itself has written, and
 // rows of posts that no longer exist, or of users who are hidden from the viewer or no longer exist.
 func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error) {
 	rows, err := w.news.read(ctx, keys)
@@ -151,14 +152,14 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 		return nil, err
 	}
 	rows = slices.DeleteFunc(rows, func(row R) bool {
-		about := w.news.about(row)
+		f := w.news.facts(row)
 		// If a writer sends a comment again, it is reported again.
-		isOld := about.at <= w.sent[about.key] || !about.late && about.at < w.began-inFlight
-		return isOld || about.by == w.viewer || a.Hides(about.by)
+		isOld := !f.late && f.at < w.began-inFlight
+		return isOld || f.by == w.viewer || a.Hides(f.by)
 	})
 	posts, users := make([]storage.PostID, len(rows)), make([]storage.UserID, len(rows))
 	for i, row := range rows {
-		posts[i], users[i] = w.news.about(row).post, w.news.about(row).by
+		posts[i], users[i] = w.news.facts(row).post, w.news.facts(row).by
 	}
 	l := loaders.For(ctx)
 	foundPosts, foundUsers := l.Posts().Fetch(posts), l.Users.Fetch(users)
@@ -174,16 +175,12 @@ func (w *authorWatch[K, R, A]) shown(ctx context.Context, keys []K) ([]R, error)
 	return shown, nil
 }
 
-// convert makes answers of rows that are shown.
-func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) []A {
-	if len(rows) == 0 {
-		return nil
-	}
+func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 	s, l := payloadSelection(ctx), loaders.For(ctx)
 	posts, users := make([]storage.Post, len(rows)), make([]storage.UserID, len(rows))
 	for i, row := range rows {
-		about := w.news.about(row)
-		posts[i], users[i] = l.Posts().Load(about.post).Value, about.by
+		f := w.news.facts(row)
+		posts[i], users[i] = l.Posts().Load(f.post).Value, f.by
 	}
 	fetch(ctx,
 		wanted{users: distinctOf(users), exist: true, on: w.news.onUsers(s)},
@@ -192,7 +189,7 @@ func (w *authorWatch[K, R, A]) convert(ctx context.Context, rows []R) []A {
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), here(ctx, s.key("post")))
 	}
-	return w.news.send(ctx, s, rows, nodes)
+	return w.news.convert(ctx, s, rows, nodes)
 }
 
 // newFavorites is what postFavorited sends.
@@ -220,13 +217,13 @@ func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []
 	return joinPages(loaders.For(ctx).FavoritedBy().Fetch(queries))
 }
 
-func (newFavorites) about(e storage.Edge) aboutRow[storage.Pair] {
-	return aboutRow[storage.Pair]{key: e.Pair(), post: e.Pair().PostID(), by: e.From, at: e.UpdateTime, late: true}
+func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {
+	return facts[storage.Pair]{key: e.Pair(), post: e.Pair().PostID(), by: e.From, at: e.UpdateTime, late: true}
 }
 
 func (newFavorites) onUsers(s selection) []*selections.Object { return s.of("node") }
 
-func (newFavorites) send(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post) []*model.NewFavorite {
+func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post) []*model.NewFavorite {
 	list := make([]*model.NewFavorite, len(rows))
 	for i, row := range rows {
 		edge := favoritedByEdge(row, s.user(ctx, "node", row.From, true))
@@ -260,13 +257,13 @@ func (newComments) newest(ctx context.Context, posts []storage.PostID) (rows []s
 	return joinPages(loaders.For(ctx).CommentPages().Fetch(queries))
 }
 
-func (newComments) about(c storage.Comment) aboutRow[storage.CommentID] {
-	return aboutRow[storage.CommentID]{key: c.CommentID, post: storage.PostID{Author: c.Author, Number: c.Post}, by: c.By, at: c.CreatedAt}
+func (newComments) facts(c storage.Comment) facts[storage.CommentID] {
+	return facts[storage.CommentID]{key: c.CommentID, post: storage.PostID{Author: c.Author, Number: c.Post}, by: c.By, at: c.CreatedAt}
 }
 
 func (newComments) onUsers(s selection) []*selections.Object { return s.below("node").of("author") }
 
-func (newComments) send(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post) []*model.NewComment {
+func (newComments) convert(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post) []*model.NewComment {
 	nodes := make([]*model.Comment, len(rows))
 	if s.has("node") {
 		nodes = commentsOf(ctx, rows, s.of("node"), here(ctx, s.key("node")))

@@ -21,8 +21,8 @@ func (r subscriptions) FeedItems(ctx context.Context) (<-chan *model.PostEdge, e
 	if err != nil {
 		return nil, err
 	}
-	w := &feedWatch{resolver: r.Resolver, viewer: viewer, sent: map[storage.PostID]storage.Micros{}}
-	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns), w)
+	w := &feedWatch{resolver: r.Resolver, viewer: viewer}
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns), watchNews(w))
 }
 
 // feedWatch is the state of one feedItems.
@@ -32,7 +32,6 @@ type feedWatch struct {
 	follows  atomic.Pointer[idset.Set] // nil: not known yet
 	began    storage.Micros
 	newest   storage.Micros // the newest that the client knows
-	sent     map[storage.PostID]storage.Micros
 }
 
 func (w *feedWatch) concerns(e events.Event) bool {
@@ -67,8 +66,7 @@ func (w *feedWatch) learn(ctx context.Context) error {
 	return err
 }
 
-func (w *feedWatch) answers(ctx context.Context, e events.Event) (list []*model.PostEdge, more bool, err error) {
-	var rows []storage.Post
+func (w *feedWatch) read(ctx context.Context, e events.Event) (rows []storage.Post, more bool, err error) {
 	switch e.Kind {
 	case events.PostPublished:
 		rows, err = w.post(ctx, e.Post.PostID)
@@ -82,12 +80,15 @@ func (w *feedWatch) answers(ctx context.Context, e events.Event) (list []*model.
 	if err != nil {
 		return nil, false, err
 	}
-	rows = slices.DeleteFunc(rows, func(p storage.Post) bool { return p.CreatedAt <= w.sent[p.PostID] || w.isOld(p) })
+	rows = slices.DeleteFunc(rows, w.isOld)
 	for _, p := range rows {
-		noteSent(w.sent, p.PostID, p.CreatedAt)
 		w.newest = max(w.newest, p.CreatedAt)
 	}
-	return w.convert(ctx, rows), false, nil
+	return rows, false, nil
+}
+
+func (*feedWatch) about(p storage.Post) (storage.PostID, storage.Micros) {
+	return p.PostID, p.CreatedAt
 }
 
 // isOld reports whether a post is too old to be news: publishing it again is reported as publishing it is.
@@ -128,10 +129,7 @@ func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 	return rows, err
 }
 
-func (w *feedWatch) convert(ctx context.Context, rows []storage.Post) []*model.PostEdge {
-	if len(rows) == 0 {
-		return nil
-	}
+func (*feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostEdge {
 	list := make([]*model.PostEdge, len(rows))
 	for i, p := range rows {
 		list[i] = &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -13,6 +15,7 @@ import (
 	"kith/graph/apierr"
 	"kith/graph/subscription"
 	"kith/loaders"
+	"kith/storage"
 	"kith/storage/events"
 )
 
@@ -133,4 +136,66 @@ func survive(ctx context.Context) {
 	if reason := recover(); reason != nil {
 		subscription.Fail(ctx, fmt.Errorf("panic in a subscription: %v\n%s", reason, debug.Stack()))
 	}
+}
+
+// newsReader reads rows, which have keys and versions, and are sent in some form.
+type newsReader[K comparable, R, A any] interface {
+	// begin reads the state in which the subscription starts.
+	begin(ctx context.Context) error
+	// read reads what an event has added, or what may have been missed, oldest first. more and err are those of
+	// subscriber.answers.
+	read(ctx context.Context, e events.Event) (rows []R, more bool, err error)
+	about(row R) (key K, version storage.Micros)
+	// send makes the answers.
+	send(ctx context.Context, rows []R) []A
+}
+
+// newsWatch is the state of a subscription that sends each version of a row once. So events that
+// arrive twice or late, or are reported lost, do no harm.
+type newsWatch[K comparable, R, A any] struct {
+	newsReader[K, R, A]
+	sent map[K]storage.Micros // the versions of the rows sent last
+}
+
+func watchNews[K comparable, R, A any](r newsReader[K, R, A]) *newsWatch[K, R, A] {
+	return &newsWatch[K, R, A]{r, map[K]storage.Micros{}}
+}
+
+func (w *newsWatch[K, R, A]) answers(ctx context.Context, e events.Event) (list []A, more bool, err error) {
+	rows, more, err := w.read(ctx, e)
+	if err != nil {
+		return nil, false, err
+	}
+	rows = slices.DeleteFunc(rows, func(row R) bool {
+		key, version := w.about(row)
+		isOld := version <= w.sent[key]
+		if !isOld {
+			noteSent(w.sent, key, version)
+		}
+		return isOld
+	})
+	if len(rows) == 0 {
+		return nil, more, nil
+	}
+	return w.send(ctx, rows), more, nil
+}
+
+// maxSeen bounds the memory for recognising repeated events.
+const maxSeen = 1000
+
+// inFlight is how much older the rows that a gap hides may be than what a subscription has sent
+// already: writers at several gateways commit in an order other than that of their times. Events
+// that were sent are remembered, and not sent twice.
+const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
+
+// noteSent notes the version of what has been sent. If that becomes too much, it forgets what is
+// too old to be read again, or else everything.
+func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
+	if len(sent) >= maxSeen {
+		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-inFlight })
+	}
+	if len(sent) >= maxSeen {
+		clear(sent)
+	}
+	sent[what] = at
 }

@@ -5,11 +5,9 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"kith/accounts/identity"
 	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
@@ -115,112 +113,4 @@ func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[stora
 		}
 	}
 	return changed, nil
-}
-
-func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		_, err := viewerOf(ctx)
-		return nil, err
-	}
-	begins := func(e events.Event) bool {
-		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer.ID && e.Edge.Type == storage.Following
-	}
-	f := &newFollowers{viewer: viewer.ID, seen: map[storage.UserID]storage.Micros{}}
-	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, begins, viewer.ID), f)
-}
-
-// newFollowers is the state of one newFollowers.
-type newFollowers struct {
-	viewer storage.UserID
-	began  storage.Position                  // of the newest follower when the subscription began
-	newest storage.Position                  // of the followers that are known
-	page   storage.Position                  // where reading a gap continues; zero: it begins
-	seen   map[storage.UserID]storage.Micros // when the users sent last began to follow
-}
-
-// maxSeen bounds the memory for recognising repeated events.
-const maxSeen = 1000
-
-// inFlight is how much older the rows that a gap hides may be than what a subscription has sent
-// already: writers at several gateways commit in an order other than that of their times. Events
-// that were sent are remembered, and not sent twice.
-const inFlight = storage.Micros(10 * time.Second / time.Microsecond)
-
-// noteSent notes the version of what has been sent. If that becomes too much, it forgets what is
-// too old to be read again, or else everything.
-func noteSent[K comparable](sent map[K]storage.Micros, what K, at storage.Micros) {
-	if len(sent) >= maxSeen {
-		maps.DeleteFunc(sent, func(_ K, old storage.Micros) bool { return old < at-inFlight })
-	}
-	if len(sent) >= maxSeen {
-		clear(sent)
-	}
-	sent[what] = at
-}
-
-func (f *newFollowers) begin(ctx context.Context) error {
-	r := loaders.For(ctx).Pages(storage.Inverse).Get(storage.PageQuery{Owner: f.viewer, Limit: 1})
-	for _, e := range r.Value {
-		f.newest = storage.PositionOf(storage.Inverse, e)
-	}
-	f.began = f.newest
-	return r.Err
-}
-
-// answers are the followers of an event, oldest first. After a gap or a correction they come a page
-// at a time.
-func (f *newFollowers) answers(ctx context.Context, e events.Event) (list []*model.UserEdge, more bool, err error) {
-	rows := []storage.Edge{e.Edge}
-	if e.Kind != events.EdgeChanged {
-		if rows, err = f.missed(ctx); err != nil {
-			return nil, false, err
-		}
-		if more = len(rows) == maxFirst; more {
-			f.page = storage.PositionOf(storage.Inverse, rows[len(rows)-1])
-		} else {
-			f.page = storage.Position{}
-		}
-	}
-	var fresh []storage.Edge
-	for _, row := range rows {
-		if at := storage.PositionOf(storage.Inverse, row); at.Compare(f.newest) < 0 {
-			f.newest = at
-		}
-		if row.UpdateTime <= f.seen[row.From] || isAbsent(ctx, row.From) {
-			continue
-		}
-		noteSent(f.seen, row.From, row.UpdateTime)
-		fresh = append(fresh, row)
-	}
-	return f.convert(ctx, fresh), more, nil
-}
-
-// missed reads the oldest followers that may have come since the newest one known.
-func (f *newFollowers) missed(ctx context.Context) ([]storage.Edge, error) {
-	since := f.page
-	if since == (storage.Position{}) {
-		since = storage.Position{UpdateTime: f.newest.UpdateTime - inFlight}
-		if f.began.Compare(since) < 0 {
-			since = f.began
-		}
-	}
-	page := loaders.For(ctx).Pages(storage.Inverse).Get(storage.PageQuery{Owner: f.viewer, Limit: maxFirst, Before: since, Backward: true})
-	oldestFirst := slices.Clone(page.Value)
-	slices.Reverse(oldestFirst)
-	return oldestFirst, page.Err
-}
-
-func (f *newFollowers) convert(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
-	sel := payloadSelection(ctx)
-	ids := make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.From
-	}
-	fetch(ctx, wanted{users: ids, on: sel.of("node")})
-	edges := make([]*model.UserEdge, len(rows))
-	for i, row := range rows {
-		edges[i] = userEdge(storage.Inverse, row, sel.user(ctx, "node", row.From, false))
-	}
-	return edges
 }

@@ -1,0 +1,189 @@
+package resolvers
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// edgeNews are edges of the viewer that begin or change, each sent as an A. After a gap or a correction they are read
+// on the viewer's own shard.
+type edgeNews[A any] struct {
+	viewer storage.UserID
+	sides  []storage.Side
+	types  []storage.EdgeType
+	// of is the edges of an event.
+	of func(ctx context.Context, e events.Event) ([]storage.Edge, error)
+	// omits reports whether an edge must not be sent; nil: none.
+	omits func(ctx context.Context, row storage.Edge) bool
+	// convert makes the answers.
+	convert func(ctx context.Context, rows []storage.Edge) []A
+
+	// By side:
+	began  [2]storage.Micros   // the newest edge when the subscription began
+	newest [2]storage.Micros   // the newest that has been read
+	page   [2]storage.Position // where reading a gap continues; zero: it begins
+}
+
+func (n *edgeNews[A]) begin(ctx context.Context) error {
+	for i, side := range n.sides {
+		for _, page := range n.pages(ctx, side, storage.PageQuery{Limit: 1}) {
+			if page.Err != nil {
+				return page.Err
+			}
+			for _, row := range page.Value {
+				n.newest[i] = max(n.newest[i], row.UpdateTime)
+			}
+		}
+	}
+	n.began = n.newest
+	return nil
+}
+
+// pages reads a page of the viewer's edges of each type.
+func (n *edgeNews[A]) pages(ctx context.Context, side storage.Side, query storage.PageQuery) []storage.Result[[]storage.Edge] {
+	queries := make([]storage.PageQuery, len(n.types))
+	for i, kind := range n.types {
+		queries[i] = query
+		queries[i].Owner, queries[i].Type = n.viewer, kind
+	}
+	return loaders.For(ctx).Pages(side).Fetch(queries)
+}
+
+func (n *edgeNews[A]) read(ctx context.Context, e events.Event) (rows []storage.Edge, more bool, err error) {
+	if e.Kind == events.Gap || e.Kind == events.Corrected {
+		rows, more, err = n.missed(ctx)
+	} else {
+		rows, err = n.of(ctx, e)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	for _, row := range rows {
+		for i, side := range n.sides {
+			if side.Owner(row.Pair()) == n.viewer {
+				n.newest[i] = max(n.newest[i], row.UpdateTime)
+			}
+		}
+	}
+	if n.omits != nil {
+		rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return n.omits(ctx, row) })
+	}
+	return rows, more, nil
+}
+
+// missed reads what may have changed since the newest edge that has been read, a page of each side at a time.
+func (n *edgeNews[A]) missed(ctx context.Context) (rows []storage.Edge, more bool, err error) {
+	page := n.page
+	for i, side := range n.sides {
+		if since := max(n.began[i], n.newest[i]-inFlight); page[i] == (storage.Position{}) && since > 0 {
+			page[i] = storage.Position{UpdateTime: since, Peer: math.MaxInt64}
+		}
+		missed, rest, err := n.newer(ctx, side, page[i])
+		if err != nil {
+			return nil, false, err
+		}
+		rows, more = append(rows, missed...), more || rest
+		if last := len(missed) - 1; last >= 0 {
+			page[i] = storage.PositionOf(side, missed[last])
+		}
+	}
+	if n.page = page; !more {
+		clear(n.page[:])
+	}
+	return rows, more, nil
+}
+
+// newer reads the edges of a side that are newer than a position, oldest first. more is true if it
+// has not reached the newest edge of some type.
+func (n *edgeNews[A]) newer(ctx context.Context, side storage.Side, since storage.Position) (rows []storage.Edge, more bool, err error) {
+	at := func(row storage.Edge) storage.Position { return storage.PositionOf(side, row) }
+	var upTo storage.Position
+	for _, page := range n.pages(ctx, side, storage.PageQuery{Limit: maxFirst, Backward: true, Before: since}) {
+		if page.Err != nil {
+			return nil, false, page.Err
+		}
+		if rows = append(rows, page.Value...); len(page.Value) == maxFirst {
+			if last := at(page.Value[0]); !more || last.Compare(upTo) > 0 {
+				upTo, more = last, true
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b storage.Edge) int { return at(b).Compare(at(a)) })
+	if more {
+		rows = slices.DeleteFunc(rows, func(row storage.Edge) bool { return at(row).Compare(upTo) < 0 })
+	}
+	return rows, more, nil
+}
+
+func (*edgeNews[A]) about(row storage.Edge) (storage.Pair, storage.Micros) {
+	return row.Pair(), row.UpdateTime
+}
+
+func (n *edgeNews[A]) send(ctx context.Context, rows []storage.Edge) []A { return n.convert(ctx, rows) }
+
+// FriendRequestChanged sends requests as they are on the viewer's own shard.
+func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged || e.Kind == events.Corrected }
+	n := &edgeNews[*model.FriendRequest]{
+		viewer: viewer, sides: requestSides[:],
+		types: []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed},
+		of: func(ctx context.Context, e events.Event) ([]storage.Edge, error) {
+			if e.Kind != events.RequestChanged {
+				return nil, nil
+			}
+			side := storage.Inbox
+			if e.Edge.From == viewer {
+				side = storage.Requests
+			}
+			row := loaders.For(ctx).Edges(side).Get(e.Edge.Pair())
+			if row.Err != nil || !row.Found || row.Value.Type == storage.None {
+				return nil, row.Err
+			}
+			return []storage.Edge{row.Value}, nil
+		},
+		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequest {
+			on := planned(ctx).Below
+			fetch(ctx, wantedByRequests(rows, on)...)
+			return r.requestsOf(ctx, rows, on, here(ctx))
+		},
+	}
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), watchNews(n))
+}
+
+func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
+	viewer, err := viewerOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	begins := func(e events.Event) bool {
+		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer && e.Edge.Type == storage.Following
+	}
+	n := &edgeNews[*model.UserEdge]{
+		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{storage.Following},
+		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
+		omits: func(ctx context.Context, row storage.Edge) bool { return isAbsent(ctx, row.From) },
+		convert: func(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
+			s, ids := payloadSelection(ctx), make([]storage.UserID, len(rows))
+			for i, row := range rows {
+				ids[i] = row.From
+			}
+			fetch(ctx, wanted{users: ids, on: s.of("node")})
+			edges := make([]*model.UserEdge, len(rows))
+			for i, row := range rows {
+				edges[i] = userEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
+			}
+			return edges
+		},
+	}
+	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, begins, viewer), watchNews(n))
+}
