@@ -40,9 +40,7 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 		return nil, err
 	}
 	ctx = identity.With(ctx, identity.Viewer{ID: s.User, Expires: s.Expires})
-	sel := payloadSelection(ctx)
-	fetch(ctx, wanted{users: []storage.UserID{s.User}, exist: true, on: sel.of("user")})
-	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: sel.user(ctx, "user", s.User, true)}, nil
+	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: payloadSelection(ctx).readUser(ctx, "user", s.User)}, nil
 }
 
 func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error) {
@@ -174,9 +172,7 @@ func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*
 }
 
 func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayload {
-	sel := payloadSelection(ctx)
-	fetch(ctx, wanted{users: []storage.UserID{id}, exist: true, on: sel.of("user")})
-	return &model.ProfilePayload{User: sel.user(ctx, "user", id, true)}
+	return &model.ProfilePayload{User: payloadSelection(ctx).readUser(ctx, "user", id)}
 }
 
 func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
@@ -196,9 +192,7 @@ func accountPayload(ctx context.Context, change func(context.Context, storage.Us
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	sel := payloadSelection(ctx)
-	fetch(ctx, wanted{users: []storage.UserID{viewer}, exist: true, on: sel.of("user")})
-	return &model.AccountPayload{Changed: changed, User: sel.user(ctx, "user", viewer, true)}, nil
+	return &model.AccountPayload{Changed: changed, User: payloadSelection(ctx).readUser(ctx, "user", viewer)}, nil
 }
 
 func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {

@@ -212,56 +212,41 @@ func checkLength(what string, n, most int) error {
 	return nil
 }
 
-// The prefixes of ids of two numbers.
-const (
-	relationshipPrefix = "rel_"
-	requestPrefix      = "req_"
-	postPrefix         = "post_" // the author, and the number of the post
-	commentPrefix      = "cmt_"  // the author of the post, and the number of the comment
-)
+// nodeTypes are the types of nodes whose ids are two numbers, with the prefixes of these ids.
+var nodeTypes = []struct{ name, prefix string }{
+	{"Relationship", "rel_"},
+	{"FriendRequest", "req_"},
+	{"Post", "post_"},   // the author, and the number of the post
+	{"Comment", "cmt_"}, // the author of the post, and the number of the comment
+}
 
 // nodeID is a parsed id of any type of Node.
 type nodeID struct {
-	user         storage.UserID // 0: the node is not a user
-	handle       string         // of a user, instead of the id, folded
-	relationship storage.Pair
-	request      storage.Pair
-	post         storage.PostID
-	comment      storage.CommentID
+	typeName string
+	numbers  storage.Pair // the id of a user is the first one; zero: of nobody
+	handle   string       // of a user, instead of the id, folded
 }
 
-// typeName is the type of a node that is named by its id.
-func (id nodeID) typeName() string {
-	switch {
-	case id.relationship != storage.Pair{}:
-		return "Relationship"
-	case id.request != storage.Pair{}:
-		return "FriendRequest"
-	case id.post != storage.PostID{}:
-		return "Post"
-	case id.comment != storage.CommentID{}:
-		return "Comment"
+func (id nodeID) post() storage.PostID {
+	return storage.PostID{Author: id.numbers.From, Number: int64(id.numbers.To)}
+}
+
+func (id nodeID) comment() storage.CommentID {
+	return storage.CommentID{Author: id.numbers.From, Number: int64(id.numbers.To)}
+}
+
+func parseNodeID(text string) (id nodeID, err error) {
+	id.typeName = "User"
+	rest := text
+	for _, t := range nodeTypes {
+		if after, ok := strings.CutPrefix(text, t.prefix); ok {
+			id.typeName, rest = t.name, after
+		}
 	}
-	return "User"
-}
-
-func parseNodeID(text string) (nodeID, error) {
-	var id nodeID
-	var err error
-	if rest, ok := strings.CutPrefix(text, relationshipPrefix); ok {
-		id.relationship, err = parsePair(rest)
-	} else if rest, ok := strings.CutPrefix(text, requestPrefix); ok {
-		id.request, err = parsePair(rest)
-	} else if rest, ok := strings.CutPrefix(text, postPrefix); ok {
-		var p storage.Pair
-		p, err = parsePair(rest)
-		id.post = storage.PostID{Author: p.From, Number: int64(p.To)}
-	} else if rest, ok := strings.CutPrefix(text, commentPrefix); ok {
-		var p storage.Pair
-		p, err = parsePair(rest)
-		id.comment = storage.CommentID{Author: p.From, Number: int64(p.To)}
+	if id.typeName == "User" {
+		id.numbers.From, err = parseUserID(rest)
 	} else {
-		id.user, err = parseUserID(text)
+		id.numbers, err = parsePair(rest)
 	}
 	if err != nil {
 		return nodeID{}, apierr.BadInput("%q is not an id", abridged(text))

@@ -106,15 +106,8 @@ func accessOf(ctx context.Context) *access {
 }
 
 // isAbsent reports whether a user is hidden from all other users. It reads nothing.
-func isAbsent(ctx context.Context, id storage.UserID) bool {
-	if !resolverOf(ctx).isHidden(id) {
-		return false
-	}
-	viewer, ok := identity.Of(ctx)
-	return !ok || viewer.ID != id
-}
+func isAbsent(ctx context.Context, id storage.UserID) bool { return accessOf(ctx).isAbsent(id) }
 
-// isAbsent is [isAbsent].
 func (e *access) isAbsent(id storage.UserID) bool {
 	return e.resolver.isHidden(id) && (e.viewer == 0 || e.viewer != id)
 }
@@ -132,16 +125,12 @@ func audienceOf(ctx context.Context) (*social.Audience, error) {
 	return accessOf(ctx).audience()
 }
 
-func (e *access) audience() (_ *social.Audience, err error) {
+func (e *access) audience() (*social.Audience, error) {
 	if e.known == nil {
-		e.known, err = e.readAudience()
+		e.known = e.request.knownAudience()
 	}
-	return e.known, err
-}
-
-func (e *access) readAudience() (*social.Audience, error) {
-	if a := e.request.knownAudience(); a != nil {
-		return a, nil
+	if e.known != nil {
+		return e.known, nil
 	}
 	var blocks []storage.UserID
 	if e.viewer != 0 {
@@ -156,7 +145,8 @@ func (e *access) readAudience() (*social.Audience, error) {
 	if e.request.audience == nil {
 		e.request.audience = social.NewAudience(e.viewer, e.resolver.HiddenUsers, blocks)
 	}
-	return e.request.audience, nil
+	e.known = e.request.audience
+	return e.known, nil
 }
 
 func (r *requestState) knownAudience() *social.Audience {
@@ -174,7 +164,7 @@ func bothLists(id storage.UserID) []social.List {
 // viewer follows owners who show their lists to followers.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
-	l.Users.Have(ownersOf(a, lists))
+	l.Users.Have(ownersOf(a.Viewer, lists))
 	if a.Viewer == 0 {
 		return
 	}
@@ -189,11 +179,11 @@ func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	}
 }
 
-// ownersOf lists the owners of lists, each once, without the viewer.
-func ownersOf(a *social.Audience, lists []social.List) []storage.UserID {
+// ownersOf lists the owners of lists, each once, without the viewer: their rows tell whether the lists may be seen.
+func ownersOf(viewer storage.UserID, lists []social.List) []storage.UserID {
 	var owners distinct
 	for _, list := range lists {
-		if !a.Owns(list) {
+		if list.Owner != viewer {
 			owners.add(list.Owner, struct{}{})
 		}
 	}
@@ -211,6 +201,28 @@ func isOpen(ctx context.Context, lists ...social.List) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// readOpen reports which lists are open. No level has read their owners ahead.
+func readOpen(ctx context.Context, lists []social.List) ([]bool, error) {
+	a, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	owners := make([]storage.UserID, len(lists))
+	for i, list := range lists {
+		owners[i] = list.Owner
+	}
+	l := loaders.For(ctx)
+	l.Dispatch(l.Users.Ask(owners), l.Counts.Ask(owners)) // the counts are asked for next
+	fetchOpen(ctx, a, lists)
+	e, open := accessOf(ctx), make([]bool, len(lists))
+	for i, list := range lists {
+		if open[i], err = e.isOpen(list); err != nil {
+			return nil, err
+		}
+	}
+	return open, nil
 }
 
 func (e *access) isOpen(list social.List) (open bool, err error) {

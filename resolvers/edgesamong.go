@@ -34,11 +34,17 @@ func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 	if err != nil {
 		return nil, err
 	}
-	open, err := openSides(ctx, ids.keys)
+	var lists []social.List // two of each user
+	for _, id := range ids.keys {
+		lists = append(lists, bothLists(id)...)
+	}
+	open, err := readOpen(ctx, lists)
 	if err != nil {
 		return nil, err
 	}
-	visible := func(from, to int) bool { return open[from][storage.Forward] || open[to][storage.Inverse] }
+	visible := func(from, to int) bool {
+		return open[2*from+int(storage.Forward)] || open[2*to+int(storage.Inverse)]
+	}
 	found, err := graph.EdgesAmong(ctx, ids.keys, mostAmong, visible)
 	if err != nil {
 		return nil, err
@@ -55,29 +61,4 @@ func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 		answer.Followings[places[from]] = on
 	}
 	return answer, nil
-}
-
-// openSides reports by side whether the lists of some users are open to the viewer.
-func openSides(ctx context.Context, ids []storage.UserID) ([][len(sides)]bool, error) {
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return nil, err
-	}
-	lists := make([]social.List, 0, len(sides)*len(ids))
-	for _, id := range ids {
-		lists = append(lists, bothLists(id)...)
-	}
-	l := loaders.For(ctx)
-	l.Dispatch(l.Users.Ask(ids), l.Counts.Ask(ids)) // the counts are asked for next
-	fetchOpen(ctx, a, lists)
-	e := accessOf(ctx)
-	open := make([][len(sides)]bool, len(ids))
-	for i, id := range ids {
-		for k, list := range bothLists(id) {
-			if open[i][k], err = e.isOpen(list); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return open, nil
 }

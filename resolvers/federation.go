@@ -31,14 +31,14 @@ func parseEntity(v any) (nodeID, error) {
 	typeName, _ := representation["__typename"].(string)
 	handle, byHandle := representation["handle"].(string)
 	if typeName == "User" && byHandle && representation["id"] == nil {
-		return nodeID{handle: storage.FoldHandle(handle)}, nil
+		return nodeID{typeName: typeName, handle: storage.FoldHandle(handle)}, nil
 	}
 	if representation["id"] == nil {
 		return nodeID{}, apierr.BadInput("a representation of %q has no id", abridged(typeName))
 	}
 	text, _ := graphql.UnmarshalID(representation["id"]) // a router may send a number
 	id, err := parseNodeID(text)
-	if err == nil && id.typeName() != typeName {
+	if err == nil && id.typeName != typeName {
 		err = apierr.BadInput("%q is not an id of type %q", abridged(text), abridged(typeName))
 	}
 	return id, err
@@ -64,7 +64,7 @@ func withIDs(ctx context.Context, nodes []nodeID, failed func(i int, err error))
 		if err != nil {
 			failed(i, err)
 		}
-		all[i] = nodeID{user: user}
+		all[i] = nodeID{typeName: id.typeName, numbers: storage.Pair{From: user}}
 	}
 	return all
 }

@@ -315,7 +315,8 @@ func (b *batch) run(ctx context.Context) []wanted {
 	known := stateOf(ctx).knownAudience()
 	lists := b.pagesAhead(known)
 
-	rows := joined(b.rows, b.owners(ctx))
+	viewer, _ := identity.Of(ctx)
+	rows := joined(b.rows, ownersOf(viewer.ID, b.opens))
 	users, counts := l.Users.Ask(rows), l.Counts.Ask(b.counts)
 	asked := make([]loaders.Question, 0, 8)
 	asked = append(asked, users, counts)
@@ -344,7 +345,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 			asked = append(asked, p.ask(l))
 		}
 	}
-	if viewer, ok := identity.Of(ctx); ok && known == nil && b.looksAtLists() {
+	if viewer.ID != 0 && known == nil && b.looksAtLists() {
 		asked = append(asked, l.Blocks().Ask([]storage.UserID{viewer.ID}))
 	}
 	l.Dispatch(asked...)
@@ -372,21 +373,6 @@ func (b *batch) looksAtLists() bool {
 }
 
 func (b *batch) readsPosts() bool { return len(b.nodes)+len(b.places) > 0 }
-
-// owners are the users whose rows tell whether lists may be seen.
-func (b *batch) owners(ctx context.Context) []storage.UserID {
-	viewer, _ := identity.Of(ctx)
-	var owners distinct
-	add := func(id storage.UserID) {
-		if id != viewer.ID {
-			owners.add(id, struct{}{})
-		}
-	}
-	for _, list := range b.opens {
-		add(list.Owner)
-	}
-	return owners.keys
-}
 
 // judge finds out which parts of the lists are visible, and reads more if that is needed.
 func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {

@@ -113,6 +113,12 @@ func (s selection) user(ctx context.Context, field string, id storage.UserID, un
 	return usersOf(ctx, w, here(ctx, append(above, s.key(field))...))[0]
 }
 
+// readUser is user for a payload that has nothing else to read.
+func (s selection) readUser(ctx context.Context, field string, id storage.UserID) *model.User {
+	fetch(ctx, wanted{users: []storage.UserID{id}, exist: s.has(field), on: s.of(field)})
+	return s.user(ctx, field, id, true)
+}
+
 func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {
 	if !s.has("relationship") {
 		return nil

@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"hash/fnv"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -36,7 +37,7 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err != nil {
 		return nil, err
 	}
-	if open, err := areOpen(ctx, filter.Lists()); err != nil || !open {
+	if open, err := readOpen(ctx, filter.Lists()); err != nil || slices.Contains(open, false) {
 		return nil, err
 	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
@@ -47,22 +48,6 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	a := r.markedPage(people, from, cursors)
 	a.page.fetch(ctx, f)
 	return pageOfUsers(ctx, f, &a), nil
-}
-
-// areOpen reports whether lists are open. No level has read their owners ahead.
-func areOpen(ctx context.Context, lists []social.List) (bool, error) {
-	a, err := audienceOf(ctx)
-	if err != nil {
-		return false, err
-	}
-	owners := make([]storage.UserID, len(lists))
-	for i, l := range lists {
-		owners[i] = l.Owner
-	}
-	l := loaders.For(ctx)
-	l.Dispatch(l.Users.Ask(owners), l.Counts.Ask(owners)) // the counts are asked for next
-	fetchOpen(ctx, a, lists)
-	return isOpen(ctx, lists...)
 }
 
 func filterError(err error) error {

@@ -82,9 +82,7 @@ func (r mutations) DeletePost(ctx context.Context, id string) (*model.DeletePost
 	if err != nil {
 		return nil, postError(err)
 	}
-	s := payloadSelection(ctx)
-	fetch(ctx, wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")})
-	return &model.DeletePostPayload{Changed: changed, Viewer: s.user(ctx, "viewer", viewer, true)}, nil
+	return &model.DeletePostPayload{Changed: changed, Viewer: payloadSelection(ctx).readUser(ctx, "viewer", viewer)}, nil
 }
 
 func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model.AddCommentPayload, error) {
@@ -135,10 +133,10 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Delet
 		return nil, err
 	}
 	id, err := parseNodeID(text)
-	if err != nil || id.comment == (storage.CommentID{}) {
+	if err != nil || id.typeName != "Comment" {
 		return nil, apierr.BadInput("%q is not a comment's id", abridged(text))
 	}
-	changed, err := r.Posts.Uncomment(ctx, viewer, id.comment)
+	changed, err := r.Posts.Uncomment(ctx, viewer, id.comment())
 	if err != nil {
 		return nil, clientError(err)
 	}
@@ -151,10 +149,10 @@ func (r *Resolver) actorAndPost(ctx context.Context, text string) (viewer storag
 		return 0, post, err
 	}
 	id, err := parseNodeID(text)
-	if err != nil || id.post == (storage.PostID{}) {
+	if err != nil || id.typeName != "Post" {
 		return 0, post, apierr.BadInput("%q is not a post's id", abridged(text))
 	}
-	return viewer, id.post, nil
+	return viewer, id.post(), nil
 }
 
 var errNoPost = apierr.NotFound("there is no such post")

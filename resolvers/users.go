@@ -212,7 +212,7 @@ func nodes(ctx context.Context, at paths) ([]model.Node, error) {
 	ids.good = withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, where(i), err) })
 	all := make([]model.Node, len(ids.good))
 	for i, id := range ids.good {
-		on := f.On(id.typeName())
+		on := f.On(id.typeName)
 		if all[i], err = nodeOf(ctx, id, []*selections.Object{on}, where.of(i)); err != nil {
 			return nil, err
 		}
@@ -226,31 +226,32 @@ func nodes(ctx context.Context, at paths) ([]model.Node, error) {
 
 // nodeOf makes a node, which has been fetched; nil if the viewer does not see it.
 func nodeOf(ctx context.Context, id nodeID, on []*selections.Object, at paths) (model.Node, error) {
-	switch id.typeName() {
+	if id.numbers == (storage.Pair{}) {
+		return nil, nil
+	}
+	switch id.typeName {
 	case "Relationship":
-		return orNil(relationshipsOf(ctx, []storage.Pair{id.relationship}, on, at)), nil
+		return orNil(relationshipsOf(ctx, []storage.Pair{id.numbers}, on, at)), nil
 	case "FriendRequest":
-		return orNil(requestOf(ctx, id.request, on, at)), nil
+		return orNil(requestOf(ctx, id.numbers, on, at)), nil
 	case "User":
-		if id.user == 0 { // a handle of nobody
-			return nil, nil
-		}
-		return orNil(usersOf(ctx, wanted{users: []storage.UserID{id.user}, exist: true, on: on}, at)), nil
+		return orNil(usersOf(ctx, wanted{users: []storage.UserID{id.numbers.From}, exist: true, on: on}, at)), nil
 	}
 	a, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if id.post != (storage.PostID{}) {
-		if err := loaders.For(ctx).Posts().Load(id.post).Err; err != nil {
+	l := loaders.For(ctx)
+	if id.typeName == "Post" {
+		if err := l.Posts().Load(id.post()).Err; err != nil {
 			failAt(ctx, at(0), err)
 		}
-		return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post}), on, at)), nil
+		return orNil(postsOf(ctx, visiblePosts(ctx, a, []storage.PostID{id.post()}), on, at)), nil
 	}
-	if err := loaders.For(ctx).Comments().Load(id.comment).Err; err != nil {
+	if err := l.Comments().Load(id.comment()).Err; err != nil {
 		failAt(ctx, at(0), err)
 	}
-	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment}), on, at)), nil
+	return orNil(commentsOf(ctx, visibleComments(ctx, a, []storage.CommentID{id.comment()}), on, at)), nil
 }
 
 // orNil is the node in a list of at most one.
@@ -354,26 +355,29 @@ func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 	return nil
 }
 
+// wantedNodes are nodes, by type.
 func wantedNodes(ids []nodeID, f *selections.Field) []wanted {
-	users := wanted{exist: true, on: []*selections.Object{f.On("User")}}
-	relationships := wanted{on: []*selections.Object{f.On("Relationship")}}
-	posts := wanted{on: []*selections.Object{f.On("Post")}}
-	comments := wanted{on: []*selections.Object{f.On("Comment")}}
-	requests := wanted{on: []*selections.Object{f.On("FriendRequest")}}
-	for _, id := range ids {
-		switch {
-		case id == nodeID{}: // of nobody
-		case id.user != 0:
-			users.users = append(users.users, id.user)
-		case id.request != storage.Pair{}:
-			requests.requests = append(requests.requests, id.request)
-		case id.post != storage.PostID{}:
-			posts.postIDs = append(posts.postIDs, id.post)
-		case id.comment != storage.CommentID{}:
-			comments.comments = append(comments.comments, id.comment)
-		default:
-			relationships.pairs = append(relationships.pairs, id.relationship)
+	level := make([]wanted, len(f.Below))
+	for i, on := range f.Below {
+		w := &level[i]
+		w.exist, w.on = true, []*selections.Object{on}
+		for _, id := range ids {
+			if id.typeName != on.Type || id.numbers == (storage.Pair{}) {
+				continue
+			}
+			switch on.Type {
+			case "User":
+				w.users = append(w.users, id.numbers.From)
+			case "Relationship":
+				w.pairs = append(w.pairs, id.numbers)
+			case "FriendRequest":
+				w.requests = append(w.requests, id.numbers)
+			case "Post":
+				w.postIDs = append(w.postIDs, id.post())
+			case "Comment":
+				w.comments = append(w.comments, id.comment())
+			}
 		}
 	}
-	return []wanted{users, relationships, posts, comments, requests}
+	return level
 }
