@@ -38,7 +38,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	metrics := reconcile.NewMetrics(prometheus.NewRegistry())
 	report, err := reconcile.NewIncremental(reconcile.ChangesConfig{
 		Store: store, Logs: logs, Checkpoints: store, Window: c.Window, Repair: c.Repair, Metrics: metrics, Logger: logger,
-		BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
+		OnRepair: repairs.Repaired,
 		Found: func(f reconcile.Finding) {
 			if len(listed) < c.List {
 				listed = append(listed, f)
@@ -115,7 +115,7 @@ func (c *ReconcileRealtimeCmd) Run(ctx context.Context, settings *Settings, stor
 	serving.Go(func() { keepStatus(keeping, store, metrics, logger) })
 	cfg := reconcile.ChangesConfig{
 		Store: store, Checkpoints: store, Window: c.Window, Repair: !c.DryRun, MaxPending: c.MaxPending,
-		Found: func(f reconcile.Finding) { logFound(ctx, logger, f) }, BeforeRepair: repairs.Before, OnRepair: repairs.Repaired,
+		Found: func(f reconcile.Finding) { logFound(ctx, logger, f) }, OnRepair: repairs.Repaired,
 		Metrics: metrics, Logger: logger,
 	}
 	for err == nil && ctx.Err() == nil {

@@ -75,13 +75,13 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	running.Go(cluster.Attend(ctx, store, heard))
+	attend := caches.Attend(ctx, heard)
+	running.Go(func() { attend(ctx) })
 	admin, err := listenAdmin(ctx, c.AdminAddr)
 	if err != nil {
 		return err
 	}
 	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
-	running.Go(func() { bus.Run(ctx) })
 	running.Go(func() { settings.agreed().Watch(ctx, store, redis, logger) })
 	return replicator.Run(ctx)
 }

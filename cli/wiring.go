@@ -84,7 +84,6 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 	p.hub = events.NewHub(metrics)
 	p.closers = append(p.closers, p.hub.Close)
 	bus := cluster.EventsOf(p.store, p.redis, p.hub, metrics)
-	p.closers = append(p.closers, cluster.InBackground(bus.Run))
 	p.caches, err = settings.cluster().OpenCaches(cluster.CacheConfig{
 		Store: p.store, Bus: bus, Redis: p.redis, Bytes: p.takes.caches,
 		FeedBytes: uint64(c.FeedMemory), Hub: p.hub, Logger: p.logger, Registerer: p.registry})

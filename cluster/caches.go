@@ -4,16 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/cache/rediscache"
 	"kith/storage/events"
 	"kith/storage/feed/recent"
-	"kith/storage/intents"
 	"kith/storage/notify"
 	"kith/storage/sqlstore"
 )
@@ -27,10 +28,13 @@ type Caches struct {
 	redis *rediscache.Cache // nil: nothing is kept in Redis
 	feed  *recent.Follower  // nil: nothing is kept for home feeds
 
-	hasRedis bool // through which the changes of other processes arrive
+	client redis.UniversalClient // through which the changes of other processes arrive; nil: there is none
 
-	arrived reportedRows // the last rows that were reported to the caches
-	intents *intents.Log // nil: there are no other processes, or the binlog reports
+	arrived  reportedRows // the last rows that were reported to the caches
+	unlogged bool         // nobody else reports what this process has written, if it is killed before it has
+	doubts   atomic.Int64 // reports of commits without an answer that are still to be made
+	own      *presence
+	stopBus  func()
 
 	// Writer is the store for writers, and for all code that propagates rows to their other side.
 	Writer storage.Store
@@ -52,7 +56,11 @@ type CacheConfig struct {
 // OpenCaches makes the caches of a process. The cache in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
-	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows(), hasRedis: cfg.Redis != nil && cfg.Redis.Client() != nil}
+	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows()}
+	if cfg.Redis != nil {
+		c.client = cfg.Redis.client
+	}
+	c.unlogged = c.client != nil && d.Redundancy != Binlog
 	var source storage.Snapshots = cfg.Store
 	var err error
 	report := func(users []storage.UserID) { corrected(cfg.Bus, users) }
@@ -72,17 +80,37 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		c.feed = &recent.Follower{Posts: recent.New(cfg.FeedBytes, time.Now), Source: cfg.Store, Hub: cfg.Hub, Logger: cfg.Logger, Late: cfg.FeedLate}
 		c.feed.Register(cfg.Registerer)
 	}
-	c.intents = d.openIntents(cfg.Store, cfg.Redis, c.redis, cfg.Bus, cfg.Registerer)
-	c.Writer = notify.Watch(cfg.Store, c.wrote).Noting(c.intents, allReported(c.redis, cfg.Bus))
+	c.Writer = notify.Watch(cfg.Store, c.wrote)
+	c.own = newPresence(cfg.Store)
+	c.own.vanished = c.vanished
+	c.stopBus = InBackground(c.bus.Run)
 	return c, nil
 }
 
-// Close drops the changes that have not been delivered to Redis yet.
+// Close sends what has not been sent to the other gateways yet, for a second at most. If something has not been reported then,
+// this process does not give its lease back, so that the others forget everything.
 func (c *Caches) Close() {
-	c.intents.Close()
+	behind := c.doubts.Load() > 0
 	if c.redis != nil {
+		behind = behind || c.redis.Behind()
 		c.redis.Close()
 	}
+	c.stopBus()
+	if !behind && !c.bus.Behind() {
+		c.own.leave()
+	}
+}
+
+// Attend announces a process beside the gateways before it begins. If they do not hear of what it writes, it waits until they
+// know of it: a gateway must not assume that it is alone. Attend returns a function that keeps the announcement alive until the
+// context is done.
+func (c *Caches) Attend(ctx context.Context, heard bool) (run func(context.Context)) {
+	if heard {
+		c.own.alone(ctx) // no need to wait
+	} else {
+		c.own.enter(ctx)
+	}
+	return func(ctx context.Context) { c.own.watch(ctx, func(bool) {}) }
 }
 
 // Reader is the store from which requests read.
@@ -126,6 +154,7 @@ func (c *Caches) wrote(ctx context.Context, w notify.Write) {
 
 // heard reports a write of this process to all except Redis.
 func (c *Caches) heard(ctx context.Context, w notify.Write) {
+	c.doubt(w.Doubted)
 	if c.local != nil {
 		c.local.Wrote(w.Rows, w.All(), w.Counts)
 		c.local.PostsChanged(w.Posts)
@@ -247,8 +276,7 @@ type Hearing struct {
 func (c *Caches) Run(ctx context.Context, h Hearing) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	own := newPresence(c.store)
-	alone := own.enter(ctx)
+	alone := c.own.enter(ctx)
 	if c.local != nil {
 		defer c.local.Close()
 		var numbered func()
@@ -275,10 +303,10 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 			mode := c.mode(hearing, alone && h.SelfSufficient)
 			c.local.Switch(mode)
 			isOn := mode == localcache.On
-			settled := what == &alone && own.others >= 0 // once a second
+			settled := what == &alone && c.own.others >= 0 // once a second
 			if settled && isOn != told && c.local.MaxBytes() > 1 {
 				told = isOn
-				c.tell(ctx, h.Logger, isOn, own.others)
+				c.tell(ctx, h.Logger, isOn, c.own.others)
 			}
 		}
 		if c.feed != nil {
@@ -287,7 +315,7 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	}
 	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
 	h.Started()
-	own.watch(ctx, func(is bool) { change(&alone, is) })
+	c.own.watch(ctx, func(is bool) { change(&alone, is) })
 }
 
 // tell logs that nothing is kept in the memory of this process, and why, or that it is again. others is how many other processes
@@ -298,9 +326,9 @@ func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool, other
 	case isOn:
 		logger.InfoContext(ctx, "users and lists are kept in memory again")
 		return
-	case !c.hasRedis && others > 0:
+	case c.client == nil && others > 0:
 		reason = "other processes use the store, and without --redis their changes are not heard of"
-	case !c.hasRedis:
+	case c.client == nil:
 		reason = "another process writes the followers, and without --redis its changes are not heard of"
 	}
 	logger.InfoContext(ctx, "nothing is kept in memory: every request reads the store", "reason", reason)
@@ -318,6 +346,5 @@ func (c *Caches) mode(hearing, alone bool) localcache.Mode {
 	return localcache.Off
 }
 
-// directoryShare: the numbers of users may take this fraction of a cache's size, in addition to
-// that size.
+// directoryShare: the numbers of users may take this fraction of a cache's size.
 const directoryShare = 4

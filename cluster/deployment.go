@@ -16,9 +16,9 @@
 //
 // A writer may be killed between its commit and its report. In the mode binlog the log takes the
 // writer's place: the replicator sees each change, reports to Redis what the writer's process has
-// not reported, propagates the row, and then publishes it on the bus. In the other modes, writers
-// note in Redis before a commit which users they change, and remove the note once all processes
-// have been notified; other processes sweep the notes of dead writers (storage/intents).
+// not reported, propagates the row, and then publishes it on the bus. In the other modes all
+// caches forget everything when a process no longer renews its lease in the store (vanished.go); a
+// process gives its lease back only if it has reported everything.
 //
 // A process that hears nothing from the others must not keep anything in memory. The bus notices
 // when it is cut off from Redis; without a Redis, leases in the store show whether there are other

@@ -71,7 +71,6 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 	t.Cleanup(func() { server.Close() })
 	hub, logger := events.NewHub(nil), slog.New(slog.DiscardHandler)
 	bus := EventsOf(store, server, hub, nil)
-	t.Cleanup(InBackground(bus.Run))
 	g := &feedGateway{registry: prometheus.NewRegistry(), redis: server}
 	g.caches, err = d.OpenCaches(CacheConfig{
 		Store: store, Bus: bus, Redis: server, Bytes: 1 << 20, FeedBytes: 1 << 20, Hub: hub, Logger: logger, FeedLate: late, Registerer: g.registry,

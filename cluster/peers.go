@@ -5,51 +5,33 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/cache/rediscache"
 	"kith/storage/events"
-	"kith/storage/intents"
 	"kith/storage/notify"
 	"kith/storage/sqlstore"
 )
 
-// peers are the gateways, and the cache that they share, as seen by a command that writes beside
-// them and has to notify them.
-type peers struct {
-	redis *Redis
-	cache *rediscache.Cache // nil: no cache
-	bus   *events.Bus
-	close func()
-
-	intents *intents.Log // nil: see openIntents
-}
-
-// connectPeers connects to the Redis; it returns nil without one. The caller closes it.
-func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (*peers, error) {
+// connectPeers opens the caches for a command that writes beside gateways, and has to notify them. It returns nil without a
+// Redis. If the command is killed before it calls close, the gateways forget everything.
+func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (c *Caches, close func(), err error) {
 	if d.Redis == "" {
-		return nil, nil
+		return nil, func() {}, nil
 	}
 	redis, err := d.OpenRedis(ctx)
 	if err != nil {
-		return nil, err
+		return nil, func() {}, err
 	}
-	b := &peers{redis: redis, bus: EventsOf(store, redis, events.NewHub(nil), nil)}
-	if b.cache, err = d.cacheOf(redis, store, nil, prometheus.NewRegistry()); err != nil {
+	c, err = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, events.NewHub(nil), nil), Redis: redis, Registerer: prometheus.NewRegistry()})
+	if err != nil {
 		redis.Close()
-		return nil, err
+		return nil, func() {}, err
 	}
-	stop := InBackground(b.bus.Run)
-	b.intents = d.openIntents(store, redis, b.cache, b.bus, prometheus.NewRegistry())
-	b.close = func() {
+	stop := InBackground(c.Attend(ctx, true))
+	return c, func() {
 		stop()
-		b.intents.Close()
-		if b.cache != nil {
-			b.cache.Close()
-		}
+		c.Close()
 		redis.Close()
-	}
-	return b, nil
+	}, nil
 }
 
 // InBackground runs a function until stop is called; stop waits for its end.
@@ -60,25 +42,24 @@ func InBackground(run func(context.Context)) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
+// ChangingAll is for commands that change more than they can report, and notify the gateways at their end. If a command does not
+// reach its end, gateways forget everything.
+func (d Config) ChangingAll(ctx context.Context, store *sqlstore.Store) (end func()) {
+	_, end, _ = d.connectPeers(ctx, store) // notifying them fails as well, and reports it
+	return end
+}
+
 // Repairs reports repaired rows to the gateways. On SQLite the relation_log does so instead of this
 // process, but it does not report to Redis.
 type Repairs struct {
-	*peers // nil: there are no gateways to notify
-	store  *sqlstore.Store
-	open   *intents.Intent
+	peers *Caches // nil: there are no gateways to notify
+	Close func()  // ends the connection
 }
 
-// Before notes the users whose edges are about to be repaired.
-func (r *Repairs) Before(keys []reconcile.Key) {
-	if r.peers == nil {
-		return
-	}
-	users := make([]storage.UserID, 0, 2*len(keys))
-	for _, k := range keys {
-		users = append(users, k.Pair.From, k.Pair.To)
-	}
-	r.open = r.intents.Begin(users)
-	r.open.Wait()
+// OpenRepairs connects to the gateways and the cache, to report repairs to them.
+func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
+	c, close, err := d.connectPeers(ctx, store)
+	return &Repairs{c, close}, err
 }
 
 // Repaired reports what was repaired.
@@ -90,43 +71,23 @@ func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 	for _, one := range rows {
 		w.Rows = append(w.Rows, one, storage.Row{Side: one.Side.Replica(), Edge: one.Edge})
 	}
-	if r.cache != nil {
-		r.cache.Changed(ctx, changes(w), changedPosts(w)...)
+	r.peers.wrote(ctx, w)
+	if !r.peers.store.HasLog() {
+		r.peers.bus.Publish(ctx, rows)
 	}
-	if !r.store.HasLog() {
-		r.bus.Publish(ctx, rows)
-	}
-	allReported(r.cache, r.bus)(r.open.Done)
-}
-
-// Close ends the connection.
-func (r *Repairs) Close() {
-	if r.peers != nil {
-		r.close()
-	}
-}
-
-// OpenRepairs connects to the gateways and the cache, to report repairs to them.
-func (d Config) OpenRepairs(ctx context.Context, store *sqlstore.Store) (*Repairs, error) {
-	b, err := d.connectPeers(ctx, store)
-	return &Repairs{peers: b, store: store}, err
 }
 
 // ForgetAll makes the gateways, and the cache that they share, forget what they know, because more
 // has changed than can be reported. Without a Redis, a gateway forgets everything when it is not alone any more: then this takes
 // two seconds, if there is a gateway.
 func (d Config) ForgetAll(ctx context.Context, store *sqlstore.Store) error {
-	b, err := d.connectPeers(ctx, store)
-	if b == nil {
-		if err == nil {
-			appear(ctx, store)
-		}
-		return err
+	c, close, err := d.connectPeers(ctx, store)
+	defer close()
+	if c != nil {
+		return c.forgetAll(ctx)
 	}
-	defer b.close()
-	if b.cache != nil {
-		err = b.cache.Empty(ctx)
+	if err == nil {
+		appear(ctx, store)
 	}
-	b.bus.Send(ctx, events.Event{Kind: events.Gap})
 	return err
 }

@@ -98,33 +98,9 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 			return err
 		}},
 		{"the writer was killed", func() error {
-			key := "kith:" + a.caches.store.UUID() + ":intents"
-			if inRedis {
-				key += ":redis"
-			}
-			// Redis may not be used again yet, because it was away a moment ago.
-			notes := func(what string, are func(n int64) bool) error {
-				for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-					n, err := a.redis.client.ZCard(ctx, key).Result()
-					if err == nil && are(n) {
-						return nil
-					}
-					if time.Now().After(end) {
-						return fmt.Errorf("%s: %d notes in Redis: %w", what, n, err)
-					}
-				}
-			}
-			if err := notes("before it", func(n int64) bool { return n == 0 }); err != nil { // the notes of other writes are removed late
-				return err
-			}
-			note := a.caches.intents.Begin([]storage.UserID{1})
-			note.Wait()
-			if err := notes("its own", func(n int64) bool { return n > 0 }); err != nil {
-				return err
-			}
+			newPresence(a.caches.store).alone(ctx) // its lease is never renewed
 			text = "nobody reports it"
 			_, _, err := a.caches.store.EditPost(ctx, id, storage.PostChange{Text: &text}, 8)
-			note.Leave()
 			return err
 		}},
 		{"who has commented is erased", func() error {

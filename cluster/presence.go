@@ -17,6 +17,9 @@ type presence struct {
 	owner  string
 	now    func() time.Time
 
+	// vanished is called when others have not renewed their leases in time. If it returns false, it is called again later.
+	vanished func(context.Context) bool
+
 	renewed time.Time            // when the lease was last renewed
 	seen    map[string]seenLease // of the others
 	others  int                  // how many there are, as counted last; -1: the store did not answer
@@ -38,7 +41,7 @@ const (
 )
 
 func newPresence(leaser storage.Leaser) *presence {
-	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now, seen: map[string]seenLease{}}
+	return &presence{leaser: leaser, owner: rand.Text(), now: time.Now, seen: map[string]seenLease{}, vanished: func(context.Context) bool { return true }}
 }
 
 // enter takes the lease. If there are other gateways, it returns once they know of this one.
@@ -53,24 +56,11 @@ func (r *presence) enter(ctx context.Context) (alone bool) {
 	return false
 }
 
-// Attend announces a process that propagates rows beside the gateways before it begins: without a
-// Redis, a gateway does not see these rows, and must not assume that it is alone. Attend returns a
-// function that keeps the announcement alive until the context is done.
-func Attend(ctx context.Context, leaser storage.Leaser, heard bool) (run func()) {
-	own := newPresence(leaser)
-	if heard {
-		own.alone(ctx) // no need to wait
-	} else {
-		own.enter(ctx)
-	}
-	return func() { own.watch(ctx, func(bool) {}) }
-}
-
 // appear lets the gateways know of this process for a moment. It returns once they do.
 func appear(ctx context.Context, leaser storage.Leaser) {
 	own := newPresence(leaser)
 	own.enter(ctx)
-	own.leave(ctx)
+	own.leave()
 }
 
 // watch reports repeatedly whether there are other gateways, until the context is done. If the
@@ -83,14 +73,16 @@ func (r *presence) watch(ctx context.Context, report func(alone bool)) {
 		case <-ticks.C:
 			report(r.alone(ctx))
 		case <-ctx.Done():
-			r.leave(ctx)
 			return
 		}
 	}
 }
 
-func (r *presence) leave(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), presenceEvery)
+func (r *presence) leave() {
+	if r.renewed.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), presenceEvery)
 	defer cancel()
 	_ = r.leaser.Release(ctx, presenceKind, r.owner, 0) // otherwise it expires
 }
@@ -98,6 +90,7 @@ func (r *presence) leave(ctx context.Context) {
 func (r *presence) alone(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, presenceEvery)
 	defer cancel()
+	counted := r.others >= 0
 	r.others = -1
 	now := r.now()
 	if now.Sub(r.renewed) >= presenceRenew {
@@ -112,14 +105,19 @@ func (r *presence) alone(ctx context.Context) bool {
 	}
 	delete(leases, r.owner)
 	maps.DeleteFunc(r.seen, func(owner string, _ seenLease) bool { _, still := leases[owner]; return !still })
+	dead := map[string]storage.Micros{}
 	for owner, until := range leases {
-		if r.seen[owner].until != until {
+		if r.seen[owner].until != until || !counted { // while the store did not answer, nobody could renew
 			r.seen[owner] = seenLease{until, now}
 		} else if now.Sub(r.seen[owner].since) >= presenceLease {
-			delete(leases, owner)
+			dead[owner] = until
+		}
+	}
+	r.others = len(leases) - len(dead)
+	if len(dead) > 0 && r.vanished(ctx) {
+		for owner, until := range dead {
 			_ = r.leaser.Release(ctx, presenceKind, owner, until) // so that the next gateway does not wait for it
 		}
 	}
-	r.others = len(leases)
 	return r.others == 0
 }

@@ -43,9 +43,7 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	if !heard(false) {
 		t.Error("the second one serves before the first one has counted it")
 	}
-	gone, end := context.WithCancel(t.Context())
-	end()
-	second.watch(gone, func(bool) {})
+	second.leave()
 	for end := time.Now().Add(10 * time.Second); !heard(true); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the first one does not notice that the second one has left")
@@ -53,6 +51,7 @@ func TestGatewaysCountEachOther(t *testing.T) {
 	}
 	leave()
 	watching.Wait()
+	first.leave()
 	if left, err := store.Holders(t.Context(), presenceKind); len(left) != 0 || err != nil {
 		t.Errorf("leases are left: %v, %v", left, err)
 	}
@@ -88,11 +87,11 @@ func TestGatewaysCountEachOtherWithWrongClocks(t *testing.T) {
 			if !right.alone(t.Context()) {
 				t.Errorf("%s: one that has been killed is still counted", name)
 			}
-			right.leave(t.Context())
+			right.leave()
 			if !later.alone(t.Context()) {
 				t.Errorf("%s: the next gateway still counts one that was killed", name)
 			}
-			later.leave(t.Context())
+			later.leave()
 		}
 	}
 }

@@ -89,7 +89,26 @@ func (r *Redundancy) sync(with Redundant) {
 		publisher = nobody{} // the relation_log reports
 	}
 	sync := synchronous.New(with.Caches.Writer, publisher, synchronous.NewMetrics(with.Registerer), with.Logger)
-	r.Redundancy, r.close = sync, sync.Close
+	r.Redundancy, r.close = telling{sync, with.Bus}, sync.Close
+}
+
+// telling is a mode that has the other gateways forget the users of rows which it could not
+// propagate: they hear of a row when it is on both sides, which may be much later, or never.
+type telling struct {
+	social.Redundancy
+	bus *events.Bus
+}
+
+func (t telling) Propagate(ctx context.Context, written []storage.Written) error {
+	err := t.Redundancy.Propagate(ctx, written)
+	if err != nil {
+		var users []storage.UserID
+		for _, w := range written {
+			users = append(users, w.Edge.From, w.Edge.To)
+		}
+		corrected(t.bus, users)
+	}
+	return err
 }
 
 type nobody struct{}
@@ -99,7 +118,7 @@ func (nobody) Publish(context.Context, []storage.Row) {}
 func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	metrics := stream.NewMetrics(with.Registerer)
 	key := stream.DefaultKey + ":" + with.Store.UUID() // stores may share a Redis
-	r.Redundancy = added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Key: key, Metrics: metrics}), with.Logger}
+	r.Redundancy = telling{added{stream.NewProducer(stream.ProducerConfig{Redis: with.Redis.client, Key: key, Metrics: metrics}), with.Logger}, with.Bus}
 	if !with.Replicate {
 		return
 	}

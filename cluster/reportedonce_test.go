@@ -108,7 +108,6 @@ func openReported(t *testing.T, mode string) *reportSetup {
 	hub := events.NewHub(nil)
 	s.heard = hub.Subscribe(t.Context(), s.from, s.to)
 	bus := EventsOf(s.store, s.redis, hub, nil)
-	t.Cleanup(InBackground(bus.Run))
 	registry := prometheus.NewRegistry()
 	if s.caches, err = d.OpenCaches(CacheConfig{Store: s.store, Bus: bus, Redis: s.redis, Registerer: registry}); err != nil {
 		t.Fatal(err)

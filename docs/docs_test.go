@@ -41,7 +41,6 @@ import (
 	"kith/storage/events"
 	"kith/storage/feed/inbox"
 	"kith/storage/feed/recent"
-	"kith/storage/intents"
 	"kith/storage/sqlstore"
 )
 
@@ -312,7 +311,6 @@ func TestMetricsAreDocumented(t *testing.T) {
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)
 	reconcile.NewRuns(&r, nil)
-	intents.NewMetrics(&r)
 	rediscache.NewMetrics(&r)
 	localcache.NewMetrics(&r)
 	(&recent.Follower{}).Register(&r)

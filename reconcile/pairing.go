@@ -33,9 +33,6 @@ type ChangesConfig struct {
 	// Found is called with each disagreement, by one goroutine at a time. Defaults to none.
 	Found func(Finding)
 
-	// BeforeRepair is called with the edges that are about to be repaired. Defaults to none.
-	BeforeRepair func([]Key)
-
 	// OnRepair is called with forward rows whose inverse rows were repaired, and with forward rows
 	// that followed from these repairs, for caches and subscriptions. Defaults to none.
 	OnRepair func(ctx context.Context, rows []storage.Row)

@@ -158,8 +158,10 @@ func TestRealtimeWaitsForRoom(t *testing.T) {
 	var most, repaired atomic.Int64
 	w.watch(t, func(cfg *reconcile.ChangesConfig) {
 		cfg.MaxPending = room
-		cfg.BeforeRepair = func(keys []reconcile.Key) { most.Store(max(most.Load(), int64(len(keys)))) }
-		cfg.OnRepair = func(_ context.Context, rows []storage.Row) { repaired.Add(int64(len(rows))) }
+		cfg.OnRepair = func(_ context.Context, rows []storage.Row) {
+			most.Store(max(most.Load(), int64(len(rows))))
+			repaired.Add(int64(len(rows)))
+		}
 	})
 	within(t, func() error {
 		if n := repaired.Load(); n < writes {

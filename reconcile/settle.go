@@ -140,9 +140,6 @@ func (p *pairer) dealWith(ctx context.Context, findings []Finding, told map[Key]
 	if !p.Repair {
 		return setOf(keys), nil
 	}
-	if p.BeforeRepair != nil {
-		p.BeforeRepair(keys)
-	}
 	m, err := RepairEdges(ctx, p.Store, keys)
 	rows := m.After
 	left = setOf(m.Left)
@@ -153,7 +150,7 @@ func (p *pairer) dealWith(ctx context.Context, findings []Finding, told map[Key]
 			rows = append(rows, storage.Row{Side: f.Side, Edge: f.Forward})
 		}
 	}
-	if p.OnRepair != nil && (len(rows) > 0 || p.BeforeRepair != nil) {
+	if p.OnRepair != nil && len(rows) > 0 {
 		p.OnRepair(ctx, rows)
 	}
 	return left, err

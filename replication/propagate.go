@@ -5,7 +5,6 @@ import (
 	"log/slog"
 
 	"kith/storage"
-	"kith/storage/notify"
 )
 
 // A Propagator writes forward rows to the other sides of their tables. It then does the same with
@@ -40,13 +39,6 @@ func (p Propagator) Propagate(ctx context.Context, rows []storage.Written) []Lef
 	if p.Logger == nil {
 		p.Logger = slog.Default()
 	}
-	ctx, end := notify.Whole(ctx)
-	left := p.propagate(ctx, rows)
-	end(len(left) == 0)
-	return left
-}
-
-func (p Propagator) propagate(ctx context.Context, rows []storage.Written) []Left {
 	var there []storage.Row
 	work := make([]task, 0, len(rows))
 	for i, w := range rows {

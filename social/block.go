@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/notify"
 )
 
 // Block makes a user block another: follows and pending requests between them
@@ -42,8 +41,6 @@ func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Ou
 func (t *Relations) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
 	change.At = t.at()
 	options := storage.ChangeOptions{Inverse: t.Redundancy.Inline()}
-	ctx, end := notify.Whole(ctx)
-	defer func() { end(!o.Stale) }()
 	r := t.Store.ChangeEdges(ctx, user, []storage.EdgeChange{change}, options)[0]
 	if r.Err != nil {
 		return Outcome{}, fmt.Errorf("change what user %s blocks: %w", user, gone(user, r.Err))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/notify"
 )
 
 // eraseStep is how many rows of a deleted user are ended at a time.
@@ -82,8 +81,6 @@ func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (
 // end turns rows into tombstones, on both sides. An error of one row does not keep the others from
 // ending.
 func (t *Relations) end(ctx context.Context, user storage.UserID, rows []storage.Row) (failed error) {
-	ctx, end := notify.Whole(ctx)
-	defer func() { end(failed == nil) }()
 	var written []storage.Written
 	for i, r := range t.Store.EndEdges(ctx, user, rows, t.at()) {
 		if r.Err != nil {

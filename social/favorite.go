@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/notify"
 )
 
 // Favored is the outcome of a favorite, or of its end.
@@ -59,8 +58,6 @@ func (t *Relations) mayWrite(user storage.UserID) error {
 }
 
 func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (f Favored, err error) {
-	ctx, end := notify.Whole(ctx)
-	defer func() { end(!f.Stale && err == nil) }()
 	change := storage.FavoriteChange{Post: post, Type: kind, At: t.at()}
 	changed, err := t.Store.ChangeFavorite(ctx, user, change, storage.ChangeOptions{Inverse: t.Redundancy.Inline()})
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/notify"
 )
 
 // Tie is the outcome of one follow or its end.
@@ -64,21 +63,16 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 		return false, nil
 	}
 	options := storage.ChangeOptions{MaxFollowing: t.MaxFollowing, Inverse: t.Redundancy.Inline()}
-	ctx, end := notify.Whole(ctx)
-	defer func() { end(!stale && err == nil) }()
 	var written []storage.Written
 	for j, r := range t.Store.ChangeEdges(ctx, user, changes, options) {
 		tie := &relations[index[j]]
 		tie.Row, tie.Changed, tie.Err = r.Value.Row, r.Value.Changed, r.Err
 		if r.Err != nil && !errors.Is(r.Err, storage.ErrLimitReached) && !errors.Is(r.Err, storage.ErrForbidden) {
-			return false, fmt.Errorf("change follows of user %s: %w", user, r.Err)
+			err = fmt.Errorf("change follows of user %s: %w", user, r.Err)
 		}
 		written = append(written, r.Value.Written()...)
 	}
-	if len(written) == 0 {
-		return false, nil
-	}
-	return t.Redundancy.Propagate(ctx, written) != nil, nil
+	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil, err
 }
 
 // at reads the clock, once for a request.

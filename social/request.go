@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/notify"
 )
 
 // Friend requests. A friend is a mutual follow (seeds: strong friends), so
@@ -128,8 +127,6 @@ func (t *Relations) Remove(ctx context.Context, user, other storage.UserID) (Out
 // request does one act and propagates it to the other shard.
 func (t *Relations) request(ctx context.Context, pair storage.Pair, change storage.RequestChange) (o Outcome, err error) {
 	change.At = t.at()
-	ctx, end := notify.Whole(ctx)
-	defer func() { end(!o.Stale) }()
 	r, err := t.Store.ChangeRequest(ctx, pair, change, storage.RequestOptions{
 		TTL: t.RequestTTL, Pause: t.RequestPause, MaxFollowing: t.MaxFollowing, MaxPending: t.MaxPending,
 		Inverse: t.Redundancy.Inline(),

@@ -2,21 +2,6 @@ package storage
 
 import "context"
 
-type commitKey struct{}
-
-// BeforeCommit returns a context for writes: before an engine commits what is written with it, it
-// calls ready and waits for it to return. ready may be called several times, and concurrently.
-func BeforeCommit(ctx context.Context, ready func()) context.Context {
-	return context.WithValue(ctx, commitKey{}, ready)
-}
-
-// Committing calls ready. Engines call it before they commit what was written with a context.
-func Committing(ctx context.Context) {
-	if ready, ok := ctx.Value(commitKey{}).(func()); ok {
-		ready()
-	}
-}
-
 // UserChange is what one transaction has changed about a user, for caches.
 type UserChange struct {
 	User    UserID

@@ -51,7 +51,7 @@ func TestSubscriptionsWithoutRedis(t *testing.T) {
 }
 
 // TestSubscriptionHearsOfAKilledWriter kills a gateway that has acknowledged a follow, but has not notified the
-// other gateways yet. The gateways that look after its intents report the follow.
+// other gateways yet. Once its lease has ended, subscriptions read what they have missed, and report the follow.
 func TestSubscriptionHearsOfAKilledWriter(t *testing.T) {
 	t.Parallel()
 	d := prepare(t, testenv.SharedMariaDB(t, 2), "sync", listeners)

@@ -23,22 +23,12 @@ type Bus struct {
 
 	hearing   atomic.Bool
 	onHearing atomic.Pointer[func(bool)]
-	along     atomic.Pointer[func(context.Context, redis.Pipeliner) func(error)]
 
 	mu     sync.Mutex
 	queue  []Event // what has not been sent to the others yet
 	lost   bool    // events were dropped after the last message sent
 	waking chan struct{}
 	number uint64 // of the last message; only the sending goroutine uses it
-
-	handed, gone uint64 // how many events there have been, and how many of them have been sent
-	after        []afterwards
-}
-
-// afterwards is a function to call once the first events have been sent.
-type afterwards struct {
-	handed uint64
-	call   func()
 }
 
 // BusConfig says how gateways reach each other.
@@ -112,7 +102,6 @@ func (b *Bus) Send(_ context.Context, list ...Event) {
 		return
 	}
 	b.mu.Lock()
-	b.handed += uint64(len(list))
 	if len(b.queue)+len(list) > maxQueued {
 		b.metrics.overflow.Add(float64(len(b.queue) + len(list)))
 		b.queue, b.lost = nil, true
@@ -127,35 +116,11 @@ func (b *Bus) Send(_ context.Context, list ...Event) {
 	}
 }
 
-// Then calls a function once all events until now have been sent to the others. It must not wait.
-func (b *Bus) Then(call func()) {
+// Behind reports, after the end of Run, whether events have not been sent to the others.
+func (b *Bus) Behind() bool {
 	b.mu.Lock()
-	waits := b.client != nil && b.gone < b.handed
-	if waits {
-		b.after = append(b.after, afterwards{b.handed, call})
-	}
-	b.mu.Unlock()
-	if !waits {
-		call()
-	}
-}
-
-// sent records that events have been sent, and calls the functions that waited for that.
-func (b *Bus) sent(upTo uint64) {
-	b.mu.Lock()
-	b.gone = upTo
-	n := 0
-	for n < len(b.after) && b.after[n].handed <= upTo {
-		n++
-	}
-	calls := b.after[:n]
-	if b.after = b.after[n:]; len(b.after) == 0 {
-		b.after = nil
-	}
-	b.mu.Unlock()
-	for _, one := range calls {
-		one.call()
-	}
+	defer b.mu.Unlock()
+	return b.lost || len(b.queue) > 0
 }
 
 // Run exchanges events with the other gateways until the context is done, and ends in no other way.
@@ -185,7 +150,6 @@ func (b *Bus) take() (message, bool) {
 	b.number++
 	m := message{sender: b.sender, number: b.number, events: b.queue[:n:n]}
 	b.queue = b.queue[n:]
-	m.upTo = b.handed - uint64(len(b.queue))
 	if len(b.queue) == 0 {
 		b.queue = nil
 	}
@@ -235,29 +199,13 @@ func (b *Bus) drain(ctx context.Context) {
 			pause = min(2*pause, longPause)
 		}
 		b.metrics.sent.Add(float64(len(m.events)))
-		b.sent(m.upTo)
 	}
 }
 
 func (b *Bus) publish(ctx context.Context, text []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
-	pipe := b.client.Pipeline()
-	sent := func(error) {}
-	if add := b.along.Load(); add != nil {
-		sent = (*add)(ctx, pipe)
-	}
-	published := pipe.Publish(ctx, b.channel, text)
-	_, err := pipe.Exec(ctx)
-	sent(err)
-	return published.Err()
-}
-
-// SendAlong lets a function add commands to the exchanges with Redis that carry messages. The bus
-// calls the function that add returns with the result of the exchange. There is one such
-// function.
-func (b *Bus) SendAlong(add func(context.Context, redis.Pipeliner) (sent func(error))) {
-	b.along.Store(&add)
+	return b.client.Publish(ctx, b.channel, text).Err()
 }
 
 // putBack queues a message again that the last attempt could not send. It may have arrived all the

@@ -22,8 +22,6 @@ type message struct {
 	sender uint64
 	number uint64
 	events []Event
-
-	upTo uint64 // how many of the sender's events have been sent with it and before it
 }
 
 // maxMessage is how many events a message holds at most.

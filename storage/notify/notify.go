@@ -1,6 +1,5 @@
 // Package notify reports to caches every write to a store: after its commit, and before the writer
-// goes on. It can also note which users a write is about to change before the write begins. If the
-// writer then dies, other processes report to the caches in its place.
+// goes on.
 package notify
 
 import (
@@ -10,7 +9,6 @@ import (
 	"sync"
 
 	"kith/storage"
-	"kith/storage/intents"
 )
 
 // Write is what a write has changed.
@@ -34,6 +32,8 @@ type Write struct {
 	// Counts are counts that the write has left, for the users for whom the store had them at hand.
 	// For a user whose profile was written they hold the row as well, if the store returned it.
 	Counts map[storage.UserID]storage.UserChange
+	// Doubted are users of whom anything may have changed, or may still change: a commit had no answer.
+	Doubted []storage.UserID
 
 	profile *storage.User // that one transaction has left
 }
@@ -50,8 +50,6 @@ func (w *Write) profiled(user storage.User) {
 type Store struct {
 	storage.Store
 	report func(context.Context, Write)
-	log    *intents.Log
-	sent   func(then func())
 }
 
 // Watch returns a store that calls report with every write through it. It may report a write more
@@ -60,44 +58,15 @@ func Watch(store storage.Store, report func(context.Context, Write)) *Store {
 	return &Store{Store: store, report: report}
 }
 
-// Noting makes the store note in log which users a write is about to change, until it has
-// been reported to all caches. sent calls a function once everything reported until now has reached
-// Redis, and then the other gateways.
-func (s *Store) Noting(log *intents.Log, sent func(then func())) *Store {
-	s.log, s.sent = log, sent
-	return s
-}
-
-// begin notes which users a write is about to change; the note is there before anything written
-// with the returned context is committed. The caller calls end with what the write has done, and
-// with its errors.
+// begin returns a context for a write that changes these users. The caller calls end with what the
+// write has done, and with its errors.
 func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.Context, end func(Write, ...error)) {
 	left := &counted{of: users}
-	ctx = storage.OnPosts(storage.OnCounted(ctx, left.add), left.addPosts)
-	if s.log == nil {
-		return ctx, func(w Write, _ ...error) { s.wrote(ctx, w, left) }
-	}
-	part, _ := ctx.Value(wholeKey{}).(*whole)
-	if part.covers(users) {
-		return ctx, func(w Write, errs ...error) {
-			s.wrote(ctx, w, left)
-			if inDoubt(errs) {
-				part.fail()
-			}
+	return storage.OnPosts(storage.OnCounted(ctx, left.add), left.addPosts), func(w Write, errs ...error) {
+		if slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, storage.ErrInDoubt) }) {
+			w.Doubted = users
 		}
-	}
-	intent := s.log.Begin(users)
-	return storage.BeforeCommit(ctx, intent.Wait), func(w Write, errs ...error) {
 		s.wrote(ctx, w, left)
-		switch {
-		case intent == nil:
-		case inDoubt(errs):
-			intent.Leave()
-		case w.none():
-			intent.Done()
-		case !part.add(intent, s.sent):
-			s.sent(intent.Done)
-		}
 	}
 }
 
@@ -105,7 +74,7 @@ func (s *Store) begin(ctx context.Context, users ...storage.UserID) (in context.
 func (w Write) All() []storage.UserID { return slices.Concat(w.Users, w.Counted) }
 
 func (w Write) none() bool {
-	return len(w.Rows)+len(w.Users)+len(w.Counted)+len(w.Posts)+len(w.Commented) == 0
+	return len(w.Rows)+len(w.Users)+len(w.Counted)+len(w.Posts)+len(w.Commented)+len(w.Doubted) == 0
 }
 
 // wrote reports a write, if there was one.
@@ -462,8 +431,4 @@ func errorsOf[V any](results []storage.Result[V]) (errs []error) {
 		}
 	}
 	return errs
-}
-
-func inDoubt(errs []error) bool {
-	return slices.ContainsFunc(errs, func(err error) bool { return errors.Is(err, storage.ErrInDoubt) })
 }

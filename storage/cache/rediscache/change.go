@@ -44,13 +44,8 @@ func (c *Cache) Changed(ctx context.Context, what []storage.UserChange, posts ..
 	}
 }
 
-// Then calls a function once all changes until now have been reported to Redis. The function must not
-// wait.
-func (c *Cache) Then(call func()) {
-	if !c.late.then(call) {
-		call()
-	}
-}
+// Behind reports whether Redis lacks changes that were to be reported to it.
+func (c *Cache) Behind() bool { return c.late.behind() }
 
 // merged combines the changes of each user into one.
 func merged(what []storage.UserChange) []storage.UserChange {

@@ -23,18 +23,6 @@ type late struct {
 	posts      map[storage.PostID]int64 // versions; 0: not known
 	tooMany    bool                     // they were dropped: a new epoch has to begin
 	delivering bool                     // a goroutine is trying to deliver them
-	after      []func()
-}
-
-// then keeps a function to be called once nothing is left; it returns false if nothing is left now.
-func (l *late) then(call func()) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.some.Load() {
-		l.after = append(l.after, call)
-		return true
-	}
-	return false
 }
 
 // behind reports whether Redis lacks changes of this gateway.
@@ -113,12 +101,7 @@ func (l *late) deliver() {
 		if len(l.changes)+len(l.posts) == 0 && !l.tooMany {
 			l.some.Store(false)
 			l.delivering = false
-			after := l.after
-			l.after = nil
 			l.mu.Unlock()
-			for _, call := range after {
-				call()
-			}
 			return
 		}
 		l.mu.Unlock()

@@ -77,11 +77,6 @@ type waiting[J any] struct {
 // group's context is not that of any of its callers.
 func (t *GroupCommit[K, J]) Do(ctx context.Context, at Slots[K], job J, run func(context.Context, []J)) error {
 	t.mu.Lock()
-	if !t.admits(at) {
-		t.mu.Unlock()
-		storage.Committing(ctx) // the group's context does not know of it
-		t.mu.Lock()
-	}
 	if t.admits(at) {
 		q := t.queues[at.Key]
 		if q == nil {

@@ -152,7 +152,6 @@ func (d *DB) inTx(ctx context.Context, what string, shard int, conn interface {
 	if err := run(&Tx{DB: d, Shard: shard, tx: tx, ctx: ctx, what: what, assigned: d.Map.Now()}); err != nil {
 		return err
 	}
-	storage.Committing(ctx)
 	if err := tx.Commit(); err != nil {
 		return unansweredCommit{err}
 	}

@@ -1,0 +1,81 @@
+package cluster
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"kith/storage"
+	"kith/storage/events"
+)
+
+// A process may be killed between a commit and its report. In the mode binlog the log reports in its place. In the other modes
+// nobody knows what it has changed, only that its lease is no longer renewed: then everything is forgotten, everywhere.
+
+// forgetEvery is how often that happens at most: a process that crashes again and again must not keep all caches empty.
+const forgetEvery = time.Minute
+
+// vanished makes all caches forget what a process that has vanished may have changed without reporting it. It returns false if
+// that has to be tried again later.
+func (c *Caches) vanished(ctx context.Context) bool {
+	if !c.unlogged {
+		return true
+	}
+	key := "kith:" + c.store.UUID() + ":forgot"
+	first, err := c.client.SetNX(ctx, key, "", forgetEvery).Result()
+	if err != nil || !first {
+		return false
+	}
+	if err := c.forgetAll(ctx); err != nil {
+		c.client.Del(ctx, key)
+		return false
+	}
+	slog.WarnContext(ctx, "a process on the store has vanished: all caches forget what it may have changed")
+	return true
+}
+
+// forgetAll empties the cache in Redis, and has all gateways forget what they keep.
+func (c *Caches) forgetAll(ctx context.Context) (err error) {
+	if c.redis != nil {
+		err = c.redis.Empty(ctx)
+	}
+	corrected(c.bus, nil)
+	return err
+}
+
+// lateCommits are the times after a commit without an answer at which its users are reported: the database may still have to
+// execute it.
+var lateCommits = [...]time.Duration{0, 2 * time.Second, 10 * time.Second, 30 * time.Second}
+
+// doubt reports users of whom anything may have changed, or may still change.
+func (c *Caches) doubt(users []storage.UserID) {
+	if len(users) == 0 {
+		return
+	}
+	for _, after := range lateCommits {
+		c.doubts.Add(1)
+		time.AfterFunc(after, func() {
+			defer c.doubts.Add(-1)
+			if c.redis != nil {
+				what := make([]storage.UserChange, len(users))
+				for i, id := range users {
+					what[i] = storage.UserChange{User: id, Forward: true, Inverse: true}
+				}
+				c.redis.Changed(context.Background(), what)
+			}
+			corrected(c.bus, users)
+		})
+	}
+}
+
+// corrected notifies all gateways that they may have old data of users; of all users, if none are given.
+func corrected(bus *events.Bus, users []storage.UserID) {
+	list := make([]events.Event, len(users))
+	for i, id := range users {
+		list[i] = events.Event{Kind: events.Corrected, User: id}
+	}
+	if len(users) == 0 {
+		list = []events.Event{{Kind: events.Gap}}
+	}
+	bus.Send(context.Background(), list...)
+}

@@ -1,0 +1,223 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"kith/internal/testenv"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/notify"
+	"kith/storage/sqlstore"
+	"kith/storage/storagetest/oracle"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// survivor is a process that counts the others when the test says so, by the test's clock.
+type survivor struct {
+	*Caches
+	heard *events.Subscription
+	now   time.Time
+}
+
+func openSurvivor(t *testing.T, mode string) *survivor {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: mode}
+	server, err := d.OpenRedis(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	hub := events.NewHub(nil)
+	s := &survivor{heard: hub.Subscribe(t.Context()), now: time.Now()}
+	s.Caches, err = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, server, hub, nil), Redis: server, Registerer: prometheus.NewRegistry()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	s.own.now = func() time.Time { return s.now }
+	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.Gap }) // connected
+	return s
+}
+
+// pass counts the others for some seconds, and reports whether everything was forgotten meanwhile.
+func (s *survivor) pass(t *testing.T, seconds int) (forgotten bool) {
+	t.Helper()
+	before := s.epoch(t)
+	for range seconds {
+		s.now = s.now.Add(time.Second)
+		s.own.alone(t.Context())
+	}
+	for forgotten = s.epoch(t) != before; ; {
+		select {
+		case e := <-s.heard.Events():
+			if e.Kind != events.Gap || !forgotten {
+				t.Errorf("everything in Redis is forgotten: %t, and %v is heard", forgotten, e)
+			}
+			return true
+		default:
+			if forgotten {
+				t.Error("the other processes do not hear that everything in Redis is forgotten")
+			}
+			return forgotten
+		}
+	}
+}
+
+func (s *survivor) epoch(t *testing.T) string {
+	t.Helper()
+	s.redis.Profiles(t.Context(), []storage.UserID{1}) // there is an epoch
+	name, err := s.client.Get(t.Context(), "kith:"+s.store.UUID()+":1:epoch").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func (s *survivor) leases(t *testing.T) int {
+	t.Helper()
+	holders, err := s.store.Holders(t.Context(), presenceKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(holders)
+}
+
+// TestAllIsForgottenWhenAProcessVanishes, once a minute at most, and not if it was stopped.
+func TestAllIsForgottenWhenAProcessVanishes(t *testing.T) {
+	s := openSurvivor(t, Sync)
+	begin := func() *presence {
+		p := newPresence(s.store)
+		p.now = s.own.now
+		p.alone(t.Context())
+		return p
+	}
+	stopped := begin()
+	s.pass(t, 1)
+	stopped.leave()
+	if s.pass(t, 20) {
+		t.Error("everything is forgotten after a process that was stopped")
+	}
+	begin()
+	if s.pass(t, 9) {
+		t.Error("everything is forgotten before the lease of a process has ended")
+	}
+	if !s.pass(t, 2) || s.leases(t) != 1 {
+		t.Errorf("nothing is forgotten after a process that has vanished; %d leases", s.leases(t))
+	}
+	begin()
+	if s.pass(t, 20) || s.leases(t) != 2 {
+		t.Errorf("everything is forgotten twice a minute; %d leases", s.leases(t))
+	}
+	key := "kith:" + s.store.UUID() + ":forgot"
+	if left := s.client.PTTL(t.Context(), key).Val(); left <= 0 || left > forgetEvery {
+		t.Errorf("the next time is in %v", left)
+	}
+	s.client.Del(t.Context(), key) // the minute is over
+	if !s.pass(t, 1) || s.leases(t) != 1 {
+		t.Errorf("the second process that has vanished is passed over; %d leases", s.leases(t))
+	}
+
+	s = openSurvivor(t, Binlog)
+	begin()
+	if s.pass(t, 20) || s.leases(t) != 1 {
+		t.Errorf("in the mode binlog, the log reports; %d leases", s.leases(t))
+	}
+}
+
+// TestNobodyVanishesWhileTheStoreIsAway: while it does not answer, nobody can renew a lease.
+func TestNobodyVanishesWhileTheStoreIsAway(t *testing.T) {
+	store := &awayStore{Store: oracle.New()}
+	now, vanished := time.Now(), 0
+	first, second := newPresence(store), newPresence(store)
+	first.vanished = func(context.Context) bool { vanished++; return true }
+	for _, p := range []*presence{first, second} {
+		p.now = func() time.Time { return now }
+		p.alone(t.Context())
+	}
+	for second := range 40 {
+		store.away = second > 0 && second < 20
+		now = now.Add(time.Second)
+		if first.alone(t.Context()); vanished > 0 && second < 20+int(presenceLease/time.Second) {
+			t.Fatalf("it has vanished after %d s", second)
+		}
+	}
+	if vanished == 0 {
+		t.Error("it has not vanished after all")
+	}
+}
+
+type awayStore struct {
+	*oracle.Store
+	away bool
+}
+
+func (s *awayStore) Holders(ctx context.Context, kind string) (map[string]storage.Micros, error) {
+	if s.away {
+		return nil, errors.New("away")
+	}
+	return s.Store.Holders(ctx, kind)
+}
+
+var changedUser = notify.Write{Users: []storage.UserID{1}}
+
+// TestAProcessThatIsBehindKeepsItsLease: it gives its lease back at its end only if it has reported everything.
+func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {
+	for what, c := range map[string]struct {
+		do   func(*survivor)
+		left int
+	}{
+		"everything is reported": {func(s *survivor) { s.wrote(t.Context(), changedUser) }, 0},
+		"a commit had no answer": {func(s *survivor) { s.doubt([]storage.UserID{1}) }, 1},
+		"Redis is away": {func(s *survivor) {
+			s.client.Close()
+			s.wrote(t.Context(), changedUser)
+		}, 1},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := openSurvivor(t, Sync)
+			s.own.alone(t.Context())
+			c.do(s)
+			if s.Close(); s.leases(t) != c.left {
+				t.Errorf("%d leases are left", s.leases(t))
+			}
+		})
+	}
+}
+
+// TestCommandsHoldALease while they change what gateways may keep. So if a command is killed, gateways forget everything.
+func TestCommandsHoldALease(t *testing.T) {
+	s := openSurvivor(t, Sync)
+	d := Config{Redis: "redis://" + s.client.(interface{ Options() *redis.Options }).Options().Addr, RedisCache: true, Redundancy: Sync}
+	end := d.ChangingAll(t.Context(), s.store)
+	if s.leases(t) != 1 {
+		t.Error("a command that changes more than it can report has no lease")
+	}
+	if end(); s.leases(t) != 0 {
+		t.Error("its lease is left")
+	}
+	repairs, err := d.OpenRepairs(t.Context(), s.store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
+	repairs.Repaired(t.Context(), []storage.Row{{Side: storage.Forward, Edge: edge}})
+	if s.leases(t) != 1 {
+		t.Error("repairs have no lease")
+	}
+	if repairs.Close(); s.leases(t) != 0 {
+		t.Error("their lease is left")
+	}
+}

@@ -1,9 +1,0 @@
-package intents_test
-
-import (
-	"testing"
-
-	"kith/internal/testenv"
-)
-
-func TestMain(m *testing.M) { testenv.Main(m) }
