@@ -133,17 +133,17 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	p.identity.Verifier.Heed(p.hiddenUsers.Passwords, p.identities)
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
-		Store: p.caches.Writer, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
+		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
 		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause, Limits: p.identity.Limits,
 	})
 	p.states = &accounts.States{
-		Store: p.caches.Writer, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
+		Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
 		Notify: func(id storage.UserID) { bus.Send(ctx, events.State(id)) },
 	}
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
 	p.closers = append(p.closers, cluster.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
-		Store: p.caches.Writer, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
 		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities,
 		Changed: func(id storage.UserID, at storage.Micros) {
 			p.hiddenUsers.Passwords.Note(id, at)
@@ -151,7 +151,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 		},
 		Active: p.signedIn,
 	}
-	p.posts = &social.Posts{Store: p.caches.Writer, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
+	p.posts = &social.Posts{Store: p.store, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	c.openFeeds(p)
 	if p.documents != nil {
 		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))

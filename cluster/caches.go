@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,12 +16,10 @@ import (
 	"kith/storage/cache/rediscache"
 	"kith/storage/events"
 	"kith/storage/feed/recent"
-	"kith/storage/notify"
 	"kith/storage/sqlstore"
 )
 
-// Caches are the caches between a gateway and its store, and the store as a decorator that reports
-// every write to them. Without any cache, everything is the store itself.
+// Caches are the caches between a gateway and its store, which reports every write to them.
 type Caches struct {
 	store *sqlstore.Store
 	bus   *events.Bus
@@ -30,14 +29,11 @@ type Caches struct {
 
 	client redis.UniversalClient // through which the changes of other processes arrive; nil: there is none
 
-	arrived  reportedRows // the last rows that were reported to the caches
+	echo     *echo        // nil: this process does not replicate by the binlog, or there is no cache in Redis
 	unlogged bool         // nobody else reports what this process has written, if it is killed before it has
 	doubts   atomic.Int64 // reports of commits without an answer that are still to be made
 	own      *presence
 	stopBus  func()
-
-	// Writer is the store for writers, and for all code that propagates rows to their other side.
-	Writer storage.Store
 }
 
 // CacheConfig configures the caches of a process.
@@ -50,13 +46,14 @@ type CacheConfig struct {
 	Hub        *events.Hub   // of FeedBytes
 	Logger     *slog.Logger  // of FeedBytes
 	FeedLate   time.Duration // how late posts may become known; 0: a minute
+	Silent     bool          // what this process writes to the store is not reported transaction by transaction
 	Registerer prometheus.Registerer
 }
 
 // OpenCaches makes the caches of a process. The cache in memory is switched on once [Caches.Run]
 // hears of changes.
 func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
-	c := &Caches{store: cfg.Store, bus: cfg.Bus, arrived: newReportedRows()}
+	c := &Caches{store: cfg.Store, bus: cfg.Bus}
 	if cfg.Redis != nil {
 		c.client = cfg.Redis.client
 	}
@@ -80,7 +77,9 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 		c.feed = &recent.Follower{Posts: recent.New(cfg.FeedBytes, time.Now), Source: cfg.Store, Hub: cfg.Hub, Logger: cfg.Logger, Late: cfg.FeedLate}
 		c.feed.Register(cfg.Registerer)
 	}
-	c.Writer = notify.Watch(cfg.Store, c.wrote)
+	if !cfg.Silent {
+		cfg.Store.OnCommit(c.wrote)
+	}
 	c.own = newPresence(cfg.Store)
 	c.own.vanished = c.vanished
 	c.stopBus = InBackground(c.bus.Run)
@@ -144,93 +143,73 @@ func (c *Caches) RecentPosts() *recent.Posts {
 // Exact reads from the store itself, and reports to the caches what it has read.
 func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
 
-// wrote reports a write of this process to all caches and subscriptions.
-func (c *Caches) wrote(ctx context.Context, w notify.Write) {
-	if c.redis != nil {
-		c.redis.Changed(ctx, changes(w), changedPosts(w)...) // first, otherwise the cache in memory would read the old value
+// wrote reports what a transaction of this process has changed to all caches and subscriptions.
+func (c *Caches) wrote(ctx context.Context, w storage.Change) {
+	if w.InDoubt {
+		c.doubt(w)
+		return
 	}
-	c.heard(ctx, w)
-}
-
-// heard reports a write of this process to all except Redis.
-func (c *Caches) heard(ctx context.Context, w notify.Write) {
-	c.doubt(w.Doubted)
+	// Redis comes first, otherwise the cache in memory would read the old value.
+	onReplica := func(r storage.Row) bool { return r.Side.IsInverse() }
+	switch {
+	case c.redis == nil:
+	case c.echo != nil && slices.ContainsFunc(w.Rows, onReplica):
+		c.echo.catchUp(ctx, false, w)
+	default:
+		c.redis.Changed(ctx, w.Users, changedPosts(w)...)
+	}
 	if c.local != nil {
-		c.local.Wrote(w.Rows, w.All(), w.Counts)
-		c.local.PostsChanged(w.Posts)
+		c.local.Wrote(w)
 	}
-	var list []events.Event
-	for _, id := range w.Users {
-		if one := w.Counts[id]; one.Before == one.Counts.Version { // otherwise the profile is unchanged
-			list = append(list, events.User(id).Since(one.Counts.Version))
-		}
-	}
-	for _, id := range w.Counted {
-		list = append(list, events.Counts(id).Since(w.Counts[id].Counts.Version))
-	}
-	reported := make(map[storage.PostID]bool, len(w.Published)+len(w.Deleted))
-	for _, p := range w.Published {
-		reported[p.PostID] = true
-		if c.feed != nil {
+	if c.feed != nil {
+		for _, p := range w.Published {
 			c.feed.Posts.Add(p) // before the writer gets its answer
 		}
-		list = append(list, events.Published(p))
-	}
-	for _, id := range w.Deleted {
-		reported[id] = true
-		if c.feed != nil {
+		for _, id := range w.Deleted {
 			c.feed.Posts.Remove(id)
 		}
-		list = append(list, events.Deleted(id))
 	}
-	for _, id := range w.Posts {
-		if !reported[id] {
-			reported[id] = true
-			list = append(list, events.Changed(id))
-		}
-	}
-	for _, id := range w.Commented {
-		list = append(list, events.Commented(id))
-	}
-	c.bus.Send(ctx, list...)
-	c.arrived.remember(w.Rows)
+	c.bus.Send(ctx, eventsOf(w)...)
 }
 
-// changes lists the users whom a write has changed, with the counts that it has left, if they are
-// at hand. Without counts, anything about a user may have changed.
-func changes(w notify.Write) []storage.UserChange {
-	list := make([]storage.UserChange, 0, len(w.Rows)+len(w.Users))
-	for _, r := range w.Rows {
-		owner := r.Side.Owner(r.Edge.Pair())
-		one := w.Counts[owner]
-		one.User, one.Forward, one.Inverse = owner, r.Side == storage.Forward, r.Side == storage.Inverse
-		list = append(list, one)
+// eventsOf are the events of a change, except those of rows: a row has its event when it is on both sides.
+func eventsOf(w storage.Change) (list []events.Event) {
+	for _, id := range w.Profiles {
+		list = append(list, events.User(id).Since(w.Version(id)))
 	}
-	for _, id := range w.All() {
-		one, counted := w.Counts[id]
-		one.User, one.Forward, one.Inverse = id, !counted, !counted
-		list = append(list, one)
+	reported := make(map[storage.PostID]bool, len(w.Posts))
+	ofPost := func(id storage.PostID, e ...events.Event) {
+		if !reported[id] {
+			reported[id] = true
+			list = append(list, e...)
+		}
+	}
+	for _, p := range w.Published {
+		ofPost(p.PostID, events.Counts(p.Author).Since(w.Version(p.Author)), events.Published(p))
+	}
+	for _, id := range w.Deleted {
+		ofPost(id, events.Counts(id.Author).Since(w.Version(id.Author)), events.Deleted(id))
+	}
+	for _, id := range w.Posts {
+		ofPost(id, events.Changed(id))
+	}
+	for _, id := range w.Comments {
+		list = append(list, events.Commented(id))
 	}
 	return list
 }
 
-// changedPosts lists the posts that a write has changed, each once, including those that were
-// favorited.
-func changedPosts(w notify.Write) (list []storage.PostVersion) {
-	listed := make(map[storage.PostID]bool, len(w.Posts))
-	add := func(id storage.PostID) {
-		if !listed[id] {
-			listed[id] = true
-			list = append(list, storage.PostVersion{PostID: id})
-		}
-	}
-	for _, id := range w.Posts {
-		add(id)
-	}
+// changedPosts lists the posts that a transaction has changed, each once, including those that were favorited.
+func changedPosts(w storage.Change) (list []storage.PostVersion) {
+	ids := slices.Clone(w.Posts)
 	for _, r := range w.Rows {
 		if r.Side == storage.FavoriteInbox {
-			add(r.Edge.Pair().PostID())
+			ids = append(ids, r.Edge.Pair().PostID())
 		}
+	}
+	slices.SortFunc(ids, storage.PostID.Compare)
+	for _, id := range slices.Compact(ids) {
+		list = append(list, storage.PostVersion{PostID: id})
 	}
 	return list
 }
@@ -239,20 +218,17 @@ func changedPosts(w notify.Write) (list []storage.PostVersion) {
 // older. It reports each row once: this process may have written the row, and reads that wait for
 // it and subscriptions may read it again and again.
 func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
-	if c.redis == nil && c.local == nil {
+	if c.local == nil { // then there is none in Redis either
 		return
 	}
-	if rows = c.arrived.fresh(rows); len(rows) == 0 {
+	if rows = c.local.Unreported(rows); len(rows) == 0 {
 		return
 	}
 	if c.redis != nil {
-		w := notify.Write{Rows: rows}
-		c.redis.Changed(ctx, changes(w), changedPosts(w)...)
+		w := storage.ChangedRows(rows...)
+		c.redis.Changed(ctx, w.Users, changedPosts(w)...)
 	}
-	if c.local != nil {
-		c.local.Expect(rows)
-	}
-	c.arrived.remember(rows)
+	c.local.Expect(rows)
 }
 
 // Hearing configures how a gateway learns of changes.

@@ -8,7 +8,6 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/notify"
 )
 
 // echo is between the binlog and the other gateways. It reports a change to the cache in Redis and
@@ -66,16 +65,19 @@ func (e *echo) send(ctx context.Context) {
 		}
 		e.mu.Unlock()
 		gap := slices.ContainsFunc(list, func(one events.Event) bool { return one.Kind == events.Gap })
-		if e.catchUp(ctx, gap, notify.Write{}) {
-			list = []events.Event{{Kind: events.Gap}}
+		if !e.catchUp(ctx, gap, storage.Change{}) {
+			e.caches.bus.Send(ctx, list...)
 		}
-		e.caches.bus.Send(ctx, list...)
 	}
 }
 
 // catchUp reports to Redis all changes that the log has shown until now, and more. If they are too
-// many, or all is set, it empties the cache in Redis and returns true.
-func (e *echo) catchUp(ctx context.Context, all bool, more notify.Write) (emptied bool) {
+// many, or all is set, it has all caches forget everything instead, and returns true.
+//
+// More is what this process has changed when it applied rows to the other side. In the same exchange, and
+// before other processes hear of these rows, Redis gets what the log has shown of the
+// rows' writers, which may not have reported it yet, or may have died before.
+func (e *echo) catchUp(ctx context.Context, all bool, more storage.Change) (emptied bool) {
 	e.reporting.Lock() // so that concurrent calls have finished when this returns
 	defer e.reporting.Unlock()
 	e.mu.Lock()
@@ -83,18 +85,9 @@ func (e *echo) catchUp(ctx context.Context, all bool, more notify.Write) (emptie
 	e.changes, e.posts = nil, nil
 	e.mu.Unlock()
 	if (all || len(changed)+len(posts) > echoMost) && e.caches.redis.Empty(ctx) == nil {
+		corrected(e.caches.bus, nil)
 		return true
 	}
-	e.caches.redis.Changed(ctx, append(changed, changes(more)...), append(posts, changedPosts(more)...)...)
+	e.caches.redis.Changed(ctx, append(changed, more.Users...), append(posts, changedPosts(more)...)...)
 	return false
-}
-
-// reportApplied reports rows that this process has applied to the inverse side. In the same exchange,
-// and before other processes hear of the rows, it reports to Redis what the log has shown of the
-// rows' writers, which may not have reported it yet, or may have died before.
-func (e *echo) reportApplied(ctx context.Context, w notify.Write) {
-	if e.catchUp(ctx, false, w) {
-		e.caches.bus.Send(ctx, events.Event{Kind: events.Gap})
-	}
-	e.caches.heard(ctx, w)
 }

@@ -94,7 +94,7 @@ func openFeedGatewayOf(t *testing.T, d Config, of sqlstore.Config, late time.Dur
 func (g *feedGateway) publish(t *testing.T, n int) {
 	t.Helper()
 	before := g.caches.RecentPosts().Len()
-	_, _, err := g.caches.Writer.Publish(t.Context(), storage.NewPost{
+	_, _, err := g.caches.store.Publish(t.Context(), storage.NewPost{
 		PostID: storage.PostID{Author: 1, Number: int64(n)}, Key: fmt.Sprint(n), Text: "a", At: storage.MicrosOf(time.Now()),
 	})
 	if err != nil {
@@ -130,7 +130,7 @@ func TestPostsReachOtherGateways(t *testing.T) {
 			location := "sqlite:" + filepath.Join(t.TempDir(), "kith.db")
 			a := openFeedGateway(t, location, url)
 			users := []storage.User{{ID: 1, Handle: "user_1", Name: "A"}}
-			a.caches.Writer.CreateUsers(t.Context(), users)
+			a.caches.store.CreateUsers(t.Context(), users)
 			b := openFeedGateway(t, location, url)
 			a.loaded(t)
 			b.loaded(t)
@@ -158,7 +158,7 @@ func TestPostsReachOtherGateways(t *testing.T) {
 			round("while Redis is gone", 10)
 			server.Restart(t)
 			round("when it is back", 10)
-			deleted, err := a.caches.Writer.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 3})
+			deleted, err := a.caches.store.DeletePost(t.Context(), storage.PostID{Author: 1, Number: 3})
 			if !deleted || err != nil {
 				t.Fatal(deleted, err)
 			}

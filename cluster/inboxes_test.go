@@ -54,13 +54,13 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	for id := range 5 {
 		users = append(users, storage.User{ID: storage.UserID(id + 1), Handle: fmt.Sprintf("user_%d", id+1), Name: "A"})
 	}
-	a.caches.Writer.CreateUsers(t.Context(), users)
+	a.caches.store.CreateUsers(t.Context(), users)
 	var follows []storage.Edge // 1 is hot
 	for _, pair := range [][2]storage.UserID{{2, 1}, {3, 1}, {4, 1}, {2, 3}, {2, 4}, {5, 3}} {
 		follows = append(follows, storage.Edge{From: pair[0], To: pair[1], Type: storage.Following, UpdateTime: 1})
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
-		a.caches.Writer.Apply(t.Context(), side, follows, storage.IfNewer)
+		a.caches.store.Apply(t.Context(), side, follows, storage.IfNewer)
 	}
 	b := openCopyingGateway(t, location, server.URL(), late)
 	a.loaded(t)
@@ -72,7 +72,7 @@ func TestInboxesWhileTheirPartsFail(t *testing.T) {
 	publish := func(g *feedGateway, author storage.UserID) {
 		t.Helper()
 		number++
-		_, _, err := g.caches.Writer.Publish(t.Context(), storage.NewPost{
+		_, _, err := g.caches.store.Publish(t.Context(), storage.NewPost{
 			PostID: storage.PostID{Author: author, Number: number}, Key: fmt.Sprint(number), Text: "a", At: storage.MicrosOf(time.Now()),
 		})
 		if err != nil {

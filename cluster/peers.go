@@ -7,7 +7,6 @@ import (
 
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/notify"
 	"kith/storage/sqlstore"
 )
 
@@ -21,7 +20,7 @@ func (d Config) connectPeers(ctx context.Context, store *sqlstore.Store) (c *Cac
 	if err != nil {
 		return nil, func() {}, err
 	}
-	c, err = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, events.NewHub(nil), nil), Redis: redis, Registerer: prometheus.NewRegistry()})
+	c, err = d.OpenCaches(CacheConfig{Store: store, Bus: EventsOf(store, redis, events.NewHub(nil), nil), Redis: redis, Silent: true, Registerer: prometheus.NewRegistry()})
 	if err != nil {
 		redis.Close()
 		return nil, func() {}, err
@@ -67,9 +66,10 @@ func (r *Repairs) Repaired(ctx context.Context, rows []storage.Row) {
 	if r.peers == nil {
 		return
 	}
-	var w notify.Write
+	var w storage.Change
 	for _, one := range rows {
-		w.Rows = append(w.Rows, one, storage.Row{Side: one.Side.Replica(), Edge: one.Edge})
+		w.AddRow(one.Side, one.Edge)
+		w.AddRow(one.Side.Replica(), one.Edge)
 	}
 	r.peers.wrote(ctx, w)
 	if !r.peers.store.HasLog() {

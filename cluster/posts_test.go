@@ -49,10 +49,10 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 	a := openFeedGatewayOf(t, d, of, 0)
 	b := openFeedGatewayOf(t, d, of, 0)
 	for id := range storage.UserID(3) {
-		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprint("user_", id+1), Name: "A"}})
+		a.caches.store.CreateUsers(t.Context(), []storage.User{{ID: id + 1, Handle: fmt.Sprint("user_", id+1), Name: "A"}})
 	}
 	id := storage.PostID{Author: 1, Number: 5}
-	w, ctx := a.caches.Writer, t.Context()
+	w, ctx := a.caches.store, t.Context()
 	text := "edited"
 	comment := storage.NewComment{Post: id, Number: 9, By: 2, Key: "k", Text: "c", At: 4}
 	steps := []struct {
@@ -100,7 +100,12 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 		{"the writer was killed", func() error {
 			newPresence(a.caches.store).alone(ctx) // its lease is never renewed
 			text = "nobody reports it"
-			_, _, err := a.caches.store.EditPost(ctx, id, storage.PostChange{Text: &text}, 8)
+			dead, err := sqlstore.Open(ctx, of)
+			if err != nil {
+				return err
+			}
+			defer dead.Close()
+			_, _, err = dead.EditPost(ctx, id, storage.PostChange{Text: &text}, 8)
 			return err
 		}},
 		{"who has commented is erased", func() error {
@@ -145,9 +150,9 @@ func TestPostsInRedisTakeNoStatement(t *testing.T) {
 	a, b := openFeedGatewayOf(t, d, of, 0), openFeedGatewayOf(t, d, of, 0)
 	var ids []storage.PostID
 	for author := range storage.UserID(19) {
-		a.caches.Writer.CreateUsers(t.Context(), []storage.User{{ID: author + 1, Handle: fmt.Sprint("user_", author+1), Name: "A"}})
+		a.caches.store.CreateUsers(t.Context(), []storage.User{{ID: author + 1, Handle: fmt.Sprint("user_", author+1), Name: "A"}})
 		ids = append(ids, storage.PostID{Author: author + 1, Number: 5})
-		if _, _, err := a.caches.Writer.Publish(t.Context(), storage.NewPost{PostID: ids[author], Key: "p", Text: "first", At: 2}); err != nil {
+		if _, _, err := a.caches.store.Publish(t.Context(), storage.NewPost{PostID: ids[author], Key: "p", Text: "first", At: 2}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -176,13 +181,14 @@ func TestPostsInRedisTakeNoStatement(t *testing.T) {
 func TestTheLogReportsPosts(t *testing.T) {
 	s := openReported(t, Binlog)
 	id := storage.PostID{Author: s.from, Number: 5}
-	if _, _, err := s.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+	dead := s.dead(t)
+	if _, _, err := dead.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
 	s.inRedis(t, id)
 	comment := storage.NewComment{Post: id, Number: 9, By: s.to, Key: "k", Text: "c", At: 4}
-	if _, _, err := s.store.AddComment(t.Context(), comment); err != nil {
+	if _, _, err := dead.AddComment(t.Context(), comment); err != nil {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
@@ -210,12 +216,12 @@ func (s *reportSetup) inRedis(t *testing.T, id storage.PostID) (p storage.Post) 
 func (s *reportSetup) favorite(t *testing.T) {
 	t.Helper()
 	id := storage.PostID{Author: s.to, Number: 5}
-	if _, _, err := s.caches.Writer.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
+	if _, _, err := s.caches.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
 		t.Fatal(err)
 	}
 	s.inRedis(t, id)
 	change := storage.FavoriteChange{Post: id, Type: storage.Favorited, At: storage.MicrosOf(time.Now())}
-	changed, err := s.caches.Writer.ChangeFavorite(t.Context(), s.from, change, storage.ChangeOptions{Inverse: s.redundancy.Inline()})
+	changed, err := s.caches.store.ChangeFavorite(t.Context(), s.from, change, storage.ChangeOptions{Inverse: s.redundancy.Inline()})
 	if err == nil {
 		err = s.redundancy.Propagate(t.Context(), changed.Written())
 	}

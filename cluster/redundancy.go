@@ -88,7 +88,7 @@ func (r *Redundancy) sync(with Redundant) {
 	if with.Store.HasLog() {
 		publisher = nobody{} // the relation_log reports
 	}
-	sync := synchronous.New(with.Caches.Writer, publisher, synchronous.NewMetrics(with.Registerer), with.Logger)
+	sync := synchronous.New(with.Store, publisher, synchronous.NewMetrics(with.Registerer), with.Logger)
 	r.Redundancy, r.close = telling{sync, with.Bus}, sync.Close
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"kith/replication"
 	"kith/replication/binlog"
-	"kith/storage/notify"
 	"kith/storage/sqlstore"
 )
 
@@ -28,16 +27,15 @@ type Replicator struct {
 // NewReplicator makes the replicator of the mode Binlog. It uses Skip, Resync and FailFast of cfg,
 // and no other field.
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
-	store := with.Caches.Writer
 	cfg.Events = with.Bus
 	if with.Caches.redis != nil {
 		e := &echo{caches: with.Caches}
-		store = notify.Watch(with.Store, e.reportApplied)
+		with.Caches.echo = e
 		cfg.Events, cfg.Changed = e, e.changed
 	}
 	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
 	r := &Replicator{store: with.Store, cfg: cfg, applies: replication.Config{
-		Store: store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
+		Store: with.Store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
 	}}
 	r.begin()

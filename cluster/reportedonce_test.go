@@ -28,13 +28,13 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 	for _, mode := range []string{Sync, Stream, Binlog} {
 		t.Run(mode, func(t *testing.T) {
 			s := openReported(t, mode)
-			s.change(t, s.caches.Writer, storage.Following)
+			s.change(t, s.caches.store, storage.Following)
 			s.fill(t)
 			s.redis.Client().AddHook(s.look)
 			var commands []string
 			for _, kind := range []storage.EdgeType{storage.None, storage.Following, storage.None} {
 				s.look.begin(s.from, s.to)
-				s.change(t, s.caches.Writer, kind)
+				s.change(t, s.caches.store, kind)
 				if commands = s.look.commands(); len(commands) == 2 || mode != Binlog {
 					break // otherwise the log was faster than the writer, and has reported as well
 				}
@@ -59,13 +59,13 @@ func TestRedisIsNotifiedOncePerRow(t *testing.T) {
 // when the others get the event of the row.
 func TestTheLogReportsForTheDead(t *testing.T) {
 	s := openReported(t, Binlog)
-	s.change(t, s.caches.Writer, storage.Following)
+	s.change(t, s.caches.store, storage.Following)
 	whole := []storage.ListQuery{{Owner: s.from, Longest: 100}}
 	s.fill(t)
 	s.caches.redis.Lists(t.Context(), storage.Forward, whole)
 	s.look.begin()
 	change := storage.EdgeChange{To: s.to, Type: storage.None, At: storage.MicrosOf(time.Now())}
-	if r := s.store.ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
+	if r := s.dead(t).ChangeEdges(t.Context(), s.from, []storage.EdgeChange{change}, storage.ChangeOptions{})[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.EdgeChanged && e.Edge.Type == storage.None })
@@ -79,6 +79,7 @@ func TestTheLogReportsForTheDead(t *testing.T) {
 
 // reportSetup is a gateway that propagates its rows itself, and two users on different shards.
 type reportSetup struct {
+	location   string
 	store      *sqlstore.Store
 	redis      *Redis
 	caches     *Caches
@@ -92,9 +93,9 @@ type reportSetup struct {
 func openReported(t *testing.T, mode string) *reportSetup {
 	t.Helper()
 	dsns := testenv.SharedMariaDB(t, 1).FreshDatabases(t, 2)
-	s := &reportSetup{look: &looker{}, binlog: mode == Binlog}
+	s := &reportSetup{look: &looker{}, binlog: mode == Binlog, location: "mysql:" + strings.Join(dsns, ";")}
 	var err error
-	s.store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: "mysql:" + strings.Join(dsns, ";"), OnStatement: s.look.statement})
+	s.store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: s.location, OnStatement: s.look.statement})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,6 +127,17 @@ func openReported(t *testing.T, mode string) *reportSetup {
 		}
 	}
 	return s
+}
+
+// dead is a writer that reports nothing.
+func (s *reportSetup) dead(t *testing.T) *sqlstore.Store {
+	t.Helper()
+	store, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: s.location})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return store
 }
 
 // change changes the edge, and waits for the last effects: that the edge is on both sides, and that the

@@ -47,23 +47,23 @@ func (c *Caches) forgetAll(ctx context.Context) (err error) {
 // execute it.
 var lateCommits = [...]time.Duration{0, 2 * time.Second, 10 * time.Second, 30 * time.Second}
 
-// doubt reports users of whom anything may have changed, or may still change.
-func (c *Caches) doubt(users []storage.UserID) {
-	if len(users) == 0 {
-		return
+// doubt reports that anything about some users may have changed, or may still change.
+func (c *Caches) doubt(w storage.Change) {
+	var doubted storage.Change
+	for _, u := range w.Users {
+		doubted.AddProfile(u.User)
+	}
+	for _, p := range w.Posts {
+		doubted.AddProfile(p.Author)
 	}
 	for _, after := range lateCommits {
 		c.doubts.Add(1)
 		time.AfterFunc(after, func() {
 			defer c.doubts.Add(-1)
 			if c.redis != nil {
-				what := make([]storage.UserChange, len(users))
-				for i, id := range users {
-					what[i] = storage.UserChange{User: id, Forward: true, Inverse: true}
-				}
-				c.redis.Changed(context.Background(), what)
+				c.redis.Changed(context.Background(), doubted.Users)
 			}
-			corrected(c.bus, users)
+			corrected(c.bus, doubted.Profiles)
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/notify"
 	"kith/storage/sqlstore"
 	"kith/storage/storagetest/oracle"
 )
@@ -171,7 +170,7 @@ func (s *awayStore) Holders(ctx context.Context, kind string) (map[string]storag
 	return s.Store.Holders(ctx, kind)
 }
 
-var changedUser = notify.Write{Users: []storage.UserID{1}}
+var changedUser = storage.Change{Users: []storage.UserChange{{User: 1}}, Profiles: []storage.UserID{1}}
 
 // TestAProcessThatIsBehindKeepsItsLease: it gives its lease back at its end only if it has reported everything.
 func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {
@@ -180,7 +179,7 @@ func TestAProcessThatIsBehindKeepsItsLease(t *testing.T) {
 		left int
 	}{
 		"everything is reported": {func(s *survivor) { s.wrote(t.Context(), changedUser) }, 0},
-		"a commit had no answer": {func(s *survivor) { s.doubt([]storage.UserID{1}) }, 1},
+		"a commit had no answer": {func(s *survivor) { s.doubt(changedUser) }, 1},
 		"Redis is away": {func(s *survivor) {
 			s.client.Close()
 			s.wrote(t.Context(), changedUser)

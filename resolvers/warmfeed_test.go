@@ -12,23 +12,20 @@ import (
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/feed/recent"
-	"kith/storage/notify"
 	"kith/storage/sqlstore"
+	"kith/storage/storagetest/watch"
 )
 
 // warmStore is a store whose requests read through a cache.
 type warmStore struct {
-	*notify.Store
+	*watch.Store
 	cache *localcache.Cache
 }
 
 func newWarmStore(t *testing.T, store *sqlstore.Store) *warmStore {
 	c := localcache.New(localcache.Config{Source: store, Rows: store, Store: store, Bytes: 64 << 20})
 	t.Cleanup(c.Close)
-	return &warmStore{notify.Watch(store, func(_ context.Context, w notify.Write) {
-		c.Wrote(w.Rows, w.All(), w.Counts)
-		c.PostsChanged(w.Posts)
-	}), c}
+	return &warmStore{watch.Watch(store, func(_ context.Context, w storage.Change) { c.Wrote(w) }), c}
 }
 
 func (w *warmStore) AtHand(b *storage.Bundle)                      { w.cache.AtHand(b) }

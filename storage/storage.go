@@ -165,6 +165,7 @@ type Store interface {
 	Pinger
 	Snapshots
 	UserLister
+	Committer
 
 	// Empty reports whether the store holds no user at all.
 	Empty(ctx context.Context) (bool, error)

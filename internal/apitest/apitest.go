@@ -34,7 +34,7 @@ import (
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/notify"
+	"kith/storage/storagetest/watch"
 )
 
 // Options are the settings of the program that tests vary. The zero value is the
@@ -105,7 +105,7 @@ func New(t T, store storage.Store, o Options) *API {
 	}
 	o.Feeds.Store = store
 	recent := o.Feeds.Recent
-	posts := notify.Watch(store, func(_ context.Context, w notify.Write) {
+	posts := watch.Watch(store, func(_ context.Context, w storage.Change) {
 		for _, p := range w.Published {
 			if recent != nil {
 				recent.Add(p)
@@ -118,7 +118,7 @@ func New(t T, store storage.Store, o Options) *API {
 			}
 			o.Hub.Publish(events.Deleted(id))
 		}
-		for _, id := range w.Commented {
+		for _, id := range w.Comments {
 			o.Hub.Publish(events.Commented(id))
 		}
 	})

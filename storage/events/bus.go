@@ -214,4 +214,5 @@ func (b *Bus) putBack(m message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.queue = append(m.events, b.queue...)
+	b.lost = b.lost || len(m.events) == 0 // it said that events were dropped
 }

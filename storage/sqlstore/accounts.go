@@ -182,6 +182,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			}
 		}
 		now.Hash = change.New
+		w.change.AddProfile(id) // its UpdatedAt
 		_, err = w.Exec(1, sqlSetPasswordHash, nullable(change.New), int64(change.At), int64(id))
 		return err
 	})
@@ -216,7 +217,7 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
 		}
-		w.leaves(id, judge.Diff{}, true)
+		w.leaves(id, judge.Diff{}, &user)
 		day := int64(storage.DayOf(at))
 		_, err = w.Exec(1, sqlCountProfileChange, day, day, int64(id))
 		return err

@@ -86,6 +86,13 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 		return nil, err
 	}
 	w.unchanged(diffs)
+	if w.store.report != nil {
+		for _, a := range applied { // those that were there before: their writer may have been killed before it reported them
+			if !a.Changed && a.Row.UpdateTime > 0 {
+				w.change.AddRow(side, a.Row)
+			}
+		}
+	}
 	return applied, w.addCounts(diffs)
 }
 
@@ -255,6 +262,11 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages m
 // wrote takes note of rows that have been written.
 func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
 	w.touchEdges(side, edges)
+	if w.store.report != nil {
+		for _, e := range edges {
+			w.change.AddRow(side, e)
+		}
+	}
 	if err := w.packed.Keep(w.Tx, side, edges); err != nil {
 		return err
 	}
@@ -357,7 +369,7 @@ func (w *writer) addCountsOf(diffs judge.Diffs, acted map[storage.UserID]storage
 		if d.Favorites != 0 || d.Favorited != 0 {
 			text, width = w.store.sql.Text(sqlAddAllCounts), 7
 		}
-		w.leaves(id, d, false)
+		w.leaves(id, d, nil)
 	}
 	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(diffs)), w.store.sql.MaxRows) {
 		args := make([]any, 0, width*len(chunk))

@@ -116,7 +116,7 @@ func (w *writer) addBeside(kind storage.BesideKind, owner storage.UserID, rows [
 	case kind == storage.BesideDismissal:
 		return results, w.forgetBeyond(owner)
 	}
-	w.leaves(owner, judge.Diff{}, false)
+	w.leaves(owner, judge.Diff{}, nil)
 	_, err := w.Exec(1, sqlRaiseVersion, int64(owner))
 	return results, err
 }

@@ -115,6 +115,9 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 		return err
 	})
 	if err != nil || c.Number != 0 {
+		if err == nil { // its writer may have been killed before it reported it
+			w.change.Comments, w.change.Posts = append(w.change.Comments, c.CommentID), append(w.change.Posts, comment.Post)
+		}
 		return c, false, err
 	}
 	j := w.store.judge()
@@ -129,6 +132,7 @@ func (w *writer) addComment(comment storage.NewComment) (c storage.Comment, adde
 		Post:      post, By: comment.By, Text: comment.Text, CreatedAt: comment.At,
 	}
 	w.touchComment(c.CommentID)
+	w.change.Comments = append(w.change.Comments, c.CommentID)
 	if _, err := w.Exec(1, sqlInsertComment, author, c.Number, post, int64(c.By), comment.Key, c.Text, int64(c.CreatedAt)); err != nil {
 		return c, false, err
 	}

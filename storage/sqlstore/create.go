@@ -241,6 +241,9 @@ func (w *writer) insertCountsOf(users []storage.User) error {
 	args := make([]any, 0, 2*len(users))
 	for _, u := range users {
 		w.touchUser(u.ID)
+		if w.store.report != nil {
+			w.change.AddProfile(u.ID)
+		}
 		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
 	}
 	_, err := w.Exec(len(users), db.Listed(w.store.sql.Text(sqlInsertNewCounts), len(users)), args...)

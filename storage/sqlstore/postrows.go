@@ -77,6 +77,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 		}
 		there[p.Number], taken[p.Key] = true, true
 		results[i].Found, results[i].Value = true, true
+		w.change.Posts = append(w.change.Posts, p.PostID)
 		media, err := spellMedia(p.Media)
 		if err != nil {
 			return nil, err
@@ -86,6 +87,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 			deleted = 1
 		} else {
 			published++
+			w.change.Published = append(w.change.Published, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
 		}
 		rows = append(rows, int64(author), p.Number, p.Key, p.Text, media, int64(p.At), int64(p.EditedAt), deleted)
 		counts = append(counts, int64(author), p.Number)

@@ -89,6 +89,9 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	if known.Number != 0 {
 		w.unchanged(nil)
 		p, err := w.post(known)
+		if err == nil {
+			w.published(p)
+		}
 		return p, false, err
 	}
 	media, err := spellMedia(post.Media)
@@ -105,15 +108,22 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 	if err := w.countPosts(post.Author, judge.Diff{Posts: 1, Active: storage.DayOf(post.At)}); err != nil {
 		return storage.Post{}, false, err
 	}
-	return storage.Post{
+	p := storage.Post{
 		PostID: post.PostID, Text: post.Text, Media: post.Media, CreatedAt: post.At, Counts: storage.PostCounts{Version: 1},
-	}, true, nil
+	}
+	w.published(p)
+	return p, true, nil
+}
+
+// published notes a post that can be read, also one that was there before: its writer may have been killed before it reported it.
+func (w *writer) published(p storage.Post) {
+	w.change.Published, w.change.Posts = append(w.change.Published, p.At()), append(w.change.Posts, p.PostID)
 }
 
 // countPosts changes the number of an author's posts, and how often they have been favorited. The
 // author's counts are locked.
 func (w *writer) countPosts(author storage.UserID, d judge.Diff) error {
-	w.leaves(author, d, false)
+	w.leaves(author, d, nil)
 	_, err := w.Exec(1, sqlCountPosts, d.Posts, d.Favorited, int64(d.Active), int64(d.Active), int64(author))
 	return err
 }
@@ -153,7 +163,7 @@ func (w *writer) touchPost(id storage.PostID) {
 // countComments changes the number of comments on a post, whose counts are locked, and raises the
 // post's version.
 func (w *writer) countComments(id storage.PostID, by int64) error {
-	w.posts = append(w.posts, id)
+	w.change.Posts = append(w.change.Posts, id)
 	_, err := w.Exec(1, sqlCountComments, by, int64(id.Author), id.Number)
 	return err
 }
@@ -168,6 +178,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 			return err
 		}
 		if p, changed = judge.EditPost(old, change, at); !changed {
+			w.change.Posts = append(w.change.Posts, id) // its writer may have been killed before it reported it
 			return nil
 		}
 		media, err := spellMedia(p.Media)
@@ -197,11 +208,13 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 		switch {
 		case isPostUnknown(err):
 			w.unchanged(nil)
+			w.change.Deleted, w.change.Posts = append(w.change.Deleted, id), append(w.change.Posts, id) // see published
 			return nil
 		case err != nil:
 			return err
 		}
 		changed = true
+		w.change.Deleted = append(w.change.Deleted, id)
 		if _, err := w.Exec(1, sqlDeletePost, int64(id.Author), id.Number); err != nil {
 			return err
 		}

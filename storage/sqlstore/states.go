@@ -84,6 +84,7 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 		if err != nil {
 			return err
 		}
+		w.change.AddProfile(user) // also if another writer has done this, and may have been killed before it reported it
 		if changed, err = judge.State(user, old.State, state); err != nil || !changed {
 			return err
 		}

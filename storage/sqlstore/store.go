@@ -65,6 +65,8 @@ type Store struct {
 	shards     *shard.Map
 	requestTTL time.Duration
 
+	report func(context.Context, storage.Change) // nil: nobody asks
+
 	applies db.GroupCommit[groupKey, *oneEdge]
 	smalls  db.GroupCommit[int, *smallWrite] // by shard
 

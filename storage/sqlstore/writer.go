@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 
 	"kith/storage"
 	"kith/storage/judge"
@@ -18,9 +19,11 @@ type writer struct {
 	packed packed.Flags
 	locked map[storage.UserID]storage.Counts // of the owners locked so far
 	made   []storage.UserID                  // owners whose counts lockCounts has made
-	left   []storage.UserChange              // counts as the transaction leaves them, see [storage.Counted]
-	posts  []storage.PostID                  // whose versions it raises, see [storage.PostsChanged]
+	change storage.Change                    // for [Store.OnCommit]
 }
+
+// OnCommit implements [storage.Committer].
+func (s *Store) OnCommit(report func(context.Context, storage.Change)) { s.report = report }
 
 // transact runs a write of one user or handle as one transaction on the shard that has it. If the
 // user or handle moves meanwhile, its shard is looked up again.
@@ -43,9 +46,9 @@ func (s *Store) transactOn(ctx context.Context, what string, shard int, write fu
 		w = &writer{Tx: tx, store: s, locked: make(map[storage.UserID]storage.Counts)}
 		return write(w)
 	})
-	if err == nil {
-		storage.Counted(ctx, w.left)
-		storage.PostsChanged(ctx, w.posts)
+	if inDoubt := errors.Is(err, storage.ErrInDoubt); (err == nil || inDoubt) && s.report != nil && !w.change.IsEmpty() {
+		w.change.InDoubt = inDoubt
+		s.report(context.WithoutCancel(ctx), w.change)
 	}
 	return err
 }
@@ -85,16 +88,19 @@ func (w *writer) touchMark(p storage.Pair) {
 // unchanged notes the owners, all locked, whose counts the transaction leaves as they were: another
 // writer has written the same before, and may have been killed before it reported that.
 func (w *writer) unchanged(diffs judge.Diffs) {
+	if w.store.report == nil {
+		return
+	}
 	for owner, n := range w.locked {
 		if _, changed := diffs[owner]; !changed {
-			w.left = append(w.left, storage.UserChange{User: owner, Counts: n, Before: n.Version})
+			w.change.AddCounts(storage.UserChange{User: owner, Counts: n, Before: n.Version})
 		}
 	}
 }
 
 // leaves notes that the transaction leaves an owner, whose counts are locked, with its counts
-// changed by a difference and a new version.
-func (w *writer) leaves(owner storage.UserID, d judge.Diff, profileChanged bool) {
+// changed by a difference, a new version, and a profile, nil if that has not changed.
+func (w *writer) leaves(owner storage.UserID, d judge.Diff, profile *storage.User) {
 	n, known := w.locked[owner]
 	if !known {
 		return
@@ -102,9 +108,11 @@ func (w *writer) leaves(owner storage.UserID, d judge.Diff, profileChanged bool)
 	before := n.Version
 	n.Following, n.Follower, n.Friend, n.Posts, n.Version = n.Following+d.Following, n.Follower+d.Follower, n.Friend+d.Friend, n.Posts+d.Posts, n.Version+1
 	n.Favorites, n.Favorited = n.Favorites+d.Favorites, n.Favorited+d.Favorited
-	if profileChanged {
+	if profile != nil {
 		before = n.Version
 	}
 	w.locked[owner] = n
-	w.left = append(w.left, storage.UserChange{User: owner, Counts: n, Before: before})
+	if w.store.report != nil {
+		w.change.AddCounts(storage.UserChange{User: owner, Counts: n, Before: before, Profile: profile})
+	}
 }

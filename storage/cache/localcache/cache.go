@@ -98,7 +98,7 @@ func New(cfg Config) *Cache {
 	}
 	c := &Cache{
 		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
-		background: newBackground(), longest: shortList,
+		background: newBackground(), reported: newReported(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
 	c.kept = newKept(cfg.Bytes, cfg.Now)

@@ -7,14 +7,14 @@ import (
 
 	"kith/storage"
 	"kith/storage/cache/localcache"
-	"kith/storage/notify"
 	"kith/storage/storagetest"
 	"kith/storage/storagetest/oracle"
+	"kith/storage/storagetest/watch"
 )
 
 // cached is a store whose reads go through a cache that is notified of its writes.
 type cached struct {
-	*notify.Store
+	*watch.Store
 	cache *localcache.Cache
 }
 
@@ -24,10 +24,7 @@ func newCached(store storage.Store) *cached {
 		// Edges of the suite are from the beginning of time, and so is the clock, so that tombstones are not too old.
 		Now: func() time.Time { return time.UnixMicro(0) },
 	})}
-	c.Store = notify.Watch(store, func(_ context.Context, w notify.Write) {
-		c.cache.Wrote(w.Rows, w.All(), w.Counts)
-		c.cache.PostsChanged(w.Posts)
-	})
+	c.Store = watch.Watch(store, func(_ context.Context, w storage.Change) { c.cache.Wrote(w) })
 	return c
 }
 

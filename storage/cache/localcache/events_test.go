@@ -297,22 +297,24 @@ func overtake(t *testing.T, mode localcache.Mode) {
 		"profiles": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
 			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
-			c.Wrote(nil, []storage.UserID{1}, nil)
+			var change storage.Change
+			change.AddProfile(1)
+			c.Wrote(change)
 		},
 		"lists": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+			c.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
 		},
 		"blocks": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+			c.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
 		},
 		"blocks, of which a follow replaces one": func(s *oracle.Store, c *localcache.Cache) {
 			e := storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 5}
 			s.Apply(context.Background(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-			c.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+			c.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
 		},
 		"gap": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
@@ -366,7 +368,7 @@ func TestAFollowInPlaceOfABlock(t *testing.T) {
 		e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: storage.Micros(at + 1)}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 			store.Apply(t.Context(), side, []storage.Edge{e}, storage.IfNewer)
-			cache.Wrote([]storage.Row{{Side: side, Edge: e}}, nil, nil)
+			cache.Wrote(storage.ChangedRows(storage.Row{Side: side, Edge: e}))
 		}
 		for id := storage.UserID(1); id <= 2; id++ {
 			if got, want := fmt.Sprint(ask(t.Context(), cache, id)), fmt.Sprint(ask(t.Context(), store, id)); got != want {
@@ -387,7 +389,7 @@ func TestOfTwoRowsOfOneTimeTheFirstCounts(t *testing.T) {
 			for _, kind := range []storage.EdgeType{first, second} {
 				e := storage.Edge{From: 1, To: 2, Type: kind, UpdateTime: 1}
 				store.Apply(t.Context(), storage.Forward, []storage.Edge{e}, storage.IfNewer)
-				cache.Wrote([]storage.Row{{Side: storage.Forward, Edge: e}}, nil, nil)
+				cache.Wrote(storage.ChangedRows(storage.Row{Side: storage.Forward, Edge: e}))
 				if got, want := fmt.Sprint(ask(t.Context(), cache, 1)), fmt.Sprint(ask(t.Context(), store, 1)); got != want {
 					t.Errorf("%v, then %v: got  %s\nwant %s", first, second, got, want)
 				}

@@ -59,14 +59,6 @@ func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge
 	return r
 }
 
-// PostsChanged forgets posts that have been written, as [storage.PostsChanged] names them. Writers
-// call it after the commit and before answering.
-func (c *Cache) PostsChanged(ids []storage.PostID) {
-	for _, id := range ids {
-		c.forgetPost(id)
-	}
-}
-
 // forgetPost forgets a post, or all posts of its author if it has no number.
 func (c *Cache) forgetPost(id storage.PostID) {
 	if id.Number == 0 {

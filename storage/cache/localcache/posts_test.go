@@ -16,8 +16,8 @@ import (
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
-	"kith/storage/notify"
 	"kith/storage/storagetest/oracle"
+	"kith/storage/storagetest/watch"
 )
 
 // postReads counts the reads of posts of a store, and may hold one back after it was read.
@@ -121,7 +121,7 @@ func TestAPostThatChangesWhileItIsRead(t *testing.T) {
 		reading.Go(func() { text() })
 		<-began
 		edited(t, inner, one, "second")
-		cache.PostsChanged([]storage.PostID{changed})
+		cache.Wrote(storage.Change{Posts: []storage.PostID{changed}})
 		reading.Go(func() {
 			if got := text(); got != "second" {
 				t.Errorf("%s has changed: %q is read", what, got)
@@ -215,7 +215,7 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 			var following sync.WaitGroup
 			following.Go(cache.Follow(t.Context(), hub))
 			var pending []events.Event
-			take := func(w notify.Write) {
+			take := func(w storage.Change) {
 				for _, r := range w.Rows {
 					if r.Side == storage.FavoriteInbox {
 						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Edge}))
@@ -225,11 +225,8 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 					pending = append(pending, events.Changed(id))
 				}
 			}
-			own := notify.Watch(inner, func(_ context.Context, w notify.Write) {
-				cache.Wrote(w.Rows, w.All(), w.Counts)
-				cache.PostsChanged(w.Posts)
-			})
-			others := notify.Watch(inner, func(_ context.Context, w notify.Write) { take(w) })
+			own := watch.Watch(inner, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
+			others := watch.Watch(inner, func(_ context.Context, w storage.Change) { take(w) })
 			ids := make([]storage.PostID, posts)
 			for i := range ids {
 				ids[i] = storage.PostID{Author: storage.UserID(1 + i%people), Number: int64(i + 1)}

@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 	"kith/storage/cache/localcache"
 	"kith/storage/events"
-	"kith/storage/notify"
 	"kith/storage/storagetest/oracle"
+	"kith/storage/storagetest/watch"
 )
 
 // TestCountsAtHandAreTaken: after a write of this process its users are not read again, unless
@@ -19,7 +19,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	people(t, store, 3)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()
-	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.All(), w.Counts) })
+	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
 	follow := func(by storage.EdgeChanger, to storage.UserID, kind storage.EdgeType) {
 		t.Helper()
 		if r := by.ChangeEdges(t.Context(), 1, []storage.EdgeChange{{To: to, Type: kind, At: 9}}, storage.ChangeOptions{Inverse: true}); r[0].Err != nil {
@@ -79,7 +79,7 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	people(t, store, 2)
 	cache := localcache.New(localcache.Config{Source: store, Rows: store, Bytes: 64 << 20})
 	defer cache.Close()
-	own := notify.Watch(store, func(_ context.Context, w notify.Write) { cache.Wrote(w.Rows, w.All(), w.Counts) })
+	own := watch.Watch(store, func(_ context.Context, w storage.Change) { cache.Wrote(w) })
 	hub := events.NewHub(nil)
 	defer hub.Close()
 	go cache.Follow(t.Context(), hub)()

@@ -1,41 +1,39 @@
 package localcache
 
 import (
-	"sync"
+	"slices"
+
+	lru "github.com/hashicorp/golang-lru/v2"
 
 	"kith/storage"
 )
 
-// reported are the rows that writers reported to the cache last: when the events of these rows come,
-// nothing has to be forgotten again.
+// reported are the rows that were reported to the caches last: when their events come, or when they are read again, nothing has to
+// be forgotten again.
 type reported struct {
-	mu   sync.Mutex
-	rows map[storage.Row]struct{}
-	ring []storage.Row // the same rows, in order of arrival
-	next int
+	rows *lru.Cache[storage.Row, struct{}]
 }
 
-// reportedKept is how many rows are remembered while their events are on the way.
-const reportedKept = 4096
+// reportedKept is how many rows are remembered: some 3 MB.
+const reportedKept = 1 << 14
 
-func (t *reported) add(r storage.Row) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if _, again := t.rows[r]; again {
-		return
+func newReported() reported {
+	rows, err := lru.New[storage.Row, struct{}](reportedKept)
+	if err != nil {
+		panic(err) // only for a size that is not positive
 	}
-	if t.rows == nil {
-		t.rows, t.ring = make(map[storage.Row]struct{}, reportedKept), make([]storage.Row, reportedKept)
-	}
-	delete(t.rows, t.ring[t.next])
-	t.ring[t.next] = r
-	t.rows[r] = struct{}{}
-	t.next = (t.next + 1) % reportedKept
+	return reported{rows}
 }
 
-func (t *reported) has(r storage.Row) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, ok := t.rows[r]
-	return ok
+func (r reported) add(rows []storage.Row) {
+	for _, row := range rows {
+		r.rows.Add(row, struct{}{})
+	}
+}
+
+func (r reported) has(row storage.Row) bool { return r.rows.Contains(row) }
+
+// Unreported returns those rows that were not reported to the caches lately.
+func (c *Cache) Unreported(rows []storage.Row) []storage.Row {
+	return slices.DeleteFunc(slices.Clone(rows), c.reported.has)
 }

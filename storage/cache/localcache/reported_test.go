@@ -1,6 +1,7 @@
 package localcache
 
 import (
+	"slices"
 	"testing"
 
 	"kith/storage"
@@ -8,14 +9,14 @@ import (
 
 // The rows that were reported last are known, each once, and no rows before them.
 func TestTheRowsReportedLastAreKnown(t *testing.T) {
-	var rows reported
+	rows := newReported()
 	row := func(n int) storage.Row {
 		return storage.Row{Edge: storage.Edge{From: 1, To: storage.UserID(n), Type: storage.Following, UpdateTime: storage.Micros(n)}}
 	}
 	const last = 2*reportedKept + 10
 	for n := 1; n <= last; n++ {
 		for range 2 { // if it is reported again, a row does not displace another
-			rows.add(row(n))
+			rows.add([]storage.Row{row(n)})
 		}
 		if !rows.has(row(n)) || rows.has(row(n+1)) {
 			t.Fatalf("row %d of %d", n, last)
@@ -24,6 +25,28 @@ func TestTheRowsReportedLastAreKnown(t *testing.T) {
 	for n := 1; n <= last; n++ {
 		if known := rows.has(row(n)); known != (n > last-reportedKept) {
 			t.Fatalf("row %d of %d is known: %t", n, last, known)
+		}
+	}
+}
+
+// A row is unreported until it was reported, and so are a newer version of it and its other side.
+func TestRowsAreReportedOnce(t *testing.T) {
+	c := New(Config{Bytes: 1 << 20})
+	defer c.Close()
+	row := func(side storage.Side, at storage.Micros) storage.Row {
+		return storage.Row{Side: side, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: at}}
+	}
+	all := []storage.Row{row(storage.Forward, 1), row(storage.Inverse, 1), row(storage.Inverse, 2)}
+	for _, step := range []struct {
+		report func()
+		left   []storage.Row
+	}{
+		{func() {}, all},
+		{func() { c.Expect(all[:1]) }, all[1:]},
+		{func() { c.Wrote(storage.ChangedRows(all[1])) }, all[2:]},
+	} {
+		if step.report(); !slices.Equal(c.Unreported(all), step.left) {
+			t.Errorf("%v are unreported, want %v", c.Unreported(all), step.left)
 		}
 	}
 }

@@ -11,39 +11,38 @@ import (
 // errFill is the error of a read that ended without a result.
 var errFill = errors.New("the read that others waited for has failed")
 
-// Wrote applies rows that have just been written, as they are now, each on the side that it names,
-// and forgets users of whom something else has changed. counts are those that the write has left,
-// as far as they are at hand; the cache reads the counts of the other users again. Writers call
-// Wrote after the commit and before answering.
-func (c *Cache) Wrote(rows []storage.Row, users []storage.UserID, counts map[storage.UserID]storage.UserChange) {
+// Wrote applies what a transaction of this process has changed: rows, and the counts and profiles of users, as far as they are at
+// hand. It forgets what else has changed. It is called after the commit and before the writer is answered.
+func (c *Cache) Wrote(w storage.Change) {
+	defer c.reported.add(w.Rows) // after they have been applied
 	if c.Mode() == Off {
 		return
 	}
-	for _, r := range rows {
-		owner := r.Side.Owner(r.Edge.Pair())
-		c.recount(owner, counts)
-		if r.Side.OfPosts() {
+	for _, u := range w.Users {
+		c.recount(u)
+	}
+	for _, r := range w.Rows {
+		switch {
+		case r.Side.OfPosts():
 			c.forgetPostOf(r.Side, r.Edge)
-			c.reported.add(r)
-			continue
-		}
-		c.forgetBlocks(owner, r.Edge)
-		if r.Side <= storage.Inverse {
+		case r.Side <= storage.Inverse:
+			c.forgetBlocks(r.Side.Owner(r.Edge.Pair()), r.Edge)
 			c.forgetRecommender(r.Side, r.Edge)
 			c.change(r.Side, r.Edge, true)
-			c.reported.add(r)
 		}
 	}
-	for _, id := range users {
-		c.recount(id, counts)
+	for _, id := range w.Profiles {
 		c.forget(recommenderKey(id))
+	}
+	for _, id := range w.Posts {
+		c.forgetPost(id)
 	}
 }
 
 // recount gives a user the counts that a write has left, and the profile if that is at hand. It forgets the user if the
 // counts are not known, or if something else may have changed since the user was read.
-func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.UserChange) {
-	k := key{kind: profileKind, id: id}
+func (c *Cache) recount(change storage.UserChange) {
+	k := key{kind: profileKind, id: change.User}
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
@@ -53,7 +52,6 @@ func (c *Cache) recount(id storage.UserID, counts map[storage.UserID]storage.Use
 		return
 	}
 	p, isProfile := known.(*profile)
-	change := counts[id]
 	switch {
 	case !isProfile || change.Counts.Version == 0:
 		c.drop(k)
@@ -282,6 +280,7 @@ func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
 // Expect makes sure that answers show the given rows, which are known to be in the tables, each on
 // the side it names, even if their events have not come yet.
 func (c *Cache) Expect(rows []storage.Row) {
+	defer c.reported.add(rows)
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
 		if r.Side.OfPosts() {

@@ -9,15 +9,15 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/notify"
 	"kith/storage/storagetest"
 	"kith/storage/storagetest/oracle"
+	"kith/storage/storagetest/watch"
 )
 
 // cached is a store whose users, posts and lists are read through a cache, which is notified of every
 // write. Two caches take turns, like two gateways that serve the requests of one client.
 type cached struct {
-	*notify.Store
+	*watch.Store
 	caches [2]*Cache
 	turn   atomic.Int64
 }
@@ -36,13 +36,9 @@ func (s *cached) Posts(ctx context.Context, ids []storage.PostID) []storage.Resu
 	return s.next().Posts(ctx, ids)
 }
 
-func (s *cached) wrote(ctx context.Context, w notify.Write) {
-	var what []storage.UserChange
+func (s *cached) wrote(ctx context.Context, w storage.Change) {
 	var posts []storage.PostVersion
 	for _, row := range w.Rows {
-		one := w.Counts[row.Side.Owner(row.Edge.Pair())]
-		one.User, one.Forward, one.Inverse = row.Side.Owner(row.Edge.Pair()), row.Side == storage.Forward, row.Side == storage.Inverse
-		what = append(what, one)
 		if row.Side == storage.FavoriteInbox {
 			posts = append(posts, storage.PostVersion{PostID: row.Edge.Pair().PostID()})
 		}
@@ -50,10 +46,7 @@ func (s *cached) wrote(ctx context.Context, w notify.Write) {
 	for _, id := range w.Posts {
 		posts = append(posts, storage.PostVersion{PostID: id})
 	}
-	for _, user := range w.All() {
-		what = append(what, storage.UserChange{User: user, Forward: true, Inverse: true})
-	}
-	s.next().Changed(ctx, what, posts...)
+	s.next().Changed(ctx, w.Users, posts...)
 }
 
 func TestConformance(t *testing.T) {
@@ -64,7 +57,7 @@ func TestConformance(t *testing.T) {
 		store := oracle.New()
 		own := func(c *Config) { c.Prefix, c.Timeout = fmt.Sprint("kith:", opened), 5*time.Second }
 		s := &cached{caches: [2]*Cache{connect(t, store, servers, own), connect(t, store, servers, own)}}
-		s.Store = notify.Watch(store, s.wrote)
+		s.Store = watch.Watch(store, s.wrote)
 		return s
 	})
 }

@@ -27,8 +27,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	if _, exists := s.users[user.ID]; exists {
 		return fmt.Errorf("register %d: %w", user.ID, storage.ErrUserExists)
 	}
@@ -61,6 +60,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 			return fmt.Errorf("set the password of user %d: %w", id, storage.ErrPasswordChanged)
 		}
 		s.passwords[id] = change.New
+		s.change.AddProfile(id)
 		if change.EndsTokens {
 			state := s.states[id]
 			state.User, state.At = id, max(change.At, state.At+1)
@@ -79,8 +79,8 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		change.Apply(user)
 		s.raiseVersion(id)
 		s.activeOn(id, at)
-		counts := s.counts[id]
-		storage.Counted(ctx, []storage.UserChange{{User: id, Counts: counts, Before: counts.Version}})
+		counts, now := s.counts[id], *user
+		s.change.AddCounts(storage.UserChange{User: id, Counts: counts, Before: counts.Version, Profile: &now})
 		return nil
 	})
 }
@@ -90,8 +90,7 @@ func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros
 	if err := ctx.Err(); err != nil {
 		return storage.User{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	user, exists := s.users[id]
 	if !exists {
 		return storage.User{}, fmt.Errorf("update user %d: %w", id, storage.ErrUserUnknown)

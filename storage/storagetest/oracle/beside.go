@@ -34,8 +34,7 @@ func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []s
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	for i, row := range rows {
 		switch kind {
 		case storage.BesideMark:
@@ -47,6 +46,12 @@ func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []s
 		}
 	}
 	return results
+}
+
+func (s *Store) besideChanged(user storage.UserID) {
+	s.raiseVersion(user)
+	counts := s.counts[user]
+	s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 }
 
 func (s *Store) addMark(row storage.Beside) storage.Result[bool] {
@@ -62,7 +67,7 @@ func (s *Store) addMark(row storage.Beside) storage.Result[bool] {
 		return storage.Result[bool]{Err: err}
 	}
 	s.marks[row.Pair] = mark
-	s.raiseVersion(row.From)
+	s.besideChanged(row.From)
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
@@ -74,7 +79,7 @@ func (s *Store) addMessage(row storage.Beside) storage.Result[bool] {
 		return storage.Result[bool]{Found: true}
 	}
 	s.messages[row.Pair] = row.Text
-	s.raiseVersion(row.From)
+	s.besideChanged(row.From)
 	return storage.Result[bool]{Value: true, Found: true}
 }
 

@@ -15,8 +15,7 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	counts, counted := s.counts[from]
 	if !counted {
 		return refuse(results, fmt.Errorf("change edges of user %d: %w", from, storage.ErrUserUnknown))
@@ -36,7 +35,7 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 			s.activeOn(from, change.At)
 		}
 	}
-	s.save(ctx, j)
+	s.save(j)
 	return results
 }
 
@@ -45,8 +44,7 @@ func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change 
 	if err := ctx.Err(); err != nil {
 		return storage.ChangedRequest{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	counts, counted := s.counts[request.From]
 	if !counted {
 		return storage.ChangedRequest{}, fmt.Errorf("change the request of user %d: %w", request.From, storage.ErrUserUnknown)
@@ -71,7 +69,7 @@ func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change 
 	if active := act.Active(); changed.Changed && active != 0 {
 		s.activeOn(active, change.At)
 	}
-	s.save(ctx, j)
+	s.save(j)
 	return changed, nil
 }
 
@@ -100,10 +98,11 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 }
 
 // save writes what was judged: rows and what is stored beside them, the log, and counts.
-func (s *Store) save(ctx context.Context, j *judge.Judge) {
+func (s *Store) save(j *judge.Judge) {
 	for _, side := range storage.AllSides {
 		for _, edge := range j.Changed(side) {
 			s.put(side, edge)
+			s.change.AddRow(side, edge)
 			s.log.add(side, edge)
 			if side == storage.Requests {
 				delete(s.messages, edge.Pair())
@@ -120,7 +119,6 @@ func (s *Store) save(ctx context.Context, j *judge.Judge) {
 	}
 	diffs := make(judge.Diffs)
 	j.AddTo(diffs)
-	left := make([]storage.UserChange, 0, len(diffs))
 	for user, d := range diffs {
 		counts := s.counts[user]
 		counts.Following += d.Following
@@ -131,13 +129,12 @@ func (s *Store) save(ctx context.Context, j *judge.Judge) {
 		counts.Version++
 		s.counts[user] = counts
 		s.active[user] = max(s.active[user], d.Active)
-		left = append(left, storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
+		s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 	}
 	for id, diff := range j.PostDiffs() {
 		s.posts[id].Counts.Favorites += diff
 		s.posts[id].Counts.Version++
 	}
-	storage.Counted(ctx, left)
 }
 
 func (s *Store) put(side storage.Side, edge storage.Edge) {

@@ -16,8 +16,7 @@ func (s *Store) ChangeFavorite(ctx context.Context, user storage.UserID, change 
 	if err := ctx.Err(); err != nil {
 		return storage.Changed{}, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	if _, exists := s.users[user]; !exists {
 		return storage.Changed{}, fmt.Errorf("change a favorite of user %d: %w", user, storage.ErrUserUnknown)
 	}
@@ -35,7 +34,7 @@ func (s *Store) ChangeFavorite(ctx context.Context, user storage.UserID, change 
 	if changed.Changed {
 		s.activeOn(user, change.At)
 	}
-	s.save(ctx, j)
+	s.save(j)
 	return changed, nil
 }
 
@@ -104,8 +103,7 @@ func (s *Store) RecountPosts(ctx context.Context, posts []storage.PostID) []stor
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	for i, id := range posts {
 		results[i] = storage.Result[bool]{Value: true, Found: true}
 		if p, are := s.posts[id], s.favorites(id); p != nil && p.Counts.Favorites != are {

@@ -48,8 +48,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	if err := ctx.Err(); err != nil {
 		return storage.EdgeMark{}, false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
 		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d: %w", pair.From, pair.To, storage.ErrNotFollowing)
 	}
@@ -65,6 +64,6 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	if mark == (storage.EdgeMark{}) {
 		delete(s.marks, pair)
 	}
-	s.raiseVersion(pair.From)
+	s.besideChanged(pair.From)
 	return mark, true, nil
 }

@@ -44,6 +44,25 @@ type Store struct {
 
 	requestTTL time.Duration
 	together   func(a, b storage.UserID) bool
+
+	change storage.Change // of the call that holds the lock
+	report func(context.Context, storage.Change)
+}
+
+// OnCommit implements [storage.Committer].
+func (s *Store) OnCommit(report func(context.Context, storage.Change)) { s.report = report }
+
+// write begins a call that writes; end ends it, and reports what it has changed.
+func (s *Store) write(ctx context.Context) (end func()) {
+	s.mu.Lock()
+	return func() {
+		change := s.change
+		s.change = storage.Change{}
+		s.mu.Unlock()
+		if s.report != nil && !change.IsEmpty() {
+			s.report(context.WithoutCancel(ctx), change)
+		}
+	}
 }
 
 // An Option changes how [New] makes a store.

@@ -17,20 +17,19 @@ func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComme
 	return restore(ctx, s, comments, s.restoreComment)
 }
 
-func restore[T any](ctx context.Context, s *Store, rows []T, one func(context.Context, T) storage.Result[bool]) []storage.Result[bool] {
+func restore[T any](ctx context.Context, s *Store, rows []T, one func(T) storage.Result[bool]) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(rows))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	for i, row := range rows {
-		results[i] = one(ctx, row)
+		results[i] = one(row)
 	}
 	return results
 }
 
-func (s *Store) restorePost(ctx context.Context, row storage.PostRow) storage.Result[bool] {
+func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 	if _, exists := s.users[row.Author]; !exists {
 		return storage.Result[bool]{}
 	}
@@ -46,13 +45,15 @@ func (s *Store) restorePost(ctx context.Context, row storage.PostRow) storage.Re
 		Post: storage.Post{PostID: row.PostID, Text: row.Text, Media: slices.Clone(row.Media), CreatedAt: row.At, EditedAt: row.EditedAt, Counts: storage.PostCounts{Version: 1}},
 		key:  row.Key, deleted: row.Deleted,
 	}
+	s.change.Posts = append(s.change.Posts, row.PostID)
 	if !row.Deleted {
-		s.countPosts(ctx, row.Author, 1)
+		s.change.Published = append(s.change.Published, storage.PostAt{PostID: row.PostID, CreatedAt: row.At})
+		s.countPosts(row.Author, 1)
 	}
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
-func (s *Store) restoreComment(ctx context.Context, n storage.NewComment) storage.Result[bool] {
+func (s *Store) restoreComment(n storage.NewComment) storage.Result[bool] {
 	if _, err := s.post(n.Post); err != nil {
 		return storage.Result[bool]{}
 	}
@@ -65,7 +66,7 @@ func (s *Store) restoreComment(ctx context.Context, n storage.NewComment) storag
 		}
 	}
 	s.comments[n.ID()] = comment{storage.Comment{CommentID: n.ID(), Post: n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At}, n.Key}
-	s.countComments(ctx, n.Post, 1)
+	s.countComments(n.Post, 1)
 	return storage.Result[bool]{Value: true, Found: true}
 }
 

@@ -98,8 +98,7 @@ func (s *Store) Publish(ctx context.Context, n storage.NewPost) (storage.Post, b
 	if err := ctx.Err(); err != nil {
 		return storage.Post{}, false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	if _, exists := s.users[n.Author]; !exists {
 		return storage.Post{}, false, fmt.Errorf("publish: %w: %s", storage.ErrUserUnknown, n.Author)
 	}
@@ -109,22 +108,30 @@ func (s *Store) Publish(ctx context.Context, n storage.NewPost) (storage.Post, b
 	for id, p := range s.posts {
 		if id.Author == n.Author && p.key == n.Key {
 			known, err := s.post(id)
+			if err == nil {
+				s.published(known)
+			}
 			return known, false, err
 		}
 	}
 	p := storage.Post{PostID: n.PostID, Text: n.Text, Media: slices.Clone(n.Media), CreatedAt: n.At, Counts: storage.PostCounts{Version: 1}}
 	s.posts[n.PostID] = &post{Post: p, key: n.Key}
-	s.countPosts(ctx, n.Author, 1)
+	s.countPosts(n.Author, 1)
 	s.activeOn(n.Author, n.At)
+	s.published(p)
 	return p, true, nil
 }
 
-func (s *Store) countPosts(ctx context.Context, author storage.UserID, by int64) {
+func (s *Store) published(p storage.Post) {
+	s.change.Published, s.change.Posts = append(s.change.Published, p.At()), append(s.change.Posts, p.PostID)
+}
+
+func (s *Store) countPosts(author storage.UserID, by int64) {
 	counts := s.counts[author]
 	counts.Posts += by
 	counts.Version++
 	s.counts[author] = counts
-	storage.Counted(ctx, []storage.UserChange{{User: author, Counts: counts, Before: counts.Version - 1}})
+	s.change.AddCounts(storage.UserChange{User: author, Counts: counts, Before: counts.Version - 1})
 }
 
 // post returns a post that has not been deleted.
@@ -140,8 +147,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	if err := ctx.Err(); err != nil {
 		return storage.Post{}, false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	p, err := s.post(id)
 	if err != nil {
 		return p, false, err
@@ -149,9 +155,7 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	p, changed := judge.EditPost(p, change, at)
 	p.Media = slices.Clone(p.Media)
 	s.posts[id].Post = p
-	if changed {
-		storage.PostsChanged(ctx, []storage.PostID{id})
-	}
+	s.change.Posts = append(s.change.Posts, id)
 	return p, changed, nil
 }
 
@@ -160,8 +164,8 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
+	s.change.Deleted, s.change.Posts = append(s.change.Deleted, id), append(s.change.Posts, id)
 	if _, err := s.post(id); err != nil {
 		return false, nil
 	}
@@ -169,7 +173,7 @@ func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error)
 	counts := s.counts[id.Author]
 	counts.Favorited -= s.posts[id].Counts.Favorites
 	s.counts[id.Author] = counts
-	s.countPosts(ctx, id.Author, -1)
+	s.countPosts(id.Author, -1)
 	return true, nil
 }
 
@@ -202,13 +206,13 @@ func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.C
 	if err := ctx.Err(); err != nil {
 		return storage.Comment{}, false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	if _, err := s.post(n.Post); err != nil {
 		return storage.Comment{}, false, err
 	}
 	for _, c := range s.comments {
 		if c.on() == n.Post && c.By == n.By && c.key == n.Key {
+			s.commented(c.Comment)
 			return c.Comment, false, nil
 		}
 	}
@@ -220,15 +224,21 @@ func (s *Store) AddComment(ctx context.Context, n storage.NewComment) (storage.C
 		Post:      n.Post.Number, By: n.By, Text: n.Text, CreatedAt: n.At,
 	}
 	s.comments[c.CommentID] = comment{c, n.Key}
-	s.countComments(ctx, n.Post, 1)
+	s.countComments(n.Post, 1)
+	s.commented(c)
 	return c, true, nil
 }
 
-func (s *Store) countComments(ctx context.Context, id storage.PostID, by int64) {
+func (s *Store) commented(c storage.Comment) {
+	s.change.Comments = append(s.change.Comments, c.CommentID)
+	s.change.Posts = append(s.change.Posts, storage.PostID{Author: c.Author, Number: c.Post})
+}
+
+func (s *Store) countComments(id storage.PostID, by int64) {
 	if p := s.posts[id]; p != nil {
 		p.Counts.Comments += by
 		p.Counts.Version++
-		storage.PostsChanged(ctx, []storage.PostID{id})
+		s.change.Posts = append(s.change.Posts, id)
 	}
 }
 
@@ -237,23 +247,22 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	c, exists := s.comments[id]
 	if _, err := s.post(c.on()); !exists || err != nil || !judge.MayDeleteComment(c.Comment, by) {
 		return false, nil
 	}
 	delete(s.comments, id)
-	s.countComments(ctx, c.on(), -1)
+	s.countComments(c.on(), -1)
 	return true, nil
 }
 
 // erasePosts removes what a user has written, and what others have written below it.
-func (s *Store) erasePosts(ctx context.Context, user storage.UserID) {
+func (s *Store) erasePosts(user storage.UserID) {
 	for id, c := range s.comments {
 		if c.By == user || c.Author == user {
 			delete(s.comments, id)
-			s.countComments(ctx, c.on(), -1)
+			s.countComments(c.on(), -1)
 		}
 	}
 	maps.DeleteFunc(s.posts, func(id storage.PostID, _ *post) bool { return id.Author == user })

@@ -124,8 +124,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	pairs := make([]storage.Pair, len(repairs))
 	for i, r := range repairs {
 		pairs[i] = r.Pair
@@ -134,7 +133,7 @@ func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []s
 	for i, r := range repairs {
 		results[i] = storage.Result[storage.Repaired]{Value: j.Repair(r), Found: true}
 	}
-	s.save(ctx, j)
+	s.save(j)
 	return results
 }
 

@@ -16,12 +16,12 @@ func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	old := s.states[user].State
 	if _, exists := s.users[user]; !exists && old != storage.Deleted {
 		return false, fmt.Errorf("set the state of user %d: %w", user, storage.ErrUserUnknown)
 	}
+	s.change.AddProfile(user)
 	if changes, err := judge.State(user, old, state); err != nil || !changes {
 		return false, err
 	}
@@ -70,8 +70,7 @@ func (s *Store) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.R
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	pairs := make([]storage.Pair, len(rows))
 	for i, row := range rows {
 		pairs[i] = row.Edge.Pair()
@@ -80,7 +79,7 @@ func (s *Store) EndEdges(ctx context.Context, _ storage.UserID, rows []storage.R
 	for i, row := range rows {
 		results[i] = storage.Result[storage.Edge]{Value: j.End(pairs[i], at, row.Side, row.Side.Other()), Found: true}
 	}
-	s.save(ctx, j)
+	s.save(j)
 	return results
 }
 
@@ -89,8 +88,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	switch s.states[user].State {
 	case storage.Deleted:
 		return nil
@@ -103,7 +101,9 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	maps.DeleteFunc(s.identities, func(_ storage.Identity, link storage.LinkedIdentity) bool { return link.User == user })
 	maps.DeleteFunc(s.marks, func(pair storage.Pair, _ storage.EdgeMark) bool { return pair.From == user })
 	maps.DeleteFunc(s.messages, func(pair storage.Pair, _ string) bool { return pair.From == user })
-	s.erasePosts(ctx, user)
+	s.erasePosts(user)
+	s.change.AddProfile(user)
+	s.change.Posts = append(s.change.Posts, storage.PostID{Author: user})
 	delete(s.dismissed, user)
 	delete(s.users, user)
 	delete(s.passwords, user)

@@ -16,8 +16,7 @@ func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	for i, user := range users {
 		made, err := s.create(user)
 		results[i] = storage.Result[bool]{Value: made, Found: err == nil, Err: err}
@@ -39,6 +38,7 @@ func (s *Store) create(user storage.User) (made bool, err error) {
 // insert makes a user whose handle is free or its own.
 func (s *Store) insert(user storage.User) {
 	s.users[user.ID] = user
+	s.change.AddProfile(user.ID)
 	s.handles[user.Handle] = claim{user.ID, user.CreatedAt}
 	s.activeOn(user.ID, user.CreatedAt)
 	// Edges may have come before their user: their counts stay.
@@ -54,8 +54,7 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	pairs := make([]storage.Pair, len(edges))
 	for i, edge := range edges {
 		pairs[i] = edge.Pair()
@@ -64,7 +63,12 @@ func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Ed
 	for i, edge := range edges {
 		results[i] = storage.Result[storage.Applied]{Value: j.Apply(side, edge, rule), Found: true}
 	}
-	s.save(ctx, j)
+	s.save(j)
+	for _, r := range results { // those that were there before
+		if !r.Value.Changed && r.Value.Row.UpdateTime > 0 {
+			s.change.AddRow(side, r.Value.Row)
+		}
+	}
 	return results
 }
 

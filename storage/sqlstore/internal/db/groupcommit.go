@@ -176,11 +176,7 @@ func (t *GroupCommit[K, J]) serve(group []*waiting[J], run func(context.Context,
 	for i, w := range group {
 		jobs[i] = w.job
 	}
-	run(storage.OnCounted(ctx, func(changes []storage.UserChange) {
-		for _, w := range group {
-			storage.Counted(w.ctx, changes)
-		}
-	}), jobs)
+	run(ctx, jobs)
 	for _, w := range group {
 		close(w.done)
 	}

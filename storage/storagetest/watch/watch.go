@@ -1,0 +1,138 @@
+// Package watch has tests see what is written through a store, besides what is written past it.
+package watch
+
+import (
+	"context"
+
+	"kith/storage"
+)
+
+// Store is a store whose writes are reported to it, as long as they go through it.
+type Store struct {
+	storage.Store
+	report func(context.Context, storage.Change)
+}
+
+// through is the stores that a write goes through, the inner ones first.
+type through struct {
+	store *Store
+	outer *through
+}
+
+type throughKey struct{}
+
+// Watch returns a store that calls report with every change of a write through it. What is written to the inner store otherwise, or
+// through another Store, is not reported.
+func Watch(store storage.Store, report func(context.Context, storage.Change)) *Store {
+	store.OnCommit(func(ctx context.Context, c storage.Change) {
+		for way, _ := ctx.Value(throughKey{}).(*through); way != nil; way = way.outer {
+			way.store.report(ctx, c)
+		}
+	})
+	return &Store{store, report}
+}
+
+func (s *Store) on(ctx context.Context) context.Context {
+	outer, _ := ctx.Value(throughKey{}).(*through)
+	return context.WithValue(ctx, throughKey{}, &through{s, outer})
+}
+
+// Apply writes through the store.
+func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	return s.Store.Apply(s.on(ctx), side, edges, rule)
+}
+
+// ChangeEdges writes through the store.
+func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []storage.EdgeChange, o storage.ChangeOptions) []storage.Result[storage.Changed] {
+	return s.Store.ChangeEdges(s.on(ctx), from, changes, o)
+}
+
+// ChangeRequest writes through the store.
+func (s *Store) ChangeRequest(ctx context.Context, request storage.Pair, change storage.RequestChange, o storage.RequestOptions) (storage.ChangedRequest, error) {
+	return s.Store.ChangeRequest(s.on(ctx), request, change, o)
+}
+
+// CreateUsers writes through the store.
+func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
+	return s.Store.CreateUsers(s.on(ctx), users)
+}
+
+// Register writes through the store.
+func (s *Store) Register(ctx context.Context, user storage.User, passwordHash string) error {
+	return s.Store.Register(s.on(ctx), user, passwordHash)
+}
+
+// SetPassword writes through the store.
+func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (storage.Password, error) {
+	return s.Store.SetPassword(s.on(ctx), id, change)
+}
+
+// UpdateProfile writes through the store.
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+	return s.Store.UpdateProfile(s.on(ctx), id, change, at)
+}
+
+// SetMark writes through the store.
+func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	return s.Store.SetMark(s.on(ctx), pair, change)
+}
+
+// AddBeside writes through the store.
+func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+	return s.Store.AddBeside(s.on(ctx), kind, rows)
+}
+
+// SetState writes through the store.
+func (s *Store) SetState(ctx context.Context, user storage.UserID, state storage.UserState, at storage.Micros) (bool, error) {
+	return s.Store.SetState(s.on(ctx), user, state, at)
+}
+
+// EndEdges writes through the store.
+func (s *Store) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
+	return s.Store.EndEdges(s.on(ctx), user, rows, at)
+}
+
+// Erase writes through the store.
+func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micros) error {
+	return s.Store.Erase(s.on(ctx), user, at)
+}
+
+// Publish writes through the store.
+func (s *Store) Publish(ctx context.Context, post storage.NewPost) (storage.Post, bool, error) {
+	return s.Store.Publish(s.on(ctx), post)
+}
+
+// EditPost writes through the store.
+func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.PostChange, at storage.Micros) (storage.Post, bool, error) {
+	return s.Store.EditPost(s.on(ctx), id, change, at)
+}
+
+// AddComment writes through the store.
+func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (storage.Comment, bool, error) {
+	return s.Store.AddComment(s.on(ctx), comment)
+}
+
+// DeleteComment writes through the store.
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+	return s.Store.DeleteComment(s.on(ctx), id, by)
+}
+
+// RestoreComments writes through the store.
+func (s *Store) RestoreComments(ctx context.Context, comments []storage.NewComment) []storage.Result[bool] {
+	return s.Store.RestoreComments(s.on(ctx), comments)
+}
+
+// DeletePost writes through the store.
+func (s *Store) DeletePost(ctx context.Context, id storage.PostID) (bool, error) {
+	return s.Store.DeletePost(s.on(ctx), id)
+}
+
+// RestorePosts writes through the store.
+func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {
+	return s.Store.RestorePosts(s.on(ctx), posts)
+}
+
+// ChangeFavorite writes through the store.
+func (s *Store) ChangeFavorite(ctx context.Context, user storage.UserID, change storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
+	return s.Store.ChangeFavorite(s.on(ctx), user, change, o)
+}
