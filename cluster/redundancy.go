@@ -124,7 +124,7 @@ func (r *Redundancy) stream(ctx context.Context, with Redundant) {
 	}
 	consumer := stream.NewConsumer(stream.ConsumerConfig{
 		Redis: with.Redis.client, Key: key, Name: consumerName(), Metrics: metrics, Logger: with.Logger,
-		Propagator: replication.Propagator{Store: with.Caches.Writer, Publisher: with.Bus, Logger: with.Logger},
+		Propagator: replication.Propagator{Store: with.Store, Publisher: with.Bus, Logger: with.Logger},
 	})
 	r.running.Go(func() { consumer.Run(ctx) })
 	with.Registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

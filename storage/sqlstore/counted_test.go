@@ -2,6 +2,7 @@ package sqlstore_test
 
 import (
 	"context"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -95,4 +96,69 @@ func TestEachOfAGroupIsReported(t *testing.T) {
 		}
 		followers.Wait()
 	})
+}
+
+// TestEachCommitIsReported with what it has changed, and once more if a write that was made already comes again: its first writer may
+// have been killed before it reported it.
+func TestEachCommitIsReported(t *testing.T) {
+	storesWithUsers(t, 5, func(t *testing.T, store *sqlstore.Store) {
+		var mu sync.Mutex
+		var seen storage.Change
+		store.OnCommit(func(_ context.Context, c storage.Change) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen.Rows, seen.Profiles = append(seen.Rows, c.Rows...), append(seen.Profiles, c.Profiles...)
+			seen.Published, seen.Deleted = append(seen.Published, c.Published...), append(seen.Deleted, c.Deleted...)
+			seen.Posts, seen.Comments = append(seen.Posts, c.Posts...), append(seen.Comments, c.Comments...)
+		})
+		follow := storage.Edge{From: 2, To: 3, Type: storage.Following, UpdateTime: 5}
+		row := storage.Row{Side: storage.Inverse, Edge: follow}
+		post := storage.PostID{Author: 2, Number: 7}
+		published := []storage.PostAt{{PostID: post, CreatedAt: 6}}
+		comment := storage.NewComment{Post: post, Number: 9, By: 2, Key: "c", Text: "c", At: 7}
+		text, name := "edited", "another"
+		of := func(id storage.UserID) storage.Change { return storage.Change{Profiles: []storage.UserID{id}} }
+		for _, step := range []struct {
+			what string
+			do   func() error
+			want storage.Change
+		}{
+			{"a user", func() error { return store.CreateUsers(t.Context(), []storage.User{{ID: 90, Handle: "ninety"}})[0].Err }, of(90)},
+			{"a row", func() error {
+				return store.Apply(t.Context(), storage.Inverse, []storage.Edge{follow}, storage.IfNewer)[0].Err
+			}, storage.Change{Rows: []storage.Row{row}}},
+			{"the same again", func() error {
+				return store.Apply(t.Context(), storage.Inverse, []storage.Edge{follow}, storage.IfNewer)[0].Err
+			}, storage.Change{Rows: []storage.Row{row}}},
+			{"a profile", func() error {
+				_, err := store.UpdateProfile(t.Context(), 4, storage.ProfileChange{Name: &name}, 9)
+				return err
+			}, of(4)},
+			{"a post", func() error { return publish(t, store, post) }, storage.Change{Published: published, Posts: []storage.PostID{post}}},
+			{"the same post", func() error { return publish(t, store, post) }, storage.Change{Published: published, Posts: []storage.PostID{post}}},
+			{"an edit", func() error {
+				_, _, err := store.EditPost(t.Context(), post, storage.PostChange{Text: &text}, 8)
+				return err
+			}, storage.Change{Posts: []storage.PostID{post}}},
+			{"a comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, storage.Change{Posts: []storage.PostID{post}, Comments: []storage.CommentID{comment.ID()}}},
+			{"the same comment", func() error { _, _, err := store.AddComment(t.Context(), comment); return err }, storage.Change{Posts: []storage.PostID{post}, Comments: []storage.CommentID{comment.ID()}}},
+			{"the comment is gone", func() error { _, err := store.DeleteComment(t.Context(), comment.ID(), 2); return err }, storage.Change{Posts: []storage.PostID{post}}},
+			{"the post is gone", func() error { _, err := store.DeletePost(t.Context(), post); return err }, storage.Change{Deleted: []storage.PostID{post}, Posts: []storage.PostID{post}}},
+			{"a state", func() error { _, err := store.SetState(t.Context(), 5, storage.Deleting, 10); return err }, of(5)},
+			{"an erased user", func() error { return store.Erase(t.Context(), 5, 11) }, storage.Change{Profiles: []storage.UserID{5}, Posts: []storage.PostID{{Author: 5}}}},
+		} {
+			seen = storage.Change{}
+			if err := step.do(); err != nil {
+				t.Fatalf("%s: %v", step.what, err)
+			}
+			if !reflect.DeepEqual(seen, step.want) {
+				t.Errorf("%s: reported %+v, want %+v", step.what, seen, step.want)
+			}
+		}
+	})
+}
+
+func publish(t *testing.T, store *sqlstore.Store, id storage.PostID) error {
+	_, _, err := store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 6})
+	return err
 }
