@@ -100,6 +100,10 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"feed", "--followers", "0"}, "--followers"},
 		{[]string{"feed", "--posts", "0"}, "--posts"},
 		{[]string{"feed", "--engines", "sqlite"}, "--engines"},
+		{[]string{"several", "--users", "10"}, "--users"},
+		{[]string{"several", "--gateways", "1"}, "--gateways"},
+		{[]string{"several", "--gateways", "17"}, "--gateways"},
+		{[]string{"several", "--engines", "sqlite"}, "--engines"},
 		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
 	} {
 		_, err := benchCommand(t, c.arguments...)

@@ -22,6 +22,7 @@ type BenchCmd struct {
 	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this program on private servers: six questions and a mixed load, cold and warm, beside a hand-written handler. This is what bench does when nothing else is said."`
 	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes and numbers of databases, and what their stores take and do."`
 	Feed     BenchFeedCmd     `cmd:"" help:"Measure home feeds: pages beside a join and beside inboxes in Redis, both written by hand, and when a post is seen through another gateway."`
+	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store, before and after one of them is killed: with Redis as their cache, and with Redis for events only."`
 	Simulate BenchSimulateCmd `cmd:"" help:"Draw a year of a growing graph from measured figures: bytes, servers, connections, moves."`
 	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`

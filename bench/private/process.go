@@ -80,6 +80,12 @@ func (p *Process) Stop() error {
 	}
 }
 
+// Kill ends the program at once, and waits until it has ended.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it may have ended already
+	<-p.gone
+}
+
 // Answers waits until the program answers, as ask sees it.
 func (p *Process) Answers(ctx context.Context, ask func(context.Context) error) error {
 	deadline := time.Now().Add(patience)

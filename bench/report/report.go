@@ -6,13 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 
 	"kith/bench"
 )
 
 // Report is one run.
 type Report struct {
-	Kind        string  `json:"kind"` // Standard, Growth or Feed
+	Kind        string  `json:"kind"` // one of the kinds below
 	Command     string  `json:"command"`
 	Date        string  `json:"date"` // 2026-11-20
 	Machine     Machine `json:"machine"`
@@ -27,6 +28,7 @@ const (
 	Standard = "standard"
 	Growth   = "growth"
 	Feed     = "feed"
+	Several  = "several"
 )
 
 // Machine is what everything ran on: gateways, databases and the load.
@@ -82,6 +84,11 @@ const (
 	Baseline = "baseline"
 	Inboxes  = "inboxes" // home feeds from a hand-written handler that has them in Redis
 	Hybrid   = "hybrid"  // home feeds from Kith with --feed=hybrid; the other states pull
+
+	// Of several gateways: with Redis as their cache, and with Redis for events only.
+	Shared     = "cache in Redis"
+	EventsOnly = "events only"
+	Restarted  = "restarted" // one of them, with nothing in its memory
 )
 
 // Figures are what was measured. Wrong, incomplete and failed answers are counted in Errors and
@@ -202,7 +209,7 @@ func Read(path string) (*Report, error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if r.Kind != Standard && r.Kind != Growth && r.Kind != Feed || len(r.Sizes) == 0 {
+	if !slices.Contains([]string{Standard, Growth, Feed, Several}, r.Kind) || len(r.Sizes) == 0 {
 		return nil, fmt.Errorf("%s: it is no report of kith bench", path)
 	}
 	return &r, nil

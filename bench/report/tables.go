@@ -25,6 +25,10 @@ func (r *Report) WriteTables(w io.Writer) {
 		r.writeFeeds(w)
 		return
 	}
+	if r.Kind == Several {
+		r.writeSeveral(w)
+		return
+	}
 	for _, size := range r.Sizes {
 		for _, engine := range Engines {
 			if size.has(engine) {

@@ -1,9 +1,11 @@
 package suite
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,9 +32,9 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	if err != nil {
 		return nil, err
 	}
-	command := r.Program
-	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0", "--redundancy", "sync"}
-	var env []string
+	command := cmp.Or(s.build, r.Program)
+	args := []string{"serve", "--store", location, "--addr", address, "--log-level", "warn", "--max-following", "0", "--redundancy", cmp.Or(s.redundancy, "sync")}
+	env := slices.Clone(s.env)
 	switch s.state {
 	case report.Baseline:
 		admin = address
@@ -43,9 +45,9 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 		command = r.Baseline
 		args = []string{"bench", "baseline", "--store", location, "--redis", r.redisURL, "--addr", address}
 	case report.Hybrid:
-		env = []string{"KITH_FEED=hybrid"}
+		env = append(env, "KITH_FEED=hybrid")
 	case report.Cold:
-		env = []string{"KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false"}
+		env = append(env, "KITH_CACHE_BYTES=0", "KITH_REDIS_CACHE=false")
 	}
 	if s.cacheBytes > 0 {
 		env = append(env, fmt.Sprint("KITH_CACHE_BYTES=", s.cacheBytes))
@@ -61,8 +63,12 @@ func (r *run) start(ctx context.Context, s *subject, location string) (*program,
 	}
 	err = process.Answers(ctx, func(ctx context.Context) error { return get(ctx, "http://"+admin+"/metrics") })
 	p := &program{process, "http://" + address + "/graphql", "http://" + admin}
-	if err == nil && s.state == report.Warm {
+	switch {
+	case err != nil:
+	case s.state == report.Warm:
 		err = r.warmedUp(ctx, s, p)
+	case s.state == report.Restarted:
+		err = process.Answers(ctx, func(ctx context.Context) error { return get(ctx, p.admin+"/readyz") })
 	}
 	if err != nil {
 		_ = process.Stop()

@@ -121,7 +121,10 @@ func (c Config) shardsToMeasure() []int {
 // subject is a program to which questions are put.
 type subject struct {
 	engine, state string
-	cacheBytes    int64 // of a warm gateway; 0: by default
+	cacheBytes    int64    // of a warm gateway; 0: by default
+	build         string   // another build of kith; "": the one that is measured
+	redundancy    string   // "": sync
+	env           []string // further settings
 	location      string
 	program       *program
 	recorder      *bench.Recorder

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -241,6 +242,32 @@ func checkParts(t *testing.T, sizes []report.Size, engine string) *report.Store 
 		t.Errorf("moved: %+v", m)
 	}
 	return s
+}
+
+// Several gateways answer before and after one of them was killed, with Redis as their cache and without, in turn with another
+// build.
+func TestRunSeveral(t *testing.T) {
+	c := onShared(t, tiny(t))
+	c.Rounds = 1
+	size, _, err := suite.RunSeveral(t.Context(), suite.SeveralConfig{Config: c, Gateways: 2, Beside: c.Program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cells []string
+	for _, cell := range size.Cells {
+		cells = append(cells, cell.State+", "+cell.Question)
+		if cell.Errors > 0 || cell.Requests == 0 || cell.Statements == nil || *cell.Statements == 0 {
+			t.Errorf("%+v", cell)
+		}
+	}
+	want := []string{"cache in Redis, 1 before", "cache in Redis, 1 after", "events only, 1 before", "events only, 1 after"}
+	for _, one := range want[:4:4] {
+		state, question, _ := strings.Cut(one, ", ")
+		want = append(want, state+" beside, "+question)
+	}
+	if !slices.Equal(cells, want) {
+		t.Errorf("%q, want %q", cells, want)
+	}
 }
 
 // If something cannot be measured, the error says why.

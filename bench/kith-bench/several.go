@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/bench/report"
+	"kith/bench/suite"
+	"kith/cli"
+)
+
+// BenchSeveralCmd is `kith bench several`.
+type BenchSeveralCmd struct {
+	Users    int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
+	Gateways int    `default:"3" placeholder:"N" help:"How many gateways are on the store, from 2 to 16. Default: ${default}."`
+	WarmUp   bool   `default:"true" negatable:"" help:"Let gateways read into memory, when they start, whom they may be asked about (their own --warm-up)."`
+	Beside   string `placeholder:"PATH" help:"Another build of kith, which is measured in turn with the first."`
+	benchFlags
+}
+
+// Validate is called by kong.
+func (c *BenchSeveralCmd) Validate() error {
+	const fewest, most = 2, 16
+	switch {
+	case c.Users < bench.Community:
+		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	case c.Gateways < fewest || c.Gateways > most:
+		return fmt.Errorf("--gateways: %d is not from %d to %d", c.Gateways, fewest, most)
+	case len(c.Engines) > 0:
+		return errors.New("--engines: several gateways are measured on MariaDB with Redis")
+	}
+	return nil
+}
+
+// Run measures, and prints the table. If there were wrong answers, it returns an error after that. The gateways have the mode of
+// --redundancy.
+func (c *BenchSeveralCmd) Run(ctx context.Context, settings *cli.Settings, k *kong.Context) error {
+	return c.measure(ctx, k, report.Several, suite.Config{MixedUsers: c.Users}, func(ctx context.Context, config suite.Config) ([]report.Size, report.Machine, error) {
+		size, machine, err := suite.RunSeveral(ctx, suite.SeveralConfig{Config: config, Gateways: c.Gateways, Redundancy: settings.Redundancy, Beside: c.Beside, NoWarmUp: !c.WarmUp})
+		return []report.Size{size}, machine, err
+	})
+}

@@ -1,0 +1,188 @@
+package suite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"kith/bench"
+	"kith/bench/report"
+)
+
+// SeveralConfig says what to measure of several gateways on one store. Engines, States and Questions of the Config are
+// not used: the engine is MariaDB with Redis, and the load is the mixed one.
+type SeveralConfig struct {
+	Config
+	Gateways   int
+	Redundancy string
+	Beside     string // another build of kith, which is measured in turn with the first; "": none
+	NoWarmUp   bool
+}
+
+// RunSeveral measures deployments of several gateways, with Redis as a cache and with Redis for events only, in turn: all
+// gateways are asked, one is killed and started again while the others are asked, and all are asked again. It stops everything
+// that it has started.
+func RunSeveral(ctx context.Context, c SeveralConfig) (size report.Size, machine report.Machine, err error) {
+	c.Engines = []string{report.MariaDBRedis}
+	r := &severalRun{what: c, run: run{Config: c.Config, machine: describeMachine(), shards: 1}}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.openServers(ctx); err != nil {
+		return size, r.machine, err
+	}
+	defer func() {
+		for _, d := range r.deployments {
+			err = errors.Join(err, stopAll(d.gateways))
+		}
+	}()
+	err = r.measureDeployments(ctx, &size)
+	return size, r.machine, err
+}
+
+type severalRun struct {
+	run
+	what        SeveralConfig
+	graph       *bench.Graph
+	deployments []*deployment
+	loads       uint64 // so far: each has arguments of its own
+}
+
+// deployment is some gateways on one store.
+type deployment struct {
+	state    string // what the report calls it
+	location string
+	mix      *bench.Mix
+	gateways []*subject
+}
+
+func (r *severalRun) measureDeployments(ctx context.Context, into *report.Size) error {
+	r.graph = bench.NewGraph(r.MixedUsers, r.Seed)
+	r.graph.Degrees, r.graph.Spread = bench.PublishedDegrees, r.Sonyflake
+	into.MixedUsers, into.Sonyflake = r.graph.Users, r.Sonyflake
+	builds := []string{""}
+	if r.what.Beside != "" {
+		builds = append(builds, r.what.Beside)
+	}
+	for _, build := range builds {
+		for _, state := range []string{report.Shared, report.EventsOnly} {
+			edges, err := r.deploy(ctx, build, state)
+			if err != nil {
+				return err
+			}
+			into.MixedEdges = edges
+		}
+	}
+	for round := range r.Rounds {
+		for _, d := range r.deployments {
+			if err := r.askAround(ctx, d, round+1, into); err != nil {
+				return fmt.Errorf("%s: %w", d.state, err)
+			}
+		}
+	}
+	return nil
+}
+
+// deploy makes a store and starts gateways on it, and asks them until their memory is filled.
+func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int, err error) {
+	var env []string
+	if state == report.EventsOnly {
+		env = append(env, "KITH_REDIS_CACHE=false")
+	}
+	if r.what.NoWarmUp {
+		env = append(env, "KITH_WARM_UP=false")
+	}
+	d := &deployment{state: state}
+	if build != "" {
+		d.state += " beside"
+	}
+	made, err := r.makeStore(ctx, report.MariaDB, r.graph)
+	if err != nil {
+		return 0, err
+	}
+	d.location = made.location
+	if d.mix, err = bench.NewMix(r.graph, []byte(r.secret)); err != nil {
+		return 0, err
+	}
+	r.deployments = append(r.deployments, d)
+	for range r.what.Gateways {
+		s := &subject{engine: report.MariaDBRedis, state: report.Warm, build: build, redundancy: r.what.Redundancy, env: env}
+		if s.program, err = r.start(ctx, s, d.location); err != nil {
+			return 0, err
+		}
+		d.gateways = append(d.gateways, s)
+	}
+	_, err = r.askAll(ctx, d, d.gateways, r.Heat)
+	return made.edges, err
+}
+
+// askAround asks a deployment before and after one of its gateways was killed.
+func (r *severalRun) askAround(ctx context.Context, d *deployment, round int, into *report.Size) error {
+	note := func(when string) error {
+		result, err := r.askAll(ctx, d, d.gateways, r.Duration)
+		if err != nil {
+			return err
+		}
+		cell := report.Cell{Engine: report.MariaDBRedis, State: d.state, Question: fmt.Sprint(round, " ", when), Figures: report.FiguresOf(result)}
+		into.Cells = append(into.Cells, cell)
+		r.Log("%s, %s: %.0f/s, p99 %.1f ms, %d wrong", cell.State, cell.Question, cell.PerSecond, cell.P99, cell.Errors)
+		return nil
+	}
+	if err := note("before"); err != nil {
+		return err
+	}
+	if err := r.restartLast(ctx, d); err != nil {
+		return err
+	}
+	return note("after")
+}
+
+// restartLast kills the last gateway and starts it again, with nothing in its memory, while the others are asked.
+func (r *severalRun) restartLast(ctx context.Context, d *deployment) error {
+	last := d.gateways[len(d.gateways)-1]
+	last.program.Kill()
+	last.state = report.Restarted
+	asking, stop := context.WithCancel(ctx)
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		const untilStopped = time.Hour
+		_, _ = r.askAll(asking, d, d.gateways[:len(d.gateways)-1], untilStopped) // wrong answers are counted before and after
+	}()
+	var err error
+	last.program, err = r.start(ctx, last, d.location)
+	stop()
+	<-asked
+	return err
+}
+
+// askAll asks some gateways at the same time, each over its share of the connections, as one load. Every answer is checked for errors and
+// nulls, but not compared with what the load has written: another gateway may answer with what was true up to 50 ms before.
+func (r *severalRun) askAll(ctx context.Context, d *deployment, gateways []*subject, duration time.Duration) (bench.Result, error) {
+	if duration == 0 {
+		return bench.Result{}, nil
+	}
+	results := make([]bench.Result, len(gateways))
+	var loads errgroup.Group
+	for i, s := range gateways {
+		r.loads++
+		load := r.load(s, r.graph)
+		load.Seed += r.loads << 32
+		load.Duration, load.Connections = duration, max(1, r.Connections/len(gateways))
+		load.CheckEvery = 1 << 40
+		loads.Go(func() (err error) {
+			results[i], err = load.Run(ctx, d.mix)
+			return err
+		})
+	}
+	if err := loads.Wait(); err != nil {
+		return bench.Result{}, err
+	}
+	for i := 1; i < len(results); i++ {
+		results[i].Databases = 0 // the first has counted what all use
+	}
+	all := bench.Merge(results)
+	all.Elapsed = results[0].Elapsed
+	return all, nil
+}
