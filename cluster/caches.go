@@ -156,7 +156,7 @@ func (c *Caches) wrote(ctx context.Context, w storage.Change) {
 	case c.echo != nil && slices.ContainsFunc(w.Rows, onReplica):
 		c.echo.catchUp(ctx, false, w)
 	default:
-		c.redis.Changed(ctx, w.Users, changedPosts(w)...)
+		c.redis.Changed(ctx, w.Users)
 	}
 	if c.local != nil {
 		c.local.Wrote(w)
@@ -199,21 +199,6 @@ func eventsOf(w storage.Change) (list []events.Event) {
 	return list
 }
 
-// changedPosts lists the posts that a transaction has changed, each once, including those that were favorited.
-func changedPosts(w storage.Change) (list []storage.PostVersion) {
-	ids := slices.Clone(w.Posts)
-	for _, r := range w.Rows {
-		if r.Side == storage.FavoriteInbox {
-			ids = append(ids, r.Edge.Pair().PostID())
-		}
-	}
-	slices.SortFunc(ids, storage.PostID.Compare)
-	for _, id := range slices.Compact(ids) {
-		list = append(list, storage.PostVersion{PostID: id})
-	}
-	return list
-}
-
 // Arrived reports to the caches rows that were read from the store itself: later answers must not be
 // older. It reports each row once: this process may have written the row, and reads that wait for
 // it and subscriptions may read it again and again.
@@ -225,8 +210,7 @@ func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 		return
 	}
 	if c.redis != nil {
-		w := storage.ChangedRows(rows...)
-		c.redis.Changed(ctx, w.Users, changedPosts(w)...)
+		c.redis.Changed(ctx, storage.ChangedRows(rows...).Users)
 	}
 	c.local.Expect(rows)
 }

@@ -13,16 +13,14 @@ import (
 // echo is between the binlog and the other gateways. It reports a change to the cache in Redis and
 // then notifies the gateways, because every gateway that hears of a change reads there. Writers
 // report to Redis themselves; echo is for writers that could not, or have not yet, and for rows
-// that were written without Kith. A change that a writer of this process has reported costs nothing
-// more; one that another process has reported costs a command that changes nothing. Several changes
-// are reported together, which costs a short delay.
+// that were written without Kith. A change that its writer has reported costs a command that changes
+// nothing. Several changes are reported together, which costs a short delay.
 type echo struct {
 	caches *Caches
 
 	mu      sync.Mutex
 	queue   []events.Event
 	changes []storage.UserChange
-	posts   []storage.PostVersion
 	waiting bool
 
 	reporting sync.Mutex // held while changes are reported to Redis
@@ -35,11 +33,11 @@ const (
 	echoMost = 50_000
 )
 
-// changed queues what a transaction has changed about users, and which posts, before its events come.
-func (e *echo) changed(_ context.Context, list []storage.UserChange, posts []storage.PostVersion) {
+// changed queues what a transaction has changed about users, before its events come.
+func (e *echo) changed(_ context.Context, list []storage.UserChange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.changes, e.posts = append(e.changes, list...), append(e.posts, posts...)
+	e.changes = append(e.changes, list...)
 }
 
 // Send queues events. It does not wait.
@@ -81,13 +79,13 @@ func (e *echo) catchUp(ctx context.Context, all bool, more storage.Change) (empt
 	e.reporting.Lock() // so that concurrent calls have finished when this returns
 	defer e.reporting.Unlock()
 	e.mu.Lock()
-	changed, posts := e.changes, e.posts
-	e.changes, e.posts = nil, nil
+	changed := e.changes
+	e.changes = nil
 	e.mu.Unlock()
-	if (all || len(changed)+len(posts) > echoMost) && e.caches.redis.Empty(ctx) == nil {
+	if (all || len(changed) > echoMost) && e.caches.redis.Empty(ctx) == nil {
 		corrected(e.caches.bus, nil)
 		return true
 	}
-	e.caches.redis.Changed(ctx, append(changed, more.Users...), append(posts, changedPosts(more)...)...)
+	e.caches.redis.Changed(ctx, append(changed, more.Users...))
 	return false
 }

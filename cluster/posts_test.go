@@ -1,12 +1,10 @@
 package cluster
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -136,46 +134,6 @@ func whatHappensToPosts(t *testing.T, inRedis bool) {
 	}
 }
 
-// TestPostsInRedisTakeNoStatement: if one gateway has read a post, or has found that it does not exist, another
-// gateway does not read it from the store.
-func TestPostsInRedisTakeNoStatement(t *testing.T) {
-	t.Parallel()
-	d := Config{Redis: testenv.Redis(t).URL(), RedisCache: true, Redundancy: Sync}
-	var reads atomic.Int64
-	of := sqlstore.Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "kith.db"), OnStatement: func(_ context.Context, s sqlstore.Statement) {
-		if s.Lookup == "posts" {
-			reads.Add(1)
-		}
-	}}
-	a, b := openFeedGatewayOf(t, d, of, 0), openFeedGatewayOf(t, d, of, 0)
-	var ids []storage.PostID
-	for author := range storage.UserID(19) {
-		a.caches.store.CreateUsers(t.Context(), []storage.User{{ID: author + 1, Handle: fmt.Sprint("user_", author+1), Name: "A"}})
-		ids = append(ids, storage.PostID{Author: author + 1, Number: 5})
-		if _, _, err := a.caches.store.Publish(t.Context(), storage.NewPost{PostID: ids[author], Key: "p", Text: "first", At: 2}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ids = append(ids, storage.PostID{Author: 1, Number: 6})
-	want := a.caches.store.Posts(t.Context(), ids)
-	a.caches.FeedStore().Posts(t.Context(), ids)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) { // the values that were read are being stored
-		reads.Store(0)
-		if a.caches.redis.Posts(t.Context(), ids); reads.Load() == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("they are not kept in Redis")
-		}
-	}
-	if got := b.caches.FeedStore().Posts(t.Context(), ids); !reflect.DeepEqual(got, want) {
-		t.Errorf("the other gateway reads %+v, want %+v", got, want)
-	}
-	if n := reads.Load(); n != 0 {
-		t.Errorf("%d statements read posts", n)
-	}
-}
-
 // TestTheLogReportsPosts: in the mode binlog the others are notified of a change whose writer was killed, or that was
 // written without Kith.
 func TestTheLogReportsPosts(t *testing.T) {
@@ -186,50 +144,10 @@ func TestTheLogReportsPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
-	s.inRedis(t, id)
 	comment := storage.NewComment{Post: id, Number: 9, By: s.to, Key: "k", Text: "c", At: 4}
 	if _, _, err := dead.AddComment(t.Context(), comment); err != nil {
 		t.Fatal(err)
 	}
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.PostChanged && e.Post.PostID == id })
 	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.CommentAdded && e.Comment == comment.ID() })
-	if post := s.inRedis(t, id); post.Counts.Comments != 1 {
-		t.Errorf("Redis has %+v", post)
-	}
-}
-
-// inRedis reads a post through Redis, twice, so that Redis keeps it.
-func (s *reportSetup) inRedis(t *testing.T, id storage.PostID) (p storage.Post) {
-	t.Helper()
-	for range 2 {
-		r := s.caches.redis.Posts(t.Context(), []storage.PostID{id})[0]
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-		p = r.Value
-	}
-	return p
-}
-
-// favorite favorites a post of the user to whom the edge leads. Once everybody has been notified, Redis has no
-// older number of favorites.
-func (s *reportSetup) favorite(t *testing.T) {
-	t.Helper()
-	id := storage.PostID{Author: s.to, Number: 5}
-	if _, _, err := s.caches.store.Publish(t.Context(), storage.NewPost{PostID: id, Key: "p", Text: "first", At: 2}); err != nil {
-		t.Fatal(err)
-	}
-	s.inRedis(t, id)
-	change := storage.FavoriteChange{Post: id, Type: storage.Favorited, At: storage.MicrosOf(time.Now())}
-	changed, err := s.caches.store.ChangeFavorite(t.Context(), s.from, change, storage.ChangeOptions{Inverse: s.redundancy.Inline()})
-	if err == nil {
-		err = s.redundancy.Propagate(t.Context(), changed.Written())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	await(t, s.heard, func(e events.Event) bool { return e.Kind == events.FavoriteChanged })
-	if post := s.inRedis(t, id); post.Counts.Favorites != 1 {
-		t.Errorf("Redis has %+v", post)
-	}
 }

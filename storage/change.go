@@ -131,8 +131,3 @@ func (c UserChange) And(d UserChange) UserChange {
 	return d
 }
 
-// PostVersion is a post that a transaction has changed, for caches.
-type PostVersion struct {
-	PostID        // without a number: any post of the author may have changed
-	Version int64 // after the transaction; 0: not known
-}

@@ -78,8 +78,8 @@ func (t *tail) complete() bool { return false }
 // events.
 func (t *tail) take(ctx context.Context, done *transaction) error {
 	if t.server.cfg.Changed != nil {
-		if list := changed(done); len(list)+len(done.posts) > 0 {
-			t.server.cfg.Changed(ctx, list, done.posts)
+		if list := changed(done); len(list) > 0 {
+			t.server.cfg.Changed(ctx, list)
 		}
 	}
 	if list := stale(done); len(list) > 0 {
@@ -110,8 +110,8 @@ func stale(t *transaction) []events.Event {
 	for _, id := range t.states {
 		list = append(list, events.State(id))
 	}
-	for _, p := range t.posts {
-		list = append(list, events.Changed(p.PostID))
+	for _, id := range t.posts {
+		list = append(list, events.Changed(id))
 	}
 	for _, id := range t.comments {
 		list = append(list, events.Commented(id))

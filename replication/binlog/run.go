@@ -33,9 +33,9 @@ type Config struct {
 	// Events publishes users, counts and states that have changed, and gaps. Defaults to none.
 	Events Events
 
-	// Changed gets what each transaction has changed about users, and which posts, before Events
+	// Changed gets what each transaction has changed about users, before Events
 	// does; nil: none.
-	Changed func(ctx context.Context, users []storage.UserChange, posts []storage.PostVersion)
+	Changed func(ctx context.Context, users []storage.UserChange)
 
 	// Skip names transactions by GTID. Events in them that cannot be followed are skipped, so that
 	// replication can continue after a [StopError].

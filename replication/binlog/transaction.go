@@ -24,9 +24,9 @@ type transaction struct {
 	counts      []storage.UserChange // rows of user_counts; see changed
 	inverse     bool                 // it may have rows of follower
 	states      []storage.UserID
-	posts       []storage.PostVersion // whose rows of post_counts were written
-	comments    []storage.CommentID   // that were written
-	bookkeeping bool                  // nothing but checkpoints, leases and the like
+	posts       []storage.PostID    // whose rows of post_counts were written
+	comments    []storage.CommentID // that were written
+	bookkeeping bool                // nothing but checkpoints, leases and the like
 
 	// Its rows are copies of rows on another shard, or rows whose buckets have gone there: they have been read
 	// where they were written.
@@ -285,11 +285,7 @@ func (a *assembler) value(what operation, t table, l layout, before, row []any) 
 	switch {
 	case t == postCounts:
 		if number, also := integer(row, l[post]); written && also {
-			p := storage.PostVersion{PostID: storage.PostID{Author: storage.UserID(by), Number: number}}
-			if what != deleted {
-				p.Version = l.number(row, version)
-			}
-			to.posts = append(to.posts, p)
+			to.posts = append(to.posts, storage.PostID{Author: storage.UserID(by), Number: number})
 		}
 	case t == comments:
 		if number, also := integer(row, l[comment]); written && also && what == inserted {

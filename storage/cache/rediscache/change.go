@@ -2,6 +2,7 @@ package rediscache
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
-	"kith/storage/cache/packing"
 )
 
 const (
@@ -21,10 +21,8 @@ const (
 )
 
 // Changed reports to Redis users whose rows have been written: after the commit, and before the
-// writer answers. It costs one round trip, and none for what this process has already reported. The
-// same change may be reported twice, late and in any order. If a user's counts are not given, Redis
-// drops what it keeps of the user; it drops the lists that have changed, too. If anything about a user may
-// have changed, it drops the user's posts as well; a given post without a number stands for all posts of its author.
+// writer answers. It costs one round trip. Redis drops what it keeps of these users, and those lists that have changed, if it is older; if a
+// user's counts are not given, in any case. The same change may be reported twice, late and in any order.
 //
 // Once Changed has returned, no look-up that begins on any gateway finds older values, unless the
 // change could not be reported. In that case this gateway does not read Redis until it has reported
@@ -32,15 +30,13 @@ const (
 // before.
 //
 // It does not fail, and it continues after the context ends.
-func (c *Cache) Changed(ctx context.Context, what []storage.UserChange, posts ...storage.PostVersion) {
-	what = merged(slices.DeleteFunc(slices.Clone(what), c.reported.has))
-	if len(what)+len(posts) == 0 {
+func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
+	what = merged(what)
+	if len(what) == 0 {
 		return
 	}
-	if c.late.behind() || !c.breaker.allow() {
-		c.late.add(what, posts)
-	} else if err := c.deliver(context.WithoutCancel(ctx), what, posts); err != nil {
-		c.late.add(what, posts)
+	if c.late.behind() || !c.breaker.allow() || c.deliver(context.WithoutCancel(ctx), what) != nil {
+		c.late.add(what)
 	}
 }
 
@@ -49,9 +45,6 @@ func (c *Cache) Behind() bool { return c.late.behind() }
 
 // merged combines the changes of each user into one.
 func merged(what []storage.UserChange) []storage.UserChange {
-	if len(what) == 1 {
-		return what
-	}
 	at := make(map[storage.UserID]int, len(what))
 	list := make([]storage.UserChange, 0, len(what))
 	for _, w := range what {
@@ -66,22 +59,9 @@ func merged(what []storage.UserChange) []storage.UserChange {
 	return list
 }
 
-// owners are the users of changes, and the authors of posts.
-func owners(what []storage.UserChange, posts []storage.PostVersion) []storage.UserID {
-	ids := make([]storage.UserID, 0, len(what)+len(posts))
-	for _, w := range what {
-		ids = append(ids, w.User)
-	}
-	for _, p := range posts {
-		ids = append(ids, p.Author)
-	}
-	slices.Sort(ids)
-	return slices.Compact(ids)
-}
-
 // deliver reports to Redis under the epoch that is valid when it is done: a gateway that reads under
 // another epoch began to do so after the changes had been committed.
-func (c *Cache) deliver(ctx context.Context, what []storage.UserChange, posts []storage.PostVersion) error {
+func (c *Cache) deliver(ctx context.Context, what []storage.UserChange) error {
 	ctx, cancel := context.WithTimeout(ctx, changeTimeout)
 	defer cancel()
 	const attempts = 3
@@ -91,28 +71,23 @@ func (c *Cache) deliver(ctx context.Context, what []storage.UserChange, posts []
 			c.failed("learn")
 			return err
 		}
-		if right, err := c.report(ctx, e, what, posts); err != nil {
-			return fmt.Errorf("report %d changed users and %d posts to Redis: %w", len(what), len(posts), err)
+		if right, err := c.report(ctx, e, what); err != nil {
+			return fmt.Errorf("report %d changed users to Redis: %w", len(what), err)
 		} else if right {
-			c.cfg.Metrics.changes.WithLabelValues("reported").Add(float64(len(what) + len(posts)))
-			c.reported.add(what)
+			c.cfg.Metrics.changes.WithLabelValues("reported").Add(float64(len(what)))
 			return nil
 		}
 	}
 	return errors.New("the epoch of Redis keeps changing")
 }
 
-// report writes a command for each user and each post, and then asks for the epoch. On one server that takes the
+// report writes a command for each user, and then asks for the epoch. On one server that takes the
 // same round trip, because commands run one after another. It returns false if the epoch is over.
-func (c *Cache) report(ctx context.Context, e *epoch, what []storage.UserChange, posts []storage.PostVersion) (bool, error) {
-	for begin := 0; begin < len(what)+len(posts); begin += changesAtOnce {
+func (c *Cache) report(ctx context.Context, e *epoch, what []storage.UserChange) (bool, error) {
+	for some := range slices.Chunk(what, changesAtOnce) {
 		pipe := c.cfg.Redis.Pipeline()
-		for i := begin; i < min(begin+changesAtOnce, len(what)+len(posts)); i++ {
-			if i < len(what) {
-				c.reportUser(ctx, pipe, e, what[i])
-			} else {
-				c.reportPost(ctx, pipe, e, posts[i-len(what)])
-			}
+		for _, w := range some {
+			c.reportUser(ctx, pipe, e, w)
 		}
 		if _, cluster := c.cfg.Redis.(*redis.ClusterClient); cluster {
 			if err := c.exchange(ctx, "change", pipe); err != nil {
@@ -142,16 +117,11 @@ func (c *Cache) reportUser(ctx context.Context, pipe redis.Pipeliner, e *epoch, 
 		keys = append(keys, e.list(storage.Inverse, w.User))
 	}
 	if w.Counts.Version == 0 {
-		if w.Forward && w.Inverse {
-			keys = append(keys, e.stamp(w.User))
-		}
 		pipe.Unlink(ctx, keys...)
 		return
 	}
-	var profile []byte
-	if w.Profile != nil {
-		profile = packing.AppendProfile(nil, storage.Profile{User: *w.Profile, Exists: true, Counted: true})
-	}
-	changed.call(ctx, pipe, keys,
-		w.Counts.Version, w.Before, packing.AppendCounts(nil, w.Counts), c.leaseLife().Milliseconds(), inEight(w.Counts.Version), profile)
+	changed.EvalSha(ctx, pipe, keys, w.Counts.Version, inEight(w.Counts.Version), c.leaseLife().Milliseconds())
 }
+
+// inEight is a version as written in marks.
+func inEight(version int64) []byte { return binary.BigEndian.AppendUint64(nil, uint64(version)) }

@@ -65,7 +65,7 @@ func (c *Cache) learnEpoch(ctx context.Context, fresh bool) (*epoch, error) {
 			return nil, fmt.Errorf("learn the epoch of Redis: %w", err)
 		}
 		c.epoch.Store(e)
-		c.verified.Store(c.cfg.Now().UnixNano())
+		c.verified.Store(time.Now().UnixNano())
 		c.cfg.Metrics.epochs.Inc()
 		return e, nil
 	})
@@ -95,7 +95,7 @@ func (c *Cache) learn(ctx context.Context, fresh bool) (*epoch, error) {
 			continue
 		}
 		random := strconv.FormatUint(rand.Uint64()>>24, 36)
-		name, err := epochScript.call(ctx, c.cfg.Redis, []string{c.epochKey()}, nameOf(runs), random, fresh).Text()
+		name, err := epochScript.EvalSha(ctx, c.cfg.Redis, []string{c.epochKey()}, nameOf(runs), random, fresh).Text()
 		if err != nil {
 			return nil, err
 		}
@@ -110,15 +110,16 @@ func (c *Cache) askMasters(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	var runs []string
 	ask := func(ctx context.Context, one *redis.Client) error {
-		pipe := one.Pipeline()
-		info := pipe.Info(ctx, "server")
-		for _, s := range scripts {
-			pipe.ScriptLoad(ctx, s.text)
-		}
-		if _, err := pipe.Exec(ctx); err != nil {
+		info, err := one.Info(ctx, "server").Result()
+		if err != nil {
 			return err
 		}
-		run := infoField(info.Val(), "run_id")
+		for _, s := range scripts {
+			if err := s.Load(ctx, one).Err(); err != nil {
+				return err
+			}
+		}
+		run := infoField(info, "run_id")
 		if run == "" {
 			return errors.New("it does not report its run_id")
 		}
@@ -144,7 +145,7 @@ func (c *Cache) epochKey() string { return c.cfg.Prefix + ":" + formOfKeys + ":e
 // verifying adds the question for the epoch to a pipeline if it is due; otherwise it returns nil.
 func (c *Cache) verifying(ctx context.Context, pipe redis.Pipeliner) *redis.StringCmd {
 	last := c.verified.Load()
-	now := c.cfg.Now().UnixNano()
+	now := time.Now().UnixNano()
 	if now-last < int64(verifyEvery) || !c.verified.CompareAndSwap(last, now) {
 		return nil
 	}

@@ -33,7 +33,7 @@ func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 		copyFile(t, aside, dump)
 		server.Restart(t)
 		for _, s := range scripts {
-			if err := admin(t, server).ScriptLoad(t.Context(), s.text).Err(); err != nil {
+			if err := s.Load(t.Context(), admin(t, server)).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -59,8 +59,8 @@ func TestRestartWithOldData(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if k, err := parseList(storage.Forward, 1, held); err != nil || len(k.list.Edges) != 0 {
-		t.Fatalf("%+v, %v: the test shows nothing", k, err)
+	if l, err := parseList(storage.Forward, 1, held); err != nil || len(l.Edges) != 0 {
+		t.Fatalf("%+v, %v: the test shows nothing", l, err)
 	}
 	for range 5 {
 		a.agrees(t, s, 1, 2)
@@ -127,7 +127,6 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 		t.Run(fmt.Sprint("room for ", maxLate), func(t *testing.T) {
 			t.Parallel()
 			s := newSource(t, 1, 2)
-			s.writePost(t, 1, "one")
 			var mu sync.Mutex
 			var corrected [][]storage.UserID
 			server, a, b := pair(t, s, func(c *Config) {
@@ -141,8 +140,7 @@ func TestChangesThatCannotBeReported(t *testing.T) {
 			before := current(t, a).keys
 			server.Freeze(t)
 			s.write(t, 1, 2, storage.Following)
-			s.writePost(t, 1, "two")
-			a.Changed(t.Context(), s.both(1, 2), s.changedPost(1))
+			a.Changed(t.Context(), s.both(1, 2))
 			if !a.late.behind() {
 				t.Fatal("it could be reported")
 			}

@@ -32,7 +32,7 @@ func BenchmarkForms(b *testing.B) {
 	defer client.Close()
 	f := &forms{b: b, client: client, ctx: b.Context(), random: rand.New(rand.NewPCG(1, 2))}
 	for _, s := range scripts {
-		f.must(client.ScriptLoad(f.ctx, s.text).Err())
+		f.must(s.Load(f.ctx, client).Err())
 	}
 	f.table = tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(f.table, "| ids | of | form | bytes | 50 memberships, µs (Redis) | first 20, µs (Redis) | whole list, µs (Redis) |")
@@ -138,7 +138,7 @@ func (f *forms) hash(edges []storage.Edge, asked []string) form {
 		list := make([]storage.Edge, 0, len(fields))
 		for peer, value := range fields {
 			id, _ := strconv.ParseInt(peer, 10, 64)
-			list = append(list, storage.Edge{From: 1, To: storage.UserID(id), Type: storage.EdgeType(value[0]), UpdateTime: storage.Micros(number(value[1:]))})
+			list = append(list, storage.Edge{From: 1, To: storage.UserID(id), Type: storage.EdgeType(value[0]), UpdateTime: storage.Micros(binary.BigEndian.Uint64([]byte(value[1:])))})
 		}
 		return list
 	}
@@ -206,16 +206,16 @@ func (f *forms) sorted(edges []storage.Edge, asked []string) form {
 // packed is the form that the cache uses, read by the script that it uses.
 func (f *forms) packed(edges []storage.Edge, wanted []storage.UserID) form {
 	all := func() []storage.Edge {
-		text, err := listGet.call(f.ctx, f.client, []string{"k"}, "token", 1000, len(edges), 0).Text()
+		text, err := listGet.EvalSha(f.ctx, f.client, []string{"k"}, "token", 1000, len(edges), 0).Text()
 		f.must(err)
-		k, err := parseList(storage.Forward, 1, text)
+		l, err := parseList(storage.Forward, 1, text)
 		f.must(err)
-		return k.list.Edges
+		return l.Edges
 	}
 	return form{
 		name: "packed value",
 		store: func() {
-			f.must(f.client.Set(f.ctx, "k", listBytes(storage.Forward, kept{list: storage.List{Edges: edges}}), 0).Err())
+			f.must(f.client.Set(f.ctx, "k", listBytes(storage.Forward, storage.List{Edges: edges}, storage.ListQuery{}), 0).Err())
 		},
 		members: func() int {
 			list, n := all(), 0
@@ -250,7 +250,7 @@ func (f *forms) users() {
 		ask       func(pipe redis.Pipeliner, i string)
 	}{
 		{"hash, HMGET", "h1", func(pipe redis.Pipeliner, i string) { pipe.HMGet(f.ctx, "h"+i, "p", "v", "c", "l") }},
-		{"hash, script", "h1", func(pipe redis.Pipeliner, i string) { userGet.call(f.ctx, pipe, []string{"h" + i}, "token", 1000) }},
+		{"hash, script", "h1", func(pipe redis.Pipeliner, i string) { userGet.EvalSha(f.ctx, pipe, []string{"h" + i}, "token", 1000) }},
 		{"one value, GET", "s1", func(pipe redis.Pipeliner, i string) { pipe.Get(f.ctx, "s"+i) }},
 		{"one value, script", "s1", func(pipe redis.Pipeliner, i string) { pipe.EvalSha(f.ctx, sha, []string{"s" + i}, "token", 1000) }},
 	} {

@@ -2,6 +2,8 @@ package rediscache
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,77 +12,50 @@ import (
 	"kith/storage/sleep"
 )
 
-// late remembers the changes that could not be delivered to Redis, and delivers them as soon as
+// late remembers the users whose changes could not be delivered to Redis, and removes them there as soon as
 // Redis can be reached. Until then this gateway does not read from Redis.
 type late struct {
 	cache  *Cache
 	closed context.Context // done when the cache is closed
 
-	some atomic.Bool // there are such changes
+	some atomic.Bool // there are such users, and a goroutine tries to deliver them
 
-	mu         sync.Mutex
-	changes    map[storage.UserID]storage.UserChange
-	posts      map[storage.PostID]int64 // versions; 0: not known
-	tooMany    bool                     // they were dropped: a new epoch has to begin
-	delivering bool                     // a goroutine is trying to deliver them
+	mu      sync.Mutex
+	users   map[storage.UserID]bool
+	tooMany bool // they were dropped: a new epoch has to begin
 }
 
 // behind reports whether Redis lacks changes of this gateway.
 func (l *late) behind() bool { return l.some.Load() }
 
-// add remembers changes and makes sure that a goroutine tries to deliver them.
-func (l *late) add(what []storage.UserChange, posts []storage.PostVersion) {
-	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what) + len(posts)))
+// add remembers changed users and makes sure that a goroutine tries to deliver them.
+func (l *late) add(what []storage.UserChange) {
+	l.cache.cfg.Metrics.changes.WithLabelValues("late").Add(float64(len(what)))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.some.Store(true)
-	l.keep(what, posts)
-	if !l.delivering && l.closed.Err() == nil {
-		l.delivering = true
+	for _, w := range what {
+		l.keep(w.User)
+	}
+	l.count()
+	if !l.some.Swap(true) && l.closed.Err() == nil {
 		l.cache.running.Go(l.deliver)
 	}
 }
 
-// keep stores changes, for MaxLate users and posts at most.
-func (l *late) keep(what []storage.UserChange, posts []storage.PostVersion) {
-	if l.changes == nil {
-		l.clear()
+// keep remembers a user. If there are more than MaxLate, it drops all of them.
+func (l *late) keep(id storage.UserID) {
+	if l.tooMany {
+		return
 	}
-	for _, w := range what {
-		old, found := l.changes[w.User]
-		if found {
-			w = w.And(old)
-		}
-		if l.room(found) {
-			l.changes[w.User] = w
-		}
+	if l.users == nil {
+		l.users = map[storage.UserID]bool{}
 	}
-	for _, p := range posts {
-		version, found := l.posts[p.PostID]
-		if found && min(version, p.Version) > 0 {
-			p.Version = max(version, p.Version)
-		} else if found {
-			p.Version = 0
-		}
-		if l.room(found) {
-			l.posts[p.PostID] = p.Version
-		}
+	if l.users[id] = true; len(l.users) > l.cache.cfg.MaxLate {
+		l.users, l.tooMany = nil, true
 	}
-	l.cache.cfg.Metrics.late.Set(float64(len(l.changes) + len(l.posts)))
 }
 
-// room reports whether one more may be kept. If not, everything is dropped.
-func (l *late) room(found bool) bool {
-	if !found && len(l.changes)+len(l.posts) >= l.cache.cfg.MaxLate {
-		l.clear()
-		l.tooMany = true
-	}
-	return !l.tooMany
-}
-
-func (l *late) clear() {
-	l.changes, l.posts = make(map[storage.UserID]storage.UserChange), make(map[storage.PostID]int64)
-}
+func (l *late) count() { l.cache.cfg.Metrics.late.Set(float64(len(l.users))) }
 
 // Pauses between attempts.
 const (
@@ -92,59 +67,54 @@ const (
 func (l *late) deliver() {
 	pause := firstPause
 	for sleep.For(l.closed, pause) == nil {
-		if !l.try() {
-			pause = min(2*pause, longPause)
+		if pause = min(2*pause, longPause); !l.try() {
 			continue
 		}
 		pause = firstPause
 		l.mu.Lock()
-		if len(l.changes)+len(l.posts) == 0 && !l.tooMany {
+		left := len(l.users) > 0 || l.tooMany
+		if !left {
 			l.some.Store(false)
-			l.delivering = false
-			l.mu.Unlock()
-			return
 		}
 		l.mu.Unlock()
+		if !left {
+			return
+		}
 	}
-	l.mu.Lock()
-	l.delivering = false
-	l.mu.Unlock()
 }
 
-// try reports everything remembered to Redis; what could not be delivered stays.
+// try reports everything remembered to Redis; what could not be delivered stays. What exactly has changed does not matter any more:
+// all gateways forget these users afterwards.
 func (l *late) try() bool {
 	l.mu.Lock()
-	changes, kept, tooMany := l.changes, l.posts, l.tooMany
-	l.clear()
-	l.tooMany = false
+	users, tooMany := slices.Sorted(maps.Keys(l.users)), l.tooMany
+	l.users, l.tooMany = nil, false
 	l.mu.Unlock()
 	ctx, cancel := context.WithTimeout(l.closed, changeTimeout)
 	defer cancel()
-	what := make([]storage.UserChange, 0, len(changes))
-	for _, w := range changes {
-		what = append(what, w)
-	}
-	posts := make([]storage.PostVersion, 0, len(kept))
-	for id, version := range kept {
-		posts = append(posts, storage.PostVersion{PostID: id, Version: version})
-	}
 	var err error
 	if tooMany {
-		if _, err = l.cache.learnEpoch(ctx, true); err != nil {
+		if err = l.cache.Empty(ctx); err != nil {
 			l.cache.failed("learn")
 		}
-	} else if len(what)+len(posts) > 0 {
-		err = l.cache.deliver(ctx, what, posts)
+	} else {
+		what := make([]storage.UserChange, len(users))
+		for i, id := range users {
+			what[i] = storage.UserChange{User: id, Forward: true, Inverse: true}
+		}
+		err = l.cache.deliver(ctx, what)
 	}
-	if err == nil && (tooMany || len(what)+len(posts) > 0) {
-		l.cache.cfg.Corrected(owners(what, posts))
+	if err == nil {
+		l.cache.cfg.Corrected(users)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err != nil {
 		l.tooMany = l.tooMany || tooMany
-		l.keep(what, posts)
+		for _, id := range users {
+			l.keep(id)
+		}
 	}
-	l.cache.cfg.Metrics.late.Set(float64(len(l.changes) + len(l.posts)))
+	l.count()
 	return err == nil
 }

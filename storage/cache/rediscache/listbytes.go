@@ -3,7 +3,6 @@ package rediscache
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"kith/storage"
 	"kith/storage/cache/idset"
@@ -30,26 +29,20 @@ import (
 // list must have, and then the token of the look-up that is filling it.
 const listHead = 26
 
-// kept is a list as stored, with the query that it answers.
-type kept struct {
-	list    storage.List
-	longest int
-	ended   storage.Micros
-}
-
-func listBytes(side storage.Side, k kept) []byte {
-	to := append(make([]byte, 0, listHead+8*len(k.list.Edges)), 'V')
-	to = binary.BigEndian.AppendUint64(to, uint64(k.list.Version))
-	if k.list.Long {
-		to = append(to, 1)
-		to = binary.BigEndian.AppendUint64(to, uint64(k.longest))
-		return binary.BigEndian.AppendUint64(to, uint64(k.ended))
+// listBytes is the value of a list, as it was read for a query.
+func listBytes(side storage.Side, l storage.List, q storage.ListQuery) []byte {
+	long, bound := byte(0), 0
+	if l.Long {
+		long, bound = 1, q.Longest
 	}
-	to = append(to, 0)
-	to = binary.BigEndian.AppendUint64(to, 0)
-	to = binary.BigEndian.AppendUint64(to, uint64(k.ended))
-	to = appendEdges(to, side, k.list.Edges)
-	return idset.Seal(to)
+	to := append(make([]byte, 0, listHead+8*len(l.Edges)), 'V')
+	to = append(binary.BigEndian.AppendUint64(to, uint64(l.Version)), long)
+	to = binary.BigEndian.AppendUint64(to, uint64(bound))
+	to = binary.BigEndian.AppendUint64(to, uint64(q.EndedSince))
+	if l.Long {
+		return to
+	}
+	return idset.Seal(appendEdges(to, side, l.Edges))
 }
 
 func appendEdges(to []byte, side storage.Side, edges []storage.Edge) []byte {
@@ -74,28 +67,21 @@ func appendEdges(to []byte, side storage.Side, edges []storage.Edge) []byte {
 }
 
 // parseList reads a value that begins with 'V'.
-func parseList(side storage.Side, owner storage.UserID, data string) (kept, error) {
+func parseList(side storage.Side, owner storage.UserID, data string) (storage.List, error) {
 	if len(data) < listHead || data[0] != 'V' {
-		return kept{}, errMalformed
+		return storage.List{}, errMalformed
 	}
-	k := kept{
-		list:    storage.List{Version: int64(number(data[1:])), Long: data[9] == 1},
-		longest: int(number(data[10:])),
-		ended:   storage.Micros(number(data[18:])),
-	}
-	if k.list.Long {
-		return k, nil
+	l := storage.List{Version: int64(binary.BigEndian.Uint64([]byte(data[1:9]))), Long: data[9] == 1}
+	if l.Long {
+		return l, nil
 	}
 	body, err := idset.Unseal([]byte(data))
 	if err != nil || len(body) < listHead {
-		return kept{}, errMalformed
+		return storage.List{}, errMalformed
 	}
-	k.longest = math.MaxInt
-	k.list.Edges, err = parseEdges(side, owner, body[listHead:])
-	return k, err
+	l.Edges, err = parseEdges(side, owner, body[listHead:])
+	return l, err
 }
-
-func number(data string) uint64 { return binary.BigEndian.Uint64([]byte(data[:8])) }
 
 func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage.Edge, error) {
 	n, size := binary.Uvarint(data)

@@ -30,8 +30,8 @@ func (unheard) Printf(context.Context, string, ...any) {}
 // source is a store that tests can observe and stop.
 type source struct {
 	*oracle.Store
-	profiles, lists, posts atomic.Int64 // calls
-	running, most          atomic.Int64 // calls at the same time
+	profiles, lists atomic.Int64 // calls
+	running, most   atomic.Int64 // calls at the same time
 
 	mu      sync.Mutex
 	after   func()               // called when an answer has been read
@@ -70,27 +70,6 @@ func (s *source) write(t testing.TB, from, to storage.UserID, kind storage.EdgeT
 			}
 		}
 	}
-}
-
-// postOf is the post of each user that tests write.
-func postOf(id storage.UserID) storage.PostID { return storage.PostID{Author: id, Number: 1} }
-
-// writePost publishes the post of a user, or changes its text.
-func (s *source) writePost(t testing.TB, id storage.UserID, text string) {
-	post := storage.NewPost{PostID: postOf(id), Key: "k", Text: "first", Media: []storage.Media{{Name: "a", URL: "b", Kind: storage.Image}}, At: 1}
-	_, _, err := s.Publish(context.Background(), post)
-	if err == nil {
-		_, _, err = s.EditPost(context.Background(), postOf(id), storage.PostChange{Text: &text}, 2)
-	}
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-// changedPost is the change of a post, as the log has it.
-func (s *source) changedPost(id storage.UserID) storage.PostVersion {
-	r := s.Store.Posts(context.Background(), []storage.PostID{postOf(id)})[0]
-	return storage.PostVersion{PostID: postOf(id), Version: r.Value.Counts.Version}
 }
 
 // both are the changes of an edge, as a writer has them after the write.
@@ -157,18 +136,6 @@ func (s *source) Lists(ctx context.Context, side storage.Side, queries []storage
 	return answer
 }
 
-func (s *source) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
-	s.posts.Add(1)
-	s.begin()
-	defer s.running.Add(-1)
-	store, err := s.store()
-	answer := store.Posts(ctx, ids)
-	failed(answer, err)
-	s.answered()
-	failed(answer, ctx.Err())
-	return answer
-}
-
 func failed[V any](answer []storage.Result[V], err error) {
 	for i := range answer {
 		if err != nil {
@@ -178,7 +145,7 @@ func failed[V any](answer []storage.Result[V], err error) {
 }
 
 // calls returns the number of all look-ups so far.
-func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() + s.posts.Load() }
+func (s *source) calls() int64 { return s.profiles.Load() + s.lists.Load() }
 
 // generous is a time limit that a busy machine does not reach.
 const generous = 30 * time.Second
@@ -227,15 +194,6 @@ func (c *Cache) profile(t testing.TB, id storage.UserID) storage.Profile {
 	return r.Value
 }
 
-func (c *Cache) text(t testing.TB, id storage.UserID) string {
-	t.Helper()
-	r := c.Posts(context.Background(), []storage.PostID{postOf(id)})[0]
-	if r.Err != nil {
-		t.Fatal(r.Err)
-	}
-	return r.Value.Text
-}
-
 func (c *Cache) list(t testing.TB, side storage.Side, q storage.ListQuery) storage.List {
 	t.Helper()
 	r := c.Lists(context.Background(), side, []storage.ListQuery{q})[0]
@@ -257,13 +215,6 @@ func (c *Cache) disagreement(s *source, ids ...storage.UserID) string {
 	ctx := context.Background()
 	if got, want := c.Profiles(ctx, ids), s.Store.Profiles(ctx, ids); !reflect.DeepEqual(got, want) {
 		return fmt.Sprintf("profiles are\n%+v\nwant\n%+v", got, want)
-	}
-	posts := make([]storage.PostID, len(ids))
-	for i, id := range ids {
-		posts[i] = postOf(id)
-	}
-	if got, want := c.Posts(ctx, posts), s.Store.Posts(ctx, posts); !reflect.DeepEqual(got, want) {
-		return fmt.Sprintf("posts are\n%+v\nwant\n%+v", got, want)
 	}
 	for _, side := range []storage.Side{storage.Forward, storage.Inverse} {
 		queries := make([]storage.ListQuery, len(ids))
@@ -319,7 +270,7 @@ func eventually(t testing.TB, what string, condition func() bool) {
 func (c *Cache) idle(t testing.TB) {
 	t.Helper()
 	eventually(t, "all that was missing has been stored", func() bool {
-		return c.stored("user") && c.stored("following") && c.stored("follower") && c.stored("post")
+		return c.stored("user") && c.stored("following") && c.stored("follower")
 	})
 }
 

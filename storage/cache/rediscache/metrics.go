@@ -29,12 +29,12 @@ func newMetrics() *Metrics {
 		lookups: counters("lookups_total", "Look-ups of users and lists in Redis, by how they ended.", "kind", "outcome"),
 		fills:   counters("fills_total", "Values read from the store to be stored in Redis, by what became of them.", "kind", "outcome"),
 		waits:   counters("waits_total", "Times that a look-up waited for another gateway's fill.", "kind"),
-		changes: counters("changes_total", "Changed users and posts that were reported to Redis, or could not be reported yet.", "outcome"),
+		changes: counters("changes_total", "Changed users that were reported to Redis, or could not be reported yet.", "outcome"),
 		errors:  counters("errors_total", "Exchanges with Redis that failed, by what they were for.", "exchange"),
 		epochs: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "kith_redis_cache_epochs_total", Help: "Times that this gateway found out the epoch of Redis."}),
 		late: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_redis_cache_late_users", Help: "Changed users and posts that could not be reported to Redis yet."}),
+			Name: "kith_redis_cache_late_users", Help: "Changed users that could not be reported to Redis yet."}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "kith_redis_cache_open", Help: "1 while Redis is left alone because it does not answer."}),
 	}

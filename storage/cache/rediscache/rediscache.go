@@ -1,13 +1,13 @@
-// Package rediscache keeps users and posts with their counts, and whole lists, in a Redis that all
+// Package rediscache keeps users with their counts, and whole lists, in a Redis that all
 // gateways of a deployment share: one server or a cluster, version 6 or later.
 //
 // It answers as the store would, at some moment since the question or shortly before. After
 // [Cache.Changed] has reported a change, it never answers with the value before the change.
 // Three mechanisms ensure that, each sufficient by itself if the others hold:
 //
-//   - A look-up that fills a key holds a lease on it, which any change of the user or the post ends. So a value
+//   - A look-up that fills a key holds a lease on it, which any change of the user ends. So a value
 //     read before a change is not stored after it.
-//   - All values have versions, those of user_counts and post_counts. A change leaves its version, if it
+//   - All values have versions, those of user_counts. A change removes what is older and leaves its version, if it
 //     is known, and nothing older is accepted.
 //   - All keys begin with an epoch, which changes as soon as Redis cannot be trusted any more:
 //     after a restart, which may bring back old data, and when a change could not be delivered (see
@@ -20,6 +20,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,22 +49,13 @@ type Config struct {
 	// Source is the store.
 	Source storage.Snapshots
 
-	// TTL is how long a value is kept, ± 20 %. Defaults to 10 minutes.
-	TTL time.Duration
-
-	// NothingTTL is how long the absence of a value is kept, ± 20 %. Defaults to 1 minute.
-	NothingTTL time.Duration
-
 	// Timeout ends one exchange with Redis. Defaults to 100 ms.
 	Timeout time.Duration
-
-	// FillTimeout ends a look-up in the store. Leases last a little longer. Defaults to 5 s.
-	FillTimeout time.Duration
 
 	// MaxConcurrent is how many look-ups of the store run at a time; others wait. Defaults to 32.
 	MaxConcurrent int
 
-	// MaxLate is how many changed users and posts are remembered while Redis is away, some 40 bytes each. If
+	// MaxLate is how many changed users are remembered while Redis is away, some 40 bytes each. If
 	// there are more, a new epoch begins when Redis is back. Defaults to 100,000.
 	MaxLate int
 
@@ -73,10 +66,13 @@ type Config struct {
 
 	// Metrics counts. Defaults to none.
 	Metrics *Metrics
-
-	// Now is the clock. Defaults to time.Now.
-	Now func() time.Time
 }
+
+const (
+	keep        = 10 * time.Minute // how long a value is kept, ± 20 %, so that values stored together do not expire together
+	keepNothing = time.Minute      // the same for the absence of a value
+	fillTimeout = 5 * time.Second  // ends a look-up, also in the store
+)
 
 func (c Config) withDefaults() (Config, error) {
 	switch c.Redis.(type) {
@@ -90,12 +86,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Prefix == "" || strings.ContainsAny(c.Prefix, "{}") {
 		return c, fmt.Errorf("redis cache: prefix %q is empty or has braces, which mark the slot of a key", c.Prefix)
 	}
-	for value, standard := range map[*time.Duration]time.Duration{
-		&c.TTL: 10 * time.Minute, &c.NothingTTL: time.Minute, &c.Timeout: 100 * time.Millisecond, &c.FillTimeout: 5 * time.Second,
-	} {
-		if *value <= 0 {
-			*value = standard
-		}
+	if c.Timeout <= 0 {
+		c.Timeout = 100 * time.Millisecond
 	}
 	if c.MaxConcurrent <= 0 {
 		c.MaxConcurrent = 32
@@ -106,9 +98,6 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Corrected == nil {
 		c.Corrected = func([]storage.UserID) {}
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	c.Metrics = c.Metrics.orNone()
 	return c, nil
 }
@@ -116,12 +105,11 @@ func (c Config) withDefaults() (Config, error) {
 // Cache is a [storage.Snapshots] in front of another one. It is safe for concurrent use. Callers
 // must not change what it returns: it may be on its way into Redis.
 type Cache struct {
-	cfg      Config
-	source   *semaphore.Weighted
-	breaker  *breaker
-	late     *late
-	reported reported
-	tokens   atomic.Uint64
+	cfg     Config
+	source  *semaphore.Weighted
+	breaker *breaker
+	late    *late
+	tokens  atomic.Uint64
 
 	epoch      atomic.Pointer[epoch] // nil: not known
 	verified   atomic.Int64          // when Redis last confirmed the epoch, Unix nanoseconds
@@ -144,9 +132,8 @@ func New(config Config) (*Cache, error) {
 	c := &Cache{
 		cfg:      config,
 		source:   semaphore.NewWeighted(int64(config.MaxConcurrent)),
-		breaker:  &breaker{now: config.Now, metrics: config.Metrics},
-		reported: newReported(),
-		instance: newInstance(),
+		breaker:  &breaker{now: time.Now, metrics: config.Metrics},
+		instance: strconv.FormatUint(rand.Uint64(), 36) + ".",
 		closing:  cancel,
 	}
 	c.late = &late{cache: c, closed: ctx}
@@ -165,6 +152,12 @@ func (c *Cache) Lists(ctx context.Context, side storage.Side, queries []storage.
 		return c.cfg.Source.Lists(ctx, side, queries)
 	}
 	return look(ctx, c, lists{side}, queries)
+}
+
+// Posts implements [storage.Snapshots]. They are read from the source: one statement reads a page of posts, in less time than
+// a command for each takes in Redis.
+func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
+	return c.cfg.Source.Posts(ctx, ids)
 }
 
 // Close drops the changes that have not been delivered to Redis yet: see [Cache.Changed].

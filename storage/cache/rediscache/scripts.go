@@ -1,66 +1,31 @@
 package rediscache
 
 import (
-	"context"
-	"crypto/sha1"
-	_ "embed"
-	"encoding/hex"
+	"embed"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// script is a piece of Lua, which Redis runs atomically. The scripts are loaded when an epoch
-// begins, and called by their digest.
-type script struct{ text, digest string }
-
+// The scripts in Lua, which Redis runs atomically. They are loaded when an epoch begins, and called by their digests. All keys
+// of a call are in one slot.
 var (
-	//go:embed lua/userget.lua
-	userGetText string
-	//go:embed lua/userfill.lua
-	userFillText string
-	//go:embed lua/userrelease.lua
-	userReleaseText string
-	//go:embed lua/listget.lua
-	listGetText string
-	//go:embed lua/listfill.lua
-	listFillText string
-	//go:embed lua/listrelease.lua
-	listReleaseText string
-	//go:embed lua/postget.lua
-	postGetText string
-	//go:embed lua/postfill.lua
-	postFillText string
-	//go:embed lua/postrelease.lua
-	postReleaseText string
-	//go:embed lua/postchanged.lua
-	postChangedText string
-	//go:embed lua/changed.lua
-	changedText string
-	//go:embed lua/epoch.lua
-	epochText string
+	//go:embed lua
+	lua embed.FS
 
-	userGet     = scriptOf(userGetText)
-	userFill    = scriptOf(userFillText)
-	userRelease = scriptOf(userReleaseText)
-	listGet     = scriptOf(listGetText)
-	listFill    = scriptOf(listFillText)
-	listRelease = scriptOf(listReleaseText)
-	postGet     = scriptOf(postGetText)
-	postFill    = scriptOf(postFillText)
-	postRelease = scriptOf(postReleaseText)
-	postChanged = scriptOf(postChangedText)
-	changed     = scriptOf(changedText)
-	epochScript = scriptOf(epochText)
+	userGet     = scriptIn("userget")
+	userFill    = scriptIn("userfill")
+	listGet     = scriptIn("listget")
+	listFill    = scriptIn("listfill")
+	changed     = scriptIn("changed")
+	epochScript = scriptIn("epoch")
 
-	scripts = []script{userGet, userFill, userRelease, listGet, listFill, listRelease, postGet, postFill, postRelease, postChanged, changed, epochScript}
+	scripts = []*redis.Script{userGet, userFill, listGet, listFill, changed, epochScript}
 )
 
-func scriptOf(text string) script {
-	digest := sha1.Sum([]byte(text)) // as Redis names scripts
-	return script{text, hex.EncodeToString(digest[:])}
-}
-
-// call adds a call to a pipeline. All keys must be in one slot.
-func (s script) call(ctx context.Context, to redis.Cmdable, keys []string, args ...any) *redis.Cmd {
-	return to.EvalSha(ctx, s.digest, keys, args...)
+func scriptIn(name string) *redis.Script {
+	text, err := lua.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(err) // the name is wrong
+	}
+	return redis.NewScript(string(text))
 }

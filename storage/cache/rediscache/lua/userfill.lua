@@ -1,7 +1,7 @@
 -- Stores a user under a lease. Returns 1 if it was stored, 0 if the lease is no longer held, and
--- -1 if a newer version is known.
+-- -1 if a newer version is known: so with the version -1 it only gives the lease back.
 -- KEYS: user.
--- ARGV: token, version, profile, counts, TTL in ms.
+-- ARGV: token, version, TTL in ms, profile, counts.
 local held = redis.call('HMGET', KEYS[1], 'l', 'v')
 if held[1] ~= ARGV[1] then
   return 0
@@ -10,6 +10,6 @@ redis.call('HDEL', KEYS[1], 'l')
 if tonumber(held[2] or 0) > tonumber(ARGV[2]) then
   return -1
 end
-redis.call('HSET', KEYS[1], 'p', ARGV[3], 'v', ARGV[2], 'c', ARGV[4])
-redis.call('PEXPIRE', KEYS[1], ARGV[5])
+redis.call('HSET', KEYS[1], 'p', ARGV[4], 'v', ARGV[2], 'c', ARGV[5])
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1
