@@ -4,7 +4,7 @@
 // A process that has written rows, or has propagated them to their other side, reports them
 // after the commit, in this order:
 //
-//  1. Redis, if there is one, by one command for each user whose row has changed, with the counts
+//  1. Redis, if there is one, by one command for each user whose row has changed, with the version
 //     that the write has left. Redis comes first because every process that hears of the change
 //     reads there, and must not find the old value. If the change cannot be delivered, this process
 //     does not read Redis until it has been, and then notifies all processes of what was old there
@@ -15,8 +15,8 @@
 //     published once it is on both sides, and a user at once.
 //
 // A writer may be killed between its commit and its report. In the mode binlog the log takes the
-// writer's place: the replicator sees each change, reports to Redis what the writer's process has
-// not reported, propagates the row, and then publishes it on the bus. In the other modes all
+// writer's place: the replicator sees each change, reports it to Redis once more, propagates the
+// row, and then publishes it on the bus. In the other modes all
 // caches forget everything when a process no longer renews its lease in the store (vanished.go); a
 // process gives its lease back only if it has reported everything.
 //

@@ -1,19 +1,20 @@
 package rediscache
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // breaker keeps look-ups from waiting for a Redis that does not answer: after some failures in a
 // row Redis is not asked for a while, and then one look-up tries.
 type breaker struct {
-	now     func() time.Time
-	metrics *Metrics
+	now  func() time.Time
+	open prometheus.Gauge
 
-	mu       sync.Mutex
-	failures int       // in a row
-	until    time.Time // nobody asks before this
+	failures atomic.Int32 // in a row
+	until    atomic.Int64 // nobody asks before this, in Unix nanoseconds
 }
 
 const (
@@ -22,33 +23,23 @@ const (
 )
 
 // allow reports whether Redis may be asked. Once the time is over one caller may, and the others only
-// after that one succeeded.
+// after that one succeeded, or after as much time again.
 func (b *breaker) allow() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.failures < maxFailures {
+	if b.failures.Load() < maxFailures {
 		return true
 	}
-	now := b.now()
-	if now.Before(b.until) {
-		return false
-	}
-	b.until = now.Add(leftAlone) // for the others; also if this caller never reports
-	return true
+	now, until := b.now(), b.until.Load()
+	return now.UnixNano() >= until && b.until.CompareAndSwap(until, now.Add(leftAlone).UnixNano())
 }
 
 // done reports how an exchange went.
 func (b *breaker) done(well bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if well {
-		b.failures = 0
-		b.metrics.open.Set(0)
-		return
-	}
-	b.failures++
-	if b.failures >= maxFailures {
-		b.until = b.now().Add(leftAlone)
-		b.metrics.open.Set(1)
+	switch {
+	case well && b.failures.Load() > 0:
+		b.failures.Store(0)
+		b.open.Set(0)
+	case !well && b.failures.Add(1) >= maxFailures:
+		b.until.Store(b.now().Add(leftAlone).UnixNano())
+		b.open.Set(1)
 	}
 }

@@ -338,7 +338,7 @@ func TestRedisGoneUnderLoad(t *testing.T) {
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1000, 0)
-	b := &breaker{now: func() time.Time { return now }, metrics: newMetrics()}
+	b := &breaker{now: func() time.Time { return now }, open: NewMetrics(nil).open}
 	for range maxFailures {
 		if !b.allow() {
 			t.Fatal("too early")

@@ -160,7 +160,7 @@ func connect(t testing.TB, s storage.Snapshots, servers []*testenv.RedisServer, 
 	}
 	client := redis.NewUniversalClient(options)
 	t.Cleanup(func() { client.Close() })
-	config := Config{Redis: client, Runs: runs, Prefix: "kith:test", Source: s, Timeout: generous, Metrics: newMetrics()}
+	config := Config{Redis: client, Runs: runs, Prefix: "kith:test", Source: s, Timeout: generous, Metrics: NewMetrics(nil)}
 	for _, change := range changes {
 		change(&config)
 	}

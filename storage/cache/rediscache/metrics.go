@@ -1,6 +1,9 @@
 package rediscache
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // Metrics counts what the cache does.
 type Metrics struct {
@@ -14,16 +17,14 @@ type Metrics struct {
 	open    prometheus.Gauge
 }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics makes the metrics and registers them; nil: nowhere.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := newMetrics()
-	registerer.MustRegister(m.lookups, m.fills, m.waits, m.changes, m.errors, m.epochs, m.late, m.open)
-	return m
-}
-
-func newMetrics() *Metrics {
+	factory := promauto.With(registerer)
 	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "kith_redis_cache_" + name, Help: help}, labels)
+		return factory.NewCounterVec(prometheus.CounterOpts{Name: "kith_redis_cache_" + name, Help: help}, labels)
+	}
+	gauge := func(name, help string) prometheus.Gauge {
+		return factory.NewGauge(prometheus.GaugeOpts{Name: "kith_redis_cache_" + name, Help: help})
 	}
 	return &Metrics{
 		lookups: counters("lookups_total", "Look-ups of users and lists in Redis, by how they ended.", "kind", "outcome"),
@@ -31,21 +32,10 @@ func newMetrics() *Metrics {
 		waits:   counters("waits_total", "Times that a look-up waited for another gateway's fill.", "kind"),
 		changes: counters("changes_total", "Changed users that were reported to Redis, or could not be reported yet.", "outcome"),
 		errors:  counters("errors_total", "Exchanges with Redis that failed, by what they were for.", "exchange"),
-		epochs: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "kith_redis_cache_epochs_total", Help: "Times that this gateway found out the epoch of Redis."}),
-		late: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_redis_cache_late_users", Help: "Changed users that could not be reported to Redis yet."}),
-		open: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "kith_redis_cache_open", Help: "1 while Redis is left alone because it does not answer."}),
+		epochs:  counters("epochs_total", "Times that this gateway found out the epoch of Redis.").WithLabelValues(),
+		late:    gauge("late_users", "Changed users that could not be reported to Redis yet."),
+		open:    gauge("open", "1 while Redis is left alone because it does not answer."),
 	}
-}
-
-// orNone replaces nil by metrics that are not shown.
-func (m *Metrics) orNone() *Metrics {
-	if m == nil {
-		return newMetrics()
-	}
-	return m
 }
 
 func (m *Metrics) looked(kind, outcome string, n int) {

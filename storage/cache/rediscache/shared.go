@@ -27,13 +27,12 @@ func (c *Cache) Epoch(ctx context.Context) (Epoch, error) {
 		if err != nil {
 			return Epoch{}, err
 		}
-		name, err := c.cfg.Redis.Get(ctx, c.epochKey()).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			return Epoch{}, err
-		}
-		if name == e.name && c.holds(e) {
+		name := c.cfg.Redis.Get(ctx, c.epochKey())
+		if c.verify(e, name) {
 			return Epoch{c, e}, nil
 		}
-		c.epoch.CompareAndSwap(e, nil)
+		if err := name.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return Epoch{}, err
+		}
 	}
 }
