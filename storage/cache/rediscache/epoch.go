@@ -110,16 +110,15 @@ func (c *Cache) askMasters(ctx context.Context) ([]string, error) {
 	var mu sync.Mutex
 	var runs []string
 	ask := func(ctx context.Context, one *redis.Client) error {
-		info, err := one.Info(ctx, "server").Result()
-		if err != nil {
+		pipe := one.Pipeline()
+		info := pipe.Info(ctx, "server")
+		for _, text := range scripts {
+			pipe.ScriptLoad(ctx, text)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
-		for _, s := range scripts {
-			if err := s.Load(ctx, one).Err(); err != nil {
-				return err
-			}
-		}
-		run := infoField(info, "run_id")
+		run := infoField(info.Val(), "run_id")
 		if run == "" {
 			return errors.New("it does not report its run_id")
 		}

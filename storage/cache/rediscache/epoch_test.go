@@ -32,8 +32,8 @@ func saved(t testing.TB, server *testenv.RedisServer) (rollBack func()) {
 		server.Stop(t)
 		copyFile(t, aside, dump)
 		server.Restart(t)
-		for _, s := range scripts {
-			if err := s.Load(t.Context(), admin(t, server)).Err(); err != nil {
+		for _, text := range scripts {
+			if err := admin(t, server).ScriptLoad(t.Context(), text).Err(); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,7 +19,7 @@ var (
 	changed     = scriptIn("changed")
 	epochScript = scriptIn("epoch")
 
-	scripts = []*redis.Script{userGet, userFill, listGet, listFill, changed, epochScript}
+	scripts []string // their texts
 )
 
 func scriptIn(name string) *redis.Script {
@@ -27,5 +27,6 @@ func scriptIn(name string) *redis.Script {
 	if err != nil {
 		panic(err) // the name is wrong
 	}
+	scripts = append(scripts, string(text))
 	return redis.NewScript(string(text))
 }
