@@ -31,12 +31,12 @@ func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, exa
 			found.End = true
 			return found
 		}
-		// Goes down through what is left of a block, or of the head.
+		// Goes down through what is left of a block.
 		low := max(0, at.entry-(examine-found.Examined))
 		entry := at.entry
 		for entry > low && len(found.Positions) < most {
 			entry--
-			if members.has(r.peer(at.block, entry)) != absent {
+			if members.has(ordinal(r.blocks[at.block].people.at(entry))) != absent {
 				found.Positions = append(found.Positions, r.at(slot{at.block, entry}))
 			}
 		}
@@ -53,16 +53,9 @@ func (t *Timeline) Among(in *Set, absent bool, after storage.Position, most, exa
 func (r slots) settled(p slot) slot {
 	for p.entry == 0 && p.block > 0 {
 		p.block--
-		p.entry = r.length(p.block)
+		p.entry = r.blocks[p.block].n
 	}
 	return p
-}
-
-func (r slots) peer(block, entry int) ordinal {
-	if block == len(r.blocks) {
-		return r.head[entry].peer
-	}
-	return ordinal(r.blocks[block].people.at(entry))
 }
 
 // members is a set prepared for many membership tests in any order.

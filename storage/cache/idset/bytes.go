@@ -149,22 +149,6 @@ func (s *scanner) unpack(values []uint64) {
 	}
 }
 
-// skip skips n numbers that appendPack wrote.
-func (s *scanner) skip(n int) {
-	width := s.width()
-	if width != packVary {
-		s.bytes(packBytes(n, width))
-		return
-	}
-	size := 0
-	for ; n > 0 && size < len(s.left); size++ {
-		if s.left[size] < 0x80 {
-			n--
-		}
-	}
-	s.bytes(size + n)
-}
-
 func (s *scanner) width() int {
 	width := int(s.byte())
 	if width > 64 && width != packVary {

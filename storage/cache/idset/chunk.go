@@ -50,10 +50,7 @@ func (c *chunk) with(slot uint16) *chunk {
 	switch {
 	case c.bits == nil && c.n < maxSlots:
 		at, _ := slices.BinarySearch(c.slots, slot)
-		next.slots = make([]uint16, c.n+1)
-		copy(next.slots, c.slots[:at])
-		next.slots[at] = slot
-		copy(next.slots[at+1:], c.slots[at:])
+		next.slots = inserted(c.slots, at, slot)
 	default:
 		next.bits = c.bitmap()
 		next.bits[slot/64] |= 1 << (slot % 64)

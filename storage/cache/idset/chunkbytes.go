@@ -81,8 +81,9 @@ func ParsePeers(to []storage.UserID, data []byte) ([]storage.UserID, error) {
 	var c chunkDecoder
 	c.begin(data)
 	all := to
+	var times [packSize]uint64 // they are of no use here
 	for ids := c.ids(); len(ids) > 0; ids = c.ids() {
-		c.skip(len(ids))
+		c.unpack(times[:len(ids)])
 		for _, short := range ids {
 			all = append(all, c.makers.restore(short))
 		}

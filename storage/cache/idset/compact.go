@@ -26,12 +26,6 @@ func CompactOf(dir *Directory, ids []storage.UserID) Compact {
 	return Compact(bytes)
 }
 
-// Len is how many users are in the set. O(1).
-func (c Compact) Len() int {
-	n, _ := c.uvarint(0)
-	return int(n)
-}
-
 // uvarint reads the number at a place, and returns the place behind it.
 func (c Compact) uvarint(at int) (n uint32, next int) {
 	b := c[at]
@@ -45,38 +39,17 @@ func (c Compact) uvarint(at int) (n uint32, next int) {
 	return n, at
 }
 
-// Expand returns sets of one directory, whose compact form is given. They share their memory: 4
-// bytes a user. O(their lengths together).
-func Expand(dir *Directory, lists []Compact) []*Set {
-	users := 0
-	for _, c := range lists {
-		users += c.Len()
+// Set is the set of a directory whose compact form is given. O(its length).
+func (c Compact) Set(dir *Directory) *Set {
+	n, at := c.uvarint(0)
+	few, o := make([]ordinal, n), ordinal(0)
+	for k := range few {
+		var distance uint32
+		distance, at = c.uvarint(at)
+		o += ordinal(distance)
+		few[k] = o
 	}
-	room := make([]ordinal, users)
-	made, sets := make([]Set, len(lists)), make([]*Set, len(lists))
-	for i, c := range lists {
-		n, at := c.uvarint(0)
-		few := room[:n:n]
-		room = room[n:]
-		o := uint32(0)
-		for k := range few {
-			var distance uint32
-			if b := c[at]; b < 0x80 {
-				distance, at = uint32(b), at+1
-			} else {
-				distance, at = c.uvarint(at)
-			}
-			o += distance
-			few[k] = ordinal(o)
-		}
-		if len(few) <= maxFew {
-			made[i] = Set{dir: dir, n: len(few), few: few}
-		} else {
-			made[i] = *ofOrdinals(dir, few)
-		}
-		sets[i] = &made[i]
-	}
-	return sets
+	return ofOrdinals(dir, few)
 }
 
 // compactReader reads the users of a compact set, in order.

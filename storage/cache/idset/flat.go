@@ -29,11 +29,8 @@ func (n List) AppendFlat(to []byte) []byte {
 	t := n.Order
 	p := packable{make([]uint64, 0, t.n), make([]uint64, 0, t.n)}
 	for _, b := range t.blocks {
-		for i := range b.n {
-			p.times, p.people = append(p.times, b.times.at(i)), append(p.people, b.people.at(i))
-		}
+		p = p.append(b.entries(0))
 	}
-	p = p.append(t.head)
 	times, people := columnOf(p.times), columnOf(p.people)
 	to = binary.NativeEndian.AppendUint64(to, t.dir.serial)
 	to = binary.NativeEndian.AppendUint32(to, uint32(t.n))

@@ -1,7 +1,7 @@
 package idset
 
 import (
-	"sort"
+	"slices"
 
 	"kith/storage"
 )
@@ -27,9 +27,7 @@ func (t *Timeline) Page(after, before storage.Position, limit int, backward bool
 		for ; low.less(high) && len(page) < limit; low = r.next(low) {
 			page = append(page, r.at(low))
 		}
-		for i, j := 0, len(page)-1; i < j; i, j = i+1, j-1 {
-			page[i], page[j] = page[j], page[i]
-		}
+		slices.Reverse(page)
 		return page
 	}
 	for low.less(high) && len(page) < limit {
@@ -39,8 +37,7 @@ func (t *Timeline) Page(after, before storage.Position, limit int, backward bool
 	return page
 }
 
-// slot is where an entry of a list is, counted from the oldest: a block, or the head, which comes after the
-// last block, and the index of an entry there.
+// slot is where an entry of a list is, counted from the oldest: a block, and the index of an entry there.
 type slot struct{ block, entry int }
 
 func (p slot) less(q slot) bool {
@@ -55,27 +52,13 @@ type slots struct {
 
 func (t *Timeline) slots() slots { return slots{t, t.dir.view.Load()} }
 
-// length is how many entries a block or the head has.
-func (r slots) length(block int) int {
-	if block == len(r.blocks) {
-		return len(r.head)
-	}
-	return r.blocks[block].n
-}
-
-func (r slots) at(p slot) storage.Position {
-	if p.block == len(r.blocks) {
-		return r.head[p.entry].at
-	}
-	return r.blocks[p.block].at(r.view, p.entry)
-}
+func (r slots) at(p slot) storage.Position { return r.blocks[p.block].at(r.view, p.entry) }
 
 // end is the slot behind the newest.
-func (r slots) end() slot { return slot{len(r.blocks), len(r.head)} }
+func (r slots) end() slot { return slot{len(r.blocks), 0} }
 
 func (r slots) next(p slot) slot {
-	p.entry++
-	if p.block < len(r.blocks) && p.entry == r.length(p.block) {
+	if p.entry++; p.entry == r.blocks[p.block].n {
 		return slot{p.block + 1, 0}
 	}
 	return p
@@ -84,7 +67,7 @@ func (r slots) next(p slot) slot {
 func (r slots) previous(p slot) slot {
 	if p.entry == 0 {
 		p.block--
-		p.entry = r.length(p.block)
+		p.entry = r.blocks[p.block].n
 	}
 	p.entry--
 	return p
@@ -92,12 +75,12 @@ func (r slots) previous(p slot) slot {
 
 // find returns the first slot whose position is not older than the given one.
 func (r slots) find(at storage.Position) slot {
-	b := r.blockFor(at)
-	if b < 0 {
-		b = len(r.blocks)
+	if r.n == 0 {
+		return r.end()
 	}
-	i := sort.Search(r.length(b), func(i int) bool { return r.at(slot{b, i}).Compare(at) <= 0 })
-	if b < len(r.blocks) && i == r.length(b) {
+	b := r.blockFor(at)
+	i, _ := r.blocks[b].find(r.view, at)
+	if i == r.blocks[b].n {
 		return slot{b + 1, 0}
 	}
 	return slot{b, i}
@@ -108,21 +91,15 @@ func (r slots) isAt(p slot, at storage.Position) bool {
 }
 
 // Find returns the position of a user, and so the time of its edge. O(n): it looks through the
-// list, the newest 512 first and then the packed rest. [Set.Contains] reports at once whether there
-// is one, and [Timeline.Has] finds a known position at once.
+// list. [Set.Contains] reports at once whether there is one, and [Timeline.Has] finds a known
+// position at once.
 func (t *Timeline) Find(peer storage.UserID) (at storage.Position, found bool) {
 	o, known := t.dir.find(peer)
 	if !known {
 		return at, false
 	}
-	for i := len(t.head) - 1; i >= 0; i-- {
-		if t.head[i].peer == o {
-			return t.head[i].at, true
-		}
-	}
 	v := t.dir.view.Load()
-	for b := len(t.blocks) - 1; b >= 0; b-- {
-		block := t.blocks[b]
+	for _, block := range slices.Backward(t.blocks) {
 		for i := range block.n {
 			if block.people.at(i) == uint64(o) {
 				return block.at(v, i), true

@@ -11,26 +11,19 @@ const (
 	// blockEntries is how many entries a packed block holds at most.
 	blockEntries = 2048
 
-	// headEntries is how many of the newest entries are kept unpacked. A new edge copies only
-	// these, 12 kB at most.
-	headEntries = 512
+	// newestEntries is the length from which on a block is not rewritten for an edge that is newer than all of its entries. Such
+	// an edge, as new ones are, begins another block.
+	newestEntries = 512
 )
 
 // Timeline is an immutable list in order of time: positions, each once. Insert and Remove return
 // another version, which shares all blocks but one or two with it.
 //
-// In memory an entry takes 6 to 8 bytes, 24 while it is among the newest 512.
+// In memory an entry takes 6 to 8 bytes.
 type Timeline struct {
 	dir    *Directory
 	n      int
 	blocks []*block // oldest first, none empty
-	head   []entry  // newer than all in blocks, oldest first
-}
-
-// entry is a position with the ordinal of its user.
-type entry struct {
-	at   storage.Position
-	peer ordinal
 }
 
 // block is entries, packed, oldest first.
@@ -43,21 +36,19 @@ type block struct {
 // BuildTimeline makes a list of positions in any order. It takes O(n) if they come newest first, as
 // [storage.Position.Compare] orders them.
 func BuildTimeline(dir *Directory, positions []storage.Position) *Timeline {
-	entries := entriesOf(dir, positions)
-	v := dir.view.Load()
-	t := &Timeline{dir: dir, n: len(entries)}
-	for len(entries) > headEntries {
-		n := min(len(entries)-headEntries/2, blockEntries)
-		t.blocks = append(t.blocks, packable{}.append(entries[:n]).block(v))
-		entries = entries[n:]
+	p := packableOf(dir, positions)
+	t, v := &Timeline{dir: dir, n: len(p.times)}, dir.view.Load()
+	for len(p.times) > 0 {
+		n := min(len(p.times), blockEntries)
+		t.blocks = append(t.blocks, p.slice(0, n).block(v))
+		p = p.slice(n, len(p.times))
 	}
 	t.blocks = slices.Clip(t.blocks)
-	t.head = slices.Clone(entries)
 	return t
 }
 
-// entriesOf sorts positions oldest first, and numbers their users in order of their ids.
-func entriesOf(dir *Directory, positions []storage.Position) []entry {
+// packableOf sorts positions oldest first, and numbers their users in order of their ids.
+func packableOf(dir *Directory, positions []storage.Position) packable {
 	ids := make([]storage.UserID, len(positions))
 	for i, p := range positions {
 		ids[i] = p.Peer
@@ -65,28 +56,27 @@ func entriesOf(dir *Directory, positions []storage.Position) []entry {
 	slices.Sort(ids)
 	dir.Learn(slices.Compact(ids))
 
-	entries := make([]entry, len(positions))
-	for i, p := range positions {
-		o, _ := dir.find(p.Peer)
-		entries[len(entries)-1-i] = entry{p, o}
+	sorted := slices.Clone(positions)
+	slices.Reverse(sorted)
+	if !slices.IsSortedFunc(sorted, oldestFirst) {
+		slices.SortFunc(sorted, oldestFirst)
 	}
-	if !slices.IsSortedFunc(entries, oldestFirst) {
-		slices.SortFunc(entries, oldestFirst)
+	sorted = slices.Compact(sorted)
+	p := packable{make([]uint64, len(sorted)), make([]uint64, len(sorted))}
+	for i, at := range sorted {
+		o, _ := dir.find(at.Peer)
+		p.times[i], p.people[i] = uint64(at.UpdateTime), uint64(o)
 	}
-	return slices.CompactFunc(entries, func(a, b entry) bool { return a.at == b.at })
+	return p
 }
 
-func oldestFirst(a, b entry) int { return b.at.Compare(a.at) }
+func oldestFirst(a, b storage.Position) int { return b.Compare(a) }
 
 // packable is the times and the ordinals of entries, oldest first.
 type packable struct{ times, people []uint64 }
 
-func (p packable) append(entries []entry) packable {
-	for _, e := range entries {
-		p.times = append(p.times, uint64(e.at.UpdateTime))
-		p.people = append(p.people, uint64(e.peer))
-	}
-	return p
+func (p packable) append(q packable) packable {
+	return packable{append(p.times, q.times...), append(p.people, q.people...)}
 }
 
 func (p packable) slice(from, to int) packable { return packable{p.times[from:to], p.people[from:to]} }
@@ -129,77 +119,60 @@ func (t *Timeline) Len() int { return t.n }
 
 // Bytes is the list's size in memory, including blocks it shares with other versions. O(blocks).
 func (t *Timeline) Bytes() int {
-	n := 72 + 24*cap(t.head)
+	n := 48
 	for _, b := range t.blocks {
 		n += b.bytes()
 	}
 	return n
 }
 
-// Insert returns the list with a position added, or the list itself if it has that already. At the
-// head, where new edges belong, it copies up to 12 kB; every few hundred inserts it packs the head
-// and copies 8 bytes for each block. Elsewhere it rewrites a block.
+// Insert returns the list with a position added, or the list itself if it has that already. It
+// rewrites a block, of which there are at most newestEntries where new edges belong, and copies 8
+// bytes for each of the others.
 func (t *Timeline) Insert(at storage.Position) *Timeline {
 	var room [1]ordinal
-	e := entry{at, t.dir.number([]storage.UserID{at.Peer}, room[:0])[0]}
-	b := t.blockFor(at)
-	if b < 0 {
-		i, found := t.inHead(at)
-		if found {
-			return t
-		}
-		next := &Timeline{dir: t.dir, n: t.n + 1, blocks: t.blocks, head: inserted(t.head, i, e)}
-		if len(next.head) > headEntries {
-			next.pack()
-		}
+	one := packable{[]uint64{uint64(at.UpdateTime)}, []uint64{uint64(t.dir.number([]storage.UserID{at.Peer}, room[:0])[0])}}
+	v, last := t.dir.view.Load(), len(t.blocks)-1
+	next := &Timeline{dir: t.dir, n: t.n + 1}
+	if last < 0 || t.blocks[last].n >= newestEntries && at.Compare(t.blocks[last].at(v, t.blocks[last].n-1)) < 0 {
+		next.blocks = slices.Concat(joined(v, t.blocks), []*block{one.block(v)})
 		return next
 	}
-	v := t.dir.view.Load()
+	b := t.blockFor(at)
 	i, found := t.blocks[b].find(v, at)
 	if found {
 		return t
 	}
 	p := t.blocks[b].entries(1)
-	p.times, p.people = slices.Insert(p.times, i, uint64(at.UpdateTime)), slices.Insert(p.people, i, uint64(e.peer))
-	next := &Timeline{dir: t.dir, n: t.n + 1, head: t.head}
+	p.times, p.people = slices.Insert(p.times, i, one.times[0]), slices.Insert(p.people, i, one.people[0])
 	next.blocks = replaced(v, t.blocks, b, p)
 	return next
+}
+
+// joined returns blocks of which the last two are one, if they fit: otherwise a list that grows would have small blocks.
+func joined(v *view, blocks []*block) []*block {
+	last := len(blocks) - 1
+	if last < 1 || blocks[last-1].n+blocks[last].n > blockEntries {
+		return blocks
+	}
+	both := blocks[last-1].entries(blocks[last].n).append(blocks[last].entries(0))
+	return replaced(v, blocks[:last], last-1, both)
 }
 
 // Remove returns the list without a position, or the list itself if it has no such position. It
 // rewrites a block and copies 8 bytes for each of the others.
 func (t *Timeline) Remove(at storage.Position) *Timeline {
-	b := t.blockFor(at)
-	if b < 0 {
-		i, found := t.inHead(at)
-		if !found {
-			return t
-		}
-		return &Timeline{dir: t.dir, n: t.n - 1, blocks: t.blocks, head: slices.Concat(t.head[:i], t.head[i+1:])}
+	if t.n == 0 {
+		return t
 	}
-	v := t.dir.view.Load()
+	v, b := t.dir.view.Load(), t.blockFor(at)
 	i, found := t.blocks[b].find(v, at)
 	if !found {
 		return t
 	}
 	p := t.blocks[b].entries(0)
 	p.times, p.people = slices.Delete(p.times, i, i+1), slices.Delete(p.people, i, i+1)
-	next := &Timeline{dir: t.dir, n: t.n - 1, head: t.head}
-	next.blocks = replaced(v, t.blocks, b, p)
-	return next
-}
-
-// pack moves the older half of the head into blocks. It changes the list, which must not be shared
-// yet.
-func (t *Timeline) pack() {
-	old, rest := t.head[:len(t.head)-headEntries/2], t.head[len(t.head)-headEntries/2:]
-	v, last := t.dir.view.Load(), len(t.blocks)-1
-	if last >= 0 && t.blocks[last].n+len(old) <= blockEntries {
-		t.blocks = replaced(v, t.blocks, last, t.blocks[last].entries(len(old)).append(old))
-	} else {
-		t.blocks = inserted(t.blocks, last+1, packable{}.append(old).block(v))
-	}
-	t.head = slices.Clone(rest)
+	return &Timeline{dir: t.dir, n: t.n - 1, blocks: replaced(v, t.blocks, b, p)}
 }
 
 // replaced returns a copy of blocks in which one block holds other entries: with no entries it is
@@ -218,23 +191,8 @@ func replaced(v *view, blocks []*block, at int, entries packable) []*block {
 	return blocks
 }
 
-// blockFor returns the block in which a position is or would be, −1 for the head.
+// blockFor returns the block in which a position is or would be, if there is any.
 func (t *Timeline) blockFor(at storage.Position) int {
-	if len(t.blocks) == 0 || len(t.head) > 0 && at.Compare(t.head[0].at) <= 0 {
-		return -1
-	}
 	later := sort.Search(len(t.blocks), func(i int) bool { return t.blocks[i].oldest.Compare(at) < 0 })
-	if later == len(t.blocks) && len(t.head) == 0 && at.Compare(t.newestPacked()) < 0 {
-		return -1
-	}
 	return max(later-1, 0)
-}
-
-func (t *Timeline) newestPacked() storage.Position {
-	last := t.blocks[len(t.blocks)-1]
-	return last.at(t.dir.view.Load(), last.n-1)
-}
-
-func (t *Timeline) inHead(at storage.Position) (int, bool) {
-	return slices.BinarySearchFunc(t.head, entry{at: at}, oldestFirst)
 }

@@ -122,24 +122,23 @@ func slowPage(list []storage.Position, after, before storage.Position, limit int
 	return page[:min(limit, len(page))]
 }
 
-// TestNewEdgesGoToTheHead, even when all edges of the head have been removed: a block is
-// rewritten only for edges that are in it.
-func TestNewEdgesGoToTheHead(t *testing.T) {
+// TestNewEdgesRewriteNoLongBlock, and the blocks that they begin are joined as the list grows.
+func TestNewEdgesRewriteNoLongBlock(t *testing.T) {
 	t.Parallel()
-	list := make([]storage.Position, 2000)
+	list := make([]storage.Position, 3*blockEntries)
 	for i := range list {
-		list[i] = storage.Position{UpdateTime: storage.Micros(5000 - i), Peer: storage.UserID(i + 1)}
+		list[i] = storage.Position{UpdateTime: storage.Micros(len(list) - i), Peer: storage.UserID(i + 1)}
 	}
-	line := BuildTimeline(NewDirectory(), list)
-	for _, p := range list {
-		if len(line.head) == 0 {
-			break
+	line := BuildTimeline(NewDirectory(), list[2*blockEntries:])
+	for _, p := range slices.Backward(list[:2*blockEntries]) {
+		next := line.Insert(p)
+		if last := len(line.blocks) - 1; line.blocks[last].n >= newestEntries && next.blocks[len(next.blocks)-1].n != 1 {
+			t.Fatalf("a block of %d is rewritten for a new edge", line.blocks[last].n)
 		}
-		line = line.Remove(p)
+		line = next
 	}
-	next := line.Insert(storage.Position{UpdateTime: 6000, Peer: 1})
-	if len(line.head) != 0 || len(next.head) != 1 || &next.blocks[0] != &line.blocks[0] {
-		t.Errorf("%d and then %d in the head; the same blocks: %t", len(line.head), len(next.head), &next.blocks[0] == &line.blocks[0])
+	if !slices.Equal(everything(line), list) || len(line.blocks) > 3+2 {
+		t.Errorf("%d positions in %d blocks, want %d in few", line.Len(), len(line.blocks), len(list))
 	}
 }
 

@@ -71,21 +71,12 @@ func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 	})
 }
 
-// Expanded returns all of the sets, those in compact form as [Expand] does. O(their lengths).
+// Expanded returns all of the sets, also those in compact form. O(their lengths).
 func (p TopK) Expanded() []*Set {
-	if p.Directory == nil {
-		return p.Sets
-	}
-	var lists []Compact
-	for i, s := range p.Sets {
-		if s == nil {
-			lists = append(lists, p.Compact[i])
-		}
-	}
-	expanded, all := Expand(p.Directory, lists), slices.Clone(p.Sets)
+	all := slices.Clone(p.Sets)
 	for i, s := range all {
 		if s == nil {
-			all[i], expanded = expanded[0], expanded[1:]
+			all[i] = p.Compact[i].Set(p.Directory)
 		}
 	}
 	return all

@@ -193,8 +193,8 @@ func recommender(ctx context.Context, r storage.Reader, id storage.UserID) any {
 	}
 	if kept := asked.Results[0]; kept.Found {
 		dir := kept.Value.Directory.(*idset.Directory)
-		sets := idset.Expand(dir, []idset.Compact{idset.Compact(kept.Value.Followings)})
-		return plain{kept.Value.Visibility, kept.Value.Following, slices.Clone(sets[0].IDs()), nil}
+		set := idset.Compact(kept.Value.Followings).Set(dir)
+		return plain{kept.Value.Visibility, kept.Value.Following, slices.Clone(set.IDs()), nil}
 	}
 	profile, list := r.Profiles(ctx, []storage.UserID{id})[0], r.Neighbours(ctx, storage.Forward, []storage.UserID{id})[0]
 	return plain{profile.Value.User.FollowingsVisibility, profile.Value.Counts.Following, append([]storage.UserID{}, list.Value...), cmp.Or(profile.Err, list.Err)}
