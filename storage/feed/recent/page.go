@@ -1,7 +1,6 @@
 package recent
 
 import (
-	"container/heap"
 	"math"
 	"slices"
 
@@ -87,16 +86,13 @@ func (p *Posts) merge(q Query) (page Page, near bool) {
 			chains.offer(head{p.place(at), at}, q.Limit)
 		}
 	}
-	slices.SortFunc(chains, func(a, b head) int { return a.Compare(b.Place) }) // which is a heap, the newest on top
 	page.Through = floor
 	for len(chains) > 0 && len(page.Posts) < q.Limit {
 		at := chains[0].at
+		chains = chains[1:]
 		page.Posts = append(page.Posts, p.post(at))
 		if next := p.log.next(at); p.log.has(next) && p.log.time(next) > floor {
-			chains[0] = head{p.place(next), next}
-			heap.Fix(&chains, 0)
-		} else {
-			heap.Pop(&chains)
+			chains.offer(head{p.place(next), next}, q.Limit-len(page.Posts))
 		}
 	}
 	return page, true
@@ -119,45 +115,24 @@ type head struct {
 	at position
 }
 
-// room reports whether a head that is no newer than t may be among the newest heads. These are at most so many, in a
-// heap with the oldest on top.
+// heads are the newest of some heads, newest first.
+type heads []head
+
+// room reports whether a head that is no newer than t may be among the newest, which are at most so many.
 func (h heads) room(t storage.Micros, most int) bool {
-	return len(h) < most || t >= h[0].CreatedAt
+	return len(h) < most || t >= h[most-1].CreatedAt
 }
 
 // offer adds a head to the newest.
 func (h *heads) offer(one head, most int) {
-	switch oldest := (*oldestFirst)(h); {
-	case len(*h) < most:
-		*h = append(*h, one)
-		heap.Fix(oldest, len(*h)-1) // heap.Push would allocate
-	case one.Compare((*h)[0].Place) < 0:
-		(*h)[0] = one
-		heap.Fix(oldest, 0)
+	at, _ := slices.BinarySearchFunc(*h, one.Place, func(other head, place storage.Place) int { return other.Compare(place) })
+	if at == most {
+		return
 	}
-}
-
-// oldestFirst is a heap of the same heads, the oldest on top.
-type oldestFirst heads
-
-func (h oldestFirst) Len() int           { return len(h) }
-func (h oldestFirst) Less(i, j int) bool { return h[i].Compare(h[j].Place) > 0 }
-func (h oldestFirst) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *oldestFirst) Push(one any)      { (*heads)(h).Push(one) }
-func (h *oldestFirst) Pop() any          { return (*heads)(h).Pop() }
-
-// heads is a heap, the newest on top.
-type heads []head
-
-func (h heads) Len() int           { return len(h) }
-func (h heads) Less(i, j int) bool { return h[i].Compare(h[j].Place) < 0 }
-func (h heads) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *heads) Push(one any)      { *h = append(*h, one.(head)) }
-func (h *heads) Pop() any {
-	last := len(*h) - 1
-	one := (*h)[last]
-	*h = (*h)[:last]
-	return one
+	if len(*h) == most {
+		*h = (*h)[:most-1]
+	}
+	*h = slices.Insert(*h, at, one)
 }
 
 // scan goes back through the log, over so many entries at most. It gives up early if a sample of the
