@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"kith/accounts/identity"
@@ -18,9 +17,7 @@ type Store interface {
 	storage.UserReader
 	storage.UserWriter
 	storage.AccountStore
-
-	// StatesOf is the method of [storage.StateStore].
-	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
+	stateReader
 }
 
 // IDs gives new users their ids.
@@ -28,41 +25,13 @@ type IDs interface {
 	Next(ctx context.Context) (storage.UserID, error)
 }
 
-// Passwords hashes and checks passwords, slowly, a bounded number at a time.
-type Passwords interface {
-	// Hash refuses a text that may not be a password with BAD_USER_INPUT.
-	Hash(ctx context.Context, password string) (string, error)
-	// Verify reports whether the password matches the hash, and whether the hash should be made
-	// again.
-	Verify(ctx context.Context, password, hash string) (matches, outdated bool, err error)
-	// VerifyUnknown takes as long as Verify.
-	VerifyUnknown(ctx context.Context, password string) error
-}
-
-// Tokens signs users in.
-type Tokens interface {
-	// Issue makes a token that ends at the latest when the password is changed after passwordAt,
-	// the time of its last change.
-	Issue(id storage.UserID, passwordAt storage.Micros, scopes ...string) (token string, expires time.Time, err error)
-	// Renew makes a new token from the one that a viewer has sent. FORBIDDEN if that is not
-	// allowed.
-	Renew(viewer identity.Viewer) (token string, expires time.Time, err error)
-}
-
-// Limits bounds the attempts of a client. Its errors are RATE_LIMITED.
-type Limits interface {
-	SignIn(address netip.Addr, handle string) error
-	SignedIn(address netip.Addr, handle string)
-	SignUp(address netip.Addr) error
-}
-
 // Accounts is the service. Tokens is nil if another identity provider signs users in.
 type Accounts struct {
 	Store     Store
 	IDs       IDs
-	Passwords Passwords
-	Tokens    Tokens
-	Limits    Limits
+	Passwords *identity.Passwords
+	Tokens    *identity.Issuer
+	Limits    *identity.Limits
 	Now       func() time.Time
 
 	// Identities are the subjects of providers; nil: none are mapped.
@@ -139,7 +108,7 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 	if err != nil {
 		return Session{}, fmt.Errorf("log %s in: %w", handle, err)
 	}
-	matches, outdated, err := a.verify(ctx, kept.Hash, password)
+	matches, outdated, err := a.Passwords.Verify(ctx, password, kept.Hash)
 	if err != nil {
 		return Session{}, err
 	}
@@ -162,14 +131,11 @@ func (a *Accounts) Login(ctx context.Context, handle, password string) (Session,
 // mayReturn refuses users who are being deleted as if they did not exist. Users who have
 // deactivated their accounts sign in to come back.
 func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
-	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]
-	switch {
-	case state.Err != nil:
-		return fmt.Errorf("read the state of user %s: %w", id, state.Err)
-	case state.Value == storage.Deleting, state.Value == storage.Deleted:
+	state, err := stateOf(ctx, a.Store, id)
+	if err == nil && (state == storage.Deleting || state == storage.Deleted) {
 		return errCredentials
 	}
-	return nil
+	return err
 }
 
 var errCredentials = apierr.Unauthenticated("handle or password is wrong")
@@ -192,14 +158,6 @@ func (a *Accounts) credentials(ctx context.Context, handle string) (storage.User
 		return 0, storage.Password{}, nil
 	}
 	return found.Value, password.Value, nil
-}
-
-// verify takes as long for users who have no password.
-func (a *Accounts) verify(ctx context.Context, hash, password string) (matches, outdated bool, err error) {
-	if hash == "" {
-		return false, false, a.Passwords.VerifyUnknown(ctx, password)
-	}
-	return a.Passwords.Verify(ctx, password, hash)
 }
 
 // rehash makes a hash with today's parameters. If that fails, or the password has been changed in
@@ -249,7 +207,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	if kept.Err != nil {
 		return Session{}, fmt.Errorf("change the password of user %s: %w", id, kept.Err)
 	}
-	matches, _, err := a.verify(ctx, kept.Value.Hash, current)
+	matches, _, err := a.Passwords.Verify(ctx, current, kept.Value.Hash)
 	if err != nil {
 		return Session{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
 	"kith/storage/events"
@@ -142,18 +143,11 @@ func (a *HiddenUsers) Refresh(ctx context.Context) error {
 		a.shards = append(a.shards, watched{})
 	}
 	a.mu.Unlock()
-	errs := make([]error, shards)
-	var wg sync.WaitGroup
+	var all errgroup.Group
 	for i := range shards {
-		wg.Go(func() { errs[i] = a.refresh(ctx, i) })
+		all.Go(func() error { return a.refresh(ctx, i) })
 	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return all.Wait()
 }
 
 func (a *HiddenUsers) refresh(ctx context.Context, shard int) error {
@@ -301,26 +295,20 @@ func (a *HiddenUsers) Ready(context.Context) error {
 
 // unfinished lists the users whose deletion began before a time and has not ended.
 func (a *HiddenUsers) unfinished(before storage.Micros) []storage.UserID {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var ids []storage.UserID
-	for id, since := range a.leaving {
-		if since < before {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	return ids
+	return listed(a, a.leaving, func(since storage.Micros) bool { return since < before })
 }
 
 // finished lists the users whose deletion ended not long ago, but before a time, and
 // that have not been [HiddenUsers.swept] since.
 func (a *HiddenUsers) finished(before storage.Micros) []storage.UserID {
+	return listed(a, a.gone, func(d departure) bool { return !d.swept && d.at < before })
+}
+
+func listed[V any](a *HiddenUsers, users map[storage.UserID]V, is func(V) bool) (ids []storage.UserID) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var ids []storage.UserID
-	for id, d := range a.gone {
-		if !d.swept && d.at < before {
+	for id, v := range users {
+		if is(v) {
 			ids = append(ids, id)
 		}
 	}

@@ -198,12 +198,12 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 	if !who.Valid() {
 		return apierr.BadInput("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText)
 	}
-	state := a.Store.StatesOf(ctx, []storage.UserID{id})[0]
+	state, err := stateOf(ctx, a.Store, id)
 	user := a.Store.Users(ctx, []storage.UserID{id})[0]
 	switch {
-	case errors.Join(state.Err, user.Err) != nil:
-		return fmt.Errorf("read user %s: %w", id, errors.Join(state.Err, user.Err))
-	case !user.Found, state.Value == storage.Deleting, state.Value == storage.Deleted:
+	case errors.Join(err, user.Err) != nil:
+		return fmt.Errorf("read user %s: %w", id, errors.Join(err, user.Err))
+	case !user.Found, state == storage.Deleting, state == storage.Deleted:
 		return fmt.Errorf("link an identity to user %s: %w", id, storage.ErrUserUnknown)
 	}
 	linked, err := a.IdentitiesOf(ctx, id)

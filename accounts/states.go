@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,20 +35,38 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 	if !s.HiddenUsers.Has(user) {
 		return nil
 	}
-	r := s.Store.StatesOf(ctx, []storage.UserID{user})[0]
-	if r.Err != nil {
-		return fmt.Errorf("read the state of user %s: %w", user, r.Err)
-	}
-	switch r.Value {
-	case storage.Active:
-		s.HiddenUsers.Note(user, r.Value)
+	state, err := stateOf(ctx, s.Store, user)
+	switch {
+	case err != nil:
+		return err
+	case state == storage.Active:
+		s.HiddenUsers.Note(user, state)
 		return nil
-	case storage.Deactivated:
+	case state == storage.Deactivated:
 		return apierr.Forbidden("your account is deactivated: reactivate it first")
-	case storage.Deleting:
-		return errDeleting
 	}
-	return storage.ErrUserUnknown
+	return ended(state)
+}
+
+type stateReader interface {
+	// StatesOf is the method of [storage.StateStore].
+	StatesOf(ctx context.Context, users []storage.UserID) []storage.Result[storage.UserState]
+}
+
+func stateOf(ctx context.Context, store stateReader, user storage.UserID) (storage.UserState, error) {
+	r := store.StatesOf(ctx, []storage.UserID{user})[0]
+	if r.Err != nil {
+		return r.Value, fmt.Errorf("read the state of user %s: %w", user, r.Err)
+	}
+	return r.Value, nil
+}
+
+// ended is the error for a user who is being deleted, or has been.
+func ended(state storage.UserState) error {
+	if state == storage.Deleted {
+		return storage.ErrUserUnknown
+	}
+	return errDeleting
 }
 
 // errDeleting: a deletion cannot be undone.
@@ -84,7 +103,8 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 	changed, err = s.Store.SetState(ctx, user, state, storage.MicrosOf(s.Now()))
 	switch {
 	case errors.Is(err, storage.ErrForbidden):
-		return false, s.final(ctx, user)
+		state, err := stateOf(ctx, s.Store, user)
+		return false, cmp.Or(err, ended(state))
 	case err != nil:
 		return false, fmt.Errorf("set the state of user %s: %w", user, err)
 	}
@@ -93,18 +113,6 @@ func (s *States) set(ctx context.Context, user storage.UserID, state storage.Use
 		s.Notify(user)
 	}
 	return changed, nil
-}
-
-// final returns the error for a user whose state can no longer be changed.
-func (s *States) final(ctx context.Context, user storage.UserID) error {
-	r := s.Store.StatesOf(ctx, []storage.UserID{user})[0]
-	switch {
-	case r.Err != nil:
-		return fmt.Errorf("read the state of user %s: %w", user, r.Err)
-	case r.Value == storage.Deleted:
-		return storage.ErrUserUnknown
-	}
-	return errDeleting
 }
 
 // finish removes the rest of a user who is being deleted.

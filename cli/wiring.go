@@ -143,7 +143,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 	p.activity = accounts.NewActivity(p.store, p.logger, time.Now)
 	p.closers = append(p.closers, cluster.InBackground(p.activity.Run))
 	p.accounts = &accounts.Accounts{
-		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: tokens(p.identity.Issuer),
+		Store: p.store, IDs: p.ids, Passwords: p.identity.Passwords, Tokens: p.identity.Issuer,
 		Limits: p.identity.Limits, Now: time.Now, Identities: p.identities,
 		Changed: func(id storage.UserID, at storage.Micros) {
 			p.hiddenUsers.Passwords.Note(id, at)
@@ -254,14 +254,6 @@ func (p *parts) checks() (list []gateway.Check) {
 		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.Beside(ctx, p.redis).Check(ctx, p.store) }},
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
 		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
-}
-
-// tokens keeps a nil issuer from becoming an interface that is not nil.
-func tokens(issuer *identity.Issuer) accounts.Tokens {
-	if issuer == nil {
-		return nil
-	}
-	return issuer
 }
 
 func identify(s *identity.Service) func(http.Handler) http.Handler {

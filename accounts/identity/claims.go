@@ -75,10 +75,7 @@ func (v *Verifier) mapped(ctx context.Context, id storage.Identity) (storage.Use
 // token itself counts. A token without either time does not end in this way.
 func (s *source) passwordOf(claims jwt.MapClaims) (at storage.Micros, ends bool, err error) {
 	if claim, given := claims[claimPassword]; given && s.secrets != nil { // a provider may mean something else by this claim
-		number, ok := claim.(json.Number)
-		if !ok {
-			return 0, false, errIncomplete
-		}
+		number, _ := claim.(json.Number)
 		n, err := number.Int64()
 		if err != nil || n < 0 {
 			return 0, false, errIncomplete
@@ -130,13 +127,8 @@ func subjectOf(claims jwt.MapClaims, name string) string {
 }
 
 // userOf reads the user's id, 0 if the token names none.
-func userOf(claims jwt.MapClaims, name string) (id storage.UserID) {
-	switch claim := claims[name].(type) {
-	case string:
-		id, _ = parseUserID(claim)
-	case json.Number:
-		id, _ = parseUserID(claim.String())
-	}
+func userOf(claims jwt.MapClaims, name string) storage.UserID {
+	id, _ := parseUserID(subjectOf(claims, name))
 	return id
 }
 

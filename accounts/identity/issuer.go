@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -45,12 +46,8 @@ type Issuer struct{ cfg IssuerConfig }
 
 // NewIssuer returns an error without a secret, or for a negative TTL.
 func NewIssuer(cfg IssuerConfig) (*Issuer, error) {
-	if cfg.UserClaim == "" {
-		cfg.UserClaim = "sub"
-	}
-	if cfg.TTL == 0 {
-		cfg.TTL = 24 * time.Hour
-	}
+	cfg.UserClaim = cmp.Or(cfg.UserClaim, "sub")
+	cfg.TTL = cmp.Or(cfg.TTL, 24*time.Hour)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

@@ -58,7 +58,7 @@ func openJWKS(ctx context.Context, cfg Config, location string) (*jwks, error) {
 	if u, ok := asURL(location); ok {
 		j.name, j.read = u.Host+u.Path, urlReader(cfg.Client, u)
 	} else {
-		j.name, j.read = location, fileReader(location)
+		j.name, j.read = location, func(context.Context) ([]byte, error) { return readFile(location, maxJWKS) }
 	}
 	if err := j.load(ctx); err != nil {
 		return nil, err
@@ -146,17 +146,6 @@ func asURL(location string) (*url.URL, bool) {
 	return u, err == nil && u.Host != ""
 }
 
-func fileReader(name string) func(context.Context) ([]byte, error) {
-	return func(context.Context) ([]byte, error) {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		return readBounded(file)
-	}
-}
-
 func urlReader(client *http.Client, u *url.URL) func(context.Context) ([]byte, error) {
 	return func(ctx context.Context) ([]byte, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -176,16 +165,37 @@ func urlReader(client *http.Client, u *url.URL) func(context.Context) ([]byte, e
 		if response.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("it answers %d", response.StatusCode)
 		}
-		return readBounded(response.Body)
+		return readBounded(response.Body, maxJWKS)
 	}
 }
 
-func readBounded(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxJWKS+1))
-	if err == nil && len(text) > maxJWKS {
-		err = fmt.Errorf("it is longer than %d bytes", maxJWKS)
+func readBounded(r io.Reader, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = fmt.Errorf("it is longer than %d bytes", most)
 	}
 	return text, err
+}
+
+// readFile reads a file that may be so long. Files are read repeatedly, and opening a pipe may hang.
+func readFile(name string, most int64) ([]byte, error) {
+	if err := checkFile(name); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return readBounded(file, most)
+}
+
+func checkFile(name string) error {
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no regular file", name)
+	}
+	return err
 }
 
 // newClient makes a client that follows few redirects, and none that drops TLS.

@@ -1,12 +1,14 @@
 package identity
 
 import (
+	"cmp"
 	"math"
 	"net/netip"
 	"strings"
 	"sync"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
@@ -49,8 +51,7 @@ type Limits struct {
 	addresses, newcomers *buckets
 	writers              *buckets
 
-	mu    sync.Mutex
-	known *simplelru.LRU[string, struct{}] // handles with addresses from which a user has signed in with them
+	known *lru.Cache[string, struct{}] // handles with addresses from which a user has signed in with them
 }
 
 // strangers is how many times the limit of one address all unknown addresses together have on one
@@ -59,13 +60,11 @@ const strangers = 10
 
 // NewLimits never fails.
 func NewLimits(cfg LimitsConfig) *Limits {
-	if cfg.Entries == 0 {
-		cfg.Entries = 1 << 16
-	}
+	cfg.Entries = cmp.Or(cfg.Entries, 1<<16)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	known, err := simplelru.NewLRU[string, struct{}](cfg.Entries, nil)
+	known, err := lru.New[string, struct{}](cfg.Entries)
 	if err != nil {
 		panic(err) // only for a size that is not positive
 	}
@@ -88,8 +87,11 @@ func (l *Limits) SignIn(address netip.Addr, handle string) error {
 		return err
 	}
 	pair := pairKey(address, handle)
-	if err := l.take(l.pairs, pair); err != nil || l.knows(pair) {
+	if err := l.take(l.pairs, pair); err != nil {
 		return err
+	}
+	if _, known := l.known.Get(pair); known {
+		return nil
 	}
 	return l.take(l.handles, handleKey(handle))
 }
@@ -100,17 +102,7 @@ func (l *Limits) SignIn(address netip.Addr, handle string) error {
 func (l *Limits) SignedIn(address netip.Addr, handle string) {
 	pair := pairKey(address, handle)
 	l.pairs.forget(pair)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.known.Add(pair, struct{}{})
-}
-
-// knows reports whether somebody has signed in with this handle from this address.
-func (l *Limits) knows(pair string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, known := l.known.Get(pair)
-	return known
 }
 
 // SignUp is called before a user is registered. Its errors are those of SignIn.

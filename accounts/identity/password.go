@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
@@ -39,46 +40,6 @@ func CheckPassword(password string) error {
 	return nil
 }
 
-// PasswordConfig says what hashing a password costs.
-type PasswordConfig struct {
-	// Memory is what one hash takes, in KiB. Defaults to 19,456 (19 MiB), which with
-	// Time 2 is the least that OWASP's cheat sheet on storing passwords allows.
-	Memory uint32
-
-	// Time is how many passes are made over the memory. Defaults to 2.
-	Time uint32
-
-	// Threads is how many lanes the memory has. Defaults to 1, because many users sign in at once.
-	Threads uint8
-
-	// Concurrent is how many passwords are hashed at a time. Defaults to half of the CPUs, so
-	// that logins do not block reads.
-	Concurrent int
-
-	// Waiting is how many passwords may wait for their turn; further ones are refused with
-	// RATE_LIMITED. Defaults to 100.
-	Waiting int
-}
-
-func (c PasswordConfig) withDefaults() PasswordConfig {
-	if c.Memory == 0 {
-		c.Memory = 19 << 10
-	}
-	if c.Time == 0 {
-		c.Time = 2
-	}
-	if c.Threads == 0 {
-		c.Threads = 1
-	}
-	if c.Concurrent == 0 {
-		c.Concurrent = max(1, runtime.GOMAXPROCS(0)/2)
-	}
-	if c.Waiting == 0 {
-		c.Waiting = 100
-	}
-	return c
-}
-
 // Passwords hashes passwords with argon2id (RFC 9106). It is safe for concurrent
 // use.
 type Passwords struct {
@@ -89,13 +50,18 @@ type Passwords struct {
 	derive     func(password string, salt []byte, c cost, length uint32) []byte
 }
 
-// NewPasswords never fails.
-func NewPasswords(cfg PasswordConfig) *Passwords {
-	cfg = cfg.withDefaults()
+// NewPasswords makes hashes that take 19 MiB and two passes each, the least that OWASP's cheat sheet on storing
+// passwords allows, in one lane, because many users sign in at once. It hashes as many at a time as half of the
+// CPUs, so that logins do not block reads, and lets 100 more wait; further ones are refused with RATE_LIMITED.
+func NewPasswords() *Passwords {
+	return newPasswords(cost{memory: 19 << 10, time: 2, threads: 1}, max(1, runtime.GOMAXPROCS(0)/2), 100)
+}
+
+func newPasswords(c cost, concurrent, waiting int) *Passwords {
 	return &Passwords{
-		cost:       cost{cfg.Memory, cfg.Time, cfg.Threads},
-		concurrent: semaphore.NewWeighted(int64(cfg.Concurrent)),
-		most:       int64(cfg.Waiting + cfg.Concurrent),
+		cost:       c,
+		concurrent: semaphore.NewWeighted(int64(concurrent)),
+		most:       int64(waiting + concurrent),
 		derive: func(password string, salt []byte, c cost, length uint32) []byte {
 			return argon2.IDKey([]byte(password), salt, c.time, c.memory, c.threads, length)
 		},
@@ -129,18 +95,18 @@ func prepared(password string) string {
 }
 
 // Verify reports whether a password matches a hash, and whether it
-// should be hashed again because the cost has changed, or because it was hashed as it was typed. An empty hash is that of a user without a
-// password: no password matches it, and checking it takes as long as any other.
+// should be hashed again because the cost has changed, or because it was hashed as it was typed. An empty hash is that of a user who
+// has no password, or does not exist: no password matches it, and checking it takes as long as any other, so that the time
+// does not reveal which handles exist.
 func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, rehash bool, err error) {
-	if hash == "" {
-		return false, false, p.VerifyUnknown(ctx, password)
-	}
-	h, err := parseHash(hash)
-	if err != nil {
-		return false, false, err
+	h := passwordHash{cost: p.cost, salt: make([]byte, saltLength)}
+	if hash != "" {
+		if h, err = parseHash(hash); err != nil {
+			return false, false, err
+		}
 	}
 	for _, form := range forms(password) {
-		key, err := p.bounded(ctx, form, h.salt, h.cost, uint32(len(h.key)))
+		key, err := p.bounded(ctx, form, h.salt, h.cost, uint32(cmp.Or(len(h.key), keyLength)))
 		if err != nil {
 			return false, false, err
 		}
@@ -153,17 +119,6 @@ func (p *Passwords) Verify(ctx context.Context, password, hash string) (ok, reha
 
 // forms are those in which a password may have been hashed: prepared, and, before Kith did so, as typed.
 func forms(password string) []string { return slices.Compact([]string{prepared(password), password}) }
-
-// VerifyUnknown is Verify for a user who does not exist. It takes as long, so that the time does
-// not reveal which handles exist. No password matches.
-func (p *Passwords) VerifyUnknown(ctx context.Context, password string) error {
-	for _, form := range forms(password) {
-		if _, err := p.bounded(ctx, form, make([]byte, saltLength), p.cost, keyLength); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // bounded derives a key when it is its turn.
 func (p *Passwords) bounded(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {

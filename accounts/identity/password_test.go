@@ -16,11 +16,13 @@ import (
 const password = "correct horse battery staple"
 
 // cheap are passwords that cost next to nothing to hash.
-func cheap() *Passwords { return NewPasswords(PasswordConfig{Memory: 8, Time: 1}) }
+func cheap() *Passwords { return newPasswords(cheapest, 1, 100) }
+
+var cheapest = cost{memory: 8, time: 1, threads: 1}
 
 func TestPassword(t *testing.T) {
 	t.Parallel()
-	p := NewPasswords(PasswordConfig{})
+	p := NewPasswords()
 	hash, err := p.Hash(t.Context(), password)
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +50,7 @@ func TestPassword(t *testing.T) {
 func TestKnownHash(t *testing.T) {
 	t.Parallel()
 	const hash = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
-	ok, rehash, err := NewPasswords(PasswordConfig{}).Verify(t.Context(), "password", hash)
+	ok, rehash, err := NewPasswords().Verify(t.Context(), "password", hash)
 	if !ok || !rehash || err != nil {
 		t.Errorf("%t, rehash %t, %v", ok, rehash, err)
 	}
@@ -59,10 +61,8 @@ func TestKnownHash(t *testing.T) {
 func TestRehash(t *testing.T) {
 	t.Parallel()
 	now := cheap()
-	for name, cfg := range map[string]PasswordConfig{
-		"memory": {Memory: 16, Time: 1}, "time": {Memory: 8, Time: 2}, "threads": {Memory: 16, Time: 1, Threads: 2},
-	} {
-		hash, err := NewPasswords(cfg).Hash(t.Context(), password)
+	for name, c := range map[string]cost{"memory": {16, 1, 1}, "time": {8, 2, 1}, "threads": {16, 1, 2}} {
+		hash, err := newPasswords(c, 1, 1).Hash(t.Context(), password)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +79,7 @@ func TestRehash(t *testing.T) {
 // hashed again.
 func TestPasswordsAreNormalised(t *testing.T) {
 	t.Parallel()
-	p := NewPasswords(PasswordConfig{Memory: 8, Time: 1})
+	p := cheap()
 	const composed, decomposed, joined = "p\u00e4sswort lang", "pa\u0308sswort\u00a0lang", "familie \U0001f469\u200d\U0001f4bb"
 	before := passwordHash{cost: p.cost, salt: make([]byte, saltLength)}
 	before.key = p.derive(decomposed, before.salt, before.cost, keyLength)
@@ -160,13 +160,10 @@ func TestUnknownCostsTheSame(t *testing.T) {
 	if ok, _, err := p.Verify(t.Context(), "some password", hash); ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if err := p.VerifyUnknown(t.Context(), "some password"); err != nil {
-		t.Fatal(err)
-	}
 	if ok, _, err := p.Verify(t.Context(), "some password", ""); ok || err != nil {
 		t.Fatal(ok, err)
 	}
-	if len(done) != 3 || done[0] != done[1] || done[0] != done[2] {
+	if len(done) != 2 || done[0] != done[1] {
 		t.Errorf("%+v", done)
 	}
 }
@@ -226,7 +223,7 @@ func FuzzParseHash(f *testing.F) {
 func TestConcurrencyIsBounded(t *testing.T) {
 	t.Parallel()
 	const concurrent, waiting = 3, 5
-	p := NewPasswords(PasswordConfig{Memory: 8, Time: 1, Concurrent: concurrent, Waiting: waiting})
+	p := newPasswords(cheapest, concurrent, waiting)
 	var at, most atomic.Int64
 	gate := make(chan struct{})
 	p.derive = func(password string, salt []byte, c cost, length uint32) []byte {
@@ -240,13 +237,13 @@ func TestConcurrencyIsBounded(t *testing.T) {
 	var running sync.WaitGroup
 	for range concurrent + waiting {
 		running.Go(func() {
-			if err := p.VerifyUnknown(t.Context(), password); err != nil {
+			if _, _, err := p.Verify(t.Context(), password, ""); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	eventually(t, "all have come", func() bool { return p.waiting.Load() == concurrent+waiting && at.Load() == concurrent })
-	if err := p.VerifyUnknown(t.Context(), password); codeOf(err) != apierr.CodeRateLimited {
+	if _, _, err := p.Verify(t.Context(), password, ""); codeOf(err) != apierr.CodeRateLimited {
 		t.Errorf("one too many: %v", err)
 	}
 	close(gate)
@@ -255,14 +252,14 @@ func TestConcurrencyIsBounded(t *testing.T) {
 		t.Errorf("%d at once", most.Load())
 	}
 
-	blocked := NewPasswords(PasswordConfig{Memory: 8, Time: 1, Concurrent: 1})
+	blocked := newPasswords(cheapest, 1, 100)
 	hold := make(chan struct{})
 	blocked.derive = func(string, []byte, cost, uint32) []byte { <-hold; return nil }
-	running.Go(func() { blocked.VerifyUnknown(context.Background(), password) })
+	running.Go(func() { blocked.Verify(context.Background(), password, "") })
 	eventually(t, "it is held", func() bool { return blocked.waiting.Load() == 1 })
 	ctx, cancel := context.WithCancel(t.Context())
 	running.Go(func() {
-		if err := blocked.VerifyUnknown(ctx, password); !errors.Is(err, context.Canceled) {
+		if _, _, err := blocked.Verify(ctx, password, ""); !errors.Is(err, context.Canceled) {
 			t.Errorf("one who goes: %v", err)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"golang.org/x/crypto/argon2"
@@ -54,39 +53,24 @@ func (h passwordHash) isOf(c cost) bool {
 var errHash = errors.New("a stored password hash cannot be read")
 
 func parseHash(text string) (passwordHash, error) {
-	parts := strings.Split(text, "$")
-	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {
-		return passwordHash{}, errHash
-	}
 	var h passwordHash
-	var ok bool
-	if h.cost, ok = parseCost(parts[3]); !ok {
-		return passwordHash{}, errHash
-	}
+	var version int
+	var rest string
+	_, err := fmt.Sscanf(text, "$argon2id$v=%d$m=%d,t=%d,p=%d$%s", &version, &h.cost.memory, &h.cost.time, &h.cost.threads, &rest)
+	salt, key, _ := strings.Cut(rest, "$")
 	var errSalt, errKey error
-	h.salt, errSalt = phcBase64.DecodeString(parts[4])
-	h.key, errKey = phcBase64.DecodeString(parts[5])
-	if errSalt != nil || errKey != nil || !between(len(h.salt), 8, 64) || !between(len(h.key), 16, 64) {
+	h.salt, errSalt = phcBase64.DecodeString(salt)
+	h.key, errKey = phcBase64.DecodeString(key)
+	switch {
+	case errors.Join(err, errSalt, errKey) != nil, h.String() != text, // such as a number with a sign
+		!between(len(h.salt), 8, 64), !between(len(h.key), 16, 64), !h.cost.isWithin(maxCost):
 		return passwordHash{}, errHash
 	}
 	return h, nil
 }
 
-func parseCost(text string) (cost, bool) {
-	parts := strings.Split(text, ",")
-	if len(parts) != 3 {
-		return cost{}, false
-	}
-	memory, okMemory := parameter(parts[0], "m=", maxCost.memory)
-	time, okTime := parameter(parts[1], "t=", maxCost.time)
-	threads, okThreads := parameter(parts[2], "p=", uint32(maxCost.threads))
-	return cost{memory, time, uint8(threads)}, okMemory && okTime && okThreads
-}
-
-func parameter(text, name string, most uint32) (uint32, bool) {
-	digits, ok := strings.CutPrefix(text, name)
-	n, err := strconv.ParseUint(digits, 10, 32)
-	return uint32(n), ok && err == nil && n >= 1 && n <= uint64(most)
+func (c cost) isWithin(most cost) bool {
+	return min(c.memory, c.time, uint32(c.threads)) > 0 && c.memory <= most.memory && c.time <= most.time && c.threads <= most.threads
 }
 
 func between(n, least, most int) bool { return n >= least && n <= most }

@@ -8,12 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/golang-jwt/jwt/v5"
+	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
 )
@@ -88,17 +87,7 @@ func (p Provider) check() error {
 // readProviders reads a JSON file with a list of providers. If there are several, or others beside them, each says
 // what its subjects are: a partner whose subjects were taken for ids could name any user.
 func readProviders(name string, others bool) ([]Provider, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case !info.Mode().IsRegular(): // opening a pipe may hang
-		return nil, fmt.Errorf("%s is no regular file", name)
-	case info.Size() > maxProviderFile:
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxProviderFile)
-	}
-	text, err := os.ReadFile(name)
+	text, err := readFile(name, maxProviderFile)
 	if err != nil {
 		return nil, err
 	}
@@ -169,31 +158,27 @@ type source struct {
 // openProviders reads the keys of all providers at once: a program that cannot start reports that
 // soon.
 func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
-	sources, errs := make([]*source, len(cfg.Providers)), make([]error, len(cfg.Providers))
-	var all sync.WaitGroup
+	sources := make([]*source, len(cfg.Providers))
+	var all errgroup.Group
 	for i, p := range cfg.Providers {
-		all.Go(func() {
+		all.Go(func() error {
 			keys, err := openJWKS(ctx, cfg, p.JWKS)
-			sources[i] = &source{
-				issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, scopes: p.Scopes, keys: keys,
-				parser: newParser(cfg, keyMethods, p.Issuer, p.Audience),
+			if err == nil {
+				sources[i] = &source{
+					issuer: p.Issuer, userClaim: p.UserClaim, mapped: p.Mapped, scopes: p.Scopes, keys: keys,
+					parser: newParser(cfg, keyMethods, p.Issuer, p.Audience),
+				}
 			}
-			errs[i] = err
+			return err
 		})
 	}
-	all.Wait()
-	err := errors.Join(errs...)
+	err := all.Wait() // only one error: the other providers may fail for the same reason
 	if err == nil {
 		return sources, nil
 	}
-	for i, s := range sources {
-		if errs[i] == nil {
+	for _, s := range sources {
+		if s != nil {
 			s.keys.close()
-		}
-	}
-	for _, err := range errs {
-		if err != nil {
-			return nil, err // only one error: the other providers may fail for the same reason
 		}
 	}
 	return nil, err

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -90,17 +89,7 @@ func (s *Secrets) all() [][]byte { return *s.current.Load() }
 // readSecrets reads a file with a secret on each line. Blanks around them, which editors and
 // `kubectl` leave, do not count.
 func readSecrets(name string) ([][]byte, error) {
-	info, err := os.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	switch { // it is read repeatedly; opening a pipe may hang
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is no regular file", name)
-	case info.Size() > maxSecretFile:
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, maxSecretFile)
-	}
-	text, err := os.ReadFile(name)
+	text, err := readFile(name, maxSecretFile)
 	if err != nil {
 		return nil, err
 	}

@@ -28,39 +28,30 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
-	secrets, err := s.secrets()
+	cfg, proxies, err := s.read()
 	if err != nil {
 		return nil, err
-	}
-	providers, err := s.providers()
-	if err != nil {
-		return nil, err
-	}
-	made := secrets == nil && len(providers) == 0
-	if made {
-		secrets = RandomSecret()
 	}
 	service := &Service{
-		Passwords:  NewPasswords(PasswordConfig{}),
+		Passwords:  NewPasswords(),
 		Limits:     NewLimits(LimitsConfig{PerHandle: s.LoginLimit, PerAddress: s.AddressLimit, PerUser: s.WriteLimit}),
-		MadeSecret: made,
-		Providers:  providers,
+		Proxies:    proxies,
+		Providers:  cfg.Providers,
+		MadeSecret: cfg.Secrets == nil && len(cfg.Providers) == 0,
 	}
-	if service.Proxies, err = ParseProxies(s.TrustedProxy); err != nil {
-		return nil, misset("trusted-proxy", err)
+	if service.MadeSecret {
+		cfg.Secrets = RandomSecret()
 	}
-	if secrets != nil {
+	if cfg.Secrets != nil {
 		service.Issuer, err = NewIssuer(IssuerConfig{
-			Secrets: secrets, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, TTL: s.TokenTTL, SessionTTL: s.SessionTTL,
+			Secrets: cfg.Secrets, Issuer: cfg.Issuer, Audience: cfg.Audience, UserClaim: cfg.UserClaim, TTL: s.TokenTTL, SessionTTL: s.SessionTTL,
 		})
 		if err != nil {
 			return nil, misset("jwt-secret", err)
 		}
 	}
-	service.Verifier, err = NewVerifier(ctx, Config{
-		Secrets: secrets, Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim, Providers: providers, Logger: logger,
-	})
-	if err != nil {
+	cfg.Logger = logger
+	if service.Verifier, err = NewVerifier(ctx, cfg); err != nil {
 		flag := "jwks"
 		if s.JWKS == "" {
 			flag = "jwt-issuers"
@@ -70,7 +61,7 @@ func (s *Settings) Open(ctx context.Context, logger *slog.Logger) (*Service, err
 	if s.JWTSecretFile != "" {
 		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		service.stop = stop
-		service.running.Go(func() { secrets.follow(ctx, s.JWTSecretFile, secretEvery, logger) })
+		service.running.Go(func() { cfg.Secrets.follow(ctx, s.JWTSecretFile, secretEvery, logger) })
 	}
 	return service, nil
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -78,19 +77,26 @@ func (s *Settings) Check() error {
 	case s.AddressLimit < 0:
 		return misset("address-limit", notNegative)
 	}
-	if _, err := s.secrets(); err != nil {
-		return err
+	_, _, err := s.read()
+	return err
+}
+
+// read makes of the settings what tokens are verified by, and the addresses of proxies.
+func (s *Settings) read() (cfg Config, proxies Proxies, err error) {
+	cfg = Config{Issuer: s.JWTIssuer, Audience: s.JWTAudience, UserClaim: s.JWTUserClaim}
+	if cfg.Secrets, err = s.secrets(); err != nil {
+		return cfg, nil, err
 	}
-	if _, err := s.providers(); err != nil {
-		return err
+	if cfg.Providers, err = s.providers(); err != nil {
+		return cfg, nil, err
 	}
-	if err := checkJWKS(s.JWKS); err != nil {
-		return misset("jwks", err)
+	if err = checkJWKS(s.JWKS); err != nil {
+		return cfg, nil, misset("jwks", err)
 	}
-	if _, err := ParseProxies(s.TrustedProxy); err != nil {
-		return misset("trusted-proxy", err)
+	if proxies, err = ParseProxies(s.TrustedProxy); err != nil {
+		err = misset("trusted-proxy", err)
 	}
-	return nil
+	return cfg, proxies, err
 }
 
 // providers are those of the flags and of the file.
@@ -119,11 +125,7 @@ func checkJWKS(location string) error {
 	if strings.Contains(location, "://") {
 		return errors.New("it is neither a file nor a URL such as https://id.example.org/jwks.json")
 	}
-	info, err := os.Stat(location)
-	if err == nil && !info.Mode().IsRegular() { // it is read repeatedly; opening a pipe may hang
-		err = fmt.Errorf("%s is no regular file", location)
-	}
-	return err
+	return checkFile(location)
 }
 
 // misset adds to an error which setting caused it, by flag and variable.

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,30 +85,16 @@ type PasswordTimes interface {
 }
 
 func (c Config) withDefaults() Config {
-	if c.UserClaim == "" {
-		c.UserClaim = "sub"
-	}
+	c.UserClaim = cmp.Or(c.UserClaim, "sub")
 	c.Providers = slices.Clone(c.Providers)
 	for i := range c.Providers {
-		if c.Providers[i].UserClaim == "" {
-			c.Providers[i].UserClaim = "sub"
-		}
+		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, "sub")
 	}
-	if c.Leeway == 0 {
-		c.Leeway = 30 * time.Second
-	}
-	if c.RefreshEvery == 0 {
-		c.RefreshEvery = 15 * time.Minute
-	}
-	if c.RefreshGap == 0 {
-		c.RefreshGap = 10 * time.Second
-	}
-	if c.Client == nil {
-		c.Client = newClient()
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Leeway = cmp.Or(c.Leeway, 30*time.Second)
+	c.RefreshEvery = cmp.Or(c.RefreshEvery, 15*time.Minute)
+	c.RefreshGap = cmp.Or(c.RefreshGap, 10*time.Second)
+	c.Client = cmp.Or(c.Client, newClient())
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}

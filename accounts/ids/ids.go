@@ -10,6 +10,7 @@
 package ids
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -64,18 +65,10 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Lease == 0 {
-		c.Lease = time.Minute
-	}
-	if c.LeaseTimeout == 0 {
-		c.LeaseTimeout = 5 * time.Second
-	}
-	if c.Wait == 0 {
-		c.Wait = 3 * time.Second
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Lease = cmp.Or(c.Lease, time.Minute)
+	c.LeaseTimeout = cmp.Or(c.LeaseTimeout, 5*time.Second)
+	c.Wait = cmp.Or(c.Wait, 3*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.Now == nil {
 		c.Now = time.Now
 	}
