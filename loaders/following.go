@@ -31,16 +31,8 @@ type Part interface {
 	rows(error) Rows      // their answers; the error stands for those of a bundle that was not answered
 }
 
-// Rows answers a [Key], in the order of what it asks. The look-up says which field is set.
-type Rows struct {
-	Edges        []storage.Result[storage.Edge]
-	Pages        []storage.Result[[]storage.Edge] // and rows by their keys
-	Lists        []storage.Result[[]storage.UserID]
-	Sets         []storage.Result[storage.Set]
-	Recommenders []storage.Result[storage.Recommender]
-	Marks        []storage.Result[storage.EdgeMark]
-	Messages     []storage.Result[string]
-}
+// Rows answers a [Key]: results of the look-up, in the order of what is asked.
+type Rows any
 
 // defaultWait is how long a single Load waits for others. It is only the fallback: who knows all that a level needs closes the
 // batch.
@@ -106,7 +98,7 @@ func (l *Loaders) readRelations(ctx context.Context, keys []Key) []*dataloader.R
 
 // read reads a bundle together with whole batches, and ends these. The error stands for what was not answered: a look-up
 // that panics has failed.
-func (l *Loaders) read(ctx context.Context, b *storage.Bundle, batches ...whole) (err error) {
+func (l *Loaders) read(ctx context.Context, b *storage.Bundle, batches ...task) (err error) {
 	err = errNotAnswered
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -123,25 +115,19 @@ func (l *Loaders) read(ctx context.Context, b *storage.Bundle, batches ...whole)
 	return err
 }
 
-// whole is all of a batch, as a part.
-type whole interface {
-	join(*storage.Bundle)
-	settle(error) // ends the batch with its answers
-}
-
 // part is keys of a batch that are one owner's, or all of them.
 type part[K comparable, V any] struct {
 	of       *batch[K, V]
 	from, to int // the places of its keys there
 
-	in *lookup[K, V] // of a bundle
-	at int           // where its keys begin in that
+	in *storage.Lookup[K, V] // of a bundle
+	at int                   // where its keys begin in that
 }
 
 func (p *part[K, V]) join(b *storage.Bundle) {
-	in, keys := p.of.loader.kind.in(b, p.of.loader.side), p.of.Keys[p.from:p.to:p.to]
+	in, keys := p.of.in(b), p.of.Keys[p.from:p.to:p.to]
 	if *in == nil {
-		*in = &lookup[K, V]{Keys: keys}
+		*in = &storage.Lookup[K, V]{Keys: keys}
 	} else {
 		p.at = len((*in).Keys)
 		(*in).Keys = append((*in).Keys, keys...)
@@ -156,15 +142,7 @@ func (p *part[K, V]) results(err error) []storage.Result[V] {
 	return p.in.Results[p.at : p.at+p.to-p.from]
 }
 
-func (p *part[K, V]) rows(err error) (r Rows) {
-	*p.of.loader.kind.rows(&r) = p.results(err)
-	return r
-}
-
-func (p *part[K, V]) settle(err error) {
-	p.of.Results = p.results(err)
-	p.of.end(nil)
-}
+func (p *part[K, V]) rows(err error) Rows { return p.results(err) }
 
 // load asks the library for a batch of relations, by owner, and returns the function that waits for the answers.
 func (b *batch[K, V]) load(ctx context.Context, relations *Relations) (wait func()) {
@@ -173,7 +151,10 @@ func (b *batch[K, V]) load(ctx context.Context, relations *Relations) (wait func
 		answer dataloader.Thunk[Rows]
 	}
 	var loads []loading
-	key := func(at int) Key { return b.loader.kind.key(b.loader.side, b.Keys[at]) }
+	key := func(at int) (k Key) {
+		k.Side, k.Owner = b.loader.kind.Owner(b.loader.side, b.Keys[at])
+		return k
+	}
 	for from, to := 0, 0; from < len(b.Keys); from = to {
 		owner := key(from)
 		for to = from + 1; to < len(b.Keys) && key(to) == owner; {
@@ -191,7 +172,7 @@ func (b *batch[K, V]) load(ctx context.Context, relations *Relations) (wait func
 				b.end(err)
 				return
 			}
-			copy(results[p.from:p.to], *b.loader.kind.rows(&rows))
+			copy(results[p.from:p.to], rows.([]storage.Result[V]))
 		}
 		b.Results = results
 		b.end(nil)

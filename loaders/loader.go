@@ -1,8 +1,6 @@
 package loaders
 
 import (
-	"hash/maphash"
-	"math/bits"
 	"slices"
 	"sync"
 
@@ -15,7 +13,7 @@ import (
 type Loader[K comparable, V any] struct {
 	all  *Loaders
 	side storage.Side
-	kind *kind[K, V]
+	kind *storage.LookupKind[K, V]
 
 	mu    sync.Mutex
 	known index[K, V]  // every key that has been asked for
@@ -64,16 +62,6 @@ func (l *Loader[K, V]) Prime(key K, value V) {
 // Fetch answers many keys, in their order, in one batch that is sent at once. Keys that
 // were fetched before need none.
 func (l *Loader[K, V]) Fetch(keys []K) []storage.Result[V] { return fetch(l.all.Reader(), l, keys) }
-
-// Have makes sure that keys have been asked for, for callers that load them one by one.
-func (l *Loader[K, V]) Have(keys []K) {
-	if l.knows(keys) {
-		return
-	}
-	asked := l.Ask(keys)
-	l.all.Dispatch(asked)
-	asked.Wait()
-}
 
 // Ask prepares to fetch keys together with those of other loaders.
 func (l *Loader[K, V]) Ask(keys []K) *Asked[K, V] {
@@ -183,20 +171,40 @@ type batch[K comparable, V any] struct {
 	storage.Lookup[K, V]
 	loader *Loader[K, V]
 	done   sync.WaitGroup
+	whole  *part[K, V] // all of it, once it has joined a bundle
 }
 
-func (b *batch[K, V]) into(all *storage.Bundle) { *b.loader.kind.in(all, b.loader.side) = &b.Lookup }
+// in is where a bundle has the look-up.
+func (b *batch[K, V]) in(all *storage.Bundle) **storage.Lookup[K, V] {
+	return b.loader.kind.In(all, b.loader.side)
+}
 
-func (b *batch[K, V]) isOfRelations() bool { return b.loader.kind.key != nil }
+func (b *batch[K, V]) into(all *storage.Bundle) { *b.in(all) = &b.Lookup }
 
-func (b *batch[K, V]) whole() whole { return &part[K, V]{of: b, to: len(b.Keys)} }
+func (b *batch[K, V]) isOfRelations() bool { return b.loader.kind.Owner != nil }
+
+func (b *batch[K, V]) join(all *storage.Bundle) {
+	b.whole = &part[K, V]{of: b, to: len(b.Keys)}
+	b.whole.join(all)
+}
+
+func (b *batch[K, V]) settle(err error) {
+	b.Results = b.whole.results(err)
+	b.end(nil)
+}
 
 func (b *batch[K, V]) wait() { b.done.Wait() }
 
-func (b *batch[K, V]) answered() bool { return b.Results != nil }
+func (b *batch[K, V]) recalled(reads *storage.Reads) bool {
+	if b.Results == nil {
+		return false
+	}
+	reads.InMemory(len(b.Keys))
+	b.end(nil)
+	return true
+}
 
-func (b *batch[K, V]) size() int { return len(b.Keys) }
-
+// end lets the waiting callers continue. The error is for a batch that is not answered.
 func (b *batch[K, V]) end(err error) {
 	if b.Results == nil {
 		b.Fail(err)
@@ -204,72 +212,29 @@ func (b *batch[K, V]) end(err error) {
 	b.done.Done()
 }
 
-// index finds for every requested key the batch that holds it, and where in it.
-// Most requests ask for one batch of a few keys, or of fifty, and ask for them again in their
-// order. A Go map of fifty pairs of ids takes 4.5 kB. The index takes 1 kB, because the keys stay
-// in the batches, and nothing for a few keys.
+// index finds for every requested key the batch that holds it, and where in it. Most requests ask a loader for a few keys, which
+// need no map beside the batches.
 type index[K comparable, V any] struct {
 	batches []*batch[K, V]
-	count   int      // of keys
-	slots   []uint64 // a hash table with open addressing, twice as large as the keys at least; nil: there are few
-	last    uint64   // the slot found last: usually the key behind it is requested next
+	count   int                  // of keys
+	places  map[K]location[K, V] // nil: there are few
 }
 
 // few is the number of keys up to which they are searched one by one.
 const few = 8
 
-// seed keeps clients from choosing ids that collide.
-var seed = maphash.MakeSeed()
-
-// slotOf is a location as a number other than 0.
-func slotOf(batch, at int) uint64 { return uint64(batch+1)<<32 | uint64(at) }
-
-func (x *index[K, V]) location(slot uint64) location[K, V] {
-	return location[K, V]{x.batches[slot>>32-1], int(uint32(slot))}
-}
-
-func (x *index[K, V]) holds(slot uint64, key K) bool {
-	in := x.batches[slot>>32-1]
-	at := int(uint32(slot))
-	return at < len(in.Keys) && in.Keys[at] == key
-}
-
 // find returns the location of a key; false if it has not been asked for.
 func (x *index[K, V]) find(key K) (location[K, V], bool) {
-	if x.count == 0 {
-		return location[K, V]{}, false
+	if x.places != nil {
+		p, ok := x.places[key]
+		return p, ok
 	}
-	for _, slot := range [...]uint64{x.last + 1, x.last} {
-		if slot>>32 != 0 && x.holds(slot, key) {
-			x.last = slot
-			return x.location(slot), true
+	for _, in := range x.batches {
+		if at := slices.Index(in.Keys, key); at >= 0 {
+			return location[K, V]{in, at}, true
 		}
 	}
-	slot := x.search(key)
-	if slot == 0 {
-		return location[K, V]{}, false
-	}
-	x.last = slot
-	return x.location(slot), true
-}
-
-func (x *index[K, V]) search(key K) uint64 {
-	if x.slots == nil {
-		for b, in := range x.batches {
-			for at, k := range in.Keys {
-				if k == key {
-					return slotOf(b, at)
-				}
-			}
-		}
-		return 0
-	}
-	for i := maphash.Comparable(seed, key); ; i++ {
-		slot := x.slots[i&uint64(len(x.slots)-1)]
-		if slot == 0 || x.holds(slot, key) {
-			return slot
-		}
-	}
+	return location[K, V]{}, false
 }
 
 // add appends a key that has not been asked for to a batch, which is the last one.
@@ -278,34 +243,22 @@ func (x *index[K, V]) add(in *batch[K, V], key K) {
 		x.batches = append(x.batches, in)
 	}
 	in.Keys = append(in.Keys, key)
-	x.count++
-	if x.slots == nil && x.count <= few {
+	if x.count++; x.places != nil {
+		x.places[key] = location[K, V]{in, len(in.Keys) - 1}
 		return
 	}
-	if x.count*2 > len(x.slots) {
-		x.room(x.count)
-		return
-	}
-	x.insert(slotOf(len(x.batches)-1, len(in.Keys)-1), key)
+	x.room(x.count)
 }
 
-// room makes the table large enough for a number of keys, if they are more than a few.
+// room makes the map for a number of keys, if they are more than a few.
 func (x *index[K, V]) room(keys int) {
-	if keys <= few || keys*2 <= len(x.slots) {
+	if x.places != nil || keys <= few {
 		return
 	}
-	x.slots = make([]uint64, 1<<bits.Len(uint(keys*2-1)))
-	for b, in := range x.batches {
+	x.places = make(map[K]location[K, V], keys)
+	for _, in := range x.batches {
 		for at, key := range in.Keys {
-			x.insert(slotOf(b, at), key)
+			x.places[key] = location[K, V]{in, at}
 		}
 	}
-}
-
-func (x *index[K, V]) insert(slot uint64, key K) {
-	i := maphash.Comparable(seed, key)
-	for x.slots[i&uint64(len(x.slots)-1)] != 0 {
-		i++
-	}
-	x.slots[i&uint64(len(x.slots)-1)] = slot
 }

@@ -115,7 +115,7 @@ func TestNoKeyIsReadTwice(t *testing.T) {
 						got = append(got, l.Users.Get(id))
 					}
 				case 4:
-					l.Users.Have(ids)
+					l.Users.Fetch(ids)
 					for _, id := range ids {
 						got = append(got, l.Users.Load(id))
 					}

@@ -19,14 +19,14 @@ type Question interface {
 // task is a batch of one loader.
 type task interface {
 	into(*storage.Bundle)
-	answered() bool // by the bundle
-	size() int      // how many keys
-	end(error)      // lets the waiting callers continue; the error is for a batch that is not answered
+	recalled(*storage.Reads) bool // whether memory has answered; then it ends
 	wait()
 
 	isOfRelations() bool
 	load(context.Context, *Relations) (answered func()) // if it is
-	whole() whole                                       // if not
+
+	join(*storage.Bundle) // if not: beside others
+	settle(error)         // and ends with the answers
 }
 
 // Dispatch answers questions that are asked together: from memory if it can, and the rest by a bundle, those about relations
@@ -55,13 +55,12 @@ func (l *Loaders) send(asked []Question, all bool) {
 	if tasks = l.recall(&b, tasks, reads); len(tasks) == 0 {
 		return
 	}
-	var relations []task
-	var beside []whole
+	var relations, beside []task
 	for _, t := range tasks {
 		if t.isOfRelations() {
 			relations = append(relations, t)
 		} else {
-			beside = append(beside, t.whole())
+			beside = append(beside, t)
 		}
 	}
 	if len(relations) == 0 {
@@ -93,14 +92,7 @@ func (l *Loaders) recall(b *storage.Bundle, tasks []task, reads *storage.Reads) 
 		}
 	}()
 	l.store.AtHand(b)
-	return slices.DeleteFunc(tasks, func(t task) bool {
-		if t.answered() {
-			reads.InMemory(t.size())
-			t.end(nil)
-			return true
-		}
-		return false
-	})
+	return slices.DeleteFunc(tasks, func(t task) bool { return t.recalled(reads) })
 }
 
 var errNotAnswered = errors.New("the store has left a look-up unanswered")
@@ -160,14 +152,9 @@ func (r Reader) Counts(_ context.Context, ids []storage.UserID) []storage.Result
 	return fetch(r, &r.l.Counts, ids)
 }
 
-// Profiles returns users with their counts, in the order of the ids, which must not be changed.
+// Profiles returns users with their counts, in the order of the ids.
 // For an id without a user it is the zero profile. A user and its counts may be of two moments.
 func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Profile, error) {
-	shared := lookup[storage.UserID, *storage.Profile]{Keys: ids}
-	if r.l.store.AtHand(&storage.Bundle{Shared: &shared}); !shared.Open() {
-		r.l.reads.InMemory(len(ids))
-		return valuesOf(shared.Results)
-	}
 	users, counts := r.l.Users.Ask(ids), r.l.Counts.Ask(ids)
 	r.ask(users, counts)
 	made, profiles := make([]storage.Profile, len(ids)), make([]*storage.Profile, len(ids))
@@ -183,44 +170,32 @@ func (r Reader) Profiles(_ context.Context, ids []storage.UserID) ([]*storage.Pr
 	return profiles, nil
 }
 
-func valuesOf[V any](results []storage.Result[V]) ([]V, error) {
-	values := make([]V, len(results))
-	for i, r := range results {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-		values[i] = r.Value
+// recall is fetch for what the store's memory need not be remembered of.
+func recall[K comparable, V any](r Reader, kind *storage.LookupKind[K, V], side storage.Side, keys []K) []storage.Result[V] {
+	known, b := storage.Lookup[K, V]{Keys: keys}, storage.Bundle{}
+	*kind.In(&b, side) = &known
+	if r.l.store.AtHand(&b); known.Open() {
+		return fetch(r, of(r.l, kind, side), keys)
 	}
-	return values, nil
+	r.l.reads.InMemory(len(keys))
+	return known.Results
 }
 
 // Sets returns lists that the store keeps as sets. Other lists are not Found: their rows have to be
 // read.
 func (r Reader) Sets(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[storage.Set] {
-	kept := lookup[storage.UserID, storage.Set]{Keys: owners}
-	b := storage.Bundle{}
-	b.Sets[side] = &kept
-	if r.l.store.AtHand(&b); !kept.Open() { // what is in memory need not be remembered
-		r.l.reads.InMemory(len(owners))
-		return kept.Results
-	}
-	return fetch(r, r.l.sets[side].of(r.l, side, &sets), owners)
+	return recall(r, storage.SetLookups, side, owners)
 }
 
 // Recommenders returns users as suggestions need them. Users whom the store does not keep in this
 // form are not Found: their profiles and lists have to be read.
 func (r Reader) Recommenders(_ context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-	kept := lookup[storage.UserID, storage.Recommender]{Keys: ids}
-	if r.l.store.AtHand(&storage.Bundle{Recommenders: &kept}); !kept.Open() {
-		r.l.reads.InMemory(len(ids))
-		return kept.Results
-	}
-	return fetch(r, r.l.recommenders.of(r.l, 0, &recommenders), ids)
+	return recall(r, storage.RecommenderLookups, 0, ids)
 }
 
 // PackedNeighbours implements [storage.PackedReader].
 func (r Reader) PackedNeighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, r.l.packed[side].of(r.l, side, &packed), owners)
+	return fetch(r, of(r.l, storage.PackedLookups, side), owners)
 }
 
 // Users is the method of [storage.UserReader].
@@ -240,10 +215,10 @@ func (r Reader) Pages(_ context.Context, side storage.Side, queries []storage.Pa
 
 // AllRows implements [storage.EdgeReader].
 func (r Reader) AllRows(_ context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
-	return fetch(r, r.l.rows.of(r.l, 0, &rows), queries)
+	return fetch(r, of(r.l, storage.RowLookups, 0), queries)
 }
 
 // Neighbours implements [storage.EdgeReader].
 func (r Reader) Neighbours(_ context.Context, side storage.Side, owners []storage.UserID) []storage.Result[[]storage.UserID] {
-	return fetch(r, r.l.neighbours[side].of(r.l, side, &neighbours), owners)
+	return fetch(r, of(r.l, storage.NeighbourLookups, side), owners)
 }

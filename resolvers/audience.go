@@ -164,7 +164,7 @@ func bothLists(id storage.UserID) []social.List {
 // viewer follows owners who show their lists to followers.
 func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 	l := loaders.For(ctx)
-	l.Users.Have(ownersOf(a.Viewer, lists))
+	l.Users.Fetch(ownersOf(a.Viewer, lists))
 	if a.Viewer == 0 {
 		return
 	}
@@ -175,7 +175,7 @@ func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 		}
 	}
 	if len(follows) > 0 {
-		l.Edges(storage.Forward).Have(follows)
+		l.Edges(storage.Forward).Fetch(follows)
 	}
 }
 

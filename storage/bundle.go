@@ -29,8 +29,6 @@ type Bundle struct {
 	// it does not keep are not Found. Visibility and count are read by Users and Counts instead,
 	// lists as Sets or Neighbours.
 	Recommenders *Lookup[UserID, Recommender]
-	// Shared are users with their counts, which callers must not change. Only AtHand answers them.
-	Shared *Lookup[UserID, *Profile]
 
 	Blocks   *Lookup[UserID, []UserID]
 	Specials *Lookup[UserID, []UserID]
@@ -72,8 +70,7 @@ type Bundler interface {
 	// keys or none. It does no I/O and does not wait.
 	AtHand(b *Bundle)
 
-	// Bundle answers every open look-up of a bundle except Shared, in as few statements as
-	// possible. A failure affects all keys of the same shard.
+	// Bundle answers every open look-up of a bundle, in as few statements as possible. A failure affects all keys of the same shard.
 	Bundle(ctx context.Context, b *Bundle)
 }
 
@@ -88,50 +85,29 @@ func (l *Lookup[K, V]) Fail(err error) {
 	}
 }
 
-// Apart answers every open look-up of a bundle except Shared, concurrently. It finds no sets and no recommenders. If
-// both users and counts are asked for, Profiles reads them together. Each other kind is read by the method with its
-// name.
+// Apart answers every open look-up of a bundle, concurrently. It finds no sets and no recommenders. If
+// both users and counts are asked for, Profiles reads them together. Each other kind is read by its method.
 func (b *Bundle) Apart(ctx context.Context, r Reader) {
-	var all apart
-	if b.Users.Open() && b.Counts.Open() {
-		all.add(func() { b.People(func(ids []UserID) []Result[Profile] { return r.Profiles(ctx, ids) }) })
-	} else {
-		read(&all, ctx, r, b.Users, Reader.Users)
-		read(&all, ctx, r, b.Counts, Reader.Counts)
-	}
-	read(&all, ctx, r, b.Handles, Reader.UserIDs)
-	read(&all, ctx, r, b.Rows, Reader.AllRows)
-	for _, side := range AllSides {
-		readSide(&all, ctx, r, side, b.Edges[side], Reader.Edges)
-	}
-	for _, side := range Sides {
-		readSide(&all, ctx, r, side, b.Pages[side], Reader.Pages)
-		readSide(&all, ctx, r, side, b.Neighbours[side], Reader.Neighbours)
-		readSide(&all, ctx, r, side, b.Packed[side], Reader.PackedNeighbours)
-	}
 	b.WithoutSets()
-	read(&all, ctx, r, b.Blocks, Reader.Blocks)
-	read(&all, ctx, r, b.Specials, Reader.Specials)
-	read(&all, ctx, r, b.Marks, Reader.Marks)
-	read(&all, ctx, r, b.Messages, Reader.Messages)
-	read(&all, ctx, r, b.Posts, Reader.Posts)
-	read(&all, ctx, r, b.PostPages, Reader.PostPages)
-	read(&all, ctx, r, b.Comments, Reader.Comments)
-	read(&all, ctx, r, b.CommentPages, Reader.CommentPages)
-	read(&all, ctx, r, b.FavoritePages, Reader.FavoritePages)
-	read(&all, ctx, r, b.FavoritedBy, Reader.FavoritedByPages)
-	all.run()
-}
-
-func read[K, V any](all *apart, ctx context.Context, r Reader, l *Lookup[K, V], by func(Reader, context.Context, []K) []Result[V]) {
-	if l.Open() {
-		all.add(func() { l.answer(func(keys []K) []Result[V] { return by(r, ctx, keys) }) })
+	others := *b
+	var reads []func()
+	if b.Users.Open() && b.Counts.Open() {
+		reads = append(reads, func() { b.People(func(ids []UserID) []Result[Profile] { return r.Profiles(ctx, ids) }) })
+		others.Users, others.Counts = nil, nil
 	}
-}
-
-func readSide[K, V any](all *apart, ctx context.Context, r Reader, side Side, l *Lookup[K, V], by func(Reader, context.Context, Side, []K) []Result[V]) {
-	if l.Open() {
-		all.add(func() { l.answer(func(keys []K) []Result[V] { return by(r, ctx, side, keys) }) })
+	others.each(func(l asked) {
+		if l.open {
+			reads = append(reads, func() { l.answer(ctx, r) })
+		}
+	})
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	for i, read := range reads {
+		if i+1 < len(reads) {
+			beside.Go(read)
+		} else {
+			read()
+		}
 	}
 }
 
@@ -175,22 +151,98 @@ func (l *Lookup[K, V]) answer(read func([]K) []Result[V]) {
 	l.Results = read(l.Keys)
 }
 
-// apart runs reads concurrently, each but the last in its own goroutine.
-type apart struct {
-	last    func()
-	started sync.WaitGroup
+// LookupKind is a kind of look-up: where bundles have it, and whose rows it asks for.
+type LookupKind[K, V any] struct {
+	// In is where a bundle has the look-up on a side. Of a kind that has no sides, any side is the same.
+	In func(*Bundle, Side) **Lookup[K, V]
+
+	// Owner is the user whose rows a key asks for on a side, and their side; nil if it does not ask for relations.
+	Owner func(Side, K) (Side, UserID)
 }
 
-func (a *apart) add(read func()) {
-	if a.last != nil {
-		a.started.Go(a.last)
-	}
-	a.last = read
+// The kinds. A new kind is an entry here and a field of [Bundle].
+var (
+	UserLookups   = kindOf("users", nil, Reader.Users, func(b *Bundle) **Lookup[UserID, User] { return &b.Users })
+	HandleLookups = kindOf("handles", nil, Reader.UserIDs, func(b *Bundle) **Lookup[string, UserID] { return &b.Handles })
+	CountLookups  = kindOf("counts", nil, Reader.Counts, func(b *Bundle) **Lookup[UserID, Counts] { return &b.Counts })
+
+	RowLookups = kindOf("rows", func(_ Side, q RowsQuery) (Side, UserID) { return q.Side, q.Owner }, Reader.AllRows,
+		func(b *Bundle) **Lookup[RowsQuery, []Edge] { return &b.Rows })
+	EdgeLookups = kindBySide("edges", func(s Side, p Pair) (Side, UserID) { return s, s.Owner(p) }, Reader.Edges,
+		func(b *Bundle) []*Lookup[Pair, Edge] { return b.Edges[:] })
+	PageLookups = kindBySide("pages", func(s Side, q PageQuery) (Side, UserID) { return s, q.Owner }, Reader.Pages,
+		func(b *Bundle) []*Lookup[PageQuery, []Edge] { return b.Pages[:] })
+	NeighbourLookups = kindBySide("neighbours", ofUser, Reader.Neighbours, func(b *Bundle) []*Lookup[UserID, []UserID] { return b.Neighbours[:] })
+	PackedLookups    = kindBySide("packed", ofUser, Reader.PackedNeighbours, func(b *Bundle) []*Lookup[UserID, []UserID] { return b.Packed[:] })
+
+	SetLookups         = kindBySide("sets", ofUser, nil, func(b *Bundle) []*Lookup[UserID, Set] { return b.Sets[:] })
+	RecommenderLookups = kindOf("recommenders", ofUser, nil, func(b *Bundle) **Lookup[UserID, Recommender] { return &b.Recommenders })
+
+	BlockLookups   = kindOf("blocks", ofUser, Reader.Blocks, func(b *Bundle) **Lookup[UserID, []UserID] { return &b.Blocks })
+	SpecialLookups = kindOf("specials", ofUser, Reader.Specials, func(b *Bundle) **Lookup[UserID, []UserID] { return &b.Specials })
+	MarkLookups    = kindOf("marks", ofFirst, Reader.Marks, func(b *Bundle) **Lookup[Pair, EdgeMark] { return &b.Marks })
+	MessageLookups = kindOf("messages", ofFirst, Reader.Messages, func(b *Bundle) **Lookup[Pair, string] { return &b.Messages })
+
+	PostLookups        = kindOf("posts", nil, Reader.Posts, func(b *Bundle) **Lookup[PostID, Post] { return &b.Posts })
+	PostPageLookups    = kindOf("posts.pages", nil, Reader.PostPages, func(b *Bundle) **Lookup[PostsQuery, []Post] { return &b.PostPages })
+	CommentLookups     = kindOf("comments", nil, Reader.Comments, func(b *Bundle) **Lookup[CommentID, Comment] { return &b.Comments })
+	CommentPageLookups = kindOf("comments.pages", nil, Reader.CommentPages, func(b *Bundle) **Lookup[CommentsQuery, []Comment] { return &b.CommentPages })
+
+	FavoritePageLookups = kindOf("pages.favorite", func(_ Side, q FavoritesQuery) (Side, UserID) { return Favorites, q.User }, Reader.FavoritePages,
+		func(b *Bundle) **Lookup[FavoritesQuery, []Edge] { return &b.FavoritePages })
+	FavoritedByLookups = kindOf("pages.favorite_inbox", func(_ Side, q FavoritedByQuery) (Side, UserID) { return FavoriteInbox, q.Post.Author }, Reader.FavoritedByPages,
+		func(b *Bundle) **Lookup[FavoritedByQuery, []Edge] { return &b.FavoritedBy })
+)
+
+func ofUser(s Side, id UserID) (Side, UserID) { return s, id }
+
+func ofFirst(s Side, p Pair) (Side, UserID) { return s, p.From }
+
+// kinds visit the look-ups of each kind that a bundle has.
+var kinds []func(b *Bundle, visit func(asked))
+
+// asked is a look-up of a bundle.
+type asked struct {
+	AskedKind
+	open   bool
+	answer func(context.Context, Reader)
 }
 
-func (a *apart) run() {
-	if a.last != nil {
-		a.last()
+// each visits the look-ups of a bundle.
+func (b *Bundle) each(visit func(asked)) {
+	for _, of := range kinds {
+		of(b, visit)
 	}
-	a.started.Wait()
+}
+
+// kindOf adds a kind, which a method of [Reader] reads; nil: only caches have it.
+func kindOf[K, V any](
+	name string, owner func(Side, K) (Side, UserID), read func(Reader, context.Context, []K) []Result[V], in func(*Bundle) **Lookup[K, V],
+) *LookupKind[K, V] {
+	kinds = append(kinds, func(b *Bundle, visit func(asked)) {
+		if l := *in(b); l != nil {
+			l.visit(name, visit, func(ctx context.Context, r Reader, keys []K) []Result[V] { return read(r, ctx, keys) })
+		}
+	})
+	return &LookupKind[K, V]{func(b *Bundle, _ Side) **Lookup[K, V] { return in(b) }, owner}
+}
+
+// kindBySide is kindOf for a kind that has a look-up for each side.
+func kindBySide[K, V any](
+	name string, owner func(Side, K) (Side, UserID), read func(Reader, context.Context, Side, []K) []Result[V], in func(*Bundle) []*Lookup[K, V],
+) *LookupKind[K, V] {
+	kinds = append(kinds, func(b *Bundle, visit func(asked)) {
+		for i, l := range in(b) {
+			if side := Side(i); l != nil {
+				l.visit(name+"."+side.String(), visit, func(ctx context.Context, r Reader, keys []K) []Result[V] { return read(r, ctx, side, keys) })
+			}
+		}
+	})
+	return &LookupKind[K, V]{func(b *Bundle, s Side) **Lookup[K, V] { return &in(b)[s] }, owner}
+}
+
+func (l *Lookup[K, V]) visit(name string, visit func(asked), read func(context.Context, Reader, []K) []Result[V]) {
+	visit(asked{AskedKind{name, len(l.Keys)}, l.Open(), func(ctx context.Context, r Reader) {
+		l.answer(func(keys []K) []Result[V] { return read(ctx, r, keys) })
+	}})
 }

@@ -215,44 +215,12 @@ func (r *Reads) answered(note func(*ReadBundle)) {
 
 // asked is what a bundle asks for.
 func (b *Bundle) asked() (kinds []AskedKind) {
-	note := func(kind string, keys int) {
-		if keys > 0 {
-			kinds = append(kinds, AskedKind{kind, keys})
+	b.each(func(l asked) {
+		if l.Keys > 0 {
+			kinds = append(kinds, l.AskedKind)
 		}
-	}
-	note("users", b.Users.size())
-	note("handles", b.Handles.size())
-	note("counts", b.Counts.size())
-	note("rows", b.Rows.size())
-	for _, side := range AllSides {
-		note("edges."+side.String(), b.Edges[side].size())
-	}
-	for _, side := range Sides {
-		note("pages."+side.String(), b.Pages[side].size())
-		note("neighbours."+side.String(), b.Neighbours[side].size())
-		note("packed."+side.String(), b.Packed[side].size())
-		note("sets."+side.String(), b.Sets[side].size())
-	}
-	note("recommenders", b.Recommenders.size())
-	note("blocks", b.Blocks.size())
-	note("specials", b.Specials.size())
-	note("marks", b.Marks.size())
-	note("messages", b.Messages.size())
-	note("posts", b.Posts.size())
-	note("posts.pages", b.PostPages.size())
-	note("comments", b.Comments.size())
-	note("comments.pages", b.CommentPages.size())
-	note("pages.favorite", b.FavoritePages.size())
-	note("pages.favorite_inbox", b.FavoritedBy.size())
+	})
 	return kinds
-}
-
-// size is how many keys a look-up has.
-func (l *Lookup[K, V]) size() int {
-	if l == nil {
-		return 0
-	}
-	return len(l.Keys)
 }
 
 // RememberOutages lets engines remember, for the lifetime of the context, which shards did not

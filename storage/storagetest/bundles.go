@@ -119,9 +119,7 @@ func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int
 	want.Apart(t.Context(), s.store)
 	all := kindsOf(want)
 	for _, kind := range kinds {
-		if kind.name != "Shared" { // only AtHand answers it
-			wantSame(t, kind, all[kind.at])
-		}
+		wantSame(t, kind, all[kind.at])
 	}
 }
 
@@ -247,9 +245,9 @@ func (k kind) keys() reflect.Value    { return k.lookup.Elem().FieldByName("Keys
 func (k kind) results() reflect.Value { return k.lookup.Elem().FieldByName("Results") }
 
 // isOptional reports whether a store may leave keys of this kind unanswered, because it answers only
-// with what it has: packed lists, sets, recommenders and shared profiles.
+// with what it has: packed lists, sets and recommenders.
 func (k kind) isOptional() bool {
-	return slices.Contains([]string{"Packed", "Sets", "Recommenders", "Shared"}, k.name)
+	return slices.Contains([]string{"Packed", "Sets", "Recommenders"}, k.name)
 }
 
 // kindsOf lists the look-ups of a bundle. Look-ups by side are listed one by one.

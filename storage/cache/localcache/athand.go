@@ -37,9 +37,6 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
 	c.recommendersAtHand(b.Recommenders)
-	atHand(c, profileKind, profileKey, b.Shared, func(p *profile) storage.Result[*storage.Profile] {
-		return storage.Result[*storage.Profile]{Value: &p.Profile, Found: p.Exists || p.Counted}
-	})
 }
 
 // Bundle implements [storage.Bundler].
