@@ -90,7 +90,6 @@ type record[K comparable] struct {
 	until  int64 // when the value ends
 	length uint32
 	asked  uint8 // how often it was asked for since it was written, up to mostAsked
-	stays  bool  // when it has ended, until its room is needed
 }
 
 const mostAsked = 3
@@ -122,13 +121,12 @@ func (c *Cache[K]) Get(k K, now int64) ([]byte, bool) {
 	switch {
 	case r == nil:
 		return nil, false
-	case r.until > now:
-		r.asked = min(r.asked+1, mostAsked)
-		return v, true
-	case !r.stays:
+	case r.until <= now:
 		delete(s.at, h)
+		return nil, false
 	}
-	return nil, false
+	r.asked = min(r.asked+1, mostAsked)
+	return v, true
 }
 
 // Look is Get, but does not count as asking. It also says when the value ends.
@@ -156,44 +154,10 @@ func (s *shard[K]) find(k K, h uint64) ([]byte, *record[K]) {
 	return value[K](s.blocks[at.block], at.offset), r
 }
 
-// Ended returns a value of SetToStay that has ended.
-func (c *Cache[K]) Ended(k K, now int64) ([]byte, bool) {
-	s, h := c.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	v, r := s.find(k, h)
-	if r == nil || !r.stays || r.until > now {
-		return nil, false
-	}
-	return v, true
-}
-
-// Extend lets a value that Get returned end later, which counts as asking. It returns false if the key has another value
-// by now.
-func (c *Cache[K]) Extend(k K, v []byte, until int64) bool {
-	s, h := c.shard(k)
-	s.Lock()
-	defer s.Unlock()
-	is, r := s.find(k, h)
-	if r == nil || unsafe.SliceData(is) != unsafe.SliceData(v) { //nolint:gosec // compared only
-		return false
-	}
-	r.until, r.asked = until, min(r.asked+1, mostAsked)
-	return true
-}
-
 // Set keeps a value until a time, at most. It returns false, and keeps nothing under the key, if the value is longer than
 // Longest.
 func (c *Cache[K]) Set(k K, v []byte, now, until int64) bool {
-	return c.set(k, v, now, record[K]{key: k, until: until})
-}
-
-// SetToStay is Set, but when the value has ended it stays, if there is room, so that it can be extended.
-func (c *Cache[K]) SetToStay(k K, v []byte, now, until int64) bool {
-	return c.set(k, v, now, record[K]{key: k, until: until, stays: true})
-}
-
-func (c *Cache[K]) set(k K, v []byte, now int64, made record[K]) bool {
+	made := record[K]{key: k, until: until, length: uint32(len(v))}
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
@@ -213,7 +177,6 @@ func (c *Cache[K]) set(k K, v []byte, now int64, made record[K]) bool {
 	if c.most.Load() < int64(c.block) {
 		return true // nothing fits
 	}
-	made.length = uint32(len(v))
 	c.write(s, h, made, v, queue, now)
 	return true
 }
@@ -298,7 +261,7 @@ func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now i
 		if at, there := s.at[h]; there && at == (place{number, offset}) {
 			delete(s.at, h)
 			switch {
-			case r.until <= now && !r.stays:
+			case r.until <= now:
 			case r.asked >= least:
 				v := value[K](b, offset)
 				if b.queue == old {

@@ -97,40 +97,6 @@ func TestALongValue(t *testing.T) {
 	}
 }
 
-// A value that has expired is not found, but may be extended if it was set to stay and is still the same.
-func TestWhatHasEndedCanBeExtended(t *testing.T) {
-	c := flat.New[key](1 << 20)
-	stays, goes := key{1, 1}, key{2, 2}
-	c.SetToStay(stays, []byte("stays"), 0, 10)
-	c.Set(goes, []byte("goes"), 0, 10)
-	if _, ended := c.Ended(stays, 9); ended {
-		t.Error("a value has ended too soon")
-	}
-	for _, k := range []key{stays, goes} {
-		if _, found := c.Get(k, 10); found {
-			t.Errorf("%v is found after its end", k)
-		}
-	}
-	v, there := c.Ended(stays, 10)
-	if _, other := c.Ended(goes, 10); !there || other {
-		t.Fatalf("ended values: %v, %v", there, other)
-	}
-	if !c.Extend(stays, v, 20) {
-		t.Error("a value cannot be extended")
-	}
-	if _, until, found := c.Look(stays, 19); !found || until != 20 {
-		t.Errorf("extended: %v until %d", found, until)
-	}
-	c.SetToStay(stays, []byte("stays"), 19, 30)
-	if c.Extend(stays, v, 40) {
-		t.Error("a value is extended that was replaced")
-	}
-	c.Delete(stays)
-	if _, there := c.Ended(stays, 50); there || c.Extend(stays, v, 60) {
-		t.Error("a deleted value is there")
-	}
-}
-
 // Values that are asked for often stay, however many others are set, and a lower bound is kept.
 func TestTheOftenAskedStay(t *testing.T) {
 	c := flat.New[key](1 << 20)

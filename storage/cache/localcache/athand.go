@@ -27,7 +27,7 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 		return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
 	})
 	atHand(c, postKind, c.postKey, b.Posts, func(p *post) storage.Result[storage.Post] {
-		return storage.Result[storage.Post]{Value: p.Post, Found: p.found}
+		return storage.Result[storage.Post]{Value: p.Post, Found: p.found()}
 	})
 	dir := c.directory.Load()
 	for _, side := range listSides {

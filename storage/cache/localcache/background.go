@@ -43,7 +43,12 @@ func (b *background) start(read func()) {
 // onBehalfOf returns a context with the values of a request, that ends after a time or when the cache is closed. It has
 // outages of its own: others wait for the read who have not found a shard silent.
 func (b *background) onBehalfOf(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(storage.RememberOutages(withValues{b.ctx, ctx}), limit)
+	ctx, cancel := context.WithTimeout(storage.RememberOutages(context.WithoutCancel(ctx)), limit)
+	stop := context.AfterFunc(b.ctx, cancel)
+	if b.ctx.Err() != nil { // then AfterFunc only begins to end it
+		cancel()
+	}
+	return ctx, func() { stop(); cancel() }
 }
 
 // close ends all reads and waits for them.
@@ -53,17 +58,4 @@ func (b *background) close() {
 	b.closed = true
 	b.mu.Unlock()
 	b.running.Wait()
-}
-
-// withValues is a context with the values of another.
-type withValues struct {
-	context.Context
-	of context.Context
-}
-
-func (w withValues) Value(key any) any {
-	if value := w.Context.Value(key); value != nil { // what package context itself asks for
-		return value
-	}
-	return w.of.Value(key)
 }

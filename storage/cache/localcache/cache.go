@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"kith/storage"
 	"kith/storage/cache/idset"
 )
@@ -37,19 +39,22 @@ type Cache struct {
 	longest int // lists up to here are kept once they are first asked for
 	packed  int // lists up to here are kept once they are asked for more often
 
-	mode       atomic.Uint32
-	generation atomic.Uint64 // rises when everything is forgotten
-	kept       *kept
-	directory  atomic.Pointer[idset.Directory]
-	stripes    [64]stripe
-	seed       maphash.Seed
+	mode      atomic.Uint32
+	kept      *kept
+	directory atomic.Pointer[idset.Directory]
+	stripes   [64]stripe
+	seed      maphash.Seed
 
 	profiles     fills[storage.UserID, storage.Profile]
 	blocks       fills[storage.UserID, []storage.UserID]
 	lists        [2]fills[storage.UserID, *list] // by side
 	recommenders fills[storage.UserID, storage.Recommender]
 	posts        fills[storage.PostID, storage.Post]
-	stamps       stamps
+	reads        [kinds]interface { // the same, by kind
+		abandon(key)
+		abandonAll()
+	}
+	stamps stamps
 
 	reported reported
 	building sync.Mutex // of one long list at a time
@@ -94,12 +99,16 @@ func New(cfg Config) *Cache {
 		cfg.Store = cfg.Source
 	}
 	if cfg.Metrics == nil {
-		cfg.Metrics = newMetrics()
+		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
 	c := &Cache{
 		Reader: cfg.Rows, source: cfg.Source, below: cfg.Store, packer: cfg.Packer, metrics: cfg.Metrics, now: cfg.Now, shardOf: cfg.ShardOf, seed: maphash.MakeSeed(),
 		background: newBackground(), reported: newReported(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
+	}
+	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind] = &c.profiles, &c.blocks, &c.recommenders, &c.posts
+	for _, side := range listSides {
+		c.reads[listKind(side)] = &c.lists[side]
 	}
 	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
@@ -223,13 +232,9 @@ func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }
 // Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
 	c.lockAll()
-	c.generation.Add(1)
-	c.profiles.leaveAll()
-	c.blocks.leaveAll()
-	c.lists[storage.Forward].leaveAll()
-	c.lists[storage.Inverse].leaveAll()
-	c.posts.leaveAll()
-	c.recommenders.leaveAll()
+	for _, reads := range c.reads {
+		reads.abandonAll()
+	}
 	c.kept.flat.Clear()
 	c.kept.large.InvalidateAll()
 	c.unlockAll()

@@ -60,8 +60,8 @@ func TestANewDirectoryForgetsLists(t *testing.T) {
 	if _, kept := get[*list](c, listOf(1)); !kept {
 		t.Fatal("the list is not kept")
 	}
-	user, _ := c.profiles.begin(c, profileKey(2))
-	following, _ := c.lists[storage.Forward].begin(c, listOf(2))
+	user, _ := c.profiles.begin(profileKey(2))
+	following, _ := c.lists[storage.Forward].begin(listOf(2))
 	if err := c.number(t.Context(), brokenLister{store, nil}, 2); err != nil {
 		t.Fatal(err)
 	}

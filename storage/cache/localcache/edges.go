@@ -69,27 +69,15 @@ func (c *Cache) edgeOfOther(side storage.Side, p storage.Pair) (r storage.Result
 	return l.edge(p)
 }
 
-// owned holds lists by owner, for a few owners.
-type owned struct {
-	owners []storage.UserID
-	lists  []*list
-}
-
-func (o *owned) of(owner storage.UserID) *list {
-	for i, id := range o.owners {
-		if id == owner {
-			return o.lists[i]
-		}
-	}
-	return nil
-}
+// listsOf are lists by owner; nil: it has to be looked up otherwise.
+type listsOf map[storage.UserID]*list
 
 // edges looks up the pairs at the indices in where, and returns the indices of those that are not
 // sure.
-func (o *owned) edges(side storage.Side, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
+func (o listsOf) edges(side storage.Side, pairs []storage.Pair, where []int, results []storage.Result[storage.Edge]) (rest []int) {
 	for _, i := range where {
 		sure := false
-		if l := o.of(side.Owner(pairs[i])); l != nil {
+		if l := o[side.Owner(pairs[i])]; l != nil {
 			results[i], sure = l.edge(pairs[i])
 		}
 		if !sure {
@@ -101,33 +89,26 @@ func (o *owned) edges(side storage.Side, pairs []storage.Pair, where []int, resu
 
 // listsFor returns the lists of the owners of pairs: all that the cache has, and it reads the
 // others if they are few.
-func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) *owned {
-	o := &owned{}
-	var last storage.UserID
-	seen := make(map[storage.UserID]bool)
+func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage.Pair) listsOf {
+	lists := make(listsOf)
+	var owners []storage.UserID
 	for _, p := range pairs {
-		if owner := side.Owner(p); owner != last {
-			last = owner
-			if !seen[owner] {
-				seen[owner] = true
-				o.owners = append(o.owners, owner)
-			}
+		owner := side.Owner(p)
+		if _, seen := lists[owner]; !seen {
+			lists[owner] = nil
+			owners = append(owners, owner)
 		}
 	}
-	if len(o.owners) <= fillOwners {
-		o.lists = make([]*list, len(o.owners))
-		for i, r := range c.fetchLists(ctx, side, o.owners) {
-			o.lists[i] = r.Value // nil if it is too long or could not be read: then rows are looked up
+	if len(owners) > fillOwners {
+		for _, owner := range owners {
+			lists[owner], _ = get[*list](c, key{kind: listKind(side), id: owner})
 		}
-		return o
+		return lists
 	}
-	there := &owned{}
-	for _, owner := range o.owners {
-		if l, ok := get[*list](c, key{kind: listKind(side), id: owner}); ok {
-			there.owners, there.lists = append(there.owners, owner), append(there.lists, l)
-		}
+	for i, r := range c.fetchLists(ctx, side, owners) {
+		lists[owners[i]] = r.Value // nil if it is too long or could not be read: then rows are looked up
 	}
-	return there
+	return lists
 }
 
 // answer answers queries from lists, and those whose lists are too long from rows.

@@ -22,19 +22,18 @@ type fill[V any] struct {
 	result  storage.Result[V]
 	outages *storage.Outages // that the read has found
 
-	generation uint64
-	missed     bool           // something changed since the read began: it is not kept
-	late       []storage.Edge // rows that came since then, for the list that is being read
+	missed bool           // something changed since the read began: it is not kept
+	late   []storage.Edge // rows that came since then, for the list that is being read
 }
 
 // begin joins the read of a key, or begins one, which the caller must then end.
-func (f *fills[Q, V]) begin(c *Cache, k key) (one *fill[V], mine bool) {
+func (f *fills[Q, V]) begin(k key) (one *fill[V], mine bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if one, ok := f.open[k]; ok {
 		return one, false
 	}
-	one = &fill[V]{done: make(chan struct{}), generation: c.generation.Load()}
+	one = &fill[V]{done: make(chan struct{})}
 	if f.open == nil {
 		f.open = make(map[key]*fill[V])
 	}
@@ -49,13 +48,6 @@ func (f *fills[Q, V]) leave(k key, one *fill[V]) {
 	if f.open[k] == one {
 		delete(f.open, k)
 	}
-}
-
-// leaveAll makes all reads closed to new callers.
-func (f *fills[Q, V]) leaveAll() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.open = nil
 }
 
 // change passes a change to the read of a key that is under way, if there is one. The caller holds
@@ -93,7 +85,7 @@ func (f *fills[Q, V]) abandonAll() {
 func (f *fills[Q, V]) end(c *Cache, k key, one *fill[V], r storage.Result[V], keep func(storage.Result[V], []storage.Edge) storage.Result[V]) {
 	lock := c.stripe(k)
 	lock.Lock()
-	if r.Err == nil && !one.missed && one.generation == c.generation.Load() && c.Mode() == On {
+	if r.Err == nil && !one.missed && c.Mode() == On {
 		r = keep(r, one.late)
 	}
 	one.result = r
@@ -150,7 +142,7 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 			alone = append(alone, i)
 			continue
 		}
-		one, mine := f.begin(c, k)
+		one, mine := f.begin(k)
 		if mine {
 			if r, ok := from.known(k); ok { // another's read has ended in between
 				results[i] = r

@@ -1,7 +1,10 @@
 package localcache
 
 import (
+	"context"
 	"encoding/binary"
+	"slices"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -30,16 +33,8 @@ func newKept(bytes uint64, now func() time.Time) *kept {
 	return &kept{bytes: bytes, now: now, flat: flat.New[key](bytes), large: otter.Must(&otter.Options[key, entry]{
 		MaximumWeight:    max(1, bytes/largeShare),
 		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
-		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return leaves(e.Value).Sub(now()) }),
+		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(now()) }),
 	})}
-}
-
-// leaves is when an entry leaves the cache of large ones: a list stays beyond its lifetime while it may be renewed.
-func leaves(e entry) time.Time {
-	if l, isList := e.(*list); isList && l.version != 0 {
-		return l.ends
-	}
-	return e.expiry()
 }
 
 // taken is how many bytes are kept.
@@ -63,21 +58,13 @@ func isLarge(e entry) bool {
 }
 
 func (c *Cache) set(k key, e entry) {
-	if !isLarge(e) && c.setFlat(k, e) {
+	if !isLarge(e) && c.kept.flat.Set(k, flatForm(e), c.now().UnixMicro(), e.expiry().UnixMicro()) {
 		c.kept.large.Invalidate(k)
 		return
 	}
 	c.kept.flat.Delete(k)
 	c.kept.large.Set(k, e)
 	c.kept.share(c.directory.Load().Bytes())
-}
-
-func (c *Cache) setFlat(k key, e entry) bool {
-	now, until := c.now().UnixMicro(), e.expiry().UnixMicro()
-	if l, isList := e.(*list); isList && l.version != 0 {
-		return c.kept.flat.SetToStay(k, flatForm(e), now, until)
-	}
-	return c.kept.flat.Set(k, flatForm(e), now, until)
 }
 
 func (c *Cache) drop(k key) {
@@ -94,22 +81,21 @@ func get[E entry](c *Cache, k key) (e E, ok bool) {
 	return e, ok
 }
 
-func (c *Cache) find(k key) (entry, bool) {
+// find returns the entry of a key, unless it is a list that may not be used any more.
+func (c *Cache) find(k key) (e entry, there bool) {
 	now := c.now().UnixMicro()
-	if data, there := c.kept.flat.Get(k, now); there {
-		return c.fromFlat(k, data, 0)
+	if data, flat := c.kept.flat.Get(k, now); flat {
+		e, there = c.fromFlat(k, data, 0)
+	} else {
+		e, there = c.kept.large.GetIfPresent(k)
 	}
-	if data, there := c.renew(k, now); there {
-		return c.fromFlat(k, data, 0)
-	}
-	e, there := c.kept.large.GetIfPresent(k)
-	if l, isList := e.(*list); isList {
-		return c.renewLarge(k, l, now)
+	if l, isList := e.(*list); there && isList && !c.mayUse(k, l, now) {
+		return nil, false
 	}
 	return e, there
 }
 
-// look is find, but does not count as asking, and also returns a large list that has ended: a change takes it out of the cache.
+// look is find, but does not count as asking, and also returns lists that may not be used.
 func (c *Cache) look(k key) (entry, bool) {
 	if data, until, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
 		return c.fromFlat(k, data, until)
@@ -118,121 +104,85 @@ func (c *Cache) look(k key) (entry, bool) {
 	return e.Value, there
 }
 
-// isDoubtful reports that there is a list that has ended and that the counts of its owner may renew.
-func (c *Cache) isDoubtful(k key) bool {
-	now := c.now().UnixMicro()
-	if _, _, ok := c.ended(k, now); ok {
+// mayUse reports that a list is right: within its lifetime, and beyond it as long as the counts of its owner say that it has
+// not changed. A change that is being applied meanwhile reaches the user first, and then the list, which it drops. In the last
+// tenth of its life, a long list of which they do not say so is read again, in the background: otherwise lists that are asked
+// for all the time would be read row by row, and built one after another, whenever their ten minutes are over.
+func (c *Cache) mayUse(k key, l *list, now int64) bool {
+	left := l.until.UnixMicro() - now
+	isLong := l.follows.Len() > shortList
+	if left > keep.Microseconds()/10 || left > 0 && !isLong || l.mayBeRight(now) && c.version(k.id) == l.version {
 		return true
 	}
+	if left > 0 && now >= c.renewAfter.Load() {
+		c.build(context.Background(), l.side, k, new(atomic.Int32))
+	}
+	return left > 0
+}
+
+// version is that of the counts of a user; 0 if they are not kept.
+func (c *Cache) version(id storage.UserID) int64 {
+	k := profileKey(id)
+	if data, _, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
+		version, _ := binary.Varint(data)
+		return version
+	}
 	e, _ := c.kept.large.GetEntryQuietly(k)
-	l, isList := e.Value.(*list)
-	return isList && l.mayBeRenewed(now)
-}
-
-// ended returns a list that has ended and that the counts of its owner may renew.
-func (c *Cache) ended(k key, now int64) (data []byte, version int64, ok bool) {
-	if k.kind != forwardKind && k.kind != inverseKind {
-		return nil, 0, false
+	if p, isProfile := e.Value.(*profile); isProfile {
+		return p.Counts.Version
 	}
-	if data, ok = c.kept.flat.Ended(k, now); !ok {
-		return nil, 0, false
-	}
-	ends, version := int64(binary.NativeEndian.Uint64(data[8:])), int64(binary.NativeEndian.Uint64(data[16:]))
-	return data, version, ends > now
+	return 0
 }
-
-// renew extends the life of a list that has ended to that of the user with its counts, if the user is kept and its version
-// says that nothing has changed since the list was read. A change that is being applied meanwhile reaches the user first, and
-// then the list, which by then is either alive or no longer the same.
-func (c *Cache) renew(k key, now int64) (data []byte, ok bool) {
-	data, version, ok := c.ended(k, now)
-	if !ok {
-		return nil, false
-	}
-	until, ok := c.hasNotChanged(k.id, version)
-	return data, ok && c.kept.flat.Extend(k, data, until.UnixMicro())
-}
-
-// hasNotChanged reports that the kept counts of a user have a version, and until when they are kept.
-func (c *Cache) hasNotChanged(id storage.UserID, version int64) (until time.Time, ok bool) {
-	e, _ := c.look(profileKey(id))
-	p, isProfile := e.(*profile)
-	if !isProfile || !p.Counted || p.Counts.Version != version {
-		return until, false
-	}
-	return p.expiry(), true
-}
-
-// The flat forms begin with a flag or lengths, in 8 bytes.
-const flatHead = 8
 
 func flatForm(e entry) []byte {
 	to := make([]byte, 0, 256)
 	switch e := e.(type) {
 	case *profile:
-		to = append(to, flag(e.found), 0, 0, 0, 0, 0, 0, 0)
 		return packing.AppendWhole(to, e.Profile)
 	case *post:
-		to = append(to, flag(e.found), 0, 0, 0, 0, 0, 0, 0)
-		to = binary.AppendVarint(to, e.Counts.Version)
-		return packing.AppendPost(to, e.Post)
+		return packing.AppendPost(binary.AppendVarint(to, e.Counts.Version), e.Post)
 	case *blockList:
-		to = binary.NativeEndian.AppendUint64(to, uint64(len(e.users)))
 		return append(to, bytesOf(e.users)...)
 	case *list:
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.blocks))<<1|uint32(e.side))
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
-		to = binary.NativeEndian.AppendUint64(to, uint64(e.ends.UnixMicro()))
-		to = binary.NativeEndian.AppendUint64(to, uint64(e.version))
-		to = binary.NativeEndian.AppendUint64(to, uint64(e.floor))
+		for _, n := range [...]int64{e.until.UnixMicro(), e.ends.UnixMicro(), e.version, int64(e.floor)} {
+			to = binary.NativeEndian.AppendUint64(to, uint64(n))
+		}
 		to = append(append(to, bytesOf(e.blocks)...), bytesOf(e.ended)...)
 		return e.follows.AppendFlat(to)
 	}
 	panic("localcache: an entry without a flat form")
 }
 
-// fromFlat makes an entry of its flat form, which lives until a time: 0 for a caller that does not need it. It returns false if
-// the list is numbered by another directory.
+// fromFlat makes an entry of its flat form, which lives until a time: 0 for a caller that does not need it. Lists have theirs in
+// the form. It returns false if the list is numbered by another directory.
 func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	life := lifetime{time.UnixMicro(until)}
-	rest := data[flatHead:]
 	switch k.kind {
 	case profileKind:
-		p := &profile{lifetime: life, found: data[0] != 0}
-		var err error
-		p.Profile, err = packing.ParseWhole(k.id, string(rest)) // a copy: a name that is held must not hold the block
-		return p, err == nil
+		p, err := packing.ParseWhole(k.id, string(data)) // a copy: a name that is held must not hold the block
+		return &profile{life, p}, err == nil
 	case postKind:
-		version, n := binary.Varint(rest)
-		p := &post{lifetime: life, found: data[0] != 0}
-		var err error
-		p.Post, err = packing.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(rest[n:]), version)
-		return p, err == nil
+		version, n := binary.Varint(data)
+		p, err := packing.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
+		return &post{life, p}, err == nil
 	case blocksKind:
-		b := &blockList{lifetime: life}
-		if n := binary.NativeEndian.Uint64(data); n > 0 {
-			b.users = append(b.users, valuesOf[storage.UserID](rest, int(n))...)
-		}
-		return b, true
+		return &blockList{life, slices.Clone(valuesOf[storage.UserID](data, len(data)/8))}, true
 	}
+	rest := data[8:]
 	blocks, ended := binary.NativeEndian.Uint32(data), binary.NativeEndian.Uint32(data[4:])
+	number := func(i int) int64 { return int64(binary.NativeEndian.Uint64(rest[8*i:])) }
 	l := &list{
-		lifetime: life, side: storage.Side(blocks & 1), ends: time.UnixMicro(int64(binary.NativeEndian.Uint64(rest))),
-		version: int64(binary.NativeEndian.Uint64(rest[8:])), floor: storage.Micros(binary.NativeEndian.Uint64(rest[16:])),
+		lifetime: lifetime{time.UnixMicro(number(0))}, side: storage.Side(blocks & 1),
+		ends: time.UnixMicro(number(1)), version: number(2), floor: storage.Micros(number(3)),
 	}
-	rest = rest[24:]
+	rest = rest[4*8:]
 	l.blocks, rest = taken[storage.Edge](rest, int(blocks>>1))
 	l.ended, rest = taken[endedEdge](rest, int(ended))
 	var ok bool
 	l.follows, ok = idset.FlatList(c.directory.Load(), rest)
 	return l, ok
-}
-
-func flag(is bool) byte {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // bytesOf are the bytes of values without pointers.

@@ -27,7 +27,6 @@ type list struct {
 	// since. While the counts have this version, the list is right, also beyond its lifetime, but not beyond ends.
 	version int64
 	ends    time.Time
-	renewed bool // whether the cache has it under its key
 }
 
 // endedEdge is a tombstone.
@@ -43,8 +42,16 @@ const endedKept storage.Micros = 600_000_000
 // hasEnded reports that the lifetime of a list is over at a time, in microseconds.
 func (l *list) hasEnded(now int64) bool { return l.until.UnixMicro() <= now }
 
-// mayBeRenewed reports that the counts of the owner can tell whether the list has changed.
-func (l *list) mayBeRenewed(now int64) bool { return l.version != 0 && now < l.ends.UnixMicro() }
+// mayBeRight reports that the counts of the owner can tell whether the list has changed.
+func (l *list) mayBeRight(now int64) bool { return l.version != 0 && now < l.ends.UnixMicro() }
+
+// expiry is when the list leaves the cache: it stays beyond its lifetime while it may be right.
+func (l *list) expiry() time.Time {
+	if l.version != 0 {
+		return l.ends
+	}
+	return l.until
+}
 
 func (l *list) bytes() int {
 	return l.follows.Bytes() + 32*len(l.blocks) + 16*len(l.ended)
@@ -141,7 +148,7 @@ func (l *list) with(e storage.Edge, now storage.Micros) *list {
 		return l
 	}
 	next := *l
-	next.version, next.renewed = 0, false
+	next.version = 0
 	peer := l.side.Peer(e.Pair())
 	if listed {
 		next.follows = next.follows.Remove(there)

@@ -40,7 +40,8 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 	results := make([]storage.Result[*list], len(owners))
 	var doubted []storage.UserID
 	for _, owner := range owners {
-		if c.isDoubtful(key{kind: listKind(side), id: owner}) {
+		e, _ := c.look(key{kind: listKind(side), id: owner})
+		if l, isList := e.(*list); isList && l.mayBeRight(c.now().UnixMicro()) {
 			doubted = append(doubted, owner)
 		}
 	}
@@ -51,7 +52,8 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 	var rest []storage.UserID
 	var where []int
 	for i, owner := range owners {
-		if l := c.renewed(key{kind: listKind(side), id: owner}); l != nil {
+		if l, ok := get[*list](c, key{kind: listKind(side), id: owner}); ok {
+			c.metrics.renewed.Inc()
 			results[i] = storage.Result[*list]{Value: l, Found: true}
 		} else {
 			rest, where = append(rest, owner), append(where, i)
@@ -63,18 +65,6 @@ func (c *Cache) renewOrRead(ctx context.Context, side storage.Side, owners []sto
 		}
 	}
 	return results
-}
-
-// renewed returns a list that had ended and could be renewed; nil if there is none.
-func (c *Cache) renewed(k key) *list {
-	l, ok := get[*list](c, k)
-	if !ok {
-		return nil
-	}
-	c.metrics.renewed.Inc()
-	again := *l
-	again.renewed = true
-	return &again
 }
 
 // knownList returns what the cache knows of a list. If a long list is asked for often, the cache
@@ -129,9 +119,7 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 		}
 		r.Value = r.Value.with(e, now)
 	}
-	if !r.Value.renewed {
-		c.set(k, r.Value)
-	}
+	c.set(k, r.Value)
 	return r
 }
 
@@ -148,7 +136,7 @@ func (c *Cache) build(ctx context.Context, side storage.Side, k key, asked *atom
 // readLong reads a long list and keeps it, in buildTime at most. Then the store packs the list, so that the next reader, here or
 // elsewhere, gets it sooner. A list whose rows cannot be read in time is packed first. Its caller holds c.building.
 func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *atomic.Int32) {
-	one, mine := c.lists[side].begin(c, k)
+	one, mine := c.lists[side].begin(k)
 	if !mine {
 		return
 	}
@@ -183,44 +171,6 @@ func (c *Cache) readLong(ctx context.Context, side storage.Side, k key, asked *a
 		r = read()
 	}
 	c.metrics.built.Observe(time.Since(began).Seconds())
-}
-
-// renewLarge returns a list unless it has ended. In the last tenth of its life, or afterwards, its life is extended if the
-// counts of its owner say that it has not changed. If they do not, a list that is still alive is read again, in the background:
-// otherwise lists that are asked for all the time would be read row by row, and built one after another, whenever their ten
-// minutes are over.
-func (c *Cache) renewLarge(k key, l *list, now int64) (entry, bool) {
-	left := l.until.UnixMicro() - now
-	isLong := l.follows.Len() > shortList
-	if left > keep.Microseconds()/10 || left > 0 && !isLong {
-		return l, true
-	}
-	if l.mayBeRenewed(now) {
-		if until, ok := c.hasNotChanged(k.id, l.version); ok {
-			if !until.After(l.until) {
-				return l, left > 0
-			}
-			renewed := *l
-			renewed.until = until
-			return c.replace(k, l, &renewed)
-		}
-	}
-	if left > 0 && now >= c.renewAfter.Load() {
-		c.build(context.Background(), l.side, k, new(atomic.Int32))
-	}
-	return l, left > 0
-}
-
-// replace puts a large list in the place of another, unless that has been replaced already. It returns what is there.
-func (c *Cache) replace(k key, old, by *list) (entry, bool) {
-	lock := c.stripe(k)
-	lock.Lock()
-	defer lock.Unlock()
-	if e, there := c.kept.large.GetEntryQuietly(k); e.Value != entry(old) {
-		return e.Value, there
-	}
-	c.kept.large.Set(k, by)
-	return by, true
 }
 
 // packInStore packs a long list in the store, unless it is packed, and reports whether that has worked. If it fails, the next

@@ -1,6 +1,9 @@
 package localcache
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
 
 // Metrics shows what a cache is worth. Each cache has its own.
 type Metrics struct {
@@ -12,57 +15,44 @@ type Metrics struct {
 	warming      prometheus.Gauge
 	warmed       prometheus.Counter
 	cache        *Cache // nil until there is one
-
-	all []prometheus.Collector
 }
 
 // NewMetrics makes the metrics and registers them.
 func NewMetrics(registerer prometheus.Registerer) *Metrics {
-	m := newMetrics()
-	registerer.MustRegister(m.all...)
-	return m
-}
-
-func newMetrics() *Metrics {
-	m := &Metrics{}
-	hits := prometheus.NewCounterVec(prometheus.CounterOpts{
+	m, factory := &Metrics{}, promauto.With(registerer)
+	hits := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "kith_cache_hits_total", Help: "Keys that were answered from the gateway's memory, by what they are."}, []string{"kind"})
-	misses := prometheus.NewCounterVec(prometheus.CounterOpts{
+	misses := factory.NewCounterVec(prometheus.CounterOpts{
 		Name: "kith_cache_misses_total", Help: "Keys that had to be read, by what they are."}, []string{"kind"})
 	for k := range kinds {
 		m.hits[k], m.misses[k] = hits.WithLabelValues(k.String()), misses.WithLabelValues(k.String())
 	}
-	m.forgotten = prometheus.NewCounter(prometheus.CounterOpts{
+	m.forgotten = factory.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_forgotten_total", Help: "Times that everything in the gateway's memory was forgotten, since changes may have been missed."})
-	m.renewed = prometheus.NewCounter(prometheus.CounterOpts{
+	m.renewed = factory.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_renewed_total", Help: "Lists that were not read again, because the counts of their owners say that they have not changed."})
-	m.built = prometheus.NewHistogram(prometheus.HistogramOpts{
+	m.built = factory.NewHistogram(prometheus.HistogramOpts{
 		Name: "kith_cache_long_list_seconds", Help: "How long it took to read a long list into memory.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 4, 8)})
-	m.unpacked = prometheus.NewCounter(prometheus.CounterOpts{
+	m.unpacked = factory.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_pack_failures_total", Help: "Long lists that could not be packed in the store."})
-	m.warming = prometheus.NewGauge(prometheus.GaugeOpts{
+	m.warming = factory.NewGauge(prometheus.GaugeOpts{
 		Name: "kith_cache_warming", Help: "1 while the gateway reads the users who are followed most into its memory, after its start."})
-	m.warmed = prometheus.NewCounter(prometheus.CounterOpts{
+	m.warmed = factory.NewCounter(prometheus.CounterOpts{
 		Name: "kith_cache_warmed_total", Help: "Users who were read into the gateway's memory, with their lists, before anybody asked for them."})
-	m.all = []prometheus.Collector{
-		hits, misses, m.forgotten, m.renewed, m.built, m.unpacked, m.warming, m.warmed,
-		m.gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) }),
-		m.gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) }),
-		m.gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) }),
-		enabled{m},
+	gauge := func(name, help string, of func(*Cache) float64) {
+		factory.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+			if m.cache == nil {
+				return 0
+			}
+			return of(m.cache)
+		})
 	}
+	gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) })
+	gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) })
+	gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) })
+	registerer.MustRegister(enabled{m})
 	return m
-}
-
-// gauge is a value that a cache itself knows.
-func (m *Metrics) gauge(name, help string, of func(*Cache) float64) prometheus.GaugeFunc {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-		if m.cache == nil {
-			return 0
-		}
-		return of(m.cache)
-	})
 }
 
 // enabled is kith_cache_enabled, which a process that is to keep nothing does not have.

@@ -12,8 +12,9 @@ import (
 type post struct {
 	lifetime
 	storage.Post
-	found bool
 }
+
+func (p *post) found() bool { return p.Number != 0 }
 
 // bytes grows with what the author has written: texts take 2,000 characters of up to 4 bytes.
 func (p *post) bytes() int {
@@ -49,13 +50,13 @@ func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Resul
 func (c *Cache) knownPost(k key) (r storage.Result[storage.Post], ok bool) {
 	p, ok := get[*post](c, k)
 	if ok {
-		r.Value, r.Found = p.Post, p.found
+		r.Value, r.Found = p.Post, p.found()
 	}
 	return r, ok
 }
 
 func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge) storage.Result[storage.Post] {
-	c.set(k, &post{c.livesIf(r.Found), r.Value, r.Found})
+	c.set(k, &post{c.livesIf(r.Found), r.Value})
 	return r
 }
 

@@ -10,7 +10,6 @@ import (
 type profile struct {
 	lifetime
 	storage.Profile
-	found bool
 }
 
 func (p *profile) bytes() int {
@@ -65,13 +64,13 @@ func (c *Cache) fetchProfiles(ctx context.Context, ids []storage.UserID) []stora
 func (c *Cache) knownProfile(k key) (r storage.Result[storage.Profile], ok bool) {
 	p, ok := get[*profile](c, k)
 	if ok {
-		r.Value, r.Found = p.Profile, p.found
+		r.Value, r.Found = p.Profile, p.Exists || p.Counted
 	}
 	return r, ok
 }
 
 func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
-	c.set(k, &profile{c.livesIf(r.Value.Exists), r.Value, r.Found})
+	c.set(k, &profile{c.livesIf(r.Value.Exists), r.Value})
 	return r
 }
 

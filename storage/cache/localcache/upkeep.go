@@ -3,6 +3,7 @@ package localcache
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/events"
@@ -56,7 +57,7 @@ func (c *Cache) recount(change storage.UserChange) {
 	case !isProfile || change.Counts.Version == 0:
 		c.drop(k)
 	case change.Profile != nil && p.Counts.Version < change.Counts.Version:
-		c.set(k, &profile{c.lives(keep), storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}, true})
+		c.set(k, &profile{c.lives(keep), storage.Profile{User: *change.Profile, Exists: true, Counts: change.Counts, Counted: true}})
 	case !p.Counted || p.Counts.Version < change.Before:
 		c.drop(k)
 	case p.Counts.Version < change.Counts.Version:
@@ -69,12 +70,7 @@ func (c *Cache) recount(change storage.UserChange) {
 // hasVersion reports whether a user is kept as of a version of its counts, or a later one: the writer of that version has
 // changed what is kept.
 func (c *Cache) hasVersion(id storage.UserID, version int64) bool {
-	known, there := c.look(key{kind: profileKind, id: id})
-	if !there || version == 0 {
-		return false
-	}
-	p, isProfile := known.(*profile)
-	return isProfile && p.Counted && p.Counts.Version >= version
+	return version != 0 && c.version(id) >= version
 }
 
 // forgetUser forgets what an edge changes of one of its ends: the counts and the blocks.
@@ -95,23 +91,12 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	k := key{kind: blocksKind, id: id}
 	reading := false
 	c.blocks.change(k, func(*fill[[]storage.UserID]) { reading = true })
-	if reading {
-		return true
-	}
-	b, ok := c.look(k)
-	if !ok {
-		return false
-	}
 	other := e.From
 	if other == id {
 		other = e.To
 	}
-	for _, blocked := range b.(*blockList).users {
-		if blocked == other {
-			return true
-		}
-	}
-	return false
+	b, ok := c.look(k)
+	return reading || ok && slices.Contains(b.(*blockList).users, other)
 }
 
 // forget forgets what is kept under a key, including what is being read.
@@ -119,20 +104,7 @@ func (c *Cache) forget(k key) {
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
-	switch k.kind {
-	case profileKind:
-		c.profiles.abandon(k)
-	case blocksKind:
-		c.blocks.abandon(k)
-	case forwardKind:
-		c.lists[storage.Forward].abandon(k)
-	case inverseKind:
-		c.lists[storage.Inverse].abandon(k)
-	case recommenderKind:
-		c.recommenders.abandon(k)
-	case postKind:
-		c.posts.abandon(k)
-	}
+	c.reads[k.kind].abandon(k)
 	c.drop(k)
 }
 
@@ -149,19 +121,20 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 		return true
 	}
 	c.lists[side].change(k, func(f *fill[*list]) { f.late = append(f.late, e) })
-	known, there := c.look(k)
-	if !there {
-		c.kept.flat.Delete(k) // a list that has ended and would have to be renewed
-		return true
-	}
+	known, _ := c.look(k)
 	l, isList := known.(*list)
 	if !isList {
+		return true
+	}
+	now := storage.MicrosOf(c.now())
+	if l.hasEnded(int64(now)) { // with the change, the counts of its owner say nothing of it any more
+		c.drop(k)
 		return true
 	}
 	if v, _, _ := l.judge(e); v == uncertain && !fresh {
 		return false
 	}
-	if next := l.with(e, storage.MicrosOf(c.now())); next != l {
+	if next := l.with(e, now); next != l {
 		c.set(k, next)
 	}
 	return true
