@@ -21,6 +21,7 @@
 package inbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -105,15 +106,9 @@ func (b *Boxes) end() {
 
 // New makes inboxes, which are used once Run has found out their state.
 func New(c Config) *Boxes {
-	if c.Lag == 0 {
-		c.Lag = lag
-	}
-	if c.Batch == 0 {
-		c.Batch = batch
-	}
-	if c.Pause == 0 {
-		c.Pause = buildEvery
-	}
+	c.Lag = cmp.Or(c.Lag, lag)
+	c.Batch = cmp.Or(c.Batch, batch)
+	c.Pause = cmp.Or(c.Pause, buildEvery)
 	b := &Boxes{Config: c, token: strconv.FormatUint(rand.Uint64(), 36), waking: make(chan struct{}, 1)}
 	b.metrics = newMetrics()
 	c.Recent.OnLate(b.end)
