@@ -76,34 +76,13 @@ func (p *polls) join(w *waiter, ask lateFunc) bool {
 
 // run polls until no read waits.
 func (p *polls) run(ask lateFunc) {
-	for {
-		due, ok := p.next()
-		if !ok {
-			return
-		}
-		time.Sleep(min(time.Until(due), pauses[0])) // an earlier waiter may come
-		if time.Until(due) <= 0 {
-			p.poll(ask)
-		}
+	for more := true; more; more = p.poll(ask) {
+		time.Sleep(pauses[0])
 	}
 }
 
-// next is when the first of the waiting reads is due; ok is false if there is none, and then
-// polling ends.
-func (p *polls) next() (due time.Time, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for w := range p.waiting {
-		if due.IsZero() || w.due.Before(due) {
-			due = w.due
-		}
-	}
-	p.running = len(p.waiting) > 0
-	return due, p.running
-}
-
-// poll asks for the rows of all that are due, each row once.
-func (p *polls) poll(ask lateFunc) {
+// poll asks for the rows of all that are due, each row once. It returns false, and polling ends, if no read waits.
+func (p *polls) poll(ask lateFunc) (more bool) {
 	p.mu.Lock()
 	var due []*waiter
 	asked := map[Mark]bool{}
@@ -115,7 +94,12 @@ func (p *polls) poll(ask lateFunc) {
 			}
 		}
 	}
+	more = len(p.waiting) > 0
+	p.running = more
 	p.mu.Unlock()
+	if len(due) == 0 {
+		return more
+	}
 	marks := make(Token, 0, len(asked))
 	for m := range asked {
 		marks = append(marks, m)
@@ -138,6 +122,7 @@ func (p *polls) poll(ask lateFunc) {
 			close(w.ended)
 		}
 	}
+	return true
 }
 
 type markState int

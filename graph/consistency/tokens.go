@@ -33,11 +33,8 @@ type Config struct {
 // Tokens writes tokens, reads those that clients send back, and waits for their
 // rows. It is safe for concurrent use.
 type Tokens struct {
-	key     []byte
-	atMost  time.Duration
-	store   storage.EdgeReader
-	arrived func(context.Context, []storage.Row)
-	polls   polls
+	cfg   Config
+	polls polls
 }
 
 // New never fails.
@@ -45,10 +42,8 @@ func New(cfg Config) *Tokens {
 	if cfg.Arrived == nil {
 		cfg.Arrived = func(context.Context, []storage.Row) {}
 	}
-	if cfg.Wait == 0 {
-		cfg.Wait = 500 * time.Millisecond
-	}
-	return &Tokens{key: cfg.Key, atMost: cfg.Wait, store: cfg.Store, arrived: cfg.Arrived}
+	cfg.Wait = cmp.Or(cfg.Wait, 500*time.Millisecond)
+	return &Tokens{cfg: cfg}
 }
 
 // signatureLength is the length of a signature in bytes: HMAC-SHA-256 cut to 128 bits
@@ -56,7 +51,7 @@ func New(cfg Config) *Tokens {
 const signatureLength = 16
 
 func (t *Tokens) sign(marks []byte) []byte {
-	mac := hmac.New(sha256.New, t.key)
+	mac := hmac.New(sha256.New, t.cfg.Key)
 	mac.Write(marks)
 	return mac.Sum(nil)[:signatureLength]
 }

@@ -14,7 +14,7 @@ func (t *Tokens) Wait(ctx context.Context, token Token) (fresh bool) {
 	if len(token) == 0 {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.atMost)
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.Wait)
 	defer cancel()
 	token, ok := t.single(ctx, token)
 	if !ok {
@@ -48,7 +48,7 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 	if len(queries) == 0 {
 		return token, true
 	}
-	for _, r := range t.store.Pages(ctx, storage.Forward, queries) {
+	for _, r := range t.cfg.Store.Pages(ctx, storage.Forward, queries) {
 		if r.Err != nil || len(rows)+len(r.Value) > mostOfSpans+MaxMarks {
 			return nil, false
 		}
@@ -74,7 +74,7 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 		if len(marks) == 0 {
 			continue
 		}
-		for i, r := range t.store.Edges(ctx, side.Replica(), pairs) {
+		for i, r := range t.cfg.Store.Edges(ctx, side.Replica(), pairs) {
 			switch {
 			case r.Err != nil:
 				unknown = append(unknown, marks[i])
@@ -85,6 +85,6 @@ func (t *Tokens) late(ctx context.Context, token Token) (late, unknown Token) {
 			}
 		}
 	}
-	t.arrived(ctx, arrived)
+	t.cfg.Arrived(ctx, arrived)
 	return late, unknown
 }
