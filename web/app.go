@@ -47,22 +47,3 @@ func Documents(assets fs.FS) (map[string]string, error) {
 
 // isApp reports whether a path belongs to the app.
 func isApp(path string) bool { return path == appPath || strings.HasPrefix(path, appPath+"/") }
-
-// openApp makes the app's page, and finds its files.
-func (h *handler) openApp(cfg Config, own *folder) (err error) {
-	data := pageData{Config: cfg, Page: own.prefix}
-	if HasApp(cfg.Assets) {
-		built, err := newFolder(sub(cfg.Assets, "app"), appFiles)
-		if err != nil {
-			return err
-		}
-		h.folders = append(h.folders, built)
-		data.Built = built.prefix
-	}
-	if h.ownApp, err = render("app.html", data); err != nil {
-		return err
-	}
-	data.Demo.Users = 0
-	h.app, err = render("app.html", data)
-	return err
-}

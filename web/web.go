@@ -92,17 +92,17 @@ func Handler(cfg Config) http.Handler {
 }
 
 type handler struct {
-	page    page // without demo users
-	own     page // with them
-	app     page // without demo users
-	ownApp  page // with them
-	demo    Demo
-	host    string
-	folders []*folder
+	query, app page
+	demo       Demo
+	host       string
+	folders    []*folder
 }
 
-type page struct {
-	text []byte
+// page is a page without demo users, and with them.
+type page struct{ shown, own text }
+
+type text struct {
+	body []byte
 	etag string
 }
 
@@ -113,35 +113,39 @@ func newHandler(cfg Config) (*handler, error) {
 	}
 	h := &handler{folders: []*folder{own}, host: hostname(cfg.Host), demo: cfg.Demo}
 	if !cfg.WithoutApp {
-		if err := h.openApp(cfg, own); err != nil {
+		name := "app.html"
+		if h.app, err = h.open(cfg, own, "app", appFiles, name, name, HasApp(cfg.Assets)); err != nil {
 			return nil, err
 		}
 	}
 	if !cfg.WithoutGraphiQL {
-		if err := h.openGraphiQL(cfg, own); err != nil {
+		if h.query, err = h.open(cfg, own, "graphiql", queryFiles, "graphiql.html", "plain.html", HasGraphiQL(cfg.Assets)); err != nil {
 			return nil, err
 		}
 	}
 	return h, nil
 }
 
-// openGraphiQL makes the query page, and finds its files.
-func (h *handler) openGraphiQL(cfg Config, own *folder) (err error) {
-	name, data := "plain.html", pageData{Config: cfg, Page: own.prefix}
-	if HasGraphiQL(cfg.Assets) {
-		built, err := newFolder(sub(cfg.Assets, "graphiql"), queryFiles)
+// open makes a page, and finds the files of a folder of the assets, to be served below root. The page is plain if they have not been
+// built.
+func (h *handler) open(cfg Config, own *folder, dir, root, name, plain string, isBuilt bool) (p page, err error) {
+	data := pageData{Config: cfg, Page: own.prefix}
+	if isBuilt {
+		built, err := newFolder(sub(cfg.Assets, dir), root)
 		if err != nil {
-			return err
+			return p, err
 		}
 		h.folders = append(h.folders, built)
-		name, data.Built = "graphiql.html", built.prefix
+		data.Built = built.prefix
+	} else {
+		name = plain
 	}
-	if h.own, err = render(name, data); err != nil {
-		return err
+	if p.own, err = render(name, data); err != nil {
+		return p, err
 	}
 	data.Demo.Users = 0
-	h.page, err = render(name, data)
-	return err
+	p.shown, err = render(name, data)
+	return p, err
 }
 
 // pageData is what the templates see: the settings, and the URLs of the two folders.
@@ -174,17 +178,17 @@ func (d pageData) Tabs() (string, error) {
 	return string(text), err
 }
 
-func render(name string, data pageData) (page, error) {
+func render(name string, data pageData) (text, error) {
 	t, err := template.ParseFS(pageFS, "page/"+name)
 	if err != nil {
-		return page{}, fmt.Errorf("parse %s: %w", name, err)
+		return text{}, fmt.Errorf("parse %s: %w", name, err)
 	}
 	var b bytes.Buffer
 	if err := t.Execute(&b, data); err != nil {
-		return page{}, fmt.Errorf("render %s: %w", name, err)
+		return text{}, fmt.Errorf("render %s: %w", name, err)
 	}
 	sum := sha256.Sum256(b.Bytes())
-	return page{b.Bytes(), `"` + hex.EncodeToString(sum[:6]) + `"`}, nil
+	return text{b.Bytes(), `"` + hex.EncodeToString(sum[:6]) + `"`}, nil
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -205,12 +209,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	switch path := r.URL.Path; {
-	case path == "/" && h.page.text != nil:
-		h.servePage(w, r, h.page, h.own)
+	case path == "/" && h.query.shown.body != nil:
+		h.servePage(w, r, h.query)
 	case strings.HasPrefix(path, facePath):
 		serveFace(w, r)
-	case isApp(path) && h.app.text != nil && !strings.HasPrefix(path, appFiles):
-		h.servePage(w, r, h.app, h.ownApp)
+	case isApp(path) && h.app.shown.body != nil && !strings.HasPrefix(path, appFiles):
+		h.servePage(w, r, h.app)
 	default:
 		notFound(w)
 	}
@@ -218,14 +222,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // servePage sends a page, which names its files by content. The page itself is requested again each
 // time, and answered with 304 as long as nothing has changed.
-func (h *handler) servePage(w http.ResponseWriter, r *http.Request, shown, own page) {
+func (h *handler) servePage(w http.ResponseWriter, r *http.Request, p page) {
+	shown := p.shown
 	if h.mayDemo(r) {
-		shown = own
+		shown = p.own
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-cache")
 	w.Header().Set("ETag", shown.etag)
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(shown.text))
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(shown.body))
 }
 
 // isOwn reports whether the name by which the page was requested can lead nowhere else: a loopback

@@ -115,12 +115,7 @@ func (a written) MarshalGQL(w io.Writer) {
 		whole.append(a.plan, a.v)
 		return
 	}
-	scratch := buffers.Get().(*[]byte)
-	*scratch = a.plan.append((*scratch)[:0], a.v, noLimit)
-	w.Write(*scratch)
-	if cap(*scratch) <= maxPooled {
-		buffers.Put(scratch)
-	}
+	w.Write(a.plan.append(nil, a.v, noLimit))
 }
 
 type limitKey struct{}
@@ -203,12 +198,8 @@ func (a *answer) append(p *plan, v any) {
 	}
 }
 
-// answers are the memory in which whole answers grow, and buffers the memory for parts of them.
-// Those that are not too large are kept.
-var (
-	answers = sync.Pool{New: func() any { return new(answer) }}
-	buffers = sync.Pool{New: func() any { return new([]byte) }}
-)
+// answers are the memory in which answers grow. That of those that are not too large is kept.
+var answers = sync.Pool{New: func() any { return new(answer) }}
 
 const maxPooled = 64 << 10
 

@@ -5,6 +5,7 @@
 package fields
 
 import (
+	"reflect"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -234,50 +235,8 @@ type Value struct {
 	At  func(v any, i int) any // an element; nil for null
 }
 
-// TypeOf is the type of an object of which at least one field has a [Value]; nil for others.
-func TypeOf(v any) *Type {
-	switch v.(type) {
-	case *model.User:
-		return &user
-	case *model.UserEdge:
-		return &userEdge
-	case *model.UserConnection:
-		return &userConnection
-	case *model.PageInfo:
-		return &pageInfo
-	case *model.Relationship:
-		return &relationship
-	case *model.Post:
-		return &post
-	case *model.PostEdge:
-		return &postEdge
-	case *model.PostConnection:
-		return &postConnection
-	case *model.FeedConnection:
-		return &feedConnection
-	case *model.Comment:
-		return &comment
-	case *model.CommentEdge:
-		return &commentEdge
-	case *model.CommentConnection:
-		return &commentConnection
-	case *model.FavoriteEdge:
-		return &favoriteEdge
-	case *model.FavoriteConnection:
-		return &favoriteConnection
-	case *model.FavoritedByEdge:
-		return &favoritedByEdge
-	case *model.FavoritedByConnection:
-		return &favoritedByConnection
-	case *model.Media:
-		return &media
-	case *model.SuggestionEdge:
-		return &suggestionEdge
-	case *model.UserSearchEdge:
-		return &searchEdge
-	}
-	return nil
-}
+// TypeOf is the type of an object, which has the name of its model; nil if there is none.
+func TypeOf(v any) *Type { return Types[reflect.TypeOf(v).Elem().Name()] }
 
 // The kinds of values, by the result of a getter.
 

@@ -54,19 +54,16 @@ type costWalk struct {
 func (w *costWalk) set(set ast.SelectionSet) amount {
 	var total amount
 	for _, selection := range set {
+		if list, _ := directivesOf(selection); !w.included(list) {
+			continue
+		}
 		switch selection := selection.(type) {
 		case *ast.Field:
-			if w.included(selection.Directives) {
-				total = total.plus(w.field(selection))
-			}
+			total = total.plus(w.field(selection))
 		case *ast.InlineFragment:
-			if w.included(selection.Directives) {
-				total = total.plus(w.set(selection.SelectionSet))
-			}
+			total = total.plus(w.set(selection.SelectionSet))
 		case *ast.FragmentSpread:
-			if w.included(selection.Directives) {
-				total = total.plus(w.fragment(selection.Definition))
-			}
+			total = total.plus(w.fragment(selection.Definition))
 		}
 	}
 	return total

@@ -133,7 +133,7 @@ func (s *shape) roots() []ast.SelectionSet {
 	reached := make(map[string]bool, len(s.fragments))
 	for _, op := range s.doc.Operations {
 		roots = append(roots, op.SelectionSet)
-		s.reach(op.SelectionSet, reached)
+		s.walk(op.SelectionSet, reached, func(ast.Selection) bool { return true })
 	}
 	for _, f := range s.doc.Fragments {
 		if !reached[f.Name] || s.fragments[f.Name] != f {
@@ -141,19 +141,6 @@ func (s *shape) roots() []ast.SelectionSet {
 		}
 	}
 	return roots
-}
-
-func (s *shape) reach(set ast.SelectionSet, reached map[string]bool) {
-	for _, selection := range set {
-		_, below := directivesOf(selection)
-		if spread, ok := selection.(*ast.FragmentSpread); ok && !reached[spread.Name] {
-			reached[spread.Name] = true
-			if f := s.fragments[spread.Name]; f != nil {
-				below = f.SelectionSet
-			}
-		}
-		s.reach(below, reached)
-	}
 }
 
 func isIntrospection(field string) bool { return field == "__schema" || field == "__type" }

@@ -1,41 +1,28 @@
 package limits
 
-import (
-	"slices"
-
-	"github.com/vektah/gqlparser/v2/ast"
-)
+import "github.com/vektah/gqlparser/v2/ast"
 
 // checkDirectives counts the directives of selections and definitions.
 func (s *shape) checkDirectives() error {
 	count := 0
-	add := func(list ast.DirectiveList) error {
-		count += len(list)
-		if count > s.limits.Directives {
-			return tooMany("directives", uint64(count), s.limits.Directives)
+	for _, op := range s.doc.Operations {
+		count += len(op.Directives)
+		for _, v := range op.VariableDefinitions {
+			count += len(v.Directives)
 		}
-		return nil
 	}
-	var walk func(ast.SelectionSet) error
-	walk = func(set ast.SelectionSet) error {
-		for _, selection := range set {
-			list, below := directivesOf(selection)
-			if err := add(list); err != nil {
-				return err
-			}
-			if err := walk(below); err != nil {
-				return err
-			}
-		}
-		return nil
+	for _, f := range s.doc.Fragments {
+		count += len(f.Directives)
 	}
-	for _, d := range s.definitions() {
-		if err := add(d.directives); err != nil {
-			return err
-		}
-		if err := walk(d.set); err != nil {
-			return err
-		}
+	for _, set := range s.sets() {
+		s.walk(set, nil, func(one ast.Selection) bool {
+			list, _ := directivesOf(one)
+			count += len(list)
+			return true
+		})
+	}
+	if count > s.limits.Directives {
+		return tooMany("directives", uint64(count), s.limits.Directives)
 	}
 	return nil
 }
@@ -44,55 +31,49 @@ func (s *shape) checkDirectives() error {
 // operation and every fragment, each fragment once.
 func (s *shape) checkVisits() error {
 	visits := 0
-	seen := make(map[string]bool, len(s.fragments))
-	var walk func(ast.SelectionSet) bool
-	walk = func(set ast.SelectionSet) bool {
-		visits += len(set)
-		if visits > s.limits.Visits {
-			return false
-		}
-		for _, selection := range set {
-			_, below := directivesOf(selection)
-			if spread, ok := selection.(*ast.FragmentSpread); ok && !seen[spread.Name] {
-				seen[spread.Name] = true
-				if f := s.fragments[spread.Name]; f != nil {
-					below = f.SelectionSet
-				}
-			}
-			if !walk(below) {
-				return false
-			}
-		}
-		return true
-	}
-	for _, d := range s.definitions() {
-		clear(seen)
-		if !walk(d.set) {
+	for _, set := range s.sets() {
+		more := s.walk(set, make(map[string]bool, len(s.fragments)), func(ast.Selection) bool {
+			visits++
+			return visits <= s.limits.Visits
+		})
+		if !more {
 			return tooMany("selections to visit from all its operations and fragments", uint64(visits), s.limits.Visits)
 		}
 	}
 	return nil
 }
 
-// definition is an operation or a fragment.
-type definition struct {
-	directives ast.DirectiveList
-	set        ast.SelectionSet
-}
-
-func (s *shape) definitions() []definition {
-	all := make([]definition, 0, len(s.doc.Operations)+len(s.doc.Fragments))
+// sets are the selections of all operations and fragments.
+func (s *shape) sets() []ast.SelectionSet {
+	all := make([]ast.SelectionSet, 0, len(s.doc.Operations)+len(s.doc.Fragments))
 	for _, op := range s.doc.Operations {
-		directives := slices.Clone(op.Directives)
-		for _, v := range op.VariableDefinitions {
-			directives = append(directives, v.Directives...)
-		}
-		all = append(all, definition{directives, op.SelectionSet})
+		all = append(all, op.SelectionSet)
 	}
 	for _, f := range s.doc.Fragments {
-		all = append(all, definition{f.Directives, f.SelectionSet})
+		all = append(all, f.SelectionSet)
 	}
 	return all
+}
+
+// walk visits all selections of a set, until visit returns false. It enters a fragment where it is spread first, unless
+// seen has it; without seen it enters none.
+func (s *shape) walk(set ast.SelectionSet, seen map[string]bool, visit func(ast.Selection) bool) (more bool) {
+	for _, selection := range set {
+		if !visit(selection) {
+			return false
+		}
+		_, below := directivesOf(selection)
+		if spread, ok := selection.(*ast.FragmentSpread); ok && seen != nil && !seen[spread.Name] {
+			seen[spread.Name] = true
+			if f := s.fragments[spread.Name]; f != nil {
+				below = f.SelectionSet
+			}
+		}
+		if !s.walk(below, seen, visit) {
+			return false
+		}
+	}
+	return true
 }
 
 func directivesOf(selection ast.Selection) (ast.DirectiveList, ast.SelectionSet) {

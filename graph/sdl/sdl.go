@@ -18,14 +18,20 @@ import (
 // Of returns a schema as text: types in alphabetical order, with the directives of the schema and
 // with `@cost` and `@listSize` (see [limits.Declare]).
 func Of(schema *ast.Schema) (string, error) {
-	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives})
+	own, err := declared(schema, "")
 	if err != nil {
-		return "", fmt.Errorf("read the schema's own text: %w", err)
-	}
-	if err := limits.Declare(own); err != nil {
 		return "", err
 	}
 	return text(own), nil
+}
+
+// declared is a copy of a schema with the costs of its fields. definitions are those of more directives.
+func declared(schema *ast.Schema, definitions string) (*ast.Schema, error) {
+	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives + definitions})
+	if err != nil {
+		return nil, fmt.Errorf("read the schema's own text: %w", err)
+	}
+	return own, limits.Declare(own)
 }
 
 func text(schema *ast.Schema) string {

@@ -1,13 +1,9 @@
 package sdl
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
-
-	"kith/graph/limits"
 )
 
 // federation is where the directives of a subgraph are defined: routers know them. 2.9 is the first
@@ -29,11 +25,8 @@ var unshared = []string{"semanticNonNull", "cacheControl", "oneOf"}
 // that are a Node have a key, what other subgraphs also have is shareable, and fields have their
 // costs. The fields by which routers ask are not in it.
 func Subgraph(schema *ast.Schema) (string, error) {
-	own, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema) + limits.Directives + definitions})
+	own, err := declared(schema, definitions)
 	if err != nil {
-		return "", fmt.Errorf("read the schema's own text: %w", err)
-	}
-	if err := limits.Declare(own); err != nil {
 		return "", err
 	}
 	for _, d := range own.Types {
