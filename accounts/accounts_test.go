@@ -252,7 +252,7 @@ func (s *slow) Passwords(ctx context.Context, ids []storage.UserID) []storage.Re
 func TestSigningInWhileThePasswordChanges(t *testing.T) {
 	a, id, store := service(t, identity.LimitsConfig{})
 	g := open(t, store, time.Now)
-	id.Verifier.Heed(g.hiddenUsers.Passwords, nil)
+	id.Verifier.UseRevocations(g.hiddenUsers.Passwords, nil)
 	a.Changed = g.hiddenUsers.Passwords.Note
 	between := &slow{Store: store}
 	a.Store = between

@@ -174,7 +174,7 @@ func TestSignOutEverywhere(t *testing.T) {
 	a, id, store := service(t, identity.LimitsConfig{})
 	times := accounts.NewHiddenUsers(store, nil, time.Now).Passwords
 	a.Changed = times.Note
-	id.Verifier.Heed(times, nil)
+	id.Verifier.UseRevocations(times, nil)
 	made, err := a.Register(t.Context(), "maya", "Maya", "correct horse")
 	if err != nil {
 		t.Fatal(err)

@@ -63,7 +63,7 @@ func (s *Settings) beside(ctx context.Context, own cluster.Agreed) (cluster.Agre
 		return own, Misset("redis", err)
 	}
 	defer redis.Close()
-	return own.Beside(ctx, redis), nil
+	return own.WithRedis(ctx, redis), nil
 }
 
 // agreedRules are all settings in which gateways have to agree.

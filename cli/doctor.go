@@ -143,8 +143,8 @@ func (c *DoctorCmd) examineIdentity(ctx context.Context, all *doctor.List) {
 	}
 }
 
-// filesBeside is how many files a gateway has open besides connections of clients and shards.
-const filesBeside = 200
+// filesOfAnnotations is how many files a gateway has open besides connections of clients and shards.
+const filesOfAnnotations = 200
 
 // examineProcess looks at what the operating system allows.
 func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
@@ -157,7 +157,7 @@ func (c *DoctorCmd) examineProcess(settings *Settings, all *doctor.List) {
 		return
 	}
 	shards := strings.Count(settings.Store, ";") + 1
-	needs := uint64(c.MaxConnections + shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesBeside)
+	needs := uint64(c.MaxConnections + shards*(settings.ShardConns+max(2, settings.ShardConns/4)) + filesOfAnnotations)
 	says := fmt.Sprintf("%d may be open, --max-connections and the shards take up to %d", limit, needs)
 	if limit < needs {
 		all.Warn("open files", "", says, fmt.Sprintf("ulimit -Hn %d, LimitNOFILE=%[1]d for systemd, or lower --max-connections", needs))

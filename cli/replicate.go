@@ -54,7 +54,7 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 		return err
 	}
 	defer redis.Close()
-	if err := agree(ctx, settings.agreed().Beside(ctx, redis), store, false); err != nil {
+	if err := agree(ctx, settings.agreed().WithRedis(ctx, redis), store, false); err != nil {
 		return err
 	}
 

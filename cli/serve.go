@@ -124,7 +124,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 		return err
 	}
 	defer redis.Close()
-	if err := agree(ctx, settings.agreedRules(c.followRules).Beside(ctx, redis), store, false); err != nil {
+	if err := agree(ctx, settings.agreedRules(c.followRules).WithRedis(ctx, redis), store, false); err != nil {
 		return err
 	}
 
@@ -133,7 +133,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 			return Misset("store", fmt.Errorf("load the demo graph: %w", err))
 		}
 	}
-	g := &parts{takes: takes, traces: spans, store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
+	g := &services{takes: takes, traces: spans, store: store, redis: redis, identity: who, registry: registry, logger: logger, documents: documents}
 	defer g.close()
 	if err := c.open(ctx, settings, g); err != nil {
 		return err
@@ -214,7 +214,7 @@ func (c *ServeCmd) pinned() []storage.UserID {
 }
 
 // announce prints where to look.
-func (c *ServeCmd) announce(out io.Writer, addr net.Addr, admin net.Listener, settings *Settings, p *parts) {
+func (c *ServeCmd) announce(out io.Writer, addr net.Addr, admin net.Listener, settings *Settings, p *services) {
 	base := baseURL(addr)
 	page := "GraphiQL"
 	if !web.HasGraphiQL(web.Assets()) {

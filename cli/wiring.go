@@ -32,8 +32,8 @@ import (
 	"kith/web"
 )
 
-// parts are the parts of a gateway, besides its settings.
-type parts struct {
+// services are what a gateway consists of, besides its settings.
+type services struct {
 	takes       footprint
 	store       *sqlstore.Store
 	caches      *cluster.Caches
@@ -63,14 +63,14 @@ type parts struct {
 
 // close closes the parts that have been opened, the last first. The caller of open defers it
 // before open, so that the parts of a failed open are closed as well.
-func (p *parts) close() {
+func (p *services) close() {
 	for _, close := range slices.Backward(p.closers) {
 		close()
 	}
 }
 
 // open opens the parts that have not been set yet, one after another.
-func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err error) {
+func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (err error) {
 	if p.ids, err = ids.New(ctx, p.store, ids.Config{MachineID: c.MachineID, Logger: p.logger}); err != nil {
 		if errors.Is(err, storage.ErrNoLease) {
 			return Misset("machine-id", err)
@@ -111,7 +111,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *parts) (err 
 }
 
 // startCaches returns when other gateways know of this one.
-func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
+func (c *ServeCmd) startCaches(settings *Settings, p *services) {
 	started := make(chan struct{})
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) {
 		p.caches.Run(ctx, cluster.Hearing{
@@ -124,13 +124,13 @@ func (c *ServeCmd) startCaches(settings *Settings, p *parts) {
 
 // openRelations loads the hidden users, and makes the rules that need them. Background work
 // ends before the mode that propagates its rows.
-func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *parts, bus *events.Bus) error {
+func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *services, bus *events.Bus) error {
 	p.hiddenUsers = accounts.NewHiddenUsers(p.store, accounts.NewMetrics(p.registry), time.Now)
 	if err := p.hiddenUsers.Refresh(ctx); err != nil {
 		return Misset("store", err)
 	}
 	p.identities = accounts.NewIdentities(p.store, time.Now)
-	p.identity.Verifier.Heed(p.hiddenUsers.Passwords, p.identities)
+	p.identity.Verifier.UseRevocations(p.hiddenUsers.Passwords, p.identities)
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
@@ -163,7 +163,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *par
 }
 
 // openFeeds makes the home feeds, and begins to copy posts in the modes that do so.
-func (c *ServeCmd) openFeeds(p *parts) {
+func (c *ServeCmd) openFeeds(p *services) {
 	p.feeds = &social.Feeds{Store: p.caches.FeedStore(), Recent: p.caches.RecentPosts()}
 	if c.Feed == cluster.Pull {
 		return
@@ -182,7 +182,7 @@ func (c *ServeCmd) openFeeds(p *parts) {
 }
 
 // signedIn notes that a user has signed in.
-func (p *parts) signedIn(id storage.UserID) {
+func (p *services) signedIn(id storage.UserID) {
 	p.activity.Note(id)
 	if p.feeds.Inboxes != nil {
 		p.feeds.Inboxes.Active(id)
@@ -190,7 +190,7 @@ func (p *parts) signedIn(id storage.UserID) {
 }
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
-func (c *ServeCmd) gateway(p *parts) gateway.Config {
+func (c *ServeCmd) gateway(p *services) gateway.Config {
 	root := &resolvers.Resolver{
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
@@ -240,7 +240,7 @@ func (c *ServeCmd) gateway(p *parts) gateway.Config {
 }
 
 // checks are what /readyz asks.
-func (p *parts) checks() (list []gateway.Check) {
+func (p *services) checks() (list []gateway.Check) {
 	if p.redis.Client() != nil {
 		list = append(list, gateway.Check{Name: "redis", Ask: p.redis.Ready})
 	}
@@ -251,7 +251,7 @@ func (p *parts) checks() (list []gateway.Check) {
 		list = append(list, gateway.Check{Name: "trusted-documents", Ask: p.documents.Ready})
 	}
 	return append(list,
-		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.Beside(ctx, p.redis).Check(ctx, p.store) }},
+		gateway.Check{Name: "settings", Ask: func(ctx context.Context) error { return p.agreed.WithRedis(ctx, p.redis).Check(ctx, p.store) }},
 		gateway.Check{Name: "machine-id", Ask: p.ids.Ready},
 		gateway.Check{Name: "hidden-users", Ask: p.hiddenUsers.Ready})
 }
@@ -274,13 +274,13 @@ func party(ctx context.Context) gateway.Party {
 }
 
 // revoked ends a connection whose token ends by a changed password.
-func (p *parts) revoked(ctx context.Context, end func()) (callOff func()) {
+func (p *services) revoked(ctx context.Context, end func()) (callOff func()) {
 	caller, _ := identity.Caller(ctx)
 	return p.identity.Verifier.Watch(caller, end)
 }
 
 // pages are the query page and the app. Without --demo they contain nothing of the demo graph.
-func (c *ServeCmd) pages(p *parts, schema string) web.Config {
+func (c *ServeCmd) pages(p *services, schema string) web.Config {
 	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.App}
 	if c.Demo {
 		pages.Examples = examples.All()
@@ -290,7 +290,7 @@ func (c *ServeCmd) pages(p *parts, schema string) web.Config {
 
 // demoUsers are the users that a visitor of the pages may be. A user who has a password, or has
 // signed out everywhere, cannot be signed in in this way.
-func (c *ServeCmd) demoUsers(p *parts) web.Demo {
+func (c *ServeCmd) demoUsers(p *services) web.Demo {
 	if !c.Demo || p.identity.Issuer == nil {
 		return web.Demo{}
 	}
@@ -299,7 +299,7 @@ func (c *ServeCmd) demoUsers(p *parts) web.Demo {
 	}}
 }
 
-func (c *ServeCmd) demoToken(p *parts) string {
+func (c *ServeCmd) demoToken(p *services) string {
 	if !c.Demo || p.identity.Issuer == nil {
 		return ""
 	}

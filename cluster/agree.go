@@ -63,8 +63,8 @@ func (a Agreed) Agree(ctx context.Context, store AgreeStore, onlyAsk bool) error
 	return all.Record(ctx, store)
 }
 
-// Beside adds which Redis a process has, if any. One that does not answer is left out.
-func (a Agreed) Beside(ctx context.Context, redis *Redis) Agreed {
+// WithRedis adds which Redis a process has, if any. One that does not answer is left out.
+func (a Agreed) WithRedis(ctx context.Context, redis *Redis) Agreed {
 	own := maps.Clone(a)
 	if redis.Client() == nil {
 		own[agreedRedis] = "none"
@@ -136,7 +136,7 @@ func (a Agreed) Record(ctx context.Context, store storage.Checkpoints) error {
 // it changes, and once more by those who had the recorded one: if nobody else has another Redis, it stays.
 func (a Agreed) Watch(ctx context.Context, store storage.Checkpoints, redis *Redis, logger *slog.Logger) {
 	for said, last, agreed := "", "", false; sleep.For(ctx, agreedEvery) == nil; {
-		own := a.Beside(ctx, redis)
+		own := a.WithRedis(ctx, redis)
 		recorded, err := own.compare(ctx, store)
 		if id := own[agreedRedis]; id != "" && recorded != nil {
 			differs := recorded[agreedRedis] != id

@@ -29,9 +29,9 @@ type Caches struct {
 
 	client redis.UniversalClient // through which the changes of other processes arrive; nil: there is none
 
-	echo     *echo        // nil: this process does not replicate by the binlog, or there is no cache in Redis
-	unlogged bool         // nobody else reports what this process has written, if it is killed before it has
-	doubts   atomic.Int64 // reports of commits without an answer that are still to be made
+	echo     *binlogNotifier // nil: this process does not replicate by the binlog, or there is no cache in Redis
+	unlogged bool            // nobody else reports what this process has written, if it is killed before it has
+	doubts   atomic.Int64    // reports of commits without an answer that are still to be made
 	own      *presence
 	stopBus  func()
 }
@@ -141,7 +141,7 @@ func (c *Caches) RecentPosts() *recent.Posts {
 }
 
 // Exact reads from the store itself, and reports to the caches what it has read.
-func (c *Caches) Exact() storage.Reader { return localcache.NewFresh(c.store, c.Arrived) }
+func (c *Caches) Exact() storage.Reader { return localcache.NewStoreReader(c.store, c.Arrived) }
 
 // wrote reports what a transaction of this process has changed to all caches and subscriptions.
 func (c *Caches) wrote(ctx context.Context, w storage.Change) {
@@ -212,7 +212,7 @@ func (c *Caches) Arrived(ctx context.Context, rows []storage.Row) {
 	if c.redis != nil {
 		c.redis.Changed(ctx, storage.ChangedRows(rows...).Users)
 	}
-	c.local.Expect(rows)
+	c.local.RequireRows(rows)
 }
 
 // Hearing configures how a gateway learns of changes.

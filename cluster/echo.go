@@ -10,12 +10,12 @@ import (
 	"kith/storage/events"
 )
 
-// echo is between the binlog and the other gateways. It reports a change to the cache in Redis and
+// binlogNotifier is between the binlog and the other gateways. It reports a change to the cache in Redis and
 // then notifies the gateways, because every gateway that hears of a change reads there. Writers
 // report to Redis themselves; echo is for writers that could not, or have not yet, and for rows
 // that were written without Kith. A change that its writer has reported costs a command that changes
 // nothing. Several changes are reported together, which costs a short delay.
-type echo struct {
+type binlogNotifier struct {
 	caches *Caches
 
 	mu      sync.Mutex
@@ -34,14 +34,14 @@ const (
 )
 
 // changed queues what a transaction has changed about users, before its events come.
-func (e *echo) changed(_ context.Context, list []storage.UserChange) {
+func (e *binlogNotifier) changed(_ context.Context, list []storage.UserChange) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.changes = append(e.changes, list...)
 }
 
 // Send queues events. It does not wait.
-func (e *echo) Send(ctx context.Context, list ...events.Event) {
+func (e *binlogNotifier) Send(ctx context.Context, list ...events.Event) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.queue = append(e.queue, list...)
@@ -52,7 +52,7 @@ func (e *echo) Send(ctx context.Context, list ...events.Event) {
 }
 
 // send sends everything queued.
-func (e *echo) send(ctx context.Context) {
+func (e *binlogNotifier) send(ctx context.Context) {
 	for {
 		e.mu.Lock()
 		list := e.queue
@@ -75,7 +75,7 @@ func (e *echo) send(ctx context.Context) {
 // More is what this process has changed when it applied rows to the other side. In the same exchange, and
 // before other processes hear of these rows, Redis gets what the log has shown of the
 // rows' writers, which may not have reported it yet, or may have died before.
-func (e *echo) catchUp(ctx context.Context, all bool, more storage.Change) (emptied bool) {
+func (e *binlogNotifier) catchUp(ctx context.Context, all bool, more storage.Change) (emptied bool) {
 	e.reporting.Lock() // so that concurrent calls have finished when this returns
 	defer e.reporting.Unlock()
 	e.mu.Lock()

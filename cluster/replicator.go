@@ -14,9 +14,9 @@ import (
 // Replicator applies rows of the servers' logs to the inverse side, and reports what the logs
 // show. If shards are added, it starts over with their servers.
 type Replicator struct {
-	store   *sqlstore.Store
-	cfg     binlog.Config
-	applies replication.Config
+	store    *sqlstore.Store
+	cfg      binlog.Config
+	applying replication.Config
 
 	mu      sync.Mutex
 	applier *replication.Applier
@@ -29,12 +29,12 @@ type Replicator struct {
 func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 	cfg.Events = with.Bus
 	if with.Caches.redis != nil {
-		e := &echo{caches: with.Caches}
+		e := &binlogNotifier{caches: with.Caches}
 		with.Caches.echo = e
 		cfg.Events, cfg.Changed = e, e.changed
 	}
 	cfg.Checkpoints, cfg.Logger = with.Store, with.Logger
-	r := &Replicator{store: with.Store, cfg: cfg, applies: replication.Config{
+	r := &Replicator{store: with.Store, cfg: cfg, applying: replication.Config{
 		Store: with.Store, ShardOf: with.Store.ShardOf, Publisher: with.Bus,
 		Metrics: replication.NewMetrics(with.Registerer), Logger: with.Logger,
 	}}
@@ -44,16 +44,16 @@ func (d Config) NewReplicator(with Redundant, cfg binlog.Config) *Replicator {
 
 // begin makes the parts for the shards that the store has now.
 func (r *Replicator) begin() {
-	cfg, applies := r.cfg, r.applies
+	cfg, applying := r.cfg, r.applying
 	cfg.DSNs = r.store.Addresses()
-	applies.Shards = len(cfg.DSNs)
+	applying.Shards = len(cfg.DSNs)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.applier != nil {
 		r.applier.Discard()
 	}
-	r.applier = replication.New(applies)
-	cfg.Applier, r.shards = r.applier, applies.Shards
+	r.applier = replication.New(applying)
+	cfg.Applier, r.shards = r.applier, applying.Shards
 	r.logs = binlog.New(cfg)
 }
 

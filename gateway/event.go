@@ -16,7 +16,7 @@ type event struct {
 	on      *slot
 
 	once  sync.Once
-	turn  grant
+	turn  turn
 	began time.Time
 	timer *time.Timer
 }
@@ -24,7 +24,7 @@ type event struct {
 type eventKey struct{}
 
 func newEvent(ctx context.Context, on *slot, timeout time.Duration) *event {
-	e := &event{on: on, timeout: timeout, turn: noGrant}
+	e := &event{on: on, timeout: timeout, turn: noTurn}
 	e.Context, e.cancel = context.WithCancelCause(ctx)
 	return e
 }
@@ -58,7 +58,7 @@ func (e *event) start() {
 func (e *event) end() time.Duration {
 	e.once.Do(func() {})
 	e.cancel(nil)
-	e.turn.made()
+	e.turn.releaseGateway()
 	if e.timer == nil {
 		return 0
 	}

@@ -140,9 +140,9 @@ const (
 	maxTimeout = 32
 )
 
-// patienceOf is how long the caller of a request waits for its answer. It is most if the caller waits longer or does
+// callerTimeout is how long the caller of a request waits for its answer. It is most if the caller waits longer or does
 // not say. If both headers are given, the shorter time counts.
-func patienceOf(r *http.Request, most time.Duration) (time.Duration, *refusal) {
+func callerTimeout(r *http.Request, most time.Duration) (time.Duration, *refusal) {
 	patience := most
 	for _, header := range patiences {
 		values := r.Header[header.name]

@@ -210,26 +210,26 @@ func (c *connections) drop(party Party) {
 	}
 }
 
-// grant is the right to work on an answer, and then to hold it until it is sent. made gives back the turn of the gateway, and
-// sent that of the user as well; each may be called more than once.
-type grant struct{ made, sent func() }
+// turn is the right to work on an answer, and then to hold it until it is sent. releaseGateway gives back the turn of the gateway, and
+// release that of the user as well; each may be called more than once.
+type turn struct{ releaseGateway, release func() }
 
-// noGrant is the grant of an answer that is no longer wanted.
-var noGrant = grant{made: func() {}, sent: func() {}}
+// noTurn is the turn of an answer that is no longer wanted.
+var noTurn = turn{releaseGateway: func() {}, release: func() {}}
 
 // turn waits until the connection may have an answer made. Turns are given in order, and one user has a part of them at most.
 // So the subscriptions of one user can neither keep the processors from others, nor hold memory for more than a few answers.
-func (s *slot) turn(ctx context.Context) grant {
+func (s *slot) turn(ctx context.Context) turn {
 	own, all := s.queue.turns, s.of.answers
 	if own.Acquire(ctx, 1) != nil {
-		return noGrant
+		return noTurn
 	}
 	if all.Acquire(ctx, 1) != nil {
 		own.Release(1)
-		return noGrant
+		return noTurn
 	}
 	made := sync.OnceFunc(func() { all.Release(1) })
-	return grant{made: made, sent: sync.OnceFunc(func() { made(); own.Release(1) })}
+	return turn{releaseGateway: made, release: sync.OnceFunc(func() { made(); own.Release(1) })}
 }
 
 // hold waits until a message of this many bytes may be worked on, and returns the function that releases them.

@@ -68,7 +68,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot
 		}
 		return fields(ctx, next)
 	}
-	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.turn(ctx).sent })
+	ctx, ending := subscription.Attach(ctx, s.failed(ctx), func(ctx context.Context) func() { return on.turn(ctx).release })
 	responses, ctx := s.dispatch(ctx, op, on)
 	if root != nil {
 		own := *root                              // the resolver still reads the original
@@ -77,7 +77,7 @@ func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot
 	for {
 		e, response, how := s.next(ctx, on, responses, false, nil)
 		gone := response != nil && s.send(ctx, on, response, to) != nil
-		e.turn.sent()
+		e.turn.release()
 		switch {
 		case gone, response == nil && ctx.Err() != nil:
 			return outcomeCanceled
@@ -104,7 +104,7 @@ func (s *server) failed(ctx context.Context) func(err error, attempt int) {
 
 // dispatch lets a subscription begin, which reads the state at that time.
 func (s *server) dispatch(ctx context.Context, op *graphql.OperationContext, on *slot) (graphql.ResponseHandler, context.Context) {
-	defer on.turn(ctx).sent()
+	defer on.turn(ctx).release()
 	return s.exec.DispatchOperation(s.PerRequest(ctx), op)
 }
 
@@ -120,7 +120,7 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 	}
 	responses, ctx := s.exec.DispatchOperation(ctx, op)
 	e, response, how := s.next(ctx, on, s.admitted(op, responses), true, span)
-	defer e.turn.sent()
+	defer e.turn.release()
 	if x.span == nil { // otherwise the request ends it
 		span.End(string(how), how.isFailure())
 	}
@@ -167,7 +167,7 @@ func (s *server) next(ctx context.Context, on *slot, responses graphql.ResponseH
 	defer func() {
 		e.end()
 		if !done { // it panicked
-			e.turn.sent()
+			e.turn.release()
 		}
 	}()
 	if one {

@@ -51,7 +51,7 @@ func upgrades(r *http.Request) bool {
 // handle answers one request over plain HTTP, or says why it is refused.
 func (s *server) handle(a answer) *refusal {
 	ctx := a.r.Context()
-	patience, why := patienceOf(a.r, s.RequestTimeout)
+	patience, why := callerTimeout(a.r, s.RequestTimeout)
 	if why != nil {
 		return why
 	}

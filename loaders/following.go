@@ -115,8 +115,8 @@ func (l *Loaders) read(ctx context.Context, b *storage.Bundle, batches ...task) 
 	return err
 }
 
-// part is keys of a batch that are one owner's, or all of them.
-type part[K comparable, V any] struct {
+// ownedKeys is keys of a batch that are one owner's, or all of them.
+type ownedKeys[K comparable, V any] struct {
 	of       *batch[K, V]
 	from, to int // the places of its keys there
 
@@ -124,7 +124,7 @@ type part[K comparable, V any] struct {
 	at int                   // where its keys begin in that
 }
 
-func (p *part[K, V]) join(b *storage.Bundle) {
+func (p *ownedKeys[K, V]) join(b *storage.Bundle) {
 	in, keys := p.of.in(b), p.of.Keys[p.from:p.to:p.to]
 	if *in == nil {
 		*in = &storage.Lookup[K, V]{Keys: keys}
@@ -135,19 +135,19 @@ func (p *part[K, V]) join(b *storage.Bundle) {
 	p.in = *in
 }
 
-func (p *part[K, V]) results(err error) []storage.Result[V] {
+func (p *ownedKeys[K, V]) results(err error) []storage.Result[V] {
 	if p.in.Results == nil {
 		p.in.Fail(err)
 	}
 	return p.in.Results[p.at : p.at+p.to-p.from]
 }
 
-func (p *part[K, V]) rows(err error) Rows { return p.results(err) }
+func (p *ownedKeys[K, V]) rows(err error) Rows { return p.results(err) }
 
 // load asks the library for a batch of relations, by owner, and returns the function that waits for the answers.
 func (b *batch[K, V]) load(ctx context.Context, relations *Relations) (wait func()) {
 	type loading struct {
-		*part[K, V]
+		*ownedKeys[K, V]
 		answer dataloader.Thunk[Rows]
 	}
 	var loads []loading
@@ -160,7 +160,7 @@ func (b *batch[K, V]) load(ctx context.Context, relations *Relations) (wait func
 		for to = from + 1; to < len(b.Keys) && key(to) == owner; {
 			to++
 		}
-		p := &part[K, V]{of: b, from: from, to: to}
+		p := &ownedKeys[K, V]{of: b, from: from, to: to}
 		owner.Asked = p
 		loads = append(loads, loading{p, relations.Load(ctx, owner)})
 	}

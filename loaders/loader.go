@@ -171,7 +171,7 @@ type batch[K comparable, V any] struct {
 	storage.Lookup[K, V]
 	loader *Loader[K, V]
 	done   sync.WaitGroup
-	whole  *part[K, V] // all of it, once it has joined a bundle
+	whole  *ownedKeys[K, V] // all of it, once it has joined a bundle
 }
 
 // in is where a bundle has the look-up.
@@ -184,7 +184,7 @@ func (b *batch[K, V]) into(all *storage.Bundle) { *b.in(all) = &b.Lookup }
 func (b *batch[K, V]) isOfRelations() bool { return b.loader.kind.Owner != nil }
 
 func (b *batch[K, V]) join(all *storage.Bundle) {
-	b.whole = &part[K, V]{of: b, to: len(b.Keys)}
+	b.whole = &ownedKeys[K, V]{of: b, to: len(b.Keys)}
 	b.whole.join(all)
 }
 
@@ -195,7 +195,7 @@ func (b *batch[K, V]) settle(err error) {
 
 func (b *batch[K, V]) wait() { b.done.Wait() }
 
-func (b *batch[K, V]) recalled(reads *storage.Reads) bool {
+func (b *batch[K, V]) recalled(reads *storage.ReadStats) bool {
 	if b.Results == nil {
 		return false
 	}

@@ -24,8 +24,8 @@ type Loaders struct {
 	// Once guards work that is done once in a request, whichever field comes first.
 	Once sync.Once
 
-	ctx   context.Context // of the request
-	reads *storage.Reads  // of the request; nil: they are not counted
+	ctx   context.Context    // of the request
+	reads *storage.ReadStats // of the request; nil: they are not counted
 	store storage.Bundler
 	made  atomic.Pointer[Relations] // of the request; nil: memory has answered everything
 

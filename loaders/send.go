@@ -19,7 +19,7 @@ type Question interface {
 // task is a batch of one loader.
 type task interface {
 	into(*storage.Bundle)
-	recalled(*storage.Reads) bool // whether memory has answered; then it ends
+	recalled(*storage.ReadStats) bool // whether memory has answered; then it ends
 	wait()
 
 	isOfRelations() bool
@@ -85,7 +85,7 @@ func (l *Loaders) send(asked []Question, all bool) {
 
 // recall answers what is in memory, and returns the rest. If the memory panics, it counts as
 // empty: the read that follows reports why.
-func (l *Loaders) recall(b *storage.Bundle, tasks []task, reads *storage.Reads) (rest []task) {
+func (l *Loaders) recall(b *storage.Bundle, tasks []task, reads *storage.ReadStats) (rest []task) {
 	defer func() {
 		if recover() != nil {
 			rest = tasks

@@ -42,9 +42,9 @@ type requestState struct {
 
 	mu       sync.Mutex
 	audience *social.Audience
-	opens    few[social.List, bool] // which lists are open
-	sizes    few[social.List, storage.Result[social.Size]]
-	answers  few[answerName, any] // the pages that have been read, see answerTo
+	opens    smallMap[social.List, bool] // which lists are open
+	sizes    smallMap[social.List, storage.Result[social.Size]]
+	answers  smallMap[answerName, any] // the pages that have been read, see answerTo
 }
 
 // answerName names a page of a field of one object.
@@ -64,14 +64,14 @@ func answerTo[T any](r *requestState, name answerName) (T, error) {
 }
 
 // kept is the value that has been read under a name.
-func kept[K comparable, V any](r *requestState, of *few[K, V], name K) (V, bool) {
+func kept[K comparable, V any](r *requestState, of *smallMap[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of.get(name)
 }
 
 // mustHave is [kept] for values that the plan reads for every field.
-func mustHave[K comparable, V any](r *requestState, of *few[K, V], name K) V {
+func mustHave[K comparable, V any](r *requestState, of *smallMap[K, V], name K) V {
 	value, ok := kept(r, of, name)
 	if !ok {
 		panic(fmt.Sprintf("the plan has not read %+v", name))
@@ -181,7 +181,7 @@ func fetchOpen(ctx context.Context, a *social.Audience, lists []social.List) {
 
 // ownersOf lists the owners of lists, each once, without the viewer: their rows tell whether the lists may be seen.
 func ownersOf(viewer storage.UserID, lists []social.List) []storage.UserID {
-	var owners distinct
+	var owners idSet
 	for _, list := range lists {
 		if list.Owner != viewer {
 			owners.add(list.Owner, struct{}{})
@@ -299,21 +299,21 @@ func (e *access) isVisible(p storage.Pair) (bool, error) {
 	return true, nil
 }
 
-// few is a map that most often holds one or two values. A Go map makes room for eight, and eight
+// smallMap is a map that most often holds one or two values. A Go map makes room for eight, and eight
 // pages of lists, for example, take 1.4 kB.
-type few[K comparable, V any] struct {
+type smallMap[K comparable, V any] struct {
 	keys   []K
 	values []V
 	index  map[K]int // of the keys, when there are many
 }
 
-// distinct is ids, each once, in the order in which they came.
-type distinct = few[storage.UserID, struct{}]
+// idSet is ids, each once, in the order in which they came.
+type idSet = smallMap[storage.UserID, struct{}]
 
 // many is the number of keys from which they are no longer searched one by one.
 const many = 8
 
-func (f *few[K, V]) get(key K) (value V, ok bool) {
+func (f *smallMap[K, V]) get(key K) (value V, ok bool) {
 	if at := f.at(key); at >= 0 {
 		return f.values[at], true
 	}
@@ -321,7 +321,7 @@ func (f *few[K, V]) get(key K) (value V, ok bool) {
 }
 
 // at is the index of a key; negative if the map does not have it.
-func (f *few[K, V]) at(key K) int {
+func (f *smallMap[K, V]) at(key K) int {
 	if f.index != nil {
 		if at, ok := f.index[key]; ok {
 			return at
@@ -331,14 +331,14 @@ func (f *few[K, V]) at(key K) int {
 	return slices.Index(f.keys, key)
 }
 
-func (f *few[K, V]) put(key K, value V) {
+func (f *smallMap[K, V]) put(key K, value V) {
 	if !f.add(key, value) {
 		f.values[f.at(key)] = value
 	}
 }
 
 // add puts a value unless the key exists already; then it returns false.
-func (f *few[K, V]) add(key K, value V) bool {
+func (f *smallMap[K, V]) add(key K, value V) bool {
 	if f.at(key) >= 0 {
 		return false
 	}

@@ -18,7 +18,7 @@ func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 	if err := checkLength("ids", len(texts), limits.MaxAmong); err != nil {
 		return nil, err
 	}
-	var ids distinct
+	var ids idSet
 	places := make([]int, 0, len(texts)) // of the distinct ids, in the answer
 	for i, text := range texts {
 		id, err := parseUserID(text)

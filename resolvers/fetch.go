@@ -220,7 +220,7 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 		}
 	}
 	var own []storage.Pair
-	var shown distinct // users whose lists decide whether the viewer sees a relationship with another user
+	var shown idSet // users whose lists decide whether the viewer sees a relationship with another user
 	e := accessOf(ctx)
 	for _, p := range pairs {
 		switch {
@@ -302,7 +302,7 @@ func seenFrom(side storage.Side, pairs []storage.Pair) []storage.Pair {
 
 // endsOf lists one end of every pair, each once.
 func endsOf(pairs []storage.Pair, side storage.Side) []storage.UserID {
-	var ends distinct
+	var ends idSet
 	for _, p := range pairs {
 		ends.add(side.Owner(p), struct{}{})
 	}
@@ -358,7 +358,7 @@ func (b *batch) run(ctx context.Context) []wanted {
 		}
 	}
 	if b.looksAtLists() {
-		b.judge(ctx, lists)
+		b.filterVisible(ctx, lists)
 	}
 	b.showRequests(ctx)
 	if len(b.sets) > 0 {
@@ -374,8 +374,8 @@ func (b *batch) looksAtLists() bool {
 
 func (b *batch) readsPosts() bool { return len(b.nodes)+len(b.places) > 0 }
 
-// judge finds out which parts of the lists are visible, and reads more if that is needed.
-func (b *batch) judge(ctx context.Context, lists [len(sides)]*pagesOfSide) {
+// filterVisible finds out which parts of the lists are visible, and reads more if that is needed.
+func (b *batch) filterVisible(ctx context.Context, lists [len(sides)]*pagesOfSide) {
 	a, err := audienceOf(ctx)
 	if err != nil {
 		return // reported by each field that needs it

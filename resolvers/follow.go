@@ -39,7 +39,7 @@ func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
 // clientError turns a refusal into the client's error; other errors stay unchanged. Refusals
 // between two users go through [Resolver.refusal].
 func clientError(err error) error {
-	_, gone := errors.AsType[social.Gone](err)
+	_, gone := errors.AsType[social.ActorMissing](err)
 	switch {
 	case gone:
 		return viewerGone(err)
@@ -137,7 +137,7 @@ func viewerGone(err error) error {
 }
 
 // followPayload reads the selection of the payload of one follow.
-func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.Tie, stale bool, err error) (*model.FollowPayload, error) {
+func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.FollowResult, stale bool, err error) (*model.FollowPayload, error) {
 	if err == nil {
 		err = relations[0].Err
 	}
@@ -164,7 +164,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 }
 
 // tokenOf is the token of the follows that were written or existed already.
-func tokenOf(relations []social.Tie) consistency.Token {
+func tokenOf(relations []social.FollowResult) consistency.Token {
 	var follows []storage.Edge
 	var t consistency.Token
 	for _, tie := range relations {
@@ -184,7 +184,7 @@ func markOf(row storage.Row) consistency.Mark {
 }
 
 // rememberRelations keeps the edges that the write returned, so that the payload need not read them.
-func rememberRelations(ctx context.Context, relations []social.Tie) {
+func rememberRelations(ctx context.Context, relations []social.FollowResult) {
 	for _, tie := range relations {
 		if tie.Err == nil {
 			remember(ctx, tie.Row)
@@ -252,7 +252,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 }
 
 // explain adds to forbidden follows why they are forbidden.
-func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, relations []social.Tie) {
+func (r *Resolver) explain(ctx context.Context, viewer storage.UserID, others []storage.UserID, relations []social.FollowResult) {
 	var who []storage.UserID
 	var which []int
 	for i, tie := range relations {

@@ -57,11 +57,11 @@ func userEdge(side storage.Side, e storage.Edge, node *model.User) *model.UserEd
 // lengths are fetched.
 type pagesOfSide struct {
 	side    storage.Side
-	names   few[answerName, struct{}] // of the pages, each once
-	queries []storage.PageQuery       // for the pages
-	ahead   []storage.PageQuery       // what is read first for them
+	names   smallMap[answerName, struct{}] // of the pages, each once
+	queries []storage.PageQuery            // for the pages
+	ahead   []storage.PageQuery            // what is read first for them
 	pages   *loaders.Asked[storage.PageQuery, []storage.Edge]
-	totals  distinct
+	totals  idSet
 }
 
 // pagesAhead lists the reads for the lists of a level; nil if there are none. If

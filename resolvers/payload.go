@@ -36,15 +36,15 @@ func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome)
 	return d
 }
 
-// parts are the fields that all payloads between two users have.
-type parts struct {
+// commonFields are the fields that all payloads between two users have.
+type commonFields struct {
 	viewer, user *model.User
 	relationship *model.Relationship
 }
 
 // payload reads the selection of the parts, and whatever else the payload needs,
 // once the write has arrived on the sides that are read.
-func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wanted) parts {
+func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wanted) commonFields {
 	r.await(ctx, d, s.readsInverse())
 	pair := storage.Pair{From: d.viewer, To: d.other}
 	fetch(ctx, append(more,
@@ -52,7 +52,7 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wan
 		wanted{users: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
 		wanted{pairs: []storage.Pair{pair}, on: s.of("relationship")},
 	)...)
-	return parts{
+	return commonFields{
 		viewer:       s.user(ctx, "viewer", d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
 		relationship: s.relationship(ctx, pair),

@@ -204,7 +204,7 @@ func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selecti
 
 // distinctOf lists ids, each once.
 func distinctOf(ids []storage.UserID) []storage.UserID {
-	var each distinct
+	var each idSet
 	for _, id := range ids {
 		each.add(id, struct{}{})
 	}

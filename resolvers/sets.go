@@ -61,7 +61,7 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 // answerSets works out the set answers of a level, and adds the users on them to the next level.
 func (b *batch) answerSets(ctx context.Context) {
 	e := accessOf(ctx)
-	var sets few[answerName, *setAnswer]
+	var sets smallMap[answerName, *setAnswer]
 	for _, name := range b.sets {
 		if !e.isAbsent(name.of.Author) && !b.lacks(e, name.of.Author) {
 			sets.add(name, nil)

@@ -18,7 +18,7 @@ import (
 // later, valid follow.
 //
 // Errors: [ErrSelf]; [storage.ErrUserUnknown] for the other. If the user itself is
-// unknown, the error is a [Gone], for which [errors.Is] finds [storage.ErrUserUnknown] too.
+// unknown, the error is a [ActorMissing], for which [errors.Is] finds [storage.ErrUserUnknown] too.
 func (t *Relations) Block(ctx context.Context, people People, user, other storage.UserID) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {
 		return Outcome{}, err

@@ -27,11 +27,11 @@ type Among struct {
 // lists come first, and lists for which the budget does not suffice are left out.
 func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, visible func(from, to int) bool) (Among, error) {
 	places := make(map[storage.UserID]int, len(ids))
-	parts := make([]*part, 0, len(ids))
+	parts := make([]*neededList, 0, len(ids))
 	for i, id := range ids {
 		if !g.audience.Hides(id) {
 			places[id] = i
-			parts = append(parts, &part{List: List{storage.Forward, id}})
+			parts = append(parts, &neededList{List: List{storage.Forward, id}})
 		}
 	}
 	wanted := make([]storage.UserID, 0, len(parts))
@@ -73,15 +73,15 @@ func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, 
 
 // readAmong reads the lists that are not in memory, as far as the budget goes, and reports whether
 // all of them were read.
-func (g *Graph) readAmong(ctx context.Context, parts []*part, wanted []storage.UserID) (complete bool) {
-	var missing, whole []*part
+func (g *Graph) readAmong(ctx context.Context, parts []*neededList, wanted []storage.UserID) (complete bool) {
+	var missing, whole []*neededList
 	var probes []*probe
 	for _, p := range parts {
 		if p.set == nil && p.err == nil {
 			missing = append(missing, p)
 		}
 	}
-	slices.SortStableFunc(missing, func(a, b *part) int { return cmp.Compare(a.length, b.length) })
+	slices.SortStableFunc(missing, func(a, b *neededList) int { return cmp.Compare(a.length, b.length) })
 	look := probeCost * len(wanted)
 	left := int(g.budget)
 	complete = true
@@ -95,7 +95,7 @@ func (g *Graph) readAmong(ctx context.Context, parts []*part, wanted []storage.U
 		if p.length <= int64(look) {
 			whole = append(whole, p)
 		} else {
-			probes = append(probes, &probe{part: p, ids: wanted})
+			probes = append(probes, &probe{neededList: p, ids: wanted})
 		}
 	}
 	g.read(ctx, whole)

@@ -115,8 +115,8 @@ func (f *Feeds) Newer(ctx context.Context, g *Graph, user storage.UserID, than s
 // Followings reads whom a user follows. The set is not whole if there are more followings than the
 // budget allows.
 func (g *Graph) Followings(ctx context.Context, user storage.UserID) (set *idset.Set, whole bool, err error) {
-	p := &part{List: List{storage.Forward, user}}
-	parts := []*part{p}
+	p := &neededList{List: List{storage.Forward, user}}
+	parts := []*neededList{p}
 	g.recall(ctx, parts)
 	g.measure(ctx, parts)
 	if p.err == nil {

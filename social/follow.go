@@ -8,8 +8,8 @@ import (
 	"kith/storage"
 )
 
-// Tie is the outcome of one follow or its end.
-type Tie struct {
+// FollowResult is the outcome of one follow or its end.
+type FollowResult struct {
 	Row     storage.Edge // as it is now
 	Changed bool
 	Err     error // [ErrSelf], [storage.ErrUserUnknown], [storage.ErrForbidden], [storage.ErrLimitReached], or a fault
@@ -21,8 +21,8 @@ type Tie struct {
 //
 // stale reports that the inverse side lags for a reason that waiting does not
 // repair. err is set if the user itself is unknown, or its shard did not answer.
-func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
-	relations = make([]Tie, len(others))
+func (t *Relations) Follow(ctx context.Context, people People, user storage.UserID, others []storage.UserID) (relations []FollowResult, stale bool, err error) {
+	relations = make([]FollowResult, len(others))
 	for i, err := range t.present(ctx, people, user, others) {
 		relations[i].Err = err
 	}
@@ -34,8 +34,8 @@ func unknown(user storage.UserID) error { return fmt.Errorf("%w: %s", storage.Er
 
 // Unfollow ends follows of a user. Unknown users are no error, because nobody follows them. Hidden
 // users are treated like unknown ones: their follows stay as they are.
-func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []Tie, stale bool, err error) {
-	relations = make([]Tie, len(others))
+func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []storage.UserID) (relations []FollowResult, stale bool, err error) {
+	relations = make([]FollowResult, len(others))
 	if t.HiddenUsers.Has(user) {
 		return relations, false, unknown(user)
 	}
@@ -49,7 +49,7 @@ func (t *Relations) Unfollow(ctx context.Context, user storage.UserID, others []
 }
 
 // change writes the edges to those users who have no error yet and are not hidden.
-func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, relations []Tie) (stale bool, err error) {
+func (t *Relations) change(ctx context.Context, user storage.UserID, others []storage.UserID, kind storage.EdgeType, relations []FollowResult) (stale bool, err error) {
 	at := t.at()
 	var changes []storage.EdgeChange
 	var index []int

@@ -148,15 +148,15 @@ func TestMarksAreOfFollows(t *testing.T) {
 func TestFollowsAreOfTwoUsers(t *testing.T) {
 	store := oracle.New()
 	relations := newWorld(t, store, 1, true, func() bool { return false }, 0).gateways[0]
-	follow := func() ([]social.Tie, error) {
+	follow := func() ([]social.FollowResult, error) {
 		ties, _, err := relations.Follow(t.Context(), store, 1, []storage.UserID{1, 2})
 		return ties, err
 	}
-	unfollow := func() ([]social.Tie, error) {
+	unfollow := func() ([]social.FollowResult, error) {
 		ties, _, err := relations.Unfollow(t.Context(), 1, []storage.UserID{1, 2})
 		return ties, err
 	}
-	for i, act := range []func() ([]social.Tie, error){follow, unfollow} {
+	for i, act := range []func() ([]social.FollowResult, error){follow, unfollow} {
 		ties, err := act()
 		if err != nil || !errors.Is(ties[0].Err, social.ErrSelf) || ties[1].Err != nil || !ties[1].Changed {
 			t.Errorf("%d: %+v, %v", i, ties, err)

@@ -141,17 +141,17 @@ type Size struct {
 func (g *Graph) Sizes(ctx context.Context, side storage.Side, owners []storage.UserID) []storage.Result[Size] {
 	sizes := make([]storage.Result[Size], len(owners))
 	hidden := int64(g.audience.HidesAtMost())
-	var lists []*part
+	var lists []*neededList
 	var of, probed []int // indexes into sizes
 	for i, r := range g.store.Counts(ctx, owners) {
 		n := r.Value.Of(side)
 		sizes[i] = storage.Result[Size]{Value: Size{n, true}, Found: true, Err: r.Err}
 		if r.Err == nil && n > 0 && hidden > 0 {
-			lists, of = append(lists, &part{List: List{side, owners[i]}, length: n}), append(of, i)
+			lists, of = append(lists, &neededList{List: List{side, owners[i]}, length: n}), append(of, i)
 		}
 	}
 	g.recall(ctx, lists)
-	var whole []*part
+	var whole []*neededList
 	for k, l := range lists {
 		switch {
 		case l.set != nil:

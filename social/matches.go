@@ -75,9 +75,9 @@ func (g *Graph) Fits(ctx context.Context, q MatchQuery) (rows int64, fits bool, 
 }
 
 // pair returns both lists if they are in memory, and otherwise their lengths.
-func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *part, inMemory bool, err error) {
-	base, other = &part{List: q.Base}, &part{List: q.Other}
-	parts := []*part{base, other}
+func (g *Graph) pair(ctx context.Context, q MatchQuery) (base, other *neededList, inMemory bool, err error) {
+	base, other = &neededList{List: q.Base}, &neededList{List: q.Other}
+	parts := []*neededList{base, other}
 	g.recall(ctx, parts)
 	g.measure(ctx, parts)
 	return base, other, base.set != nil && other.set != nil, errors.Join(base.err, other.err)
@@ -171,7 +171,7 @@ func (c *matches) step(ctx context.Context, most int) (err error) {
 }
 
 // inSets compares lists in memory. They are counted as sets, unless scanning is as fast.
-func (c *matches) inSets(base, other *part) {
+func (c *matches) inSets(base, other *neededList) {
 	c.examinable = int(c.graph.budget) * c.graph.sizes.positionsPerRow
 	if base.order.Len() > min(c.graph.sizes.fewPositions, c.examinable) {
 		c.total = c.countSets(base.set, other.set)
@@ -249,8 +249,8 @@ func (c *matches) look(ctx context.Context, l List, ids []storage.UserID) ([]sto
 }
 
 // lookUpOther reads the other list, and looks it and more users up in the base.
-func (c *matches) lookUpOther(ctx context.Context, other *part, more []storage.UserID) (on []storage.Position, ids []storage.UserID, err error) {
-	if c.graph.read(ctx, []*part{other}); other.err != nil {
+func (c *matches) lookUpOther(ctx context.Context, other *neededList, more []storage.UserID) (on []storage.Position, ids []storage.UserID, err error) {
+	if c.graph.read(ctx, []*neededList{other}); other.err != nil {
 		return nil, nil, other.err
 	}
 	ids = slices.Concat(other.set.IDs(), more)
@@ -266,7 +266,7 @@ func (c *matches) lookUpOther(ctx context.Context, other *part, more []storage.U
 }
 
 // fromOther sorts those users of a short list who are on the base.
-func (c *matches) fromOther(ctx context.Context, other *part) error {
+func (c *matches) fromOther(ctx context.Context, other *neededList) error {
 	on, _, err := c.lookUpOther(ctx, other, nil)
 	slices.SortFunc(on, storage.Position.Compare)
 	c.next = func(context.Context, int) (some []Match, end bool, err error) {
@@ -287,7 +287,7 @@ const fewLeftOut = 1000
 // is absent from the short one, such as the followers whom a celebrity does not follow back. Scanning a list of a
 // million to count them takes a second. But the length of the long list is known, and only few users must be
 // subtracted: those on the short list, and hidden users. The base is read for the page only.
-func (c *matches) fromAll(ctx context.Context, base, other *part) error {
+func (c *matches) fromAll(ctx context.Context, base, other *neededList) error {
 	on, without, err := c.lookUpOther(ctx, other, c.graph.audience.Hidden())
 	c.total = max(0, int(base.length)-len(on))
 	c.next = func(ctx context.Context, most int) (some []Match, end bool, err error) {

@@ -67,10 +67,10 @@ func (g *Graph) People(ctx context.Context, query PeopleQuery) (Common, error) {
 type peopleQuery struct {
 	PeopleQuery
 	graph *Graph
-	parts []*part // each list of the filter once
+	parts []*neededList // each list of the filter once
 
-	drivers  []*part        // every wanted user is on one of them
-	chosen   []*part        // to be read whole: the drivers, and lists that are not far longer
+	drivers  []*neededList  // every wanted user is on one of them
+	chosen   []*neededList  // to be read whole: the drivers, and lists that are not far longer
 	rows     int            // left in the budget
 	isPartly bool           // not all lists are known as a whole
 	upTo     storage.UserID // if so, the candidates are complete up to this user
@@ -79,8 +79,8 @@ type peopleQuery struct {
 func newPeopleQuery(g *Graph, query PeopleQuery) *peopleQuery {
 	q := &peopleQuery{PeopleQuery: query, graph: g, rows: int(g.budget), upTo: lastUser}
 	lists := query.Filter.Lists()
-	parts := make([]part, len(lists))
-	q.parts = make([]*part, 0, len(lists))
+	parts := make([]neededList, len(lists))
+	q.parts = make([]*neededList, 0, len(lists))
 	for i, l := range lists {
 		if q.index(l) >= 0 {
 			continue
@@ -95,7 +95,7 @@ func newPeopleQuery(g *Graph, query PeopleQuery) *peopleQuery {
 
 // index is where a list is among the parts, -1 if it is not.
 func (q *peopleQuery) index(l List) int {
-	return slices.IndexFunc(q.parts, func(p *part) bool { return p.List == l })
+	return slices.IndexFunc(q.parts, func(p *neededList) bool { return p.List == l })
 }
 
 func (q *peopleQuery) err() error {
@@ -109,9 +109,9 @@ func (q *peopleQuery) err() error {
 
 // driversOf lists the parts that together contain every user who matches a filter, each once, and their total
 // length: the shortest such parts.
-func (q *peopleQuery) driversOf(f Filter) (drivers []*part, length int64) {
+func (q *peopleQuery) driversOf(f Filter) (drivers []*neededList, length int64) {
 	length = math.MaxInt64
-	shortest := func(parts []*part, n int64) {
+	shortest := func(parts []*neededList, n int64) {
 		if n < length {
 			drivers, length = parts, n
 		}
@@ -142,10 +142,10 @@ func (q *peopleQuery) driversOf(f Filter) (drivers []*part, length int64) {
 
 // choose returns which lists are best read whole: all but those in which it is faster to look
 // the candidates up.
-func (q *peopleQuery) choose() []*part {
+func (q *peopleQuery) choose() []*neededList {
 	var length int64
 	q.drivers, length = q.driversOf(q.Filter)
-	q.chosen = make([]*part, 0, len(q.parts))
+	q.chosen = make([]*neededList, 0, len(q.parts))
 	worth := max(int64(q.graph.sizes.firstLook), probeCost*length)
 	for _, p := range q.parts {
 		if p.set == nil && (p.length <= worth || slices.Contains(q.drivers, p)) {
@@ -157,8 +157,8 @@ func (q *peopleQuery) choose() []*part {
 
 // afford returns which of the chosen lists are read from their rows: all, or the drivers, or
 // none, as the budget allows.
-func (q *peopleQuery) afford() []*part {
-	for _, some := range [2][]*part{q.chosen, q.drivers} {
+func (q *peopleQuery) afford() []*neededList {
+	for _, some := range [2][]*neededList{q.chosen, q.drivers} {
 		rows := 0
 		for _, p := range some {
 			if p.set == nil {
@@ -189,7 +189,7 @@ func (q *peopleQuery) candidates(ctx context.Context) (probes []*probe) {
 	}
 	for _, p := range q.parts {
 		if p.set == nil {
-			probes = append(probes, &probe{part: p})
+			probes = append(probes, &probe{neededList: p})
 		}
 	}
 	if len(probes) == 0 || q.err() != nil {

@@ -19,7 +19,7 @@ import (
 //
 // Errors: [ErrSelf]; [storage.ErrUserUnknown]; [storage.ErrForbidden] if one blocks the other
 // or the last decline is too recent; [storage.ErrLimitReached] with too many pending requests,
-// or, if both have asked, with too many followings. A [Gone] means that the user itself does not
+// or, if both have asked, with too many followings. A [ActorMissing] means that the user itself does not
 // exist.
 func (t *Relations) Ask(ctx context.Context, people People, user, other storage.UserID, message string) (Outcome, error) {
 	if err := t.present(ctx, people, user, []storage.UserID{other})[0]; err != nil {

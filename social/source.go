@@ -21,8 +21,8 @@ import (
 // In each of these ways, pages have the same users in the same order, and a page continues
 // where the one before ended.
 
-// part is a list that an answer needs.
-type part struct {
+// neededList is a list that an answer needs.
+type neededList struct {
 	List
 	set    *idset.Set      // nil until it has been read
 	order  *idset.Timeline // nil unless the store keeps the set
@@ -33,11 +33,11 @@ type part struct {
 var sides = [2]storage.Side{storage.Forward, storage.Inverse}
 
 // missing lists the parts of one side that have not been read, with their owners.
-func missing(parts []*part, side storage.Side) (some []*part, owners []storage.UserID) {
+func missing(parts []*neededList, side storage.Side) (some []*neededList, owners []storage.UserID) {
 	for i, p := range parts {
 		if p.Side == side && p.set == nil && p.err == nil {
 			if some == nil {
-				some, owners = make([]*part, 0, len(parts)-i), make([]storage.UserID, 0, len(parts)-i)
+				some, owners = make([]*neededList, 0, len(parts)-i), make([]storage.UserID, 0, len(parts)-i)
 			}
 			some, owners = append(some, p), append(owners, p.Owner)
 		}
@@ -46,7 +46,7 @@ func missing(parts []*part, side storage.Side) (some []*part, owners []storage.U
 }
 
 // recall takes the lists that the store keeps as sets.
-func (g *Graph) recall(ctx context.Context, parts []*part) {
+func (g *Graph) recall(ctx context.Context, parts []*neededList) {
 	for _, side := range sides {
 		some, owners := missing(parts, side)
 		if len(some) == 0 {
@@ -62,7 +62,7 @@ func (g *Graph) recall(ctx context.Context, parts []*part) {
 }
 
 // measure reads the lengths of the lists that have not been read.
-func (g *Graph) measure(ctx context.Context, parts []*part) {
+func (g *Graph) measure(ctx context.Context, parts []*neededList) {
 	owners := make([]storage.UserID, 0, len(parts))
 	for _, p := range parts {
 		if p.set == nil {
@@ -82,8 +82,8 @@ func (g *Graph) measure(ctx context.Context, parts []*part) {
 }
 
 // unpack reads long lists that are kept packed.
-func (g *Graph) unpack(ctx context.Context, parts []*part) {
-	var long []*part
+func (g *Graph) unpack(ctx context.Context, parts []*neededList) {
+	var long []*neededList
 	users := int64(0)
 	for _, p := range parts {
 		if p.set == nil && p.length >= g.sizes.packedFrom && users+p.length <= g.sizes.packedMost {
@@ -94,9 +94,11 @@ func (g *Graph) unpack(ctx context.Context, parts []*part) {
 }
 
 // read reads lists whole, from their rows.
-func (g *Graph) read(ctx context.Context, parts []*part) { readWhole(ctx, parts, g.store.Neighbours) }
+func (g *Graph) read(ctx context.Context, parts []*neededList) {
+	readWhole(ctx, parts, g.store.Neighbours)
+}
 
-func readWhole(ctx context.Context, parts []*part, read func(context.Context, storage.Side, []storage.UserID) []storage.Result[[]storage.UserID]) {
+func readWhole(ctx context.Context, parts []*neededList, read func(context.Context, storage.Side, []storage.UserID) []storage.Result[[]storage.UserID]) {
 	for _, side := range sides {
 		some, owners := missing(parts, side)
 		if len(some) == 0 {
@@ -112,7 +114,7 @@ func readWhole(ctx context.Context, parts []*part, read func(context.Context, st
 
 // readRange reads the users of a list behind a user, from so many rows. It returns the last user it
 // covers: the greatest id if the list has ended.
-func (g *Graph) readRange(ctx context.Context, p *part, after storage.UserID, rows int) (upTo storage.UserID) {
+func (g *Graph) readRange(ctx context.Context, p *neededList, after storage.UserID, rows int) (upTo storage.UserID) {
 	r := g.store.AllRows(ctx, []storage.RowsQuery{{Side: p.Side, Owner: p.Owner, After: after, Limit: rows}})[0]
 	if p.err = r.Err; r.Err != nil {
 		return after
@@ -133,7 +135,7 @@ func (g *Graph) readRange(ctx context.Context, p *part, after storage.UserID, ro
 
 // probe looks up which of some users are on a list.
 type probe struct {
-	*part
+	*neededList
 	ids, found []storage.UserID // ascending
 }
 

@@ -41,7 +41,7 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 func (g *Graph) addLists(ctx context.Context, v *scores) error {
 	k := &v.topK
 	k.Sets, k.Compact = make([]*idset.Set, len(v.recommenders)), make([]idset.Compact, len(v.recommenders))
-	lists := make([]part, 0, len(v.recommenders))
+	lists := make([]neededList, 0, len(v.recommenders))
 	var of []int
 	for i, u := range v.recommenders {
 		if k.Directory == nil {
@@ -50,10 +50,10 @@ func (g *Graph) addLists(ctx context.Context, v *scores) error {
 		if k.Directory != nil && u.directory == k.Directory { // it is another one if it has just been renewed
 			k.Compact[i] = u.kept
 		} else {
-			lists, of = append(lists, part{List: List{storage.Forward, u.id}}), append(of, i)
+			lists, of = append(lists, neededList{List: List{storage.Forward, u.id}}), append(of, i)
 		}
 	}
-	parts := make([]*part, len(lists))
+	parts := make([]*neededList, len(lists))
 	for i := range lists {
 		parts[i] = &lists[i]
 	}

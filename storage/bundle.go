@@ -85,9 +85,9 @@ func (l *Lookup[K, V]) Fail(err error) {
 	}
 }
 
-// Apart answers every open look-up of a bundle, concurrently. It finds no sets and no recommenders. If
+// ReadEach answers every open look-up of a bundle, concurrently. It finds no sets and no recommenders. If
 // both users and counts are asked for, Profiles reads them together. Each other kind is read by its method.
-func (b *Bundle) Apart(ctx context.Context, r Reader) {
+func (b *Bundle) ReadEach(ctx context.Context, r Reader) {
 	b.WithoutSets()
 	others := *b
 	var reads []func()

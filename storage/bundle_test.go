@@ -28,7 +28,7 @@ func (p *profiling) Profiles(ctx context.Context, ids []storage.UserID) []storag
 
 func lookup[V, K any](keys ...K) *storage.Lookup[K, V] { return &storage.Lookup[K, V]{Keys: keys} }
 
-// Apart answers every kind like the method of the same name, and leaves the kinds that are already answered.
+// ReadEach answers every kind like the method of the same name, and leaves the kinds that are already answered.
 func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 	store := &profiling{Store: oracle.New()}
 	ctx := t.Context()
@@ -50,7 +50,7 @@ func TestPartsOfABundleAreAnsweredApart(t *testing.T) {
 		b.Neighbours[side] = lookup[[]storage.UserID](side.Owner(pair), 9)
 		b.Packed[side] = lookup[[]storage.UserID](side.Owner(pair))
 	}
-	b.Apart(ctx, store)
+	b.ReadEach(ctx, store)
 	same(t, "users", b.Users, func(ids []storage.UserID) []storage.Result[storage.User] { return store.Users(ctx, ids) })
 	same(t, "counts", b.Counts, func(ids []storage.UserID) []storage.Result[storage.Counts] { return store.Counts(ctx, ids) })
 	same(t, "handles", b.Handles, func([]string) []storage.Result[storage.UserID] { return known })
@@ -86,7 +86,7 @@ func TestPartThatPanicsHasFailed(t *testing.T) {
 		Users: lookup[storage.User](storage.UserID(13)), Counts: lookup[storage.Counts](storage.UserID(13)),
 		Handles: lookup[storage.UserID]("a"),
 	}
-	b.Apart(t.Context(), &profiling{Store: oracle.New()})
+	b.ReadEach(t.Context(), &profiling{Store: oracle.New()})
 	for _, err := range []error{b.Users.Results[0].Err, b.Counts.Results[0].Err} {
 		if err == nil || !strings.Contains(err.Error(), "panicked: no such luck") {
 			t.Errorf("got %v, want the panic", err)

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// Reads are what is done for an operation, for the lifetime of a context: how many statements engines of SQL have run, on
+// ReadStats are what is done for an operation, for the lifetime of a context: how many statements engines of SQL have run, on
 // which shards, how many rows these have returned, and how many keys caches have answered. A read that several requests
 // wait for counts for the request that asked first.
-type Reads struct {
+type ReadStats struct {
 	statements, rows, memory, redis atomic.Int64
 
 	mu     sync.Mutex
 	shards []int // of the statements, ascending, each once
 
-	log    *readLog // nil: only the totals are wanted
-	bundle int      // the index in log.Bundles of the bundle that this counts for; -1 if for none
-	whole  *Reads   // the operation's, if this counts for a bundle
+	log    *readLog   // nil: only the totals are wanted
+	bundle int        // the index in log.Bundles of the bundle that this counts for; -1 if for none
+	whole  *ReadStats // the operation's, if this counts for a bundle
 }
 
 // ReadLog is what was done for an operation, one by one, in the order in which it began or, for statements, ended.
@@ -72,7 +72,7 @@ type readsKey struct{}
 // counted is a context with its counts: one allocation, as every request may have one.
 type counted struct {
 	context.Context
-	reads Reads
+	reads ReadStats
 }
 
 func (c *counted) Value(key any) any {
@@ -83,25 +83,25 @@ func (c *counted) Value(key any) any {
 }
 
 // CountReads has engines count what they do under a context.
-func CountReads(ctx context.Context) (context.Context, *Reads) {
-	c := &counted{Context: ctx, reads: Reads{bundle: -1}}
+func CountReads(ctx context.Context) (context.Context, *ReadStats) {
+	c := &counted{Context: ctx, reads: ReadStats{bundle: -1}}
 	return c, &c.reads
 }
 
 // LogReads has engines and loaders note one by one what they do under a context, and count it as well.
-func LogReads(ctx context.Context) (context.Context, *Reads) {
-	c := &counted{Context: ctx, reads: Reads{bundle: -1, log: new(readLog)}}
+func LogReads(ctx context.Context) (context.Context, *ReadStats) {
+	c := &counted{Context: ctx, reads: ReadStats{bundle: -1, log: new(readLog)}}
 	return c, &c.reads
 }
 
 // ReadsOf returns what a context counts. If neither [CountReads] nor [LogReads] was called, it returns nil, which counts nothing.
-func ReadsOf(ctx context.Context) *Reads {
-	r, _ := ctx.Value(readsKey{}).(*Reads)
+func ReadsOf(ctx context.Context) *ReadStats {
+	r, _ := ctx.Value(readsKey{}).(*ReadStats)
 	return r
 }
 
 // Note counts a statement that has just ended.
-func (r *Reads) Note(s Read) {
+func (r *ReadStats) Note(s Read) {
 	if r == nil {
 		return
 	}
@@ -123,7 +123,7 @@ func (r *Reads) Note(s Read) {
 }
 
 // on notes a shard.
-func (r *Reads) on(shard int) {
+func (r *ReadStats) on(shard int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if at, found := slices.BinarySearch(r.shards, shard); !found {
@@ -132,7 +132,7 @@ func (r *Reads) on(shard int) {
 }
 
 // InMemory counts keys that the gateway's memory has answered.
-func (r *Reads) InMemory(keys int) {
+func (r *ReadStats) InMemory(keys int) {
 	if r != nil {
 		r.operation().memory.Add(int64(keys))
 		r.answered(func(b *ReadBundle) { b.Memory += keys })
@@ -140,7 +140,7 @@ func (r *Reads) InMemory(keys int) {
 }
 
 // InRedis counts keys that Redis has answered.
-func (r *Reads) InRedis(keys int) {
+func (r *ReadStats) InRedis(keys int) {
 	if r != nil {
 		r.operation().redis.Add(int64(keys))
 		r.answered(func(b *ReadBundle) { b.Redis += keys })
@@ -149,21 +149,21 @@ func (r *Reads) InRedis(keys int) {
 
 // Begin notes a bundle that is about to be read under ctx, and returns the context to read it under and the function
 // to call once it has been read. Unless [LogReads] was called, the context is the same.
-func (r *Reads) Begin(ctx context.Context, b *Bundle) (reading context.Context, of *Reads, end func()) {
+func (r *ReadStats) Begin(ctx context.Context, b *Bundle) (reading context.Context, of *ReadStats, end func()) {
 	if r == nil || r.log == nil {
 		return ctx, r, func() {}
 	}
 	return r.begin(ctx, b) // a function of its own: the variables of its closure are on the heap from its first line
 }
 
-func (r *Reads) begin(ctx context.Context, b *Bundle) (reading context.Context, of *Reads, end func()) {
+func (r *ReadStats) begin(ctx context.Context, b *Bundle) (reading context.Context, of *ReadStats, end func()) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	if len(r.log.Bundles) == MaxReadBundles {
 		r.log.LeftOut++
 		return ctx, r, func() {}
 	}
-	of = &Reads{log: r.log, bundle: len(r.log.Bundles), whole: r.operation()}
+	of = &ReadStats{log: r.log, bundle: len(r.log.Bundles), whole: r.operation()}
 	r.log.Bundles = append(r.log.Bundles, ReadBundle{Asked: b.asked(), Began: time.Now()})
 	return context.WithValue(ctx, readsKey{}, of), of, func() {
 		of.answered(func(b *ReadBundle) { b.Ended = time.Now() })
@@ -178,7 +178,7 @@ type ReadTotals struct {
 }
 
 // Totals are the counts so far.
-func (r *Reads) Totals() ReadTotals {
+func (r *ReadStats) Totals() ReadTotals {
 	whole := r.operation()
 	whole.mu.Lock()
 	defer whole.mu.Unlock()
@@ -187,7 +187,7 @@ func (r *Reads) Totals() ReadTotals {
 
 // Log is what was noted so far. A read that other requests wait for may continue after the operation. It is empty
 // unless [LogReads] was called.
-func (r *Reads) Log() ReadLog {
+func (r *ReadStats) Log() ReadLog {
 	if r.log == nil {
 		return ReadLog{}
 	}
@@ -197,14 +197,14 @@ func (r *Reads) Log() ReadLog {
 }
 
 // operation is what counts for the whole operation.
-func (r *Reads) operation() *Reads {
+func (r *ReadStats) operation() *ReadStats {
 	if r.whole != nil {
 		return r.whole
 	}
 	return r
 }
 
-func (r *Reads) answered(note func(*ReadBundle)) {
+func (r *ReadStats) answered(note func(*ReadBundle)) {
 	if r.bundle < 0 {
 		return
 	}

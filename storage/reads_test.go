@@ -70,7 +70,7 @@ func TestNobodyAsks(t *testing.T) {
 	counting, counted := storage.CountReads(t.Context())
 	b := bundleOf(1)
 	if n := testing.AllocsPerRun(100, func() {
-		for _, r := range []*storage.Reads{nil, counted} {
+		for _, r := range []*storage.ReadStats{nil, counted} {
 			ctx, _, end := r.Begin(counting, b)
 			r.Note(storage.Read{Rows: 1})
 			r.InMemory(1)

@@ -33,9 +33,9 @@ type ShardMoment interface {
 	// count as no row. The zero Pair is the beginning.
 	Rows(ctx context.Context, side Side, after Pair, limit int) ([]Edge, error)
 
-	// Beside lists the rows of one kind beside edges, behind a pair, by From, then by To, at most
+	// Annotations lists the rows of one kind beside edges, behind a pair, by From, then by To, at most
 	// limit. The zero Pair is the beginning.
-	Beside(ctx context.Context, kind BesideKind, after Pair, limit int) ([]Beside, error)
+	Annotations(ctx context.Context, kind AnnotationKind, after Pair, limit int) ([]Annotation, error)
 
 	// Posts lists the posts behind one, deleted ones included, by author, then by number, at most
 	// limit. The zero PostID is the beginning.

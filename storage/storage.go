@@ -153,7 +153,7 @@ type Store interface {
 	EdgeChanger
 	RequestChanger
 	MarkWriter
-	BesideWriter
+	AnnotationWriter
 	StateStore
 	SuggestionStore
 	PostWriter

@@ -34,7 +34,7 @@ func several(t *testing.T) *Verifier {
 		{Issuer: "https://a.example", Audience: []string{"kith"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.ec))), Mapped: true, Scopes: []string{ScopeActAs}},
 		{Issuer: "https://b.example", Audience: []string{"other"}, JWKS: fileOf(t, jwksOf(t, publicKey("1", k.other))), UserClaim: "uid"},
 	}})
-	v.Heed(changed{42: storage.MicrosOf(time.Now().Add(-time.Minute))}, subjects{"auth0|5f": 42, "112233445566778899001": 43})
+	v.UseRevocations(changed{42: storage.MicrosOf(time.Now().Add(-time.Minute))}, subjects{"auth0|5f": 42, "112233445566778899001": 43})
 	return v
 }
 
@@ -96,7 +96,7 @@ func TestUnknownSubjects(t *testing.T) {
 	if viewer, err := v.Verify(t.Context(), service); err != nil || viewer.Unknown() || viewer.ID != 0 {
 		t.Errorf("a service: %+v, %v", viewer, err)
 	}
-	v.Heed(nil, subjects(nil))
+	v.UseRevocations(nil, subjects(nil))
 	if _, err := v.Verify(t.Context(), token); codeOf(err) != apierr.CodeUnavailable {
 		t.Errorf("the store does not answer: %v", err)
 	}

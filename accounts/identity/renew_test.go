@@ -21,7 +21,7 @@ func TestRenew(t *testing.T) {
 	}
 	ended := changed{}
 	v := verifier(t, Config{Secrets: secrets, Now: clock})
-	v.Heed(ended, nil)
+	v.UseRevocations(ended, nil)
 	token, _, err := issuer.Issue(42, 7)
 	if err != nil {
 		t.Fatal(err)

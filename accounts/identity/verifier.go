@@ -130,13 +130,13 @@ type Verifier struct {
 	cfg        Config
 	own        *source // nil without Secrets
 	providers  []*source
-	passwords  PasswordTimes // nil before Heed
-	identities Identities    // nil before Heed
+	passwords  PasswordTimes // nil before UseRevocations
+	identities Identities    // nil before UseRevocations
 }
 
-// Heed makes tokens end when their user changes the password or signs out, and makes subjects of
+// UseRevocations makes tokens end when their user changes the password or signs out, and makes subjects of
 // providers stand for users. It is called before the first token is verified.
-func (v *Verifier) Heed(passwords PasswordTimes, identities Identities) {
+func (v *Verifier) UseRevocations(passwords PasswordTimes, identities Identities) {
 	v.passwords, v.identities = passwords, identities
 }
 

@@ -467,7 +467,7 @@ func TestPasswordsEndTokens(t *testing.T) {
 	at := storage.MicrosOf(time.Now().Truncate(time.Second)) + 300_000
 	second := int64(at / 1_000_000)
 	v := verifier(t, Config{Secrets: secrets})
-	v.Heed(changed{42: at}, nil)
+	v.UseRevocations(changed{42: at}, nil)
 	for name, c := range map[string]struct {
 		changes []any
 		good    bool

@@ -97,7 +97,7 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id, wait, err := f.judge(storage.UserID(number))
+			id, wait, err := f.admit(storage.UserID(number))
 			if (id != 0) != c.ok || (wait > 0) != c.wait || (err != nil) == (c.ok || c.wait) {
 				t.Errorf("id %d, wait %s, %v", id, wait, err)
 			}

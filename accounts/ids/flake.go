@@ -69,12 +69,12 @@ func (f *flake) next(now storage.Micros) (storage.UserID, time.Duration, error) 
 	if err != nil {
 		return 0, 0, err
 	}
-	return f.judge(storage.UserID(number))
+	return f.admit(storage.UserID(number))
 }
 
-// judge holds back ids whose own time is outside of the lease, whatever the clock said before or
+// admit holds back ids whose own time is outside of the lease, whatever the clock said before or
 // says now.
-func (f *flake) judge(id storage.UserID) (storage.UserID, time.Duration, error) {
+func (f *flake) admit(id storage.UserID) (storage.UserID, time.Duration, error) {
 	made := storage.MicrosOf(f.maker.ToTime(int64(id)))
 	switch {
 	case made < f.from: // the unit in which the lease began, or earlier

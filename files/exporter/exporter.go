@@ -244,11 +244,11 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		pages(p, e.config.Page, edges(side), bucketOfEdge, func(row storage.Edge) error { return files.edge(side, row) })
 	}
-	for _, kind := range storage.BesideKinds {
-		records(p, graphfile.BesideKind(kind), e.config.Page, func(last storage.Beside, limit int) ([]storage.Beside, error) {
-			return at.Beside(ctx, kind, last.Pair, limit)
-		}, func(row storage.Beside) int { return shard.BucketOf(row.From) }, func(row storage.Beside) ([]string, error) {
-			return graphfile.BesideRecord(kind, row)
+	for _, kind := range storage.AnnotationKinds {
+		records(p, graphfile.AnnotationKind(kind), e.config.Page, func(last storage.Annotation, limit int) ([]storage.Annotation, error) {
+			return at.Annotations(ctx, kind, last.Pair, limit)
+		}, func(row storage.Annotation) int { return shard.BucketOf(row.From) }, func(row storage.Annotation) ([]string, error) {
+			return graphfile.AnnotationRecord(kind, row)
 		})
 	}
 	records(p, graphfile.Posts, min(e.config.Page, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {

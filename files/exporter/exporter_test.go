@@ -206,7 +206,7 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 	}
 	for kind, rows := range besides(t, a) {
 		if now := besides(t, b)[kind]; len(rows) == 0 || !slices.Equal(now, rows) {
-			t.Errorf("%s %+v, want %+v", graphfile.BesideKind(storage.BesideKind(kind)), now, rows)
+			t.Errorf("%s %+v, want %+v", graphfile.AnnotationKind(storage.AnnotationKind(kind)), now, rows)
 		}
 	}
 	for _, c := range want.Counts {
@@ -217,11 +217,11 @@ func sameContents(t *testing.T, a, b *oracle.Store) {
 }
 
 // besides returns the rows beside the edges of a store.
-func besides(t *testing.T, s *oracle.Store) (all [len(storage.BesideKinds)][]storage.Beside) {
+func besides(t *testing.T, s *oracle.Store) (all [len(storage.AnnotationKinds)][]storage.Annotation) {
 	t.Helper()
 	err := s.ReadShard(t.Context(), 0, func(at storage.ShardMoment) (err error) {
-		for _, kind := range storage.BesideKinds {
-			if all[kind], err = at.Beside(t.Context(), kind, storage.Pair{}, 1000); err != nil {
+		for _, kind := range storage.AnnotationKinds {
+			if all[kind], err = at.Annotations(t.Context(), kind, storage.Pair{}, 1000); err != nil {
 				return err
 			}
 		}

@@ -26,7 +26,7 @@ const window = storage.Micros(1e12)
 // be resumed.
 type Store interface {
 	storage.Writer
-	storage.BesideWriter
+	storage.AnnotationWriter
 	storage.PostRestorer
 	storage.IdentityStore
 	storage.UserReader

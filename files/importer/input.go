@@ -56,7 +56,7 @@ func (in *input) relation() graphfile.Relation { return graphfile.Relation(in.ki
 // rank is the place of a file's kind in the order of an import. Files of what lies beside edges keep the order in which they are given.
 func (in *input) rank() int {
 	kind := in.kind
-	if _, beside := kind.Beside(); beside {
+	if _, beside := kind.Annotation(); beside {
 		kind = graphfile.Marks
 	}
 	return slices.Index(graphfile.Kinds(), kind)

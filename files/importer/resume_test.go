@@ -50,8 +50,8 @@ func (m *mortal) Apply(ctx context.Context, side storage.Side, edges []storage.E
 	return answer(m, len(edges), func() []storage.Result[storage.Applied] { return m.keeper.Apply(ctx, side, edges, rule) })
 }
 
-func (m *mortal) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	return answer(m, len(rows), func() []storage.Result[bool] { return m.keeper.AddBeside(ctx, kind, rows) })
+func (m *mortal) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	return answer(m, len(rows), func() []storage.Result[bool] { return m.keeper.AddAnnotations(ctx, kind, rows) })
 }
 
 func (m *mortal) RestorePosts(ctx context.Context, posts []storage.PostRow) []storage.Result[bool] {

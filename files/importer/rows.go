@@ -51,12 +51,12 @@ func (in *input) newRows() rows {
 			restore: Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
 		}
 	}
-	kind, _ := in.kind.Beside()
-	return &recordRows[storage.Beside, storage.Pair]{
-		parse: func(record []string) (storage.Beside, error) { return graphfile.ParseBeside(kind, record) },
-		key:   func(b storage.Beside) storage.Pair { return b.Pair },
-		restore: func(s Store, ctx context.Context, rows []storage.Beside) []storage.Result[bool] {
-			return s.AddBeside(ctx, kind, rows)
+	kind, _ := in.kind.Annotation()
+	return &recordRows[storage.Annotation, storage.Pair]{
+		parse: func(record []string) (storage.Annotation, error) { return graphfile.ParseAnnotation(kind, record) },
+		key:   func(b storage.Annotation) storage.Pair { return b.Pair },
+		restore: func(s Store, ctx context.Context, rows []storage.Annotation) []storage.Result[bool] {
+			return s.AddAnnotations(ctx, kind, rows)
 		},
 		written: func(r *Report) *int64 { return &r.Beside },
 	}

@@ -27,7 +27,7 @@ type Span struct {
 	traces *Traces
 	ctx    context.Context //nolint:containedctx // what the library makes children by
 	span   trace.Span
-	reads  *storage.Reads
+	reads  *storage.ReadStats
 }
 
 // Request begins the span of a request with such headers; nil if it is not sampled. Traceparent and tracestate give its
@@ -125,7 +125,7 @@ func (s *Span) End(outcome string, failed bool) {
 }
 
 // told makes spans for what was read.
-func (s *Span) told(reads *storage.Reads) {
+func (s *Span) told(reads *storage.ReadStats) {
 	now := time.Now()
 	totals := reads.Totals()
 	log := reads.Log()

@@ -28,7 +28,7 @@ type overlaps struct {
 // merge counts the pairs of sets that will be merged into one, and of everything
 // below. It stops once there are too many.
 func (o *overlaps) merge(sets []ast.SelectionSet) {
-	m := merged{shape: o.shape, byName: make(map[string]*sameName), seen: make(map[string]bool)}
+	m := mergedFields{shape: o.shape, byName: make(map[string]*sameName), seen: make(map[string]bool)}
 	for _, set := range sets {
 		m.collect(set, 1)
 	}
@@ -49,9 +49,9 @@ func (o *overlaps) merge(sets []ast.SelectionSet) {
 // pairsOf cannot overflow: the number of tokens bounds n.
 func pairsOf(n int) int { return n * (n - 1) / 2 }
 
-// merged is one selection set made of several, with the fragments spread in
+// mergedFields is one selection set made of several, with the fragments spread in
 // them. Names are kept in order, so that the count does not depend on chance.
-type merged struct {
+type mergedFields struct {
 	*shape
 	byName  map[string]*sameName
 	names   []*sameName
@@ -68,7 +68,7 @@ type sameName struct {
 
 // collect adds a set. The rule starts over at every inline fragment, so each one around a selection
 // is one more round.
-func (m *merged) collect(set ast.SelectionSet, round int) {
+func (m *mergedFields) collect(set ast.SelectionSet, round int) {
 	m.rounds = max(m.rounds, round)
 	for _, selection := range set {
 		switch selection := selection.(type) {
@@ -86,7 +86,7 @@ func (m *merged) collect(set ast.SelectionSet, round int) {
 	}
 }
 
-func (m *merged) addField(field *ast.Field) {
+func (m *mergedFields) addField(field *ast.Field) {
 	same := m.byName[field.Alias]
 	if same == nil {
 		same = &sameName{}

@@ -34,15 +34,15 @@ func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) {
 	}
 	switch {
 	case small == storage.Bundle{}:
-		others.Apart(ctx, s)
+		others.ReadEach(ctx, s)
 		return
 	case others != storage.Bundle{}:
 		var beside sync.WaitGroup
 		defer beside.Wait()
-		beside.Go(func() { others.Apart(ctx, s) })
+		beside.Go(func() { others.ReadEach(ctx, s) })
 	}
 	if !s.oneStatement(ctx, &small) {
-		small.Apart(ctx, s)
+		small.ReadEach(ctx, s)
 	}
 }
 

@@ -298,9 +298,9 @@ func runSideWrites(t *testing.T, s *Store) {
 				t.Fatal(r.Err)
 			}
 		}
-		for kind, to := range [...]storage.UserID{storage.BesideMark: followedForPlans, storage.BesideMessage: asked.To, storage.BesideDismissal: 5} {
-			row := storage.Beside{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
-			for _, r := range s.AddBeside(ctx, storage.BesideKind(kind), []storage.Beside{row}) {
+		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationDismissal: 5} {
+			row := storage.Annotation{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
+			for _, r := range s.AddAnnotations(ctx, storage.AnnotationKind(kind), []storage.Annotation{row}) {
 				if r.Err != nil || !r.Value {
 					t.Fatalf("beside %d → %d: %+v", user, to, r)
 				}
@@ -418,8 +418,8 @@ func runScans(t *testing.T, s *Store) {
 				check(at.Rows(ctx, storage.Forward, after, limit))
 				check(at.Rows(ctx, storage.Requests, after, limit))
 				check(at.Rows(ctx, storage.Favorites, after, limit))
-				for _, kind := range storage.BesideKinds {
-					check(at.Beside(ctx, kind, after, limit))
+				for _, kind := range storage.AnnotationKinds {
+					check(at.Annotations(ctx, kind, after, limit))
 				}
 				check(at.Posts(ctx, storage.PostID{Author: after.From, Number: int64(after.To)}, limit))
 				check(at.Comments(ctx, storage.CommentID{Author: after.From, Number: int64(after.To)}, limit))

@@ -39,14 +39,14 @@ func (s *Store) HoldWrites(ctx context.Context) (release func(), err error) {
 
 // Waiting returns how many changes wait for others on the first shard, and how many edges to be applied to an account.
 func (s *Store) Waiting(owner storage.UserID) (changes, applies int) {
-	changes, _ = s.smalls.Waiting(0)
+	changes, _ = s.smallWrites.Waiting(0)
 	applies, _ = s.applies.Waiting(groupKey{owner, storage.Inverse, storage.IfNewer})
 	return changes, applies
 }
 
 // Serving is how many transactions write changes on the first shard.
 func (s *Store) Serving() int {
-	_, serving := s.smalls.Waiting(0)
+	_, serving := s.smallWrites.Waiting(0)
 	return serving
 }
 

@@ -504,13 +504,13 @@ func faultyWrites() map[string]operation {
 			return err
 		},
 		"Dismiss": func(ctx context.Context, s *Store) error { return s.Dismiss(ctx, 1, 31, 2e15, 5) },
-		"AddBeside, marks": func(ctx context.Context, s *Store) error {
-			return errorOf(s.AddBeside(ctx, storage.BesideMark, []storage.Beside{
+		"AddAnnotations, marks": func(ctx context.Context, s *Store) error {
+			return errorOf(s.AddAnnotations(ctx, storage.AnnotationMark, []storage.Annotation{
 				{Pair: storage.Pair{From: 1, To: 6}, Special: true}, {Pair: storage.Pair{From: 1, To: 7}, Text: "x"},
 			}))
 		},
-		"AddBeside, dismissals": func(ctx context.Context, s *Store) error {
-			return errorOf(s.AddBeside(ctx, storage.BesideDismissal, []storage.Beside{{Pair: storage.Pair{From: 1, To: 32}, At: 3e15}}))
+		"AddAnnotations, dismissals": func(ctx context.Context, s *Store) error {
+			return errorOf(s.AddAnnotations(ctx, storage.AnnotationDismissal, []storage.Annotation{{Pair: storage.Pair{From: 1, To: 32}, At: 3e15}}))
 		},
 		"RestorePosts, RestoreComments": func(ctx context.Context, s *Store) error {
 			row := func(n int64) storage.PostRow {

@@ -104,7 +104,7 @@ func (s *Store) transactJoined(ctx context.Context, what string, user storage.Us
 // join makes a small write, together with the others on the shard that come while groupsAtOnce
 // transactions are under way, or while one of the accounts is being written to.
 func (s *Store) join(ctx context.Context, shard int, job *smallWrite) error {
-	err := s.smalls.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: job.accounts}, job, func(ctx context.Context, jobs []*smallWrite) {
+	err := s.smallWrites.Do(ctx, db.Slots[int]{Key: shard, AtOnce: groupsAtOnce, Accounts: job.accounts}, job, func(ctx context.Context, jobs []*smallWrite) {
 		err := s.transactOn(ctx, jobs[0].what, shard, func(w *writer) error { return w.writeTogether(jobs) })
 		if err == nil {
 			return

@@ -94,7 +94,7 @@ func (s *Store) neighboursOfCounted(
 		if lists[owner] = list; !whole {
 			cut = append(cut, owner)
 		} else if int64(len(list)) == count && s.isShort(count) {
-			s.shorts.Soon(packed.Name{Side: side, Owner: owner})
+			s.toPack.Soon(packed.Name{Side: side, Owner: owner})
 		}
 		return nil
 	})

@@ -41,18 +41,18 @@ WHERE {owner} > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY {owner}, {peer}{, post_id} LIMIT ?`).ForSides(storage.Truths[:]...)
 
 // As [sqlRestOfOwner], of rows beside edges. Served by the primary keys.
-var sqlRestBeside = [len(storage.BesideKinds)]string{
-	storage.BesideMark: `
+var sqlRestBeside = [len(storage.AnnotationKinds)]string{
+	storage.AnnotationMark: `
 SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ?
 ORDER BY to_user_id LIMIT ?`,
-	storage.BesideMessage: `
+	storage.AnnotationMessage: `
 SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?`,
-	storage.BesideDismissal: `
+	storage.AnnotationDismissal: `
 SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
 WHERE user_id = ? AND dismissed_id > ?
@@ -60,18 +60,18 @@ ORDER BY dismissed_id LIMIT ?`,
 }
 
 // As [sqlRowsOfOwnersBehind]. Served by the primary keys.
-var sqlBesideBehind = [len(storage.BesideKinds)]db.Text{
-	storage.BesideMark: db.Both(`
+var sqlBesideBehind = [len(storage.AnnotationKinds)]db.Text{
+	storage.AnnotationMark: db.Both(`
 SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
 WHERE from_user_id > ?
 ORDER BY from_user_id, to_user_id LIMIT ?`),
-	storage.BesideMessage: db.Both(`
+	storage.AnnotationMessage: db.Both(`
 SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?`),
-	storage.BesideDismissal: db.Both(`
+	storage.AnnotationDismissal: db.Both(`
 SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
 WHERE user_id > ?
@@ -133,10 +133,10 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 	return edges, err
 }
 
-func (m moment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
-	var list []storage.Beside
+func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
+	var list []storage.Annotation
 	err := m.behind(ctx, after, limit, sqlRestBeside[kind], m.sql.Text(sqlBesideBehind[kind]), func(rows *sql.Rows) error {
-		var b storage.Beside
+		var b storage.Annotation
 		err := rows.Scan(&b.From, &b.To, &b.Special, &b.Text, &b.At)
 		list = append(list, b)
 		return err

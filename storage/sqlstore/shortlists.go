@@ -43,7 +43,7 @@ func (s *Store) isShort(count int64) bool {
 // packShortSoon has a list packed that had to be read from its rows.
 func (s *Store) packShortSoon(side storage.Side, owner storage.UserID, count int64, list storage.List) {
 	if s.isShort(count) && s.isQuiet(list) {
-		s.shorts.Soon(packed.Name{Side: side, Owner: owner})
+		s.toPack.Soon(packed.Name{Side: side, Owner: owner})
 	}
 }
 

@@ -123,7 +123,7 @@ func TestListsThatAreNotPackedShort(t *testing.T) {
 			readNeighbours(t, s, owner+1)
 		}
 		eventually(t, "the list is packed", func() bool { return len(ownersPacked(t, s)) > 0 })
-		eventually(t, "nothing is left to do", s.shorts.IsIdle)
+		eventually(t, "nothing is left to do", s.toPack.IsIdle)
 		if got := ownersPacked(t, s); !slices.Equal(got, []storage.UserID{5}) {
 			t.Errorf("packed are the lists of %v, want only that of 5", got)
 		}
@@ -205,7 +205,7 @@ func TestShortListsThatCannotBeStoredRest(t *testing.T) {
 			if n := len(readList(t, s, 1)); n != 20 {
 				t.Fatalf("%d followers", n)
 			}
-			eventually(t, "it has failed", s.shorts.IsIdle)
+			eventually(t, "it has failed", s.toPack.IsIdle)
 		}
 		if n := failed.Load(); n == 0 || n > 8 {
 			t.Errorf("%d statements have failed", n)

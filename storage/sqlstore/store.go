@@ -67,11 +67,11 @@ type Store struct {
 
 	report func(context.Context, storage.Change) // nil: nobody asks
 
-	applies db.GroupCommit[groupKey, *oneEdge]
-	smalls  db.GroupCommit[int, *smallWrite] // by shard
+	applies     db.GroupCommit[groupKey, *oneEdge]
+	smallWrites db.GroupCommit[int, *smallWrite] // by shard
 
 	packed *packed.Lists
-	shorts packed.Queue // of short lists that are to be packed
+	toPack packed.Queue // of short lists that are to be packed
 }
 
 var (
@@ -103,12 +103,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{db: d, sql: d.Dialect, shards: d.Map, requestTTL: cfg.RequestTTL, packed: packed.New(d)}
-	s.shorts = packed.Queue{
+	s.toPack = packed.Queue{
 		Work: s.packShorts, Most: shortsWaiting, Size: shortsAtOnce,
 		Rest: func() time.Duration { return s.packed.Sizes.Again }, Idle: func() int { return s.packed.Sizes.ShortIdle },
 	}
 	if !cfg.PackShort {
-		s.shorts.Close()
+		s.toPack.Close()
 	}
 	d.Rescue = s.rescue
 	if s.requestTTL <= 0 {
@@ -137,7 +137,7 @@ func (s *Store) Ping(ctx context.Context) []storage.ShardHealth { return s.db.Pi
 
 // Close ends what runs in the background and releases every connection.
 func (s *Store) Close() error {
-	s.shorts.Close()
+	s.toPack.Close()
 	s.packed.Close()
 	return s.db.Close()
 }

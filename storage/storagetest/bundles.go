@@ -13,7 +13,7 @@ import (
 )
 
 // bundles: look-ups of several kinds at once. The kinds are found by reflection, so a new kind also
-// gets keys of its type, and its answers are compared with those of [storage.Bundle.Apart].
+// gets keys of its type, and its answers are compared with those of [storage.Bundle.ReadEach].
 type bundles struct{ *harness }
 
 func (s bundles) EachKindIsAnsweredAsItsMethodDoes(t *testing.T) {
@@ -70,7 +70,7 @@ func (s bundles) AtHandIsAllOrNothing(t *testing.T) {
 		wanted := fillBundle(want, keys, n, func(int) bool { return true }, nil)
 		for range 2 { // first when there may be nothing at hand, then when everything has been read
 			s.store.AtHand(got)
-			want.Apart(t.Context(), s.store)
+			want.ReadEach(t.Context(), s.store)
 			for i, kind := range kinds {
 				if !kind.results().IsNil() {
 					wantSame(t, kind, wanted[i])
@@ -116,7 +116,7 @@ func (s bundles) wantBundle(t *testing.T, keys bundleKeys, n int, asked func(int
 		}
 	}
 	s.store.Bundle(t.Context(), got)
-	want.Apart(t.Context(), s.store)
+	want.ReadEach(t.Context(), s.store)
 	all := kindsOf(want)
 	for _, kind := range kinds {
 		wantSame(t, kind, all[kind.at])

@@ -94,13 +94,13 @@ func (s erase) ManyRowsAreRemoved(t *testing.T) {
 		follows[i] = follow(storage.Forward, user, peer, 1)
 	}
 	s.apply(t, storage.Forward, follows...)
-	var marks, dismissals []storage.Beside
+	var marks, dismissals []storage.Annotation
 	for _, peer := range peers {
-		marks = append(marks, storage.Beside{Pair: storage.Pair{From: user, To: peer}, Text: "x"})
-		dismissals = append(dismissals, storage.Beside{Pair: storage.Pair{From: user, To: peer}, At: at(1)})
+		marks = append(marks, storage.Annotation{Pair: storage.Pair{From: user, To: peer}, Text: "x"})
+		dismissals = append(dismissals, storage.Annotation{Pair: storage.Pair{From: user, To: peer}, At: at(1)})
 	}
-	beside(s).add(t, storage.BesideMark, marks...)
-	beside(s).add(t, storage.BesideDismissal, dismissals...)
+	beside(s).add(t, storage.AnnotationMark, marks...)
+	beside(s).add(t, storage.AnnotationDismissal, dismissals...)
 	s.setState(t, user, storage.Deleting, 1, true)
 	s.erase(t, user, 20)
 	wantMissing(t, s.store.Marks(t.Context(), pairsFrom(user, peers...)), n)

@@ -200,11 +200,11 @@ func (s marks) TheLimitOfSpecialsHolds(t *testing.T) {
 		rows[i] = follow(storage.Forward, person, id, 1)
 	}
 	s.apply(t, storage.Forward, rows...)
-	var specials []storage.Beside
+	var specials []storage.Annotation
 	for _, id := range to[:storage.MaxSpecials-room] {
-		specials = append(specials, storage.Beside{Pair: storage.Pair{From: person, To: id}, Special: true})
+		specials = append(specials, storage.Annotation{Pair: storage.Pair{From: person, To: id}, Special: true})
 	}
-	beside(s).add(t, storage.BesideMark, specials...)
+	beside(s).add(t, storage.AnnotationMark, specials...)
 	var through atomic.Int32
 	together(func(worker int) {
 		pair := storage.Pair{From: person, To: to[storage.MaxSpecials+worker]}

@@ -53,12 +53,12 @@ func (s dismissals) TheNewestAreKept(t *testing.T) {
 	const surplus = 3
 	user := s.newUsers(t, 1)[0].ID
 	whom := s.sortedIDs(storage.MaxDismissals + surplus)
-	rows := make([]storage.Beside, len(whom))
+	rows := make([]storage.Annotation, len(whom))
 	for i, id := range whom {
-		rows[i] = storage.Beside{Pair: storage.Pair{From: user, To: id}, At: at(i / 10)} // several at the same time; of these, the smaller ids come first
+		rows[i] = storage.Annotation{Pair: storage.Pair{From: user, To: id}, At: at(i / 10)} // several at the same time; of these, the smaller ids come first
 	}
 	const last = 20 // these are dismissed one by one, the others as an import writes them, which takes a hundredth of the time
-	beside(s).add(t, storage.BesideDismissal, rows[:len(rows)-last]...)
+	beside(s).add(t, storage.AnnotationDismissal, rows[:len(rows)-last]...)
 	for _, row := range rows[len(rows)-last:] {
 		s.dismiss(t, user, row.To, row.At, 0)
 	}

@@ -79,9 +79,9 @@ func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, 
 	return page, err
 }
 
-func (n nowOf) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) (page []storage.Beside, err error) {
+func (n nowOf) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) (page []storage.Annotation, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
-		page, err = m.Beside(ctx, kind, after, limit)
+		page, err = m.Annotations(ctx, kind, after, limit)
 		return err
 	})
 	return page, err
@@ -164,8 +164,8 @@ func (m *wrongMoment) Rows(ctx context.Context, side storage.Side, after storage
 	return all[:min(limit, len(all))], err
 }
 
-func (m *wrongMoment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
-	return m.right.Beside(ctx, kind, m.after(after), limit)
+func (m *wrongMoment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
+	return m.right.Annotations(ctx, kind, m.after(after), limit)
 }
 
 func (m *wrongMoment) Posts(ctx context.Context, after storage.PostID, limit int) ([]storage.PostRow, error) {

@@ -99,7 +99,7 @@ var sideMistakes = []struct {
 	{"an import brings an erased user back", func(s *oracle.Store) storage.Store { return importRevives{s} }, "erase/LateEventsBringNothingBack", promiseOnly},
 	{"an erased user is unknown", func(s *oracle.Store) storage.Store { return erasedIsUnknown{s} }, "erase/SeveralMayEraseAtOnce", promiseOnly},
 
-	{"ended contexts are served beside edges", func(s *oracle.Store) storage.Store { return deafBeside{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
+	{"ended contexts are served beside edges", func(s *oracle.Store) storage.Store { return deafAnnotations{s} }, "cancellation/ReadsBesideEdgesAreRefused", promiseOnly},
 	{"ended contexts write beside edges", func(s *oracle.Store) storage.Store { return deafDismissal{s} }, "cancellation/NothingBesideEdgesIsChanged", promiseOnly},
 }
 
@@ -326,9 +326,9 @@ func (s emptyMessages) Messages(ctx context.Context, requests []storage.Pair) []
 	return results
 }
 
-type deafBeside struct{ *oracle.Store }
+type deafAnnotations struct{ *oracle.Store }
 
-func (s deafBeside) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+func (s deafAnnotations) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	return s.Store.Specials(context.WithoutCancel(ctx), users)
 }
 

@@ -58,7 +58,7 @@ func (c *Cache) Bundle(ctx context.Context, b *storage.Bundle) {
 		reading.Go(func() { l.Results = c.fetchRecommenders(ctx, l.Keys) })
 		others.Recommenders = nil
 	}
-	others.Apart(ctx, c)
+	others.ReadEach(ctx, c)
 }
 
 var listSides = [...]storage.Side{storage.Forward, storage.Inverse}

@@ -40,7 +40,7 @@ type Cache struct {
 	packed  int // lists up to here are kept once they are asked for more often
 
 	mode      atomic.Uint32
-	kept      *kept
+	kept      *entries
 	directory atomic.Pointer[idset.Directory]
 	stripes   [64]stripe
 	seed      maphash.Seed

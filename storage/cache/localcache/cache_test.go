@@ -321,7 +321,7 @@ func TestWhatWasSeenInTheStoreIsExpected(t *testing.T) {
 	store := oracle.New()
 	people(t, store, 3)
 	cache := newCache(t, store, 1<<20)
-	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { cache.Expect(rows) })
+	fresh := localcache.NewStoreReader(store, func(_ context.Context, rows []storage.Row) { cache.RequireRows(rows) })
 	ask(t.Context(), cache, 2)
 	ask(t.Context(), cache, 1)
 	for _, kind := range []storage.EdgeType{storage.Following, storage.None, storage.Blocking} {
@@ -343,7 +343,7 @@ func TestWhatABundleSawIsExpected(t *testing.T) {
 	edge := storage.Edge{From: 2, To: 1, Type: storage.Following, UpdateTime: 10}
 	store.Apply(t.Context(), storage.Inverse, []storage.Edge{edge}, storage.IfNewer)
 	var saw []storage.Row
-	fresh := localcache.NewFresh(store, func(_ context.Context, rows []storage.Row) { saw = append(saw, rows...) })
+	fresh := localcache.NewStoreReader(store, func(_ context.Context, rows []storage.Row) { saw = append(saw, rows...) })
 	b := storage.Bundle{}
 	b.Edges[storage.Inverse] = &storage.Lookup[storage.Pair, storage.Edge]{Keys: []storage.Pair{edge.Pair(), {From: 3, To: 1}}}
 	fresh.Bundle(t.Context(), &b)

@@ -60,7 +60,7 @@ func (c *Cache) Number(ctx context.Context, users UserLister, atMost int, logger
 // number makes a directory of all users.
 func (c *Cache) number(ctx context.Context, users UserLister, atMost int) error {
 	dir := idset.NewDirectory()
-	all := merged[storage.UserID]{
+	all := mergedScan[storage.UserID]{
 		compare: cmp.Compare[storage.UserID], read: users.UserIDsAfter, limit: usersAtOnce, shards: make([]readAhead[storage.UserID], users.Shards()),
 	}
 	batch := make([]storage.UserID, 0, usersAtOnce)

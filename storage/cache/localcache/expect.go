@@ -6,27 +6,27 @@ import (
 	"kith/storage"
 )
 
-// Fresh reads rows of edges from the store itself, and makes a cache know them at once: a caller
+// StoreReader reads rows of edges from the store itself, and makes a cache know them at once: a caller
 // that has waited for a row must find it in whatever it reads next.
-type Fresh struct {
+type StoreReader struct {
 	storage.Reader
 	expect func(context.Context, []storage.Row)
 }
 
-// NewFresh makes a reader of a store that passes the rows it reads to expect.
-func NewFresh(store storage.Reader, expect func(context.Context, []storage.Row)) *Fresh {
-	return &Fresh{store, expect}
+// NewStoreReader makes a reader of a store that passes the rows it reads to expect.
+func NewStoreReader(store storage.Reader, expect func(context.Context, []storage.Row)) *StoreReader {
+	return &StoreReader{store, expect}
 }
 
 // Edges implements [storage.EdgeReader].
-func (f *Fresh) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+func (f *StoreReader) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := f.Reader.Edges(ctx, side, pairs)
 	f.saw(ctx, side, results)
 	return results
 }
 
 // Bundle implements [storage.Bundler].
-func (f *Fresh) Bundle(ctx context.Context, b *storage.Bundle) {
+func (f *StoreReader) Bundle(ctx context.Context, b *storage.Bundle) {
 	f.Reader.Bundle(ctx, b)
 	for _, side := range storage.AllSides {
 		if edges := b.Edges[side]; edges != nil {
@@ -35,7 +35,7 @@ func (f *Fresh) Bundle(ctx context.Context, b *storage.Bundle) {
 	}
 }
 
-func (f *Fresh) saw(ctx context.Context, side storage.Side, results []storage.Result[storage.Edge]) {
+func (f *StoreReader) saw(ctx context.Context, side storage.Side, results []storage.Result[storage.Edge]) {
 	rows := make([]storage.Row, 0, 2*len(results))
 	for _, r := range results {
 		if r.Found {

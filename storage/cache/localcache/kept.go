@@ -20,7 +20,7 @@ import (
 // collector does not look into. Long lists, which are few and large, are kept as the sets that are used, in a cache of
 // their own, which has half of the memory at most. Values that are too long for a block are in it, too. The blocks have
 // the memory that this cache and the directory leave.
-type kept struct {
+type entries struct {
 	bytes uint64
 	now   func() time.Time
 	flat  *flat.Cache[key]
@@ -29,8 +29,8 @@ type kept struct {
 
 const largeShare = 2
 
-func newKept(bytes uint64, now func() time.Time) *kept {
-	return &kept{bytes: bytes, now: now, flat: flat.New[key](bytes), large: otter.Must(&otter.Options[key, entry]{
+func newKept(bytes uint64, now func() time.Time) *entries {
+	return &entries{bytes: bytes, now: now, flat: flat.New[key](bytes), large: otter.Must(&otter.Options[key, entry]{
 		MaximumWeight:    max(1, bytes/largeShare),
 		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(now()) }),
@@ -38,10 +38,10 @@ func newKept(bytes uint64, now func() time.Time) *kept {
 }
 
 // taken is how many bytes are kept.
-func (k *kept) taken() uint64 { return k.flat.Bytes() + k.large.WeightedSize() }
+func (k *entries) taken() uint64 { return k.flat.Bytes() + k.large.WeightedSize() }
 
 // share gives the flat part what the other parts leave.
-func (k *kept) share(directory int) {
+func (k *entries) share(directory int) {
 	others := k.large.WeightedSize() + uint64(directory)
 	k.flat.Bound(k.bytes - min(others, k.bytes))
 }

@@ -94,9 +94,9 @@ const (
 	uncertain                // the row is older than the tombstones that the list knows
 )
 
-// judge compares a row with what the list knows of its pair. It also returns the edge's position if
+// compareRow compares a row with what the list knows of its pair. It also returns the edge's position if
 // the edge is on the list now.
-func (l *list) judge(e storage.Edge) (v verdict, there storage.Position, listed bool) {
+func (l *list) compareRow(e storage.Edge) (v verdict, there storage.Position, listed bool) {
 	peer := l.side.Peer(e.Pair())
 	at := storage.PositionOf(l.side, e)
 	if l.follows.Peers.Contains(peer) {
@@ -143,7 +143,7 @@ func (l *list) end(peer storage.UserID) (int, bool) {
 // with returns the list after a row has been written that is newer than what the list knows, or
 // that was read from the table just now.
 func (l *list) with(e storage.Edge, now storage.Micros) *list {
-	v, there, listed := l.judge(e)
+	v, there, listed := l.compareRow(e)
 	if v == old {
 		return l
 	}

@@ -114,7 +114,7 @@ func (c *Cache) keepList(k key, r storage.Result[*list], late []storage.Edge) st
 	}
 	now := storage.MicrosOf(c.now())
 	for _, e := range late {
-		if v, _, _ := r.Value.judge(e); v == uncertain {
+		if v, _, _ := r.Value.compareRow(e); v == uncertain {
 			return r
 		}
 		r.Value = r.Value.with(e, now)

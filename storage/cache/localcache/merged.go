@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// merged yields what each shard of a store lists in some order, in that order over all shards.
-type merged[T any] struct {
+// mergedScan yields what each shard of a store lists in some order, in that order over all shards.
+type mergedScan[T any] struct {
 	compare func(a, b T) int
 	// read lists what comes behind something on one shard, the zero value before all, at most limit.
 	read   func(ctx context.Context, shard int, after T, limit int) ([]T, error)
@@ -22,7 +22,7 @@ type readAhead[T any] struct {
 }
 
 // next takes the first of all shards. ok is false at the end.
-func (m *merged[T]) next(ctx context.Context) (first T, ok bool, err error) {
+func (m *mergedScan[T]) next(ctx context.Context) (first T, ok bool, err error) {
 	var of *readAhead[T]
 	for shard := range m.shards {
 		s := &m.shards[shard]

@@ -258,7 +258,7 @@ func TestAnEndedListIsNotWhatIsExpected(t *testing.T) {
 	for _, ended := range []bool{false, true} {
 		k := key{kind: inverseKind, id: 1}
 		one, _ := c.lists[storage.Inverse].begin(k)
-		c.Expect([]storage.Row{known})
+		c.RequireRows([]storage.Row{known})
 		if one.missed != ended {
 			t.Errorf("ended %v: the read is given up: %v", ended, one.missed)
 		}

@@ -102,7 +102,7 @@ func TestPackedListsComeFromTheStore(t *testing.T) {
 			cache.Switch(mode)
 			for _, reader := range []any{
 				cache,
-				localcache.NewFresh(store, func(context.Context, []storage.Row) {}),
+				localcache.NewStoreReader(store, func(context.Context, []storage.Row) {}),
 			} {
 				results := reader.(storage.PackedReader).PackedNeighbours(t.Context(), storage.Inverse, []storage.UserID{6, 7, 7})
 				for i, want := range []bool{false, name == "packed", name == "packed"} {

@@ -153,7 +153,7 @@ func TestAPostIsExpectedToHaveAFavorite(t *testing.T) {
 	if r := inner.Apply(t.Context(), row.Side, []storage.Edge{row.Edge}, storage.IfNewer)[0]; r.Err != nil {
 		t.Fatal(r.Err)
 	}
-	if cache.Expect([]storage.Row{row}); count() != 1 {
+	if cache.RequireRows([]storage.Row{row}); count() != 1 {
 		t.Errorf("%d favorites", count())
 	}
 }

@@ -42,7 +42,7 @@ func TestRowsAreReportedOnce(t *testing.T) {
 		left   []storage.Row
 	}{
 		{func() {}, all},
-		{func() { c.Expect(all[:1]) }, all[1:]},
+		{func() { c.RequireRows(all[:1]) }, all[1:]},
 		{func() { c.Wrote(storage.ChangedRows(all[1])) }, all[2:]},
 	} {
 		if step.report(); !slices.Equal(c.Unreported(all), step.left) {

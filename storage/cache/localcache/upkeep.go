@@ -131,7 +131,7 @@ func (c *Cache) change(side storage.Side, e storage.Edge, fresh bool) (sure bool
 		c.drop(k)
 		return true
 	}
-	if v, _, _ := l.judge(e); v == uncertain && !fresh {
+	if v, _, _ := l.compareRow(e); v == uncertain && !fresh {
 		return false
 	}
 	if next := l.with(e, now); next != l {
@@ -250,9 +250,9 @@ func (c *Cache) lookOrAbandon(side storage.Side, k key) entry {
 	return known
 }
 
-// Expect makes sure that answers show the given rows, which are known to be in the tables, each on
+// RequireRows makes sure that answers show the given rows, which are known to be in the tables, each on
 // the side it names, even if their events have not come yet.
-func (c *Cache) Expect(rows []storage.Row) {
+func (c *Cache) RequireRows(rows []storage.Row) {
 	defer c.reported.add(rows)
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
@@ -268,7 +268,7 @@ func (c *Cache) Expect(rows []storage.Row) {
 		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}
 		if l, ok := c.lookOrAbandon(r.Side, k).(*list); ok {
-			if v, _, _ := l.judge(r.Edge); v != old {
+			if v, _, _ := l.compareRow(r.Edge); v != old {
 				c.forget(k)
 			}
 		}

@@ -41,7 +41,7 @@ func (c *Cache) WarmUp(users Ranker, logger *slog.Logger) (run func(context.Cont
 func (c *Cache) warmUp(ctx context.Context, users Ranker, logger *slog.Logger) {
 	began, read := time.Now(), 0
 	defer c.metrics.warming.Set(0)
-	ranks := &merged[storage.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[storage.Rank], users.Shards())}
+	ranks := &mergedScan[storage.Rank]{compare: compareRanks, read: users.Ranked, limit: ranksAtOnce, shards: make([]readAhead[storage.Rank], users.Shards())}
 	for !c.isWarm() {
 		if c.Mode() != On {
 			if sleep.For(ctx, 100*time.Millisecond) != nil {
@@ -124,7 +124,7 @@ func (c *Cache) warmLists(ctx context.Context, side storage.Side, ids []storage.
 const noFollowers = 100
 
 // nextRanked takes the next users, fewer than n only at the end.
-func nextRanked(ctx context.Context, ranks *merged[storage.Rank], n int) ([]storage.UserID, error) {
+func nextRanked(ctx context.Context, ranks *mergedScan[storage.Rank], n int) ([]storage.UserID, error) {
 	ids := make([]storage.UserID, 0, n)
 	for len(ids) < n {
 		rank, ok, err := ranks.next(ctx)

@@ -77,7 +77,7 @@ func (b *Boxes) copyStretch(ctx context.Context, s *State, upTo storage.Micros) 
 	for _, p := range posts {
 		byAuthor[p.Author] = append(byAuthor[p.Author], p)
 	}
-	next, changes := b.judge(ctx, s, slices.Sorted(maps.Keys(byAuthor)))
+	next, changes := b.findHot(ctx, s, slices.Sorted(maps.Keys(byAuthor)))
 	next.Done = upTo
 	err := b.record(ctx, s, upTo, changes, func() error {
 		if len(posts) == 0 {
@@ -95,8 +95,8 @@ func (b *Boxes) copyStretch(ctx context.Context, s *State, upTo storage.Micros) 
 	return next, err
 }
 
-// judge finds out who of these authors is hot. It returns what has changed as lead.lua takes it.
-func (b *Boxes) judge(ctx context.Context, s *State, authors []storage.UserID) (next *State, changes []any) {
+// findHot finds out who of these authors is hot. It returns what has changed as lead.lua takes it.
+func (b *Boxes) findHot(ctx context.Context, s *State, authors []storage.UserID) (next *State, changes []any) {
 	next = &State{name: s.name, number: s.number, epoch: s.epoch, turns: maps.Clone(s.turns)}
 	for some := range slices.Chunk(authors, b.Batch) {
 		for i, r := range b.Counts.Counts(ctx, some) {

@@ -156,4 +156,4 @@ func (s *Store) PackedNeighbours(_ context.Context, _ storage.Side, owners []sto
 func (s *Store) AtHand(b *storage.Bundle) { b.WithoutSets() }
 
 // Bundle implements [storage.Bundler].
-func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, s) }
+func (s *Store) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, s) }

@@ -24,7 +24,7 @@ func (s *Store) ReadShard(ctx context.Context, _ int, read func(storage.ShardMom
 type moment struct {
 	users  []storage.UserWithState
 	rows   map[storage.Side][]storage.Edge
-	beside map[storage.BesideKind][]storage.Beside
+	beside map[storage.AnnotationKind][]storage.Annotation
 
 	posts    []storage.PostRow
 	comments []storage.NewComment
@@ -35,7 +35,7 @@ type moment struct {
 func (s *Store) moment() *moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allBeside(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities()}
+	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allAnnotations(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities()}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}
@@ -66,9 +66,9 @@ func (m *moment) Rows(ctx context.Context, side storage.Side, after storage.Pair
 	return page[:min(limit, len(page))], ctx.Err()
 }
 
-// Beside implements [storage.ShardMoment].
-func (m *moment) Beside(ctx context.Context, kind storage.BesideKind, after storage.Pair, limit int) ([]storage.Beside, error) {
-	page := slices.DeleteFunc(slices.Clone(m.beside[kind]), func(b storage.Beside) bool {
+// Annotations implements [storage.ShardMoment].
+func (m *moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {
+	page := slices.DeleteFunc(slices.Clone(m.beside[kind]), func(b storage.Annotation) bool {
 		return storage.Forward.Compare(b.Pair, after) <= 0
 	})
 	return page[:min(limit, len(page))], ctx.Err()

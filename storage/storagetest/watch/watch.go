@@ -77,9 +77,9 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	return s.Store.SetMark(s.on(ctx), pair, change)
 }
 
-// AddBeside writes through the store.
-func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	return s.Store.AddBeside(s.on(ctx), kind, rows)
+// AddAnnotations writes through the store.
+func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	return s.Store.AddAnnotations(s.on(ctx), kind, rows)
 }
 
 // SetState writes through the store.

@@ -77,9 +77,9 @@ func (d *DB) Exclusive(ctx context.Context, what string, shard int, write func(*
 	return d.persist(ctx, what, shard, func() error { return d.inTx(ctx, what, shard, d.Shard(shard).Write, ifAdmitted(write)) })
 }
 
-// Hasty is Exclusive for statements whose locks all writers of a shard wait for: it waits for locks
+// ExclusiveShortWait is Exclusive for statements whose locks all writers of a shard wait for: it waits for locks
 // no longer than a second, and is tried again.
-func (d *DB) Hasty(ctx context.Context, what string, shard int, write func(*Tx) error) error {
+func (d *DB) ExclusiveShortWait(ctx context.Context, what string, shard int, write func(*Tx) error) error {
 	if d.Dialect == sqliteDialect {
 		return d.Exclusive(ctx, what, shard, write)
 	}

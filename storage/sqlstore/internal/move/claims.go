@@ -69,7 +69,7 @@ const stepFor = 20 * time.Second
 func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([]db.Claim, error), also ...func(*db.Tx) error) error {
 	ctx, cancel := context.WithTimeout(ctx, stepFor)
 	defer cancel()
-	err := d.Hasty(ctx, "buckets", ordinal, func(tx *db.Tx) error {
+	err := d.ExclusiveShortWait(ctx, "buckets", ordinal, func(tx *db.Tx) error {
 		if err := lockEpoch(tx); err != nil {
 			return err
 		}

@@ -102,7 +102,7 @@ type conn struct {
 	transactions
 }
 
-type kept struct {
+type keptStatement struct {
 	text string
 	statement
 }
@@ -141,7 +141,7 @@ func (c *conn) ExecContext(ctx context.Context, text string, args []driver.Named
 func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	if at, ok := c.kept[text]; ok {
 		c.order.MoveToFront(at)
-		return at.Value.(*kept).statement
+		return at.Value.(*keptStatement).statement
 	}
 	if args == 0 || c.no >= refusals || strings.HasPrefix(text, Once) {
 		return nil
@@ -173,12 +173,12 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 	if c.order.Len() == most {
 		c.drop(c.order.Back())
 	}
-	c.kept[text] = c.order.PushFront(&kept{text, whole})
+	c.kept[text] = c.order.PushFront(&keptStatement{text, whole})
 	return whole
 }
 
 func (c *conn) drop(at *list.Element) {
-	k := c.order.Remove(at).(*kept)
+	k := c.order.Remove(at).(*keptStatement)
 	delete(c.kept, k.text)
 	_ = k.Close() // the connection reports its end by itself
 }

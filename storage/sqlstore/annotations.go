@@ -30,11 +30,11 @@ VALUES (?, ?, ?)`)
 // addedAtOnce is how many rows one transaction writes.
 const addedAtOnce = 200
 
-// AddBeside implements [storage.BesideWriter].
-func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	ownerOf := func(r storage.Beside) storage.UserID { return r.From }
-	return addByOwner(ctx, s, "beside", rows, ownerOf, func(w *writer, owner storage.UserID, rows []storage.Beside) ([]storage.Result[bool], error) {
-		return w.addBeside(kind, owner, rows)
+// AddAnnotations implements [storage.AnnotationWriter].
+func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	ownerOf := func(r storage.Annotation) storage.UserID { return r.From }
+	return addByOwner(ctx, s, "beside", rows, ownerOf, func(w *writer, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {
+		return w.addAnnotations(kind, owner, rows)
 	})
 }
 
@@ -88,15 +88,15 @@ func addOn[T any](ctx context.Context, s *Store, what string, shard int, rows []
 	return results, err
 }
 
-// addBeside writes rows of one owner, whose counts it locks.
-func (w *writer) addBeside(kind storage.BesideKind, owner storage.UserID, rows []storage.Beside) ([]storage.Result[bool], error) {
+// addAnnotations writes rows of one owner, whose counts it locks.
+func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserID, rows []storage.Annotation) ([]storage.Result[bool], error) {
 	results := make([]storage.Result[bool], len(rows))
 	if counted, err := w.lockCountsOf(owner); err != nil || !counted {
 		return results, err
 	}
 	adder := &besideAdder{writer: w, owner: owner, specials: -1}
-	add := [...]func(storage.Beside) (found, added bool, err error){
-		storage.BesideMark: adder.mark, storage.BesideMessage: adder.message, storage.BesideDismissal: adder.dismissal,
+	add := [...]func(storage.Annotation) (found, added bool, err error){
+		storage.AnnotationMark: adder.mark, storage.AnnotationMessage: adder.message, storage.AnnotationDismissal: adder.dismissal,
 	}[kind]
 	changed := false
 	for i, row := range rows {
@@ -113,7 +113,7 @@ func (w *writer) addBeside(kind storage.BesideKind, owner storage.UserID, rows [
 	switch {
 	case !changed:
 		return results, nil
-	case kind == storage.BesideDismissal:
+	case kind == storage.AnnotationDismissal:
 		return results, w.forgetBeyond(owner)
 	}
 	w.leaves(owner, judge.Diff{}, nil)
@@ -128,7 +128,7 @@ type besideAdder struct {
 	specials int // how many there are; −1: not counted yet
 }
 
-func (a *besideAdder) mark(row storage.Beside) (found, added bool, err error) {
+func (a *besideAdder) mark(row storage.Annotation) (found, added bool, err error) {
 	var old storage.EdgeMark
 	found, err = a.readOne(sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, &old.Special, &old.Remark)
 	if err != nil || !found || old != (storage.EdgeMark{}) {
@@ -152,7 +152,7 @@ func (a *besideAdder) countSpecials() (n int, err error) {
 	return a.specials, err
 }
 
-func (a *besideAdder) message(row storage.Beside) (found, added bool, err error) {
+func (a *besideAdder) message(row storage.Annotation) (found, added bool, err error) {
 	old := ""
 	found, err = a.readOne(sqlMessageOfRequest, []any{int64(row.From), int64(row.To)}, &old)
 	if err != nil || !found || old != "" {
@@ -163,7 +163,7 @@ func (a *besideAdder) message(row storage.Beside) (found, added bool, err error)
 	return true, true, err
 }
 
-func (a *besideAdder) dismissal(row storage.Beside) (found, added bool, err error) {
+func (a *besideAdder) dismissal(row storage.Annotation) (found, added bool, err error) {
 	a.Touch(db.MovedRow{Kind: db.Dismissals, Owner: row.From})
 	n, err := a.Exec(1, a.store.sql.Text(sqlAddDismissal), int64(row.From), int64(row.To), int64(row.At))
 	return err == nil, n > 0, err

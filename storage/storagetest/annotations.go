@@ -13,9 +13,9 @@ import (
 type beside struct{ *harness }
 
 // add adds rows and returns for each row whether it was found and whether it was added.
-func (s beside) add(t *testing.T, kind storage.BesideKind, rows ...storage.Beside) (outcomes []string) {
+func (s beside) add(t *testing.T, kind storage.AnnotationKind, rows ...storage.Annotation) (outcomes []string) {
 	t.Helper()
-	for i, r := range s.store.AddBeside(t.Context(), kind, rows) {
+	for i, r := range s.store.AddAnnotations(t.Context(), kind, rows) {
 		if r.Err != nil {
 			t.Fatalf("row %d: %v", i, r.Err)
 		}
@@ -35,10 +35,10 @@ func (s beside) AMarkNeedsAFollow(t *testing.T) {
 	ended := marks(s).followed(t)
 	s.change(t, ended.From, storage.EdgeChange{To: ended.To, Type: storage.None, At: at(50)})
 	before := s.countsOf(t, one.From).Version
-	got := s.add(t, storage.BesideMark,
-		storage.Beside{Pair: other, Text: "Ада"}, storage.Beside{Pair: one, Special: true, Text: "b"},
-		storage.Beside{Pair: ended, Text: "x"}, storage.Beside{Pair: storage.Pair{From: one.From, To: s.id()}, Text: "x"},
-		storage.Beside{Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}, storage.Beside{Pair: one, Text: "again"})
+	got := s.add(t, storage.AnnotationMark,
+		storage.Annotation{Pair: other, Text: "Ада"}, storage.Annotation{Pair: one, Special: true, Text: "b"},
+		storage.Annotation{Pair: ended, Text: "x"}, storage.Annotation{Pair: storage.Pair{From: one.From, To: s.id()}, Text: "x"},
+		storage.Annotation{Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}, storage.Annotation{Pair: one, Text: "again"})
 	wantList(t, "outcomes", got, []string{added, added, notFound, notFound, notFound, there})
 	now := found(t, s.store.Marks(t.Context(), []storage.Pair{one, other}), 2)
 	wantList(t, "marks", now, []storage.EdgeMark{{Special: true, Remark: "b"}, {Remark: "Ада"}})
@@ -46,20 +46,20 @@ func (s beside) AMarkNeedsAFollow(t *testing.T) {
 	if after := s.countsOf(t, one.From).Version; after <= before {
 		t.Errorf("version %d after %d", after, before)
 	}
-	wantList(t, "outcomes of what is there", s.add(t, storage.BesideMark, storage.Beside{Pair: one, Text: "c"}), []string{there})
+	wantList(t, "outcomes of what is there", s.add(t, storage.AnnotationMark, storage.Annotation{Pair: one, Text: "c"}), []string{there})
 	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{one}), 1)[0].Remark, "b")
 }
 
 func (s beside) SpecialsHaveTheirLimit(t *testing.T) {
 	person, to := s.newUsers(t, 1)[0].ID, s.ids(storage.MaxSpecials+2)
 	var follows []storage.Edge
-	var rows []storage.Beside
+	var rows []storage.Annotation
 	for _, id := range to {
 		follows = append(follows, follow(storage.Forward, person, id, 1))
-		rows = append(rows, storage.Beside{Pair: storage.Pair{From: person, To: id}, Special: true})
+		rows = append(rows, storage.Annotation{Pair: storage.Pair{From: person, To: id}, Special: true})
 	}
 	s.apply(t, storage.Forward, follows...)
-	for i, r := range s.store.AddBeside(t.Context(), storage.BesideMark, rows) {
+	for i, r := range s.store.AddAnnotations(t.Context(), storage.AnnotationMark, rows) {
 		if i < storage.MaxSpecials && r.Err != nil {
 			t.Fatal(r.Err)
 		}
@@ -77,9 +77,9 @@ func (s beside) AMessageNeedsAPendingRequest(t *testing.T) {
 	s.apply(t, storage.Requests,
 		storage.Edge{From: pending.From, To: pending.To, Type: storage.Pending, UpdateTime: at(1)},
 		storage.Edge{From: declined.From, To: declined.To, Type: storage.Declined, UpdateTime: at(1)})
-	rows := []storage.Beside{{Pair: pending, Text: "hello"}, {Pair: declined, Text: "x"}, {Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}}
-	wantList(t, "outcomes", s.add(t, storage.BesideMessage, rows...), []string{added, notFound, notFound})
-	wantList(t, "outcomes again", s.add(t, storage.BesideMessage, storage.Beside{Pair: pending, Text: "other"}), []string{there})
+	rows := []storage.Annotation{{Pair: pending, Text: "hello"}, {Pair: declined, Text: "x"}, {Pair: storage.Pair{From: s.id(), To: s.id()}, Text: "x"}}
+	wantList(t, "outcomes", s.add(t, storage.AnnotationMessage, rows...), []string{added, notFound, notFound})
+	wantList(t, "outcomes again", s.add(t, storage.AnnotationMessage, storage.Annotation{Pair: pending, Text: "other"}), []string{there})
 	results := s.store.Messages(t.Context(), []storage.Pair{pending, declined})
 	wantFound(t, results, true, false)
 	wantEqual(t, "message", results[0].Value, "hello")
@@ -87,57 +87,57 @@ func (s beside) AMessageNeedsAPendingRequest(t *testing.T) {
 
 func (s beside) DismissalsKeepTheirTimes(t *testing.T) {
 	person, to := s.newUsers(t, 1)[0].ID, s.sortedIDs(3)
-	row := func(i, n int) storage.Beside {
-		return storage.Beside{Pair: storage.Pair{From: person, To: to[i]}, At: at(n)}
+	row := func(i, n int) storage.Annotation {
+		return storage.Annotation{Pair: storage.Pair{From: person, To: to[i]}, At: at(n)}
 	}
-	stranger := storage.Beside{Pair: storage.Pair{From: s.id(), To: to[0]}, At: at(1)}
-	wantList(t, "outcomes", s.add(t, storage.BesideDismissal, row(0, 1), row(1, 2), stranger, row(0, 9)), []string{added, added, notFound, there})
+	stranger := storage.Annotation{Pair: storage.Pair{From: s.id(), To: to[0]}, At: at(1)}
+	wantList(t, "outcomes", s.add(t, storage.AnnotationDismissal, row(0, 1), row(1, 2), stranger, row(0, 9)), []string{added, added, notFound, there})
 	wantList(t, "dismissed since", found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person, Since: at(2)}}), 1)[0], to[1:2])
 	wantList(t, "dismissed", found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person}}), 1)[0], to[:2])
 }
 
 func (s beside) OnlyTheNewestDismissalsStay(t *testing.T) {
 	person, to := s.newUsers(t, 1)[0].ID, s.ids(storage.MaxDismissals+3)
-	rows := make([]storage.Beside, len(to))
+	rows := make([]storage.Annotation, len(to))
 	for i, id := range to {
-		rows[i] = storage.Beside{Pair: storage.Pair{From: person, To: id}, At: at(len(to) - i)}
+		rows[i] = storage.Annotation{Pair: storage.Pair{From: person, To: id}, At: at(len(to) - i)}
 	}
-	s.add(t, storage.BesideDismissal, rows...)
+	s.add(t, storage.AnnotationDismissal, rows...)
 	left := found(t, s.store.Dismissals(t.Context(), []storage.DismissalQuery{{User: person}}), 1)[0]
 	wantList(t, "dismissed", left, slices.Sorted(slices.Values(to[:storage.MaxDismissals])))
 }
 
 // A shard's reader lists them in key order, page by page, as they are.
 func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
-	want := map[storage.BesideKind][]storage.Beside{}
+	want := map[storage.AnnotationKind][]storage.Annotation{}
 	for range 5 {
 		person, to := s.newUsers(t, 1)[0].ID, s.ids(7)
 		for i, id := range to {
 			p := storage.Pair{From: person, To: id}
 			s.apply(t, storage.Forward, follow(storage.Forward, p.From, p.To, 1))
 			s.apply(t, storage.Requests, storage.Edge{From: p.From, To: p.To, Type: storage.Pending, UpdateTime: at(1)})
-			want[storage.BesideMark] = append(want[storage.BesideMark], storage.Beside{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i)})
-			want[storage.BesideDismissal] = append(want[storage.BesideDismissal], storage.Beside{Pair: p, At: at(i)})
+			want[storage.AnnotationMark] = append(want[storage.AnnotationMark], storage.Annotation{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i)})
+			want[storage.AnnotationDismissal] = append(want[storage.AnnotationDismissal], storage.Annotation{Pair: p, At: at(i)})
 			if i > 0 { // the first request has no message
-				want[storage.BesideMessage] = append(want[storage.BesideMessage], storage.Beside{Pair: p, Text: fmt.Sprint("hello ", i)})
+				want[storage.AnnotationMessage] = append(want[storage.AnnotationMessage], storage.Annotation{Pair: p, Text: fmt.Sprint("hello ", i)})
 			}
 		}
 	}
-	order := func(a, b storage.Beside) int { return storage.Forward.Compare(a.Pair, b.Pair) }
+	order := func(a, b storage.Annotation) int { return storage.Forward.Compare(a.Pair, b.Pair) }
 	for kind, rows := range want {
 		for _, outcome := range s.add(t, kind, rows...) {
 			wantEqual(t, "outcome", outcome, added)
 		}
 		slices.SortFunc(rows, order)
 		for _, limit := range pageLimits {
-			var all []storage.Beside
+			var all []storage.Annotation
 			shardReader(s).eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
 				page := besideAt(t, at, kind, limit)
 				if !slices.IsSortedFunc(page, order) {
 					t.Errorf("not in order: %v", page)
 				}
 				for _, b := range page {
-					if slices.ContainsFunc(rows, func(own storage.Beside) bool { return own.Pair == b.Pair }) {
+					if slices.ContainsFunc(rows, func(own storage.Annotation) bool { return own.Pair == b.Pair }) {
 						all = append(all, b)
 					}
 				}
@@ -149,12 +149,12 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 }
 
 // besideAt reads all rows of a kind page by page.
-func besideAt(t *testing.T, at storage.ShardMoment, kind storage.BesideKind, limit int) []storage.Beside {
+func besideAt(t *testing.T, at storage.ShardMoment, kind storage.AnnotationKind, limit int) []storage.Annotation {
 	t.Helper()
-	return allPages(t, limit, func(last *storage.Beside) ([]storage.Beside, error) {
+	return allPages(t, limit, func(last *storage.Annotation) ([]storage.Annotation, error) {
 		if last == nil {
-			return at.Beside(t.Context(), kind, storage.Pair{}, limit)
+			return at.Annotations(t.Context(), kind, storage.Pair{}, limit)
 		}
-		return at.Beside(t.Context(), kind, last.Pair, limit)
+		return at.Annotations(t.Context(), kind, last.Pair, limit)
 	})
 }

@@ -30,8 +30,8 @@ func besideSeed(t *testing.T) *keeper {
 	return k
 }
 
-// checkBeside checks that the rows beside edges are those of the files and those that existed before.
-func checkBeside(t *testing.T, name string, k *keeper) {
+// checkAnnotation checks that the rows beside edges are those of the files and those that existed before.
+func checkAnnotation(t *testing.T, name string, k *keeper) {
 	t.Helper()
 	for pair, want := range map[storage.Pair]storage.EdgeMark{
 		{From: 1, To: 2}: {Special: true, Remark: "of\ntwo lines"}, {From: 2, To: 1}: {Remark: "x"}, {From: 1, To: 3}: {Remark: "mine"}, {From: 1, To: 7}: {},
@@ -67,7 +67,7 @@ func TestBesideEdges(t *testing.T) {
 		if len(problems) != 4 {
 			t.Errorf("problems: %v", problems)
 		}
-		checkBeside(t, fmt.Sprint(lines, " lines"), k)
+		checkAnnotation(t, fmt.Sprint(lines, " lines"), k)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestKilledImportWritesBesideEdgesOnce(t *testing.T) {
 			if got := mustRun(t, k, Config{Files: besideFiles(t), Chunk: 2, Start: start}); !over && got.Beside+got.Existed != 6 {
 				t.Errorf("%s: %+v", name, bare(got))
 			}
-			checkBeside(t, name, k)
+			checkAnnotation(t, name, k)
 		}
 		if kills < 15 {
 			t.Errorf("only %d kills", kills)

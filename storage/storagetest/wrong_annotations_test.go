@@ -26,20 +26,20 @@ func init() { wrongStores = append(wrongStores, besideMistakes...) }
 // besideNothing makes a follow when a mark is added.
 type besideNothing struct{ *oracle.Store }
 
-func (s besideNothing) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	if kind == storage.BesideMark {
+func (s besideNothing) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	if kind == storage.AnnotationMark {
 		for _, row := range rows {
 			s.Apply(ctx, storage.Forward, []storage.Edge{{From: row.From, To: row.To, Type: storage.Following, UpdateTime: 1e17}}, storage.IfNewer)
 		}
 	}
-	return s.Store.AddBeside(ctx, kind, rows)
+	return s.Store.AddAnnotations(ctx, kind, rows)
 }
 
 // besideAnew deletes messages before it adds others.
 type besideAnew struct{ *oracle.Store }
 
-func (s besideAnew) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
-	if kind == storage.BesideMessage {
+func (s besideAnew) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	if kind == storage.AnnotationMessage {
 		for _, r := range s.Edges(ctx, storage.Requests, []storage.Pair{rows[0].Pair}) {
 			if r.Value.Type == storage.Pending {
 				was := r.Value
@@ -50,5 +50,5 @@ func (s besideAnew) AddBeside(ctx context.Context, kind storage.BesideKind, rows
 			}
 		}
 	}
-	return s.Store.AddBeside(ctx, kind, rows)
+	return s.Store.AddAnnotations(ctx, kind, rows)
 }

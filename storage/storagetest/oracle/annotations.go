@@ -8,28 +8,28 @@ import (
 	"kith/storage/judge"
 )
 
-// allBeside is all rows beside edges, in the order of their keys.
-func (s *Store) allBeside() map[storage.BesideKind][]storage.Beside {
-	all := make(map[storage.BesideKind][]storage.Beside)
+// allAnnotations is all rows beside edges, in the order of their keys.
+func (s *Store) allAnnotations() map[storage.AnnotationKind][]storage.Annotation {
+	all := make(map[storage.AnnotationKind][]storage.Annotation)
 	for pair, mark := range s.marks {
-		all[storage.BesideMark] = append(all[storage.BesideMark], storage.Beside{Pair: pair, Special: mark.Special, Text: mark.Remark})
+		all[storage.AnnotationMark] = append(all[storage.AnnotationMark], storage.Annotation{Pair: pair, Special: mark.Special, Text: mark.Remark})
 	}
 	for pair, message := range s.messages {
-		all[storage.BesideMessage] = append(all[storage.BesideMessage], storage.Beside{Pair: pair, Text: message})
+		all[storage.AnnotationMessage] = append(all[storage.AnnotationMessage], storage.Annotation{Pair: pair, Text: message})
 	}
 	for user, list := range s.dismissed {
 		for dismissed, at := range list {
-			all[storage.BesideDismissal] = append(all[storage.BesideDismissal], storage.Beside{Pair: storage.Pair{From: user, To: dismissed}, At: at})
+			all[storage.AnnotationDismissal] = append(all[storage.AnnotationDismissal], storage.Annotation{Pair: storage.Pair{From: user, To: dismissed}, At: at})
 		}
 	}
 	for _, rows := range all {
-		slices.SortFunc(rows, func(a, b storage.Beside) int { return storage.Forward.Compare(a.Pair, b.Pair) })
+		slices.SortFunc(rows, func(a, b storage.Annotation) int { return storage.Forward.Compare(a.Pair, b.Pair) })
 	}
 	return all
 }
 
-// AddBeside implements [storage.BesideWriter].
-func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []storage.Beside) []storage.Result[bool] {
+// AddAnnotations implements [storage.AnnotationWriter].
+func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
 	results := make([]storage.Result[bool], len(rows))
 	if err := ctx.Err(); err != nil {
 		return refuse(results, err)
@@ -37,11 +37,11 @@ func (s *Store) AddBeside(ctx context.Context, kind storage.BesideKind, rows []s
 	defer s.write(ctx)()
 	for i, row := range rows {
 		switch kind {
-		case storage.BesideMark:
+		case storage.AnnotationMark:
 			results[i] = s.addMark(row)
-		case storage.BesideMessage:
+		case storage.AnnotationMessage:
 			results[i] = s.addMessage(row)
-		case storage.BesideDismissal:
+		case storage.AnnotationDismissal:
 			results[i] = s.addDismissal(row)
 		}
 	}
@@ -54,7 +54,7 @@ func (s *Store) besideChanged(user storage.UserID) {
 	s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 }
 
-func (s *Store) addMark(row storage.Beside) storage.Result[bool] {
+func (s *Store) addMark(row storage.Annotation) storage.Result[bool] {
 	if edge, _ := s.edge(storage.Forward, row.Pair); edge.Type != storage.Following {
 		return storage.Result[bool]{}
 	}
@@ -71,7 +71,7 @@ func (s *Store) addMark(row storage.Beside) storage.Result[bool] {
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
-func (s *Store) addMessage(row storage.Beside) storage.Result[bool] {
+func (s *Store) addMessage(row storage.Annotation) storage.Result[bool] {
 	if s.row(storage.Requests, row.Pair).Type != storage.Pending {
 		return storage.Result[bool]{}
 	}
@@ -83,7 +83,7 @@ func (s *Store) addMessage(row storage.Beside) storage.Result[bool] {
 	return storage.Result[bool]{Value: true, Found: true}
 }
 
-func (s *Store) addDismissal(row storage.Beside) storage.Result[bool] {
+func (s *Store) addDismissal(row storage.Annotation) storage.Result[bool] {
 	if _, counted := s.counts[row.From]; !counted {
 		return storage.Result[bool]{}
 	}

@@ -1,0 +1,85 @@
+package graphfile
+
+import (
+	"encoding/csv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/accounts"
+	"kith/storage"
+)
+
+// A row that is written and read again is the same, whatever text users have put in it.
+func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := storage.AnnotationKind(rapid.IntRange(0, len(storage.AnnotationKinds)-1).Draw(t, "kind"))
+		ids := rapid.Int64Range(1, 1<<63-1)
+		row := storage.Annotation{Pair: storage.Pair{From: storage.UserID(ids.Draw(t, "from")), To: storage.UserID(ids.Draw(t, "to"))}}
+		switch kind {
+		case storage.AnnotationMark:
+			row.Special, row.Text = rapid.Bool().Draw(t, "special"), texts(0).Draw(t, "remark")
+		case storage.AnnotationMessage:
+			row.Text = texts(1).Draw(t, "message")
+		case storage.AnnotationDismissal:
+			row.At = storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
+		}
+		text, err := accounts.CheckText("text", row.Text, 0, storage.MaxRemarkLength)
+		if row.Text = text; err != nil || kind != storage.AnnotationDismissal && row.Text == "" && !row.Special {
+			t.Skip("no user can write this")
+		}
+		record, err := AnnotationRecord(kind, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var file strings.Builder
+		if err := csv.NewWriter(&file).WriteAll([][]string{AnnotationKind(kind).Header(), record}); err != nil {
+			t.Fatal(err)
+		}
+		head, _, _ := strings.Cut(file.String(), "\n")
+		if now, ok := ParseHeader([]byte(head)); !ok || now != AnnotationKind(kind) {
+			t.Fatalf("the header %q is of %v, %v, want %v", head, now, ok, kind)
+		}
+		records, err := csv.NewReader(strings.NewReader(file.String())).ReadAll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := ParseAnnotation(kind, records[1]); err != nil || got != row {
+			t.Fatalf("%+v, %v, want %+v", got, err, row)
+		}
+	})
+}
+
+func TestRowsBesideEdgesAreChecked(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("é", n) }
+	for _, tt := range []struct {
+		kind   storage.AnnotationKind
+		record []string
+		wrong  string
+	}{
+		{storage.AnnotationMark, []string{"1", "2", "True", long(100)}, ""},
+		{storage.AnnotationMark, []string{"1", "2", "false", long(101)}, "remark has 0 to 100 characters"},
+		{storage.AnnotationMark, []string{"1", "2", "false", " "}, "says nothing"},
+		{storage.AnnotationMark, []string{"1", "2", "yes", ""}, "special is one of false, true"},
+		{storage.AnnotationMark, []string{"1", "0", "true", ""}, "an id must be"},
+		{storage.AnnotationMark, []string{"-1", "2", "true", ""}, "an id must be"},
+		{storage.AnnotationMark, []string{"1", "2", "true"}, "want from,to,special,remark"},
+		{storage.AnnotationMessage, []string{"1", "2", long(300)}, ""},
+		{storage.AnnotationMessage, []string{"1", "2", long(301)}, "message has 0 to 300 characters"},
+		{storage.AnnotationMessage, []string{"1", "2", "\x1b[2J"}, "message holds characters"},
+		{storage.AnnotationMessage, []string{"1", "2", ""}, "says nothing"},
+		{storage.AnnotationDismissal, []string{"1", "2", "1700000000.5"}, ""},
+		{storage.AnnotationDismissal, []string{"1", "2", ""}, "a time must be"},
+	} {
+		_, err := ParseAnnotation(tt.kind, tt.record)
+		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
+			t.Errorf("%q: %v, want %q", tt.record, err, tt.wrong)
+		}
+	}
+	for _, line := range []string{"from,to", "from,to,remark,special", "id,handle", "1,2,3", `"from,to`} {
+		if kind, ok := ParseHeader([]byte(line)); ok {
+			t.Errorf("%q is the header of %v", line, kind)
+		}
+	}
+}
