@@ -27,17 +27,22 @@ const FlatLength = min(maxFew, blockEntries)
 // it to one.
 func (n List) AppendFlat(to []byte) []byte {
 	t := n.Order
-	p := packable{make([]uint64, 0, t.n), make([]uint64, 0, t.n)}
-	for _, b := range t.blocks {
-		p = p.append(b.entries(0))
+	var all block
+	if len(t.blocks) == 1 {
+		all = *t.blocks[0] // as most are
+	} else {
+		var p packable
+		for _, b := range t.blocks {
+			p = p.append(b.entries(0))
+		}
+		all.times, all.people = columnOf(p.times), columnOf(p.people)
 	}
-	times, people := columnOf(p.times), columnOf(p.people)
 	to = binary.NativeEndian.AppendUint64(to, t.dir.serial)
 	to = binary.NativeEndian.AppendUint32(to, uint32(t.n))
-	to = append(to, times.width, people.width, 0, 0)
-	to = binary.NativeEndian.AppendUint64(to, times.least)
-	to = binary.NativeEndian.AppendUint64(to, people.least)
-	for _, c := range [...]column{times, people} {
+	to = append(to, all.times.width, all.people.width, 0, 0)
+	to = binary.NativeEndian.AppendUint64(to, all.times.least)
+	to = binary.NativeEndian.AppendUint64(to, all.people.least)
+	for _, c := range [...]column{all.times, all.people} {
 		for _, w := range c.words {
 			to = binary.NativeEndian.AppendUint64(to, w)
 		}
