@@ -85,4 +85,4 @@ func (f *faulty) Posts(ctx context.Context, ids []storage.PostID) []storage.Resu
 	return failing(ctx, f, "posts", ids, author, f.Store.Posts(ctx, ids))
 }
 
-func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, f) }
+func (f *faulty) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, f) }

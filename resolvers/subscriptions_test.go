@@ -170,7 +170,7 @@ func (h *heldEdges) Edges(ctx context.Context, side storage.Side, pairs []storag
 	return h.Store.Edges(ctx, side, pairs)
 }
 
-func (h *heldEdges) Bundle(ctx context.Context, b *storage.Bundle) { b.Apart(ctx, h) }
+func (h *heldEdges) Bundle(ctx context.Context, b *storage.Bundle) { b.ReadEach(ctx, h) }
 
 func (h *heldEdges) holdWith(hold chan struct{}) {
 	h.mu.Lock()

@@ -2,6 +2,9 @@
 INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
 VALUES (?, ?, ?, ?, ?, ?)
 
+-- db.openFile
+SELECT sqlite_version(), journal_mode FROM pragma_journal_mode
+
 -- db.sqlAddedShards. Served by PRIMARY.
 SELECT ordinal, address
 FROM kith_shards
@@ -196,6 +199,11 @@ WHERE owner = ? AND side = 0 LIMIT ?
 -- erasedRows, 9 1. Served by PRIMARY.
 DELETE FROM packed_change
 WHERE owner = ? AND side = 0 AND peer IN (?)
+
+-- move.sizes. Served by PRIMARY.
+SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)
+FROM information_schema.tables
+
 
 -- move.sqlClaimHeld. Served by PRIMARY.
 SELECT state, token
@@ -487,19 +495,19 @@ SELECT user_id FROM users LIMIT 1
 INSERT INTO relation_log (side, from_user_id, to_user_id, post_id, type, update_time)
 VALUES (?, ?, ?, ?, ?, ?)
 
--- sqlBesideBehind, BesideDismissal. Served by PRIMARY.
+-- sqlBesideBehind, AnnotationDismissal. Served by PRIMARY.
 SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals FORCE INDEX (PRIMARY)
 WHERE user_id > ?
 ORDER BY user_id, dismissed_id LIMIT ?
 
--- sqlBesideBehind, BesideMark. Served by PRIMARY.
+-- sqlBesideBehind, AnnotationMark. Served by PRIMARY.
 SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks FORCE INDEX (PRIMARY)
 WHERE from_user_id > ?
 ORDER BY from_user_id, to_user_id LIMIT ?
 
--- sqlBesideBehind, BesideMessage. Served by PRIMARY.
+-- sqlBesideBehind, AnnotationMessage. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request FORCE INDEX (PRIMARY)
 WHERE from_user_id > ? AND type = 1 AND message <> ''
@@ -1634,19 +1642,19 @@ WHERE from_user_id = ? AND to_user_id IN (?)
 DELETE FROM users
 WHERE user_id = ?
 
--- sqlRestBeside, BesideDismissal. Served by PRIMARY.
+-- sqlRestBeside, AnnotationDismissal. Served by PRIMARY.
 SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
 WHERE user_id = ? AND dismissed_id > ?
 ORDER BY dismissed_id LIMIT ?
 
--- sqlRestBeside, BesideMark. Served by PRIMARY.
+-- sqlRestBeside, AnnotationMark. Served by PRIMARY.
 SELECT from_user_id, to_user_id, special, remark, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ?
 ORDER BY to_user_id LIMIT ?
 
--- sqlRestBeside, BesideMessage. Served by PRIMARY.
+-- sqlRestBeside, AnnotationMessage. Served by PRIMARY.
 SELECT from_user_id, to_user_id, 0, message, 0
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''

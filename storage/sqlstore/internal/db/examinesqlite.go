@@ -44,6 +44,7 @@ func (s *examined) openFile(ctx context.Context, path string, info fs.FileInfo) 
 		return
 	}
 	var mode, version string
+	// Served by no index: a PRAGMA has one row.
 	if err := pool.QueryRowContext(ctx, `SELECT sqlite_version(), journal_mode FROM pragma_journal_mode`).Scan(&version, &mode); err != nil {
 		s.Fail("file", s.of, err.Error(), "is it a database of SQLite, and readable?")
 		_ = pool.Close()
