@@ -57,7 +57,7 @@ func (r *Replicator) begin() {
 	r.logs = binlog.New(cfg)
 }
 
-func (r *Replicator) parts() (*replication.Applier, *binlog.Replicator) {
+func (r *Replicator) running() (*replication.Applier, *binlog.Replicator) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.applier, r.logs
@@ -82,7 +82,7 @@ func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer stop()
-	applier, logs := r.parts()
+	applier, logs := r.running()
 	running.Go(func() { applier.Run(ctx) })
 	running.Go(func() {
 		select {
@@ -100,7 +100,7 @@ func (r *Replicator) run(ctx context.Context) (changed bool, err error) {
 
 // Ready returns an error if a shard takes no rows, or if a server is no longer followed.
 func (r *Replicator) Ready(context.Context) error {
-	applier, logs := r.parts()
+	applier, logs := r.running()
 	err := applier.Status().Err()
 	for _, s := range logs.Status() {
 		if s.State == binlog.Stopped {
@@ -125,7 +125,7 @@ type ServerReport struct {
 
 // Report is a [ReplicationReport].
 func (r *Replicator) Report() any {
-	applier, logs := r.parts()
+	applier, logs := r.running()
 	status := applier.Status()
 	report := ReplicationReport{LagSeconds: status.Lag.Seconds(), Pending: status.Pending}
 	for _, s := range logs.Status() {

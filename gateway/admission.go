@@ -130,7 +130,7 @@ func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
 	defer a.mu.Unlock()
 	left := a.mostWritten - a.written - n
 	ok = left >= 0
-	for _, one := range to.parts() {
+	for _, one := range to.each() {
 		ok = ok && (one == (Party{}) || a.writtenTo[one]+n <= left/2)
 	}
 	if !ok {
@@ -148,7 +148,7 @@ func (a *admission) enterWriting(to Party, length int) (leave func(), ok bool) {
 // write counts bytes that are being sent to a party. The caller holds the lock.
 func (a *admission) write(to Party, n int64) {
 	a.written += n
-	for _, one := range to.parts() {
+	for _, one := range to.each() {
 		if a.writtenTo[one] += n; a.writtenTo[one] == 0 {
 			delete(a.writtenTo, one)
 		}

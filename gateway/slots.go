@@ -26,8 +26,8 @@ type Party struct {
 	Anonymous bool
 }
 
-// parts are the address and the user of a party, which are counted one by one. A part that is Party{} is not counted.
-func (p Party) parts() [2]Party { return [...]Party{{Address: p.Address}, {User: p.User}} }
+// each are the address and the user of a party, which are counted one by one. A part that is Party{} is not counted.
+func (p Party) each() [2]Party { return [...]Party{{Address: p.Address}, {User: p.User}} }
 
 // slot is what one connection takes of the bounds. It is guarded by its connections.
 type slot struct {
@@ -171,7 +171,7 @@ func (c *connections) fits(party, already Party) *tooMany {
 		}
 		return 0
 	}
-	now, before := party.parts(), already.parts()
+	now, before := party.each(), already.each()
 	switch {
 	case has(now[0], before[0]) >= c.MaxAddressConnections:
 		return tooManyOf("address", c.MaxAddressConnections)
@@ -184,7 +184,7 @@ func (c *connections) fits(party, already Party) *tooMany {
 // take counts a connection for a party, and returns its queue: that of its
 // user, else that of its address, else its own.
 func (c *connections) take(party Party) (at *queue) {
-	for _, one := range party.parts() {
+	for _, one := range party.each() {
 		if one == (Party{}) {
 			continue
 		}
@@ -201,7 +201,7 @@ func (c *connections) take(party Party) (at *queue) {
 }
 
 func (c *connections) drop(party Party) {
-	for _, one := range party.parts() {
+	for _, one := range party.each() {
 		if s := c.shares[one]; s != nil {
 			if s.connections--; s.connections == 0 {
 				delete(c.shares, one)

@@ -44,7 +44,7 @@ func (l *Loaders) init(ctx context.Context, store storage.Bundler) {
 
 // of is the loader of a kind, made when it is first needed.
 func of[K comparable, V any](l *Loaders, kind *storage.LookupKind[K, V], side storage.Side) *Loader[K, V] {
-	return kept(l, func(made *Loader[K, V]) bool { return made.kind == kind && made.side == side },
+	return once(l, func(made *Loader[K, V]) bool { return made.kind == kind && made.side == side },
 		func() *Loader[K, V] { return &Loader[K, V]{all: l, side: side, kind: kind} })
 }
 
@@ -93,11 +93,11 @@ func (l *Loaders) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge
 // Kept is a package's own value for the duration of a request. It is found by its type: there is
 // one value of a type, zero at first.
 func Kept[T any](l *Loaders) *T {
-	return kept(l, func(*T) bool { return true }, func() *T { return new(T) })
+	return once(l, func(*T) bool { return true }, func() *T { return new(T) })
 }
 
-// kept is the first kept value that fits, or a new one.
-func kept[T any](l *Loaders, fits func(*T) bool, make func() *T) *T {
+// once is the first kept value that fits, or a new one.
+func once[T any](l *Loaders, fits func(*T) bool, make func() *T) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, one := range l.kept {

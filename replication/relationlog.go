@@ -33,9 +33,9 @@ const (
 
 	entriesAtOnce = 1000
 
-	// At intervals, all entries but the last kept ones are removed.
+	// At intervals, all entries but the last keptRows are removed.
 	pruneEvery = time.Minute
-	kept       = 100_000
+	keptRows   = 100_000
 )
 
 // ReadLog passes the entries of a shard's relation_log after a position to take, some at a time, in order. It ends at the
@@ -134,9 +134,9 @@ func (f *logFollower) take(ctx context.Context, entries []storage.LogEntry) erro
 		f.to.Send(ctx, list...)
 	}
 	f.position = entries[len(entries)-1].Position
-	if f.position <= kept || time.Since(f.pruned) < pruneEvery {
+	if f.position <= keptRows || time.Since(f.pruned) < pruneEvery {
 		return nil
 	}
 	f.pruned = time.Now()
-	return f.log.PruneLog(ctx, f.shard, f.position-kept)
+	return f.log.PruneLog(ctx, f.shard, f.position-keptRows)
 }

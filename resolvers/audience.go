@@ -63,16 +63,16 @@ func answerTo[T any](r *requestState, name answerName) (T, error) {
 	return answer.Value, answer.Err
 }
 
-// kept is the value that has been read under a name.
-func kept[K comparable, V any](r *requestState, of *smallMap[K, V], name K) (V, bool) {
+// lookUp is the value that has been read under a name.
+func lookUp[K comparable, V any](r *requestState, of *smallMap[K, V], name K) (V, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return of.get(name)
 }
 
-// mustHave is [kept] for values that the plan reads for every field.
+// mustHave is [lookUp] for values that the plan reads for every field.
 func mustHave[K comparable, V any](r *requestState, of *smallMap[K, V], name K) V {
-	value, ok := kept(r, of, name)
+	value, ok := lookUp(r, of, name)
 	if !ok {
 		panic(fmt.Sprintf("the plan has not read %+v", name))
 	}
@@ -230,7 +230,7 @@ func (e *access) isOpen(list social.List) (open bool, err error) {
 	if last.owner == list.Owner && last.owner != 0 {
 		return last.open, nil
 	}
-	open, known := kept(e.request, &e.request.opens, list)
+	open, known := lookUp(e.request, &e.request.opens, list)
 	if !known {
 		if open, err = e.look(list); err != nil {
 			return false, err

@@ -11,7 +11,7 @@ import (
 	"kith/storage/storagetest/oracle"
 )
 
-// kept holds checkpoints in memory.
+// lookUp holds checkpoints in memory.
 type kept map[string][]byte
 
 func (k kept) LoadCheckpoint(_ context.Context, name string) ([]byte, bool, error) {

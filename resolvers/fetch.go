@@ -397,7 +397,7 @@ func (b *batch) filterVisible(ctx context.Context, lists [len(sides)]*pagesOfSid
 		}
 		var ids []storage.UserID
 		for _, owner := range list.owners {
-			answer, ok := kept(request, &request.answers, nameOf(list.Field, owner))
+			answer, ok := lookUp(request, &request.answers, nameOf(list.Field, owner))
 			if !ok {
 				continue
 			}

@@ -16,7 +16,7 @@ const (
 	machineBits  = 16
 )
 
-var epoch = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+var firstMoment = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // unit is [timeUnit] in the unit in which times are counted here.
 const unit = storage.Micros(timeUnit / time.Microsecond)
@@ -34,7 +34,7 @@ type flake struct {
 
 func newFlake(machine int, from, until storage.Micros) (*flake, error) {
 	maker, err := sonyflake.New(sonyflake.Settings{
-		BitsSequence: sequenceBits, BitsMachineID: machineBits, TimeUnit: timeUnit, StartTime: epoch,
+		BitsSequence: sequenceBits, BitsMachineID: machineBits, TimeUnit: timeUnit, StartTime: firstMoment,
 		MachineID: func() (int, error) { return machine, nil },
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ type Gateway struct {
 	*Command
 	URL    string // such as "http://127.0.0.1:41234"
 	Admin  string // its address for operators
+	Token  string // of who asks; "": nobody
 	client *http.Client
 }
 
@@ -113,7 +114,15 @@ func (g *Gateway) Ask(query string, variables map[string]any) (Response, error) 
 	if err != nil {
 		return answer, err
 	}
-	r, err := g.client.Post(g.URL+"/graphql", "application/json", bytes.NewReader(question))
+	post, err := http.NewRequest(http.MethodPost, g.URL+"/graphql", bytes.NewReader(question))
+	if err != nil {
+		return answer, err
+	}
+	post.Header.Set("Content-Type", "application/json")
+	if g.Token != "" {
+		post.Header.Set("Authorization", "Bearer "+g.Token)
+	}
+	r, err := g.client.Do(post)
 	if err != nil {
 		return answer, err
 	}

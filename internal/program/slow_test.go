@@ -42,13 +42,17 @@ func slowLineOf(t *testing.T, g *kithtest.Gateway, id string) (line slowLine) {
 }
 
 // adminToken is a token of a service with the scope admin, for gateways with --jwt-secret.
-func adminToken(t *testing.T) string {
+func adminToken(t *testing.T) string { t.Helper(); return signed(t, jwt.MapClaims{"scope": "admin"}) }
+
+// signed makes a token that is valid for an hour, for gateways with --jwt-secret.
+func signed(t *testing.T, claims jwt.MapClaims) string {
 	t.Helper()
-	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"scope": "admin", "exp": time.Now().Add(time.Hour).Unix()}).SignedString([]byte(secret))
+	claims["exp"] = time.Now().Add(time.Hour).Unix()
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(secret))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return token
+	return text
 }
 
 // Lines that are records are all in the log: each document that is not trusted, and each slow operation.

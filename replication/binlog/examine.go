@@ -63,7 +63,7 @@ func (s *server) examine(ctx context.Context, chosen bool, all *doctor.List) {
 	if problems.Count(doctor.Fail) > 0 {
 		return
 	}
-	switch kept := kept(asked.Settings); {
+	switch kept := retention(asked.Settings); {
 	case kept == 0:
 		all.OK("binlog", s.name, "it is kept until somebody removes it")
 	case kept < longOutage:
@@ -73,8 +73,8 @@ func (s *server) examine(ctx context.Context, chosen bool, all *doctor.List) {
 	}
 }
 
-// kept is for how long a server keeps its binlog; 0 means without limit, or not known.
-func kept(settings map[string]string) time.Duration {
+// retention is for how long a server keeps its binlog; 0 means without limit, or not known.
+func retention(settings map[string]string) time.Duration {
 	seconds, _ := strconv.ParseFloat(settings["binlog_expire_logs_seconds"], 64)
 	days, _ := strconv.ParseFloat(settings["expire_logs_days"], 64)
 	return cmp.Or(time.Duration(seconds*float64(time.Second)), time.Duration(days*24*float64(time.Hour)))

@@ -257,13 +257,14 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 					_, _, _ = writer.Publish(t.Context(), storage.NewPost{PostID: id, Key: fmt.Sprint(id.Number), Text: "t", At: at})
 				case 2:
 					text := fmt.Sprint(step)
-					_, _, _ = writer.EditPost(t.Context(), id, storage.PostChange{Text: &text}, at)
-					written = true
+					_, _, err := writer.EditPost(t.Context(), id, storage.PostChange{Text: &text}, at)
+					written = err == nil
 				case 3:
 					c := storage.NewComment{Post: id, Number: int64(1000 + step), By: by, Key: fmt.Sprint(step), Text: "c", At: at}
-					_, _, _ = writer.AddComment(t.Context(), c)
-					written = true
-					comments = append(comments, c.ID())
+					if _, _, err := writer.AddComment(t.Context(), c); err == nil {
+						written = true
+						comments = append(comments, c.ID())
+					}
 				case 4:
 					if n := len(comments); n > 0 {
 						c := comments[draw(n)]

@@ -31,7 +31,7 @@ const (
 //
 // It does not fail, and it continues after the context ends.
 func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
-	what = merged(what)
+	what = perUser(what)
 	if len(what) == 0 {
 		return
 	}
@@ -43,8 +43,8 @@ func (c *Cache) Changed(ctx context.Context, what []storage.UserChange) {
 // Behind reports whether Redis lacks changes that were to be reported to it.
 func (c *Cache) Behind() bool { return c.late.behind() }
 
-// merged combines the changes of each user into one.
-func merged(what []storage.UserChange) []storage.UserChange {
+// perUser combines the changes of each user into one.
+func perUser(what []storage.UserChange) []storage.UserChange {
 	at := make(map[storage.UserID]int, len(what))
 	list := make([]storage.UserChange, 0, len(what))
 	for _, w := range what {

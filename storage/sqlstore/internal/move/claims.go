@@ -86,7 +86,7 @@ func step(ctx context.Context, d *db.DB, ordinal int, change func([]db.Claim) ([
 				return err
 			}
 		}
-		return writeClaims(tx, old, merged(wanted))
+		return writeClaims(tx, old, joined(wanted))
 	})
 	if err == nil {
 		err = d.Refresh(ctx)
@@ -129,8 +129,8 @@ func writeClaims(tx *db.Tx, old, wanted []db.Claim) error {
 	return err
 }
 
-// merged joins owned claims that are side by side; they are in order.
-func merged(claims []db.Claim) (list []db.Claim) {
+// joined joins owned claims that are side by side; they are in order.
+func joined(claims []db.Claim) (list []db.Claim) {
 	for _, c := range claims {
 		if n := len(list); n > 0 && c.State == db.Owned && list[n-1].State == db.Owned && list[n-1].Last+1 == c.First {
 			list[n-1].Last = c.Last

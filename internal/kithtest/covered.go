@@ -1,0 +1,127 @@
+package kithtest
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Covered makes an Option that runs a program that counts how often each block of its code runs, see [Gateway.Blocks].
+func Covered(t testing.TB) Option {
+	t.Helper()
+	root, err := moduleRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), "counters.go")
+	if err := os.WriteFile(source, []byte(counters), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A file that is not in the tree cannot be counted, so a package has to take it that is not counted at all.
+	const uncounted = "storage/sleep"
+	list := exec.Command("go", "list", "-f", `{{if ne .ImportPath "kith/`+uncounted+`"}}{{.ImportPath}}{{end}}`, "./...")
+	list.Dir = root
+	packages, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	covered := strings.Join(strings.Fields(string(packages)), ",")
+	added := map[string]string{filepath.Join(root, uncounted, "counters.go"): source}
+	return Program(overlaid(t, root, added, "-cover", "-covermode=atomic", "-coverpkg="+covered))
+}
+
+// counters makes the program write its counters whenever it gets a signal.
+const counters = `package sleep
+
+import (
+	"os"
+	"os/signal"
+	"runtime/coverage"
+	"strconv"
+	"syscall"
+)
+
+func init() {
+	asked := make(chan os.Signal, 1)
+	signal.Notify(asked, syscall.SIGUSR2)
+	go func() {
+		for n := 1; ; n++ {
+			<-asked
+			folder := os.Getenv("KITH_TEST_COUNTERS") + "/" + strconv.Itoa(n)
+			err := os.Mkdir(folder+".part", 0o755)
+			if err == nil {
+				err = coverage.WriteMetaDir(folder + ".part")
+			}
+			if err == nil {
+				err = coverage.WriteCountersDir(folder + ".part")
+			}
+			if err == nil {
+				err = os.Rename(folder+".part", folder)
+			}
+			if err != nil {
+				panic(err)
+			}
+		}
+	}()
+}
+`
+
+// Counters are where a covered program writes how often its blocks have run.
+type Counters struct {
+	folder string
+	asked  int
+}
+
+// NewCounters makes an Option for a [Covered] program.
+func NewCounters(t testing.TB) (*Counters, Option) {
+	folder := t.TempDir()
+	return &Counters{folder: folder}, Env("KITH_TEST_COUNTERS="+folder, "GOCOVERDIR="+folder)
+}
+
+// Read returns how often each block of the running program has run until now, by file:lines.
+func (c *Counters) Read(t testing.TB, of *Command) map[string]int {
+	t.Helper()
+	c.asked++
+	folder := filepath.Join(c.folder, strconv.Itoa(c.asked))
+	of.Signal(syscall.SIGUSR2)
+	of.Until(t, "write its counters", func() bool {
+		_, err := os.Stat(folder)
+		return err == nil
+	})
+	list := filepath.Join(folder, "profile.txt")
+	if out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i="+folder, "-o="+list).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return profile(t, list)
+}
+
+// profile reads lines such as "kith/server.go:10.2,12.3 2 17": a block, its statements, and how often it ran.
+func profile(t testing.TB, file string) map[string]int {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	counts := map[string]int{}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		fields := strings.Fields(lines.Text())
+		if len(fields) != 3 {
+			continue // the first line
+		}
+		n, err := strconv.Atoi(fields[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[fields[0]] += n
+	}
+	if len(counts) < 1000 {
+		t.Fatalf("%s has %d blocks", file, len(counts))
+	}
+	return counts
+}
