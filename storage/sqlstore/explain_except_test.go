@@ -6,6 +6,7 @@ import "strings"
 
 // unexplained are statements that are not explained, by their names. Each finds its rows by a key.
 var unexplained = map[string]string{
+	"sizes":               "it asks the data dictionary once, for the estimate of a move",
 	"sqlReadMeta":         "observers do not see it",
 	"sqlPruneLog":         "observers do not see it",
 	"sqlReadLog":          "only SQLite has the table",

@@ -204,7 +204,6 @@ WHERE owner = ? AND side = 0 AND peer IN (?)
 SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)
 FROM information_schema.tables
 
-
 -- move.sqlClaimHeld. Served by PRIMARY.
 SELECT state, token
 FROM kith_buckets

@@ -37,8 +37,8 @@ func sizes(ctx context.Context, d *db.DB, ordinal int) (e Expected, err error) {
 		names, counts = append(names, "'"+t.name+"'"), append(counts, "(SELECT COUNT(*) FROM "+t.name+")")
 	}
 	// Served by the primary key of the data dictionary: it has a row a table.
-	text := "SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)\nFROM information_schema.tables\n" +
-		"WHERE table_schema = DATABASE() AND table_name IN (" + list(names) + ")"
+	text := "SELECT COALESCE(SUM(table_rows), 0), COALESCE(SUM(data_length + index_length), 0)\nFROM information_schema.tables" +
+		"\nWHERE table_schema = DATABASE() AND table_name IN (" + list(names) + ")"
 	if d.IsSQLite() {
 		text = "SELECT " + strings.Join(counts, " + ") + ", page_count * page_size\nFROM pragma_page_count, pragma_page_size"
 	}
