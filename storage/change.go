@@ -130,4 +130,3 @@ func (c UserChange) And(d UserChange) UserChange {
 	}
 	return d
 }
-

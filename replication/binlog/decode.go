@@ -131,6 +131,13 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 			return nil, nil, err
 		}
 		return nil, &m.table, nil
+	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
+		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT, replication.MARIADB_GTID_LIST_EVENT,
+		replication.XID_EVENT, replication.XA_PREPARE_LOG_EVENT, replication.TRANSACTION_PAYLOAD_EVENT,
+		replication.INCIDENT_EVENT:
+	case replication.EXECUTE_LOAD_QUERY_EVENT:
+		e, err := loadData(raw)
+		return e, nil, err
 	default:
 		what := operations[header.EventType]
 		if what == 0 {
@@ -153,13 +160,6 @@ func (d *decoder) decode(header *replication.EventHeader, raw []byte) (event rep
 		if _, err := d.parser.Parse(m.raw); err != nil {
 			return nil, nil, fmt.Errorf("decode a table map: %w", err)
 		}
-	case replication.FORMAT_DESCRIPTION_EVENT, replication.QUERY_EVENT, replication.MARIADB_QUERY_COMPRESSED_EVENT,
-		replication.GTID_EVENT, replication.ANONYMOUS_GTID_EVENT, replication.GTID_TAGGED_LOG_EVENT, replication.MARIADB_GTID_EVENT, replication.MARIADB_GTID_LIST_EVENT,
-		replication.XID_EVENT, replication.XA_PREPARE_LOG_EVENT, replication.TRANSACTION_PAYLOAD_EVENT,
-		replication.INCIDENT_EVENT:
-	case replication.EXECUTE_LOAD_QUERY_EVENT:
-		e, err := loadData(raw)
-		return e, nil, err
 	}
 	e, err := d.parser.Parse(raw)
 	if err != nil {
