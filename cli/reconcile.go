@@ -84,7 +84,7 @@ func (c *ReconcileFullCmd) mark(ctx context.Context, store *sqlstore.Store, logg
 		logger.DebugContext(ctx, "no logs for the incremental mode", "error", err)
 		return nothing
 	}
-	defer closing()
+	defer func() { _ = closing() }() // what was read is read
 	at, err := reconcile.NewIncremental(reconcile.ChangesConfig{Store: store, Logs: logs, Checkpoints: store, Logger: logger}).Mark(noting)
 	if err != nil {
 		logger.DebugContext(ctx, "no position for the incremental mode", "error", err)

@@ -28,7 +28,7 @@ func (c *ReconcileIncrementalCmd) Run(ctx context.Context, settings *Settings, s
 	if err != nil {
 		return err
 	}
-	defer closing()
+	defer func() { _ = closing() }() // what was read is read
 	repairs, err := settings.cluster().OpenRepairs(ctx, store)
 	if err != nil {
 		return Misset("redis", err)
@@ -133,7 +133,7 @@ func watchChanges(ctx context.Context, store *sqlstore.Store, cfg reconcile.Chan
 	if err != nil {
 		return err
 	}
-	defer closing()
+	defer func() { _ = closing() }() // what was read is read
 	go func() {
 		select {
 		case <-changed:

@@ -5,7 +5,7 @@
 # programs from npm, which "all" skips. Prints go test's lines, what was skipped and why, what failed, how long
 # each package took, and a last line with the counts.
 #
-#   TIMEOUT=20m       for one package (go test -timeout)
+#   TIMEOUT=30m       for one package (go test -timeout)
 #   KITH_TEST_LONG=1  the long tests too
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -43,7 +43,7 @@ events() {
 	export GOGC=${GOGC:-400}
 	# -vet: make verify vets everything, with more checks. -ldflags=-s: a binary without debugging data is linked
 	# in half the time, and stack traces of panics do not need that data.
-	local test="go test -json -count=1 -vet=off -ldflags=-s -p $at_once -parallel 4 -timeout ${TIMEOUT:-20m}"
+	local test="go test -json -count=1 -vet=off -ldflags=-s -p $at_once -parallel 4 -timeout ${TIMEOUT:-30m}"
 	case $1 in
 	clients) KITH_TEST_CLIENTS=1 $test ./examples ./internal/routers ./gateway/trusted ./graph/sdl ./internal/app ;;
 	race) $test -race -skip "$slow" $(grep -E "^$module/($concurrent)(/|\$)" <<<"$packages") ;;
