@@ -22,7 +22,7 @@ import (
 // BenchmarkSets prints tables that compare sets with Roaring and with sorted slices. They run in turn in one
 // run and are measured by the CPU time of the process, so that other load on the machine matters little.
 //
-//	go test ./storage/idset -run '^$' -bench Sets -benchtime 1x -timeout 30m
+//	go test ./storage/cache/idset -run '^$' -bench Sets -benchtime 1x -timeout 30m
 func BenchmarkSets(b *testing.B) {
 	table := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	b.Run("pairs", func(b *testing.B) { pairTable(b, table) })

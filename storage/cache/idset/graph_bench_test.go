@@ -16,7 +16,7 @@ import (
 // users. The last size is that of Bluesky in 2024. Followings are log-normal around 41; four of ten follows stay within 250 neighbours, the
 // others are drawn by a power law, so that the first user has some 2 in 1,000 of them.
 //
-//	go test ./storage/idset -run '^$' -bench Graph/164 -benchtime 1x -timeout 30m
+//	go test ./storage/cache/idset -run '^$' -bench Graph/164 -benchtime 1x -timeout 30m
 func BenchmarkGraph(b *testing.B) {
 	for _, follows := range []int{10_000_000, 40_000_000, 164_000_000} {
 		b.Run(fmt.Sprintf("%dM", follows/1_000_000), func(b *testing.B) {

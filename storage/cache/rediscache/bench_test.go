@@ -8,7 +8,7 @@ import (
 
 // BenchmarkHits measures how long one caller waits for values that are kept, and for reporting a change.
 //
-//	go test ./storage/rediscache -run '^$' -bench Hits -benchmem
+//	go test ./storage/cache/rediscache -run '^$' -bench Hits -benchmem
 func BenchmarkHits(b *testing.B) {
 	var ids []storage.UserID
 	for id := range storage.UserID(20) {

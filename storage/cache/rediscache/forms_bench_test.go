@@ -25,7 +25,7 @@ import (
 // those of one caller on the same machine, one look-up after another, and those that Redis reports for
 // its commands.
 //
-//	go test ./storage/rediscache -run '^$' -bench Forms -benchtime 1x
+//	go test ./storage/cache/rediscache -run '^$' -bench Forms -benchtime 1x
 func BenchmarkForms(b *testing.B) {
 	server := testenv.Redis(b)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr()})

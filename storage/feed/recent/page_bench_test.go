@@ -16,7 +16,7 @@ import (
 // post, among 50,000 authors with 111,000 recent posts, log-normally many each; and of users whose followings have
 // hardly posted. It also times both ways alone.
 //
-//	go test ./storage/recent -run '^$' -bench Page -benchtime 2000x
+//	go test ./storage/feed/recent -run '^$' -bench Page -benchtime 2000x
 func BenchmarkPage(b *testing.B) {
 	const users = 50_000
 	random := rand.New(rand.NewPCG(1, 2))
