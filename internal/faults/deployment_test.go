@@ -180,9 +180,13 @@ func (d *deployment) replicating(name string, more ...string) *node {
 	return n
 }
 
-// command returns a function that starts a command of the program on this deployment.
+// command returns a function that starts a command of the program on this deployment, unless args name another store.
 func (d *deployment) command(args ...string) func(testing.TB) *life {
-	args = append(args, d.settings()...)
+	if settings := d.settings(); slices.Contains(args, "--store") {
+		args = append(args, settings[2:]...)
+	} else {
+		args = append(args, settings...)
+	}
 	return func(t testing.TB) *life {
 		return &life{Command: kithtest.Launch(t, kithtest.Args(args...))}
 	}

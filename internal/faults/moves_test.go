@@ -23,7 +23,8 @@ func TestMoves(t *testing.T) {
 
 // TestLongMoves adds a database on a second server to a store of one database. Half of the buckets are
 // moved there, and some are moved back, while clients write through two gateways. The mover, gateways
-// and both servers are killed at random times, and movers and gateways stand still for longer than their leases: 50 seeds in each mode.
+// and both servers are killed at random times, movers and gateways stand still for longer than their leases, and each second mover
+// has slow links: 50 seeds in each mode.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongMoves -v
 func TestLongMoves(t *testing.T) {
@@ -63,7 +64,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills, moverPauses in
 	})
 	r := &running{schedule: s, deployment: d, seed: seedOf(t)}
 	wait := r.write(t)
-	m := &movers{deployment: d, add: dsns[1], random: rand.New(rand.NewPCG(r.seed, 1<<33)), kills: moverKills, pauses: moverPauses}
+	m := &movers{deployment: d, add: dsns[1], slow: d.slowLocation(t), random: rand.New(rand.NewPCG(r.seed, 1<<33)), kills: moverKills, pauses: moverPauses}
 	moved := make(chan struct{})
 	go func() { defer close(moved); m.work(t) }()
 	r.inject(t, r.faults())
@@ -98,6 +99,7 @@ func (s schedule) runMoves(t *testing.T, mode string, moverKills, moverPauses in
 type movers struct {
 	*deployment
 	add    string
+	slow   string // where the store is over slow links
 	random *rand.Rand
 	kills  int // how many are left
 	pauses int // likewise
@@ -163,6 +165,9 @@ func (m *movers) next(s status) []string {
 // done its work.
 func (m *movers) life(t *testing.T, args ...string) bool {
 	m.lives++
+	if m.lives%2 == 0 {
+		args = append(args, "--store", m.slow)
+	}
 	l := m.command(args...)(t)
 	if m.pauses > 0 && m.random.IntN(2) == 0 && m.isAtWork(l) {
 		m.pauses--

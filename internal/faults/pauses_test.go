@@ -51,6 +51,16 @@ const (
 	neighbourBytes = 16 * linkSpeed
 )
 
+// slowLocation is that of the store over slow links to its servers.
+func (d *deployment) slowLocation(t testing.TB) string {
+	t.Helper()
+	at := d.location()
+	for _, s := range d.servers {
+		at = strings.ReplaceAll(at, s.Addr(), testenv.SlowLink(t, s.Addr(), linkSpeed))
+	}
+	return at
+}
+
 // linkSlowly gives the first gateway and the replicators of the mode binlog slow links to the servers, if the schedule has
 // neighbours. The second gateway is as near to them as before.
 func (r *running) linkSlowly(t testing.TB) {
@@ -58,10 +68,7 @@ func (r *running) linkSlowly(t testing.TB) {
 	if r.neighbours == 0 {
 		return
 	}
-	at := r.location()
-	for _, s := range r.servers {
-		at = strings.ReplaceAll(at, s.Addr(), testenv.SlowLink(t, s.Addr(), linkSpeed))
-	}
+	at := r.slowLocation(t)
 	r.gateways[0].kill(t)
 	r.gateways[0] = r.serving("gateway 0", "--no-replicate", "--store", at)
 	if r.mode == "binlog" {

@@ -26,10 +26,10 @@ type found struct {
 	version int64
 }
 
-// watch starts the realtime mode, and waits until it has its positions in the logs of all servers.
+// watch starts the realtime mode over slow links, and waits until it has its positions in the logs of all servers.
 func (d *deployment) watch(t testing.TB, window time.Duration) *watching {
 	t.Helper()
-	l := d.command("reconcile", "realtime", "--window", window.String())(t)
+	l := d.command("reconcile", "realtime", "--window", window.String(), "--store", d.slowLocation(t))(t)
 	l.name = "kith reconcile realtime"
 	w := &watching{deployment: d, life: l, apart: map[found]time.Duration{}}
 	w.Until(t, "places in the logs", func() bool {
