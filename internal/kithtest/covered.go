@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Covered makes an Option that runs a program that counts how often each block of its code runs, see [Gateway.Blocks].
+// Covered makes an Option that runs a program that counts how often each block of its code runs, see [Counters].
 func Covered(t testing.TB) Option {
 	t.Helper()
 	root, err := moduleRoot()
@@ -83,8 +83,11 @@ func NewCounters(t testing.TB) (*Counters, Option) {
 	return &Counters{folder: folder}, Env("KITH_TEST_COUNTERS="+folder, "GOCOVERDIR="+folder)
 }
 
-// Read returns how often each block of the running program has run until now, by file:lines.
-func (c *Counters) Read(t testing.TB, of *Command) map[string]int {
+// A Snapshot is what the counters were at one time.
+type Snapshot string // its folder
+
+// Take lets a running program write its counters.
+func (c *Counters) Take(t testing.TB, of *Command) Snapshot {
 	t.Helper()
 	c.asked++
 	folder := filepath.Join(c.folder, strconv.Itoa(c.asked))
@@ -93,8 +96,14 @@ func (c *Counters) Read(t testing.TB, of *Command) map[string]int {
 		_, err := os.Stat(folder)
 		return err == nil
 	})
-	list := filepath.Join(folder, "profile.txt")
-	if out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i="+folder, "-o="+list).CombinedOutput(); err != nil {
+	return Snapshot(folder)
+}
+
+// Blocks returns how often each block had run, by file:lines. It takes a second.
+func (s Snapshot) Blocks(t testing.TB) map[string]int {
+	t.Helper()
+	list := filepath.Join(string(s), "profile.txt")
+	if out, err := exec.Command("go", "tool", "covdata", "textfmt", "-i="+string(s), "-o="+list).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return profile(t, list)

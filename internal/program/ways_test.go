@@ -98,15 +98,17 @@ func (w way) passed(t *testing.T, program kithtest.Option) []string {
 	ask(4)
 	var before map[string]int
 	g.Until(t, "be warm", func() bool { // the cache warms up
-		earlier := counters.Read(t, g.Command)
+		earlier := counters.Take(t, g.Command)
 		time.Sleep(200 * time.Millisecond)
-		before = counters.Read(t, g.Command)
-		return len(ranOften(earlier, before, requests)) == 0
+		now := counters.Take(t, g.Command)
+		before = now.Blocks(t)
+		return len(ranOften(earlier.Blocks(t), before, requests)) == 0
 	})
 	time.Sleep(3 * time.Second) // what runs now is no request's, such as looking for other shards each second
-	idle := counters.Read(t, g.Command)
+	now := counters.Take(t, g.Command)
 	ask(requests)
-	after := counters.Read(t, g.Command)
+	then := counters.Take(t, g.Command)
+	idle, after := now.Blocks(t), then.Blocks(t)
 	for _, block := range ranOften(before, idle, 1) {
 		delete(after, block)
 	}
