@@ -5,8 +5,15 @@
 package cursor
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+
+	"kith/graph/apierr"
 )
 
 // A Kind is the field that a cursor belongs to. Clients keep the
@@ -39,14 +46,117 @@ const (
 	FavoritedBy            Kind = 22
 )
 
-// Encode writes a cursor. The numbers must not be negative.
-func Encode(kind Kind, numbers ...int64) string {
+// A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues
+// behind a user who may be hidden, and whose id or handle an open cursor would reveal.
+// Only the gateways of the store can read a sealed cursor. The same position gives the
+// same cursor.
+type Sealer struct {
+	aead     cipher.AEAD
+	nonceKey []byte
+	bound    string // what its cursors belong to, besides their field
+}
+
+// sealed marks the kind of a sealed cursor.
+const sealed Kind = 0x80
+
+// Lengths in bytes. Plain texts are padded to one length, because their lengths would reveal how
+// long a handle is.
+const (
+	plainLength = 64 // at least the bytes of every kind's numbers
+	nonceLength = 12
+	tagLength   = 16
+	sealLength  = 1 + nonceLength + plainLength + tagLength
+)
+
+// NewSealer makes a sealer from a secret that all gateways of a store have. It panics if the secret
+// is empty.
+func NewSealer(secret []byte) *Sealer {
+	if len(secret) == 0 {
+		panic("cursor: no secret")
+	}
+	derive := func(purpose string) []byte {
+		key, err := hkdf.Key(sha256.New, secret, nil, purpose, sha256.Size)
+		if err != nil {
+			panic(err) // only if the length is too great, which it is not
+		}
+		return key
+	}
+	block, err := aes.NewCipher(derive("cursor seal"))
+	if err != nil {
+		panic(err) // only if AES does not take a key of this length
+	}
+	aead, err := cipher.NewGCM(block)
+	if err != nil {
+		panic(err) // only if GCM does not take a block of this size
+	}
+	return &Sealer{aead: aead, nonceKey: derive("cursor nonce")}
+}
+
+// For is a sealer whose cursors also belong to a text, such as a search's prefix:
+// a client that tried them with other texts could find out the position.
+func (s *Sealer) For(text string) *Sealer {
+	bound := *s
+	bound.bound = text
+	return &bound
+}
+
+// Encode writes a cursor of a position, open without a sealer: nil, and otherwise sealed. The numbers must not be negative.
+func (s *Sealer) Encode(kind Kind, numbers ...int64) string {
+	if s != nil {
+		return s.seal(kind, numbers)
+	}
 	var raw, text [64]byte // room for all but the longest cursors, off the heap: pages are full of cursors
 	b := append(raw[:0], byte(kind))
 	for _, n := range numbers {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return string(base64.RawURLEncoding.AppendEncode(text[:0], b))
+}
+
+// seal is Encode for a position at which nobody was shown. AES-GCM must not use one nonce for two
+// texts, so the nonce is a MAC of the text.
+func (s *Sealer) seal(kind Kind, numbers []int64) string {
+	plain := make([]byte, 0, plainLength)
+	for _, n := range numbers {
+		plain = binary.AppendUvarint(plain, uint64(n))
+	}
+	plain = append(plain, make([]byte, plainLength-len(plain))...)
+	head := byte(kind | sealed)
+	mac := hmac.New(sha256.New, s.nonceKey)
+	mac.Write(plain) // of fixed length, followed by the bytes it belongs to
+	mac.Write(s.with(head))
+	nonce := mac.Sum(nil)[:nonceLength]
+	text := append(make([]byte, 0, sealLength), head)
+	text = append(text, nonce...)
+	text = s.aead.Seal(text, nonce, plain, s.with(head))
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+// with is the data that a cursor is bound to and does not contain.
+func (s *Sealer) with(head byte) []byte { return append([]byte{head}, s.bound...) }
+
+// Decode reads the numbers of a cursor of a kind, open or sealed, into the given variables.
+// Anything that Encode has not made is refused with BAD_USER_INPUT.
+func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	switch {
+	case err != nil || len(b) == 0:
+		return notCursor(text)
+	case Kind(b[0])&^sealed != kind:
+		return apierr.BadInput("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
+	case Kind(b[0]) == kind:
+		return decode(kind, text, b[1:], numbers)
+	case len(b) != sealLength:
+		return notCursor(text)
+	}
+	plain, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], s.with(b[0]))
+	if err != nil {
+		return notCursor(text)
+	}
+	if !readNumbers(plain, numbers) { // the bytes behind the numbers are padding
+		return notCursor(text)
+	}
+	return nil
 }
 
 // decode reads the numbers of an open cursor. b are the bytes behind its kind.
@@ -58,7 +168,7 @@ func decode(kind Kind, text string, b []byte, numbers []*int64) error {
 	for i, n := range numbers {
 		values[i] = *n
 	}
-	if Encode(kind, values...) != text { // it has more bytes, or is written in another way
+	if (*Sealer)(nil).Encode(kind, values...) != text { // it has more bytes, or is written in another way
 		return notCursor(text)
 	}
 	return nil
@@ -75,6 +185,13 @@ func readNumbers(b []byte, numbers []*int64) bool {
 		b = b[size:]
 	}
 	return true
+}
+
+// maxShown is how many bytes of an invalid cursor an error shows.
+const maxShown = 60
+
+func notCursor(text string) error {
+	return apierr.BadInput("%q is not a cursor", apierr.Shortened(text, maxShown))
 }
 
 // Pack turns a text of at most 7 × n bytes into n numbers for a cursor. The texts are
