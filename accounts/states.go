@@ -29,12 +29,9 @@ type Ender interface {
 	EndAll(ctx context.Context, user storage.UserID) error
 }
 
-// MayAct returns an error if a user is hidden: such a user may not change anything. The store has the
-// final decision, because the user may have reactivated the account through another gateway.
+// MayAct decides about one of [HiddenUsers]: such a user may not change anything. It asks the store,
+// because the user may have reactivated the account through another gateway.
 func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
-	if !s.HiddenUsers.Has(user) {
-		return nil
-	}
 	state, err := stateOf(ctx, s.Store, user)
 	switch {
 	case err != nil:

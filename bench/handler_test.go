@@ -200,7 +200,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		Schema:     generated.NewSchema(generated.Config{Resolvers: root}),
 		PerRequest: root.Attach,
 		Identify: func(next http.Handler) http.Handler {
-			return identity.Addressed(identity.Proxies{}, identity.Middleware(nil, next)) // no request brings a token to verify
+			return identity.Middleware(nil, identity.Proxies{}, next) // no request brings a token to verify
 		},
 		Store: store, Consistency: consistency.New(consistency.Config{Store: store}),
 		Metrics: gateway.NewMetrics(registry),

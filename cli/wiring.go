@@ -258,7 +258,7 @@ func (p *services) checks() (list []gateway.Check) {
 
 func identify(s *identity.Service) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
-		return identity.Addressed(s.Proxies, identity.Middleware(s.Verifier, next))
+		return identity.Middleware(s.Verifier, s.Proxies, next)
 	}
 }
 

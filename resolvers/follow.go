@@ -30,7 +30,7 @@ func viewerOf(ctx context.Context) (storage.UserID, error) {
 // account.
 func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
 	viewer, err := viewerOf(ctx)
-	if err != nil || r.States == nil {
+	if err != nil || r.States == nil || !r.isHidden(viewer) {
 		return viewer, err
 	}
 	return viewer, viewerGone(r.States.MayAct(ctx, viewer))

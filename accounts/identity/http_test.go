@@ -25,7 +25,7 @@ type seen struct {
 func ask(t *testing.T, v *Verifier, header http.Header) (seen, *httptest.ResponseRecorder) {
 	t.Helper()
 	var got seen
-	h := Middleware(v, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	h := Middleware(v, nil, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		got.called = true
 		got.viewer, got.ok = Of(r.Context())
 		got.caller, _ = Caller(r.Context())
@@ -266,7 +266,7 @@ func TestClientOf(t *testing.T) {
 			r.RemoteAddr = c.remote
 			r.Header["X-Forwarded-For"] = c.forwarded
 			var got netip.Addr
-			Addressed(proxies, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			Middleware(nil, proxies, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				got = AddressOf(r.Context())
 			})).ServeHTTP(httptest.NewRecorder(), r)
 			if got.String() != c.want {

@@ -3,15 +3,12 @@ package identity
 import (
 	"bytes"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
-	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
@@ -144,17 +141,6 @@ func checkApart(providers []Provider) error {
 	return nil
 }
 
-// source is where tokens come from, the gateways themselves or one provider, and how to read them.
-type source struct {
-	issuer    string
-	userClaim string
-	mapped    bool
-	scopes    []string // that a provider's tokens may have
-	secrets   *Secrets // for tokens of HS256; otherwise
-	keys      *jwks
-	parser    *jwt.Parser
-}
-
 // openProviders reads the keys of all providers at once: a program that cannot start reports that
 // soon.
 func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
@@ -182,31 +168,4 @@ func openProviders(ctx context.Context, cfg Config) ([]*source, error) {
 		}
 	}
 	return nil, err
-}
-
-// sourceOf finds the source that a token claims to be of. Nothing in the token is trusted for this:
-// the source's parser refuses the token if its method or issuer is different.
-func (v *Verifier) sourceOf(token string) *source {
-	parts := strings.SplitN(token, ".", 3)
-	var claimed struct{ Alg, Iss string }
-	claim(parts[0], &claimed)
-	if v.own != nil && (claimed.Alg == methodHS256 || len(v.providers) == 0) {
-		return v.own
-	}
-	if len(v.providers) > 1 && len(parts) > 1 {
-		claim(parts[1], &claimed)
-		for _, s := range v.providers {
-			if s.issuer == claimed.Iss {
-				return s
-			}
-		}
-	}
-	return v.providers[0]
-}
-
-// claim decodes a part of a token, as far as possible.
-func claim(part string, into any) {
-	if text, err := base64.RawURLEncoding.DecodeString(part); err == nil {
-		_ = json.Unmarshal(text, into)
-	}
 }

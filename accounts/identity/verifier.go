@@ -1,129 +1,16 @@
 package identity
 
 import (
-	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"log/slog"
-	"net/http"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 
 	"kith/graph/apierr"
-	"kith/storage"
 )
-
-// Config says which tokens are valid. At least one of Secrets and Providers is required; with both,
-// either kind of token is valid.
-type Config struct {
-	// Secrets verify tokens signed with HS256. Defaults to none: HS256 is refused.
-	Secrets *Secrets
-
-	// Issuer is what `iss` of a token of HS256 must be. Defaults to anything.
-	Issuer string
-
-	// Audience is what `aud` of a token of HS256 must name at least one of. Defaults to anything.
-	Audience []string
-
-	// UserClaim holds the user's id in tokens of HS256, as text or number. Defaults to "sub".
-	UserClaim string
-
-	// Providers are those whose tokens are accepted. Defaults to none.
-	Providers []Provider
-
-	// Leeway is how far `nbf` and `iat` may be in the future, for clocks that differ. `exp` has
-	// none, so that a token and the connections that it opened end together. Defaults to 30 s.
-	Leeway time.Duration
-
-	// RefreshEvery is how often the keys are read again. Defaults to 15 min.
-	RefreshEvery time.Duration
-
-	// RefreshGap is the average time between reads that are caused by tokens of unknown keys.
-	// Defaults to 10 s.
-	RefreshGap time.Duration
-
-	// Client reads a URL. Defaults to one with a timeout of 5 s.
-	Client *http.Client
-
-	// Logger gets errors of reading keys. Defaults to [slog.Default].
-	Logger *slog.Logger
-
-	// Now is the clock. Defaults to [time.Now].
-	Now func() time.Time
-}
-
-// MinSecret is how long a secret must be, in bytes: as long as the output of HS256 (RFC 7518 §3.2).
-const MinSecret = 32
-
-// maxToken is how long a token may be. Longer ones are not parsed.
-const maxToken = 16 << 10
-
-const methodHS256 = "HS256"
-
-// reservedClaims have their own meanings and cannot hold a user's id.
-var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword, claimSignedIn}
-
-// claimPassword is when the user had last changed the password or signed out everywhere, in microseconds
-// since 1970, 0 for never. Tokens of an [Issuer] have it.
-const claimPassword = "pwd"
-
-// claimSignedIn is when the user signed in, in seconds since 1970 (OpenID Connect Core §2). Tokens of an
-// [Issuer] have it.
-const claimSignedIn = "auth_time"
-
-// PasswordTimes report when users have last changed their passwords, or signed out everywhere.
-type PasswordTimes interface {
-	// ChangedAt is when a user last changed the password or signed out everywhere; 0 for never.
-	ChangedAt(id storage.UserID) storage.Micros
-	// Watch calls end, once and soon, if that time is later than since, or becomes later. The
-	// function that it returns cancels that.
-	Watch(id storage.UserID, since storage.Micros, end func()) (callOff func())
-}
-
-func (c Config) withDefaults() Config {
-	c.UserClaim = cmp.Or(c.UserClaim, "sub")
-	c.Providers = slices.Clone(c.Providers)
-	for i := range c.Providers {
-		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, "sub")
-	}
-	c.Leeway = cmp.Or(c.Leeway, 30*time.Second)
-	c.RefreshEvery = cmp.Or(c.RefreshEvery, 15*time.Minute)
-	c.RefreshGap = cmp.Or(c.RefreshGap, 10*time.Second)
-	c.Client = cmp.Or(c.Client, newClient())
-	c.Logger = cmp.Or(c.Logger, slog.Default())
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	return c
-}
-
-func (c Config) check() error {
-	switch {
-	case c.Secrets == nil && len(c.Providers) == 0:
-		return errors.New("neither a secret nor keys to verify tokens with")
-	case c.Secrets != nil && checkSecrets(c.Secrets.all()) != nil:
-		return checkSecrets(c.Secrets.all())
-	case slices.Contains(reservedClaims, c.UserClaim):
-		return fmt.Errorf("claim %q cannot hold the user's id", c.UserClaim)
-	}
-	for _, p := range c.Providers {
-		if err := p.check(); err != nil {
-			return err
-		}
-	}
-	return checkApart(c.Providers)
-}
-
-var errNoAudience = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
-
-// named reports whether there is at least one audience, and no empty one.
-func named(audience []string) bool {
-	return len(audience) > 0 && !slices.Contains(audience, "")
-}
 
 // Verifier checks tokens. It is safe for concurrent use.
 type Verifier struct {
@@ -188,6 +75,92 @@ func (v *Verifier) Close() {
 	}
 }
 
+// The headers that say who is asking.
+const (
+	headerAuthorization = "Authorization"
+	headerViewer        = "Kith-Viewer" // the user for whom a token with [ScopeActAs] acts
+)
+
+// FromInit puts the viewer into the context of a WebSocket connection, from the
+// payload of its connection_init: `{"Authorization": "Bearer …"}`, in any case of
+// letters, and "Kith-Viewer". Without them the viewer of the context stays.
+func (v *Verifier) FromInit(ctx context.Context, payload map[string]any) (context.Context, error) {
+	authorization, ok := entries(payload, headerAuthorization)
+	if !ok {
+		return ctx, errHeader
+	}
+	onBehalf, ok := entries(payload, headerViewer)
+	if !ok {
+		return ctx, errViewer
+	}
+	return v.identify(ctx, authorization, onBehalf)
+}
+
+// entries returns the values of a name; ok is false if one is not a text. null counts as absent:
+// clients without a token send it.
+func entries(payload map[string]any, name string) (values []string, ok bool) {
+	for key, value := range payload {
+		if value == nil || !strings.EqualFold(key, name) {
+			continue
+		}
+		text, isText := value.(string)
+		if !isText {
+			return nil, false
+		}
+		values = append(values, text)
+	}
+	return values, true
+}
+
+var (
+	errHeader    = apierr.Unauthenticated("the Authorization is not of the form Bearer TOKEN")
+	errAnonymous = apierr.Unauthenticated("%s needs a token", headerViewer)
+	errActAs     = apierr.Forbidden("the token may not act for others: it lacks the scope %s, or its issuer is not granted it", ScopeActAs)
+	errViewer    = apierr.BadInput("%s is not one user's id", headerViewer)
+)
+
+// identify returns a context with the viewer that the headers name, or the given context
+// if they name nobody.
+func (v *Verifier) identify(ctx context.Context, authorization, onBehalf []string) (context.Context, error) {
+	if len(authorization) == 0 && len(onBehalf) == 0 {
+		return ctx, nil
+	}
+	caller, known := Caller(ctx)
+	if len(authorization) > 0 {
+		token, ok := bearer(authorization)
+		if !ok {
+			return ctx, errHeader
+		}
+		var err error
+		if caller, err = v.Verify(ctx, token); err != nil {
+			return ctx, err
+		}
+	} else if !known {
+		return ctx, errAnonymous
+	}
+	if len(onBehalf) > 0 {
+		if !caller.Has(ScopeActAs) {
+			return ctx, errActAs
+		}
+		id, ok := parseUserID(onBehalf[0])
+		if !ok || len(onBehalf) > 1 {
+			return ctx, errViewer
+		}
+		caller.ID = id
+	}
+	return With(ctx, caller), nil
+}
+
+// bearer reads the only value that is allowed (RFC 6750 §2.1).
+func bearer(values []string) (string, bool) {
+	if len(values) != 1 {
+		return "", false
+	}
+	scheme, token, ok := strings.Cut(values[0], " ")
+	token = strings.Trim(token, " ")
+	return token, ok && strings.EqualFold(scheme, "Bearer") && token != "" && !strings.ContainsAny(token, " \t,")
+}
+
 // Verify returns the viewer of a token. The error is an [apierr.Error] with the code UNAUTHENTICATED
 // and a sentence that reveals nothing of the token, or UNAVAILABLE if it cannot be found out now for
 // whom its subject stands.
@@ -230,6 +203,44 @@ func (v *Verifier) Watch(viewer Viewer, end func()) (callOff func()) {
 		return func() {}
 	}
 	return v.passwords.Watch(viewer.Actor, viewer.passwordAt, end)
+}
+
+// source is where tokens come from, the gateways themselves or one provider, and how to read them.
+type source struct {
+	issuer    string
+	userClaim string
+	mapped    bool
+	scopes    []string // that a provider's tokens may have
+	secrets   *Secrets // for tokens of HS256; otherwise
+	keys      *jwks
+	parser    *jwt.Parser
+}
+
+// sourceOf finds the source that a token claims to be of. Nothing in the token is trusted for this:
+// the source's parser refuses the token if its method or issuer is different.
+func (v *Verifier) sourceOf(token string) *source {
+	parts := strings.SplitN(token, ".", 3)
+	var claimed struct{ Alg, Iss string }
+	claim(parts[0], &claimed)
+	if v.own != nil && (claimed.Alg == methodHS256 || len(v.providers) == 0) {
+		return v.own
+	}
+	if len(v.providers) > 1 && len(parts) > 1 {
+		claim(parts[1], &claimed)
+		for _, s := range v.providers {
+			if s.issuer == claimed.Iss {
+				return s
+			}
+		}
+	}
+	return v.providers[0]
+}
+
+// claim decodes a part of a token, as far as possible.
+func claim(part string, into any) {
+	if text, err := base64.RawURLEncoding.DecodeString(part); err == nil {
+		_ = json.Unmarshal(text, into)
+	}
 }
 
 // key finds the key that a token must be signed with. Its kind follows from the method,

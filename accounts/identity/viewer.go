@@ -5,8 +5,13 @@ package identity
 
 import (
 	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -20,6 +25,29 @@ const (
 	ScopeActAs = "act-as" // may ask on behalf of any user, by the header Kith-Viewer
 	ScopeAdmin = "admin"  // may make users with an id of its choice, and ask for plans
 )
+
+// Middleware puts the viewer of each request into its context, and its [Proxies.ClientOf]. A request without a token has no
+// viewer. A request with a token that is not valid is not passed on, even if it asks for what
+// everybody may see, because the client assumes that it is signed in.
+//
+//	401 UNAUTHENTICATED  the token is not valid, or Kith-Viewer comes without one
+//	403 FORBIDDEN        Kith-Viewer, and the token may not act for others
+//	400 BAD_USER_INPUT   Kith-Viewer is no user's id
+//	503 UNAVAILABLE      the user of a provider's token cannot be looked up
+func Middleware(v *Verifier, proxies Proxies, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := WithAddress(r.Context(), proxies.ClientOf(r))
+		authorization, viewer := r.Header.Values(headerAuthorization), r.Header.Values(headerViewer)
+		if len(authorization)+len(viewer) > 0 {
+			var err error
+			if ctx, err = v.identify(ctx, authorization, viewer); err != nil {
+				refuse(w, r, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
 
 // Viewer is the content of a valid token.
 type Viewer struct {
@@ -107,4 +135,92 @@ func parseUserID(text string) (storage.UserID, bool) {
 		return 0, false
 	}
 	return storage.UserID(n), true
+}
+
+// Proxies are the addresses whose X-Forwarded-For is believed.
+type Proxies []netip.Prefix
+
+// ParseProxies reads addresses ("10.0.0.7") and ranges ("10.0.0.0/8", "fd00::/8").
+func ParseProxies(texts []string) (Proxies, error) {
+	var proxies Proxies
+	for _, text := range texts {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			address, errAddress := netip.ParseAddr(text)
+			if errAddress != nil || address.Zone() != "" {
+				return nil, fmt.Errorf("%q is no address and no range such as 10.0.0.0/8", text)
+			}
+			prefix = netip.PrefixFrom(address, address.BitLen())
+		}
+		if prefix.Addr().Is4In6() {
+			return nil, fmt.Errorf("%q is written as IPv6: write it as IPv4", text)
+		}
+		proxies = append(proxies, prefix.Masked())
+	}
+	return proxies, nil
+}
+
+func (p Proxies) trusts(address netip.Addr) bool {
+	return slices.ContainsFunc(p, func(prefix netip.Prefix) bool { return prefix.Contains(address) })
+}
+
+// ClientOf returns the address of a request's client: the last address on its way
+// that is not a trusted proxy's. The addresses before it in X-Forwarded-For may be forged. The
+// address is invalid if the connection has none, as over a Unix socket.
+func (p Proxies) ClientOf(r *http.Request) netip.Addr {
+	client := parseAddress(r.RemoteAddr)
+	if !p.trusts(client) {
+		return client
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		next := parseAddress(strings.TrimSpace(hop))
+		if !next.IsValid() {
+			break
+		}
+		client = next
+		if !p.trusts(client) {
+			break
+		}
+	}
+	return client
+}
+
+// IsLocal reports whether a request's connection comes from this machine: from a loopback address, or from the one
+// at which it has reached the gateway. What a proxy has forwarded is not local, whatever it says about its client.
+func IsLocal(r *http.Request) bool {
+	for _, header := range []string{"X-Forwarded-For", "Forwarded", "X-Real-Ip", "Via"} {
+		if len(r.Header.Values(header)) > 0 {
+			return false
+		}
+	}
+	client := parseAddress(r.RemoteAddr)
+	own, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	return client.IsLoopback() || known && client.IsValid() && client == parseAddress(own.String())
+}
+
+// parseAddress takes an address with or without a port; some proxies add it.
+func parseAddress(text string) netip.Addr {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap().WithZone("")
+	}
+	text = strings.TrimSuffix(strings.TrimPrefix(text, "["), "]")
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return address.Unmap().WithZone("")
+}
+
+type addressKeyType struct{}
+
+// WithAddress returns a context that has a client's address.
+func WithAddress(ctx context.Context, address netip.Addr) context.Context {
+	return context.WithValue(ctx, addressKeyType{}, address)
+}
+
+// AddressOf returns the client's address, or an invalid one if it is not known.
+func AddressOf(ctx context.Context) netip.Addr {
+	address, _ := ctx.Value(addressKeyType{}).(netip.Addr)
+	return address
 }

@@ -1,0 +1,121 @@
+package identity
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"time"
+
+	"kith/storage"
+)
+
+// Config says which tokens are valid. At least one of Secrets and Providers is required; with both,
+// either kind of token is valid.
+type Config struct {
+	// Secrets verify tokens signed with HS256. Defaults to none: HS256 is refused.
+	Secrets *Secrets
+
+	// Issuer is what `iss` of a token of HS256 must be. Defaults to anything.
+	Issuer string
+
+	// Audience is what `aud` of a token of HS256 must name at least one of. Defaults to anything.
+	Audience []string
+
+	// UserClaim holds the user's id in tokens of HS256, as text or number. Defaults to "sub".
+	UserClaim string
+
+	// Providers are those whose tokens are accepted. Defaults to none.
+	Providers []Provider
+
+	// Leeway is how far `nbf` and `iat` may be in the future, for clocks that differ. `exp` has
+	// none, so that a token and the connections that it opened end together. Defaults to 30 s.
+	Leeway time.Duration
+
+	// RefreshEvery is how often the keys are read again. Defaults to 15 min.
+	RefreshEvery time.Duration
+
+	// RefreshGap is the average time between reads that are caused by tokens of unknown keys.
+	// Defaults to 10 s.
+	RefreshGap time.Duration
+
+	// Client reads a URL. Defaults to one with a timeout of 5 s.
+	Client *http.Client
+
+	// Logger gets errors of reading keys. Defaults to [slog.Default].
+	Logger *slog.Logger
+
+	// Now is the clock. Defaults to [time.Now].
+	Now func() time.Time
+}
+
+// MinSecret is how long a secret must be, in bytes: as long as the output of HS256 (RFC 7518 §3.2).
+const MinSecret = 32
+
+// maxToken is how long a token may be. Longer ones are not parsed.
+const maxToken = 16 << 10
+
+const methodHS256 = "HS256"
+
+// reservedClaims have their own meanings and cannot hold a user's id.
+var reservedClaims = []string{"iss", "aud", "exp", "nbf", "iat", "jti", "scope", "scp", claimPassword, claimSignedIn}
+
+// claimPassword is when the user had last changed the password or signed out everywhere, in microseconds
+// since 1970, 0 for never. Tokens of an [Issuer] have it.
+const claimPassword = "pwd"
+
+// claimSignedIn is when the user signed in, in seconds since 1970 (OpenID Connect Core §2). Tokens of an
+// [Issuer] have it.
+const claimSignedIn = "auth_time"
+
+// PasswordTimes report when users have last changed their passwords, or signed out everywhere.
+type PasswordTimes interface {
+	// ChangedAt is when a user last changed the password or signed out everywhere; 0 for never.
+	ChangedAt(id storage.UserID) storage.Micros
+	// Watch calls end, once and soon, if that time is later than since, or becomes later. The
+	// function that it returns cancels that.
+	Watch(id storage.UserID, since storage.Micros, end func()) (callOff func())
+}
+
+func (c Config) withDefaults() Config {
+	c.UserClaim = cmp.Or(c.UserClaim, "sub")
+	c.Providers = slices.Clone(c.Providers)
+	for i := range c.Providers {
+		c.Providers[i].UserClaim = cmp.Or(c.Providers[i].UserClaim, "sub")
+	}
+	c.Leeway = cmp.Or(c.Leeway, 30*time.Second)
+	c.RefreshEvery = cmp.Or(c.RefreshEvery, 15*time.Minute)
+	c.RefreshGap = cmp.Or(c.RefreshGap, 10*time.Second)
+	c.Client = cmp.Or(c.Client, newClient())
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Secrets == nil && len(c.Providers) == 0:
+		return errors.New("neither a secret nor keys to verify tokens with")
+	case c.Secrets != nil && checkSecrets(c.Secrets.all()) != nil:
+		return checkSecrets(c.Secrets.all())
+	case slices.Contains(reservedClaims, c.UserClaim):
+		return fmt.Errorf("claim %q cannot hold the user's id", c.UserClaim)
+	}
+	for _, p := range c.Providers {
+		if err := p.check(); err != nil {
+			return err
+		}
+	}
+	return checkApart(c.Providers)
+}
+
+var errNoAudience = errors.New("with keys of an identity provider the audience must be set: it signs tokens for other services, too")
+
+// named reports whether there is at least one audience, and no empty one.
+func named(audience []string) bool {
+	return len(audience) > 0 && !slices.Contains(audience, "")
+}
