@@ -227,7 +227,7 @@ func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edg
 	list := make([]*model.NewFavorite, len(rows))
 	for i, row := range rows {
 		edge := favoritedByEdge(row, s.user(ctx, "node", row.From, true))
-		list[i] = &model.NewFavorite{Post: posts[i], FavoritedByEdge: &edge}
+		list[i] = &model.NewFavorite{Cursor: edge.Cursor, Node: edge.Node, FavoritedAt: edge.FavoritedAt, Post: posts[i]}
 	}
 	return list
 }
@@ -270,8 +270,7 @@ func (newComments) convert(ctx context.Context, s selection, rows []storage.Comm
 	}
 	list := make([]*model.NewComment, len(rows))
 	for i, row := range rows {
-		edge := commentEdge(row, nodes[i])
-		list[i] = &model.NewComment{Post: posts[i], CommentEdge: &edge}
+		list[i] = &model.NewComment{Cursor: commentEdge(row, nodes[i]).Cursor, Node: nodes[i], Post: posts[i]}
 	}
 	return list
 }

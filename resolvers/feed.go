@@ -27,7 +27,7 @@ func (r userFields) Feed(ctx context.Context, obj *model.User, _ *int32, _, _ *s
 	if err != nil {
 		return nil, err
 	}
-	c := &model.FeedConnection{Complete: true}
+	c := &model.FeedConnection{}
 	if newer != (storage.Place{}) {
 		rows, more, err := r.Feeds.Newer(ctx, g, obj.UserID, newer)
 		if err != nil {
@@ -44,6 +44,7 @@ func (r userFields) Feed(ctx context.Context, obj *model.User, _ *int32, _, _ *s
 	if items := f.Below[0].Items; items != nil {
 		fetch(ctx, wanted{posts: page.Rows, on: items})
 	}
-	c.PostConnection, c.Complete = r.postConnection(ctx, f, cursor.Feed, page.Page), page.Complete
+	posts := r.postConnection(ctx, f, cursor.Feed, page.Page)
+	c.Edges, c.Nodes, c.PageInfo, c.Complete = posts.Edges, posts.Nodes, posts.PageInfo, page.Complete
 	return c, nil
 }

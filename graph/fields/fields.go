@@ -1,10 +1,11 @@
 // Package fields defines for every field of the schema what is read for it, what it costs, and how
-// it is written if its value is in memory. A new field is added here: the planner
-// ([kith/graph/selections], [kith/resolvers]), the limits ([kith/graph/limits]) and the writer
-// ([kith/graph/direct]) have no list of their own. A test compares the tables with the schema.
+// it is written if its value is in memory. A new field is added here: the planner and the writer
+// ([kith/graph/selections], [kith/resolvers]) and the limits ([kith/graph/limits]) have no list of
+// their own. A test compares the tables with the schema.
 package fields
 
 import (
+	"maps"
 	"reflect"
 	"strconv"
 	"time"
@@ -47,6 +48,7 @@ const (
 	Rows                      // of a page: the users on it
 	Total                     // of a page: how long the list is
 	Cursors                   // of a page: the positions of the users on it
+	Around                    // of a page: where it begins and ends, and what is before and behind it
 
 	OpenFollowings // whether the user's followings are open to the viewer
 	OpenFollowers  // whether its followers are
@@ -159,19 +161,39 @@ func made(name string, names ...string) Type {
 	return t
 }
 
-var userConnection = Type{Name: "UserConnection", Fields: map[string]*Field{
-	"edges":      {Ahead: Edges, Needs: Rows, Value: list(func(c *model.UserConnection) []*model.UserEdge { return c.Edges })},
-	"nodes":      {Ahead: Item, Needs: Rows, Value: list(func(c *model.UserConnection) []*model.User { return c.Nodes })},
-	"pageInfo":   {Needs: Rows, Value: object(func(c *model.UserConnection) *model.PageInfo { return c.PageInfo })},
+// pageOf is a connection, by its parts.
+func pageOf[C, E, N any](name string, parts func(*C) ([]*E, []*N, *model.PageInfo)) Type {
+	return Type{Name: name, Fields: map[string]*Field{
+		"edges":    {Ahead: Edges, Needs: Rows, Value: list(func(c *C) []*E { edges, _, _ := parts(c); return edges })},
+		"nodes":    {Ahead: Item, Needs: Rows, Value: list(func(c *C) []*N { _, nodes, _ := parts(c); return nodes })},
+		"pageInfo": {Needs: Rows | Around, Value: object(func(c *C) *model.PageInfo { _, _, info := parts(c); return info })},
+	}}
+}
+
+// edgeOf is an edge, by its parts.
+func edgeOf[E, N any](name string, parts func(*E) (cursor string, node *N)) Type {
+	return Type{Name: name, Fields: map[string]*Field{
+		"cursor": {Needs: Cursors, Value: text(func(e *E) string { cursor, _ := parts(e); return cursor })},
+		"node":   {Ahead: Item, Value: object(func(e *E) *N { _, node := parts(e); return node })},
+	}}
+}
+
+// with is a type with more fields.
+func with(t Type, more map[string]*Field) Type {
+	maps.Copy(t.Fields, more)
+	return t
+}
+
+var userConnection = with(pageOf("UserConnection", func(c *model.UserConnection) ([]*model.UserEdge, []*model.User, *model.PageInfo) {
+	return c.Edges, c.Nodes, c.PageInfo
+}), map[string]*Field{
 	"totalCount": {Needs: Total, Value: number((*model.UserConnection).TotalCount)},
 	"complete":   {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })},
-}}
+})
 
-var userEdge = Type{Name: "UserEdge", Fields: map[string]*Field{
-	"cursor":     {Needs: Cursors, Value: text(func(e *model.UserEdge) string { return e.Cursor })},
-	"node":       {Ahead: Item, Value: object(func(e *model.UserEdge) *model.User { return e.Node })},
+var userEdge = with(edgeOf("UserEdge", func(e *model.UserEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 	"followedAt": {Value: optionalMoment(func(e *model.UserEdge) *time.Time { return e.FollowedAt })},
-}}
+})
 
 var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 	"hasNextPage":     {Value: boolean(func(p *model.PageInfo) bool { return p.HasNextPage })},
@@ -180,48 +202,28 @@ var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 	"endCursor":       {Value: optionalText(func(p *model.PageInfo) *string { return p.EndCursor })},
 }}
 
-var searchConnection = Type{Name: "UserSearchConnection", Fields: map[string]*Field{
-	"edges":    {Ahead: Edges, Needs: Rows},
-	"nodes":    {Ahead: Item, Needs: Rows},
-	"pageInfo": {Needs: Rows},
-}}
+var (
+	searchConnection = pageOf("UserSearchConnection", func(c *model.UserSearchConnection) ([]*model.UserSearchEdge, []*model.User, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	})
+	searchEdge = edgeOf("UserSearchEdge", func(e *model.UserSearchEdge) (string, *model.User) { return e.Cursor, e.Node })
 
-var searchEdge = Type{Name: "UserSearchEdge", Fields: map[string]*Field{
-	"cursor": {Needs: Cursors, Value: text(func(e *model.UserSearchEdge) string { return e.Cursor })},
-	"node":   {Ahead: Item, Value: object(func(e *model.UserSearchEdge) *model.User { return e.Node })},
-}}
+	suggestionConnection = with(pageOf("SuggestionConnection", func(c *model.SuggestionConnection) ([]*model.SuggestionEdge, []*model.User, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	}), map[string]*Field{"complete": {}, "excluded": {}})
+	suggestionEdge = with(edgeOf("SuggestionEdge", func(e *model.SuggestionEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"score":       {Value: decimal(func(e *model.SuggestionEdge) float64 { return e.Score })},
+		"mutualCount": {Value: number(func(e *model.SuggestionEdge) (int32, error) { return e.MutualCount, nil })},
+		"reason":      {Value: text(func(e *model.SuggestionEdge) model.SuggestionReason { return e.Reason })},
+		"via":         {Ahead: Via},
+	})
+	suggestionExclusions = made("SuggestionExclusions", "followed", "blocked", "dismissed")
 
-var suggestionConnection = Type{Name: "SuggestionConnection", Fields: map[string]*Field{
-	"edges":    {Ahead: Edges, Needs: Rows},
-	"nodes":    {Ahead: Item, Needs: Rows},
-	"pageInfo": {Needs: Rows},
-	"complete": {},
-	"excluded": {},
-}}
-
-var suggestionEdge = Type{Name: "SuggestionEdge", Fields: map[string]*Field{
-	"cursor":      {Needs: Cursors, Value: text(func(e *model.SuggestionEdge) string { return e.Cursor })},
-	"node":        {Ahead: Item, Value: object(func(e *model.SuggestionEdge) *model.User { return e.Node })},
-	"score":       {Value: decimal(func(e *model.SuggestionEdge) float64 { return e.Score })},
-	"mutualCount": {Value: number(func(e *model.SuggestionEdge) (int32, error) { return e.MutualCount, nil })},
-	"reason":      {Value: text(func(e *model.SuggestionEdge) model.SuggestionReason { return e.Reason })},
-	"via":         {Ahead: Via},
-}}
-
-var suggestionExclusions = made("SuggestionExclusions", "followed", "blocked", "dismissed")
-
-var friendRequestConnection = Type{Name: "FriendRequestConnection", Fields: map[string]*Field{
-	"edges":      {Ahead: Edges, Needs: Rows},
-	"nodes":      {Ahead: Item, Needs: Rows},
-	"pageInfo":   {Needs: Rows},
-	"totalCount": {Needs: Total},
-	"complete":   {},
-}}
-
-var friendRequestEdge = Type{Name: "FriendRequestEdge", Fields: map[string]*Field{
-	"cursor": {Needs: Cursors},
-	"node":   {Ahead: Item},
-}}
+	friendRequestConnection = with(pageOf("FriendRequestConnection", func(c *model.FriendRequestConnection) ([]*model.FriendRequestEdge, []*model.FriendRequest, *model.PageInfo) {
+		return c.Edges, c.Nodes, c.PageInfo
+	}), map[string]*Field{"totalCount": {Needs: Total}, "complete": {}})
+	friendRequestEdge = edgeOf("FriendRequestEdge", func(e *model.FriendRequestEdge) (string, *model.FriendRequest) { return e.Cursor, e.Node })
+)
 
 // Value says how to write a field whose value is at hand: a scalar, an object, or a list of
 // objects. v is the object that has the field.
@@ -263,11 +265,11 @@ func optionalBoolean[T any](get func(*T) *bool) *Value {
 }
 
 func moment[T any](get func(*T) time.Time) *Value {
-	return &Value{Append: func(to []byte, v any) []byte { return appendTime(to, get(v.(*T))) }}
+	return &Value{Append: func(to []byte, v any) []byte { return model.AppendDateTime(to, get(v.(*T))) }}
 }
 
 func optionalMoment[T any](get func(*T) *time.Time) *Value {
-	return optional(get, appendTime)
+	return optional(get, model.AppendDateTime)
 }
 
 func decimal[T any](get func(*T) float64) *Value {
@@ -322,13 +324,9 @@ func orNil[T any](v *T) any {
 	return v
 }
 
-// How values are written: as gqlgen and kith/graph/scalar write them.
+// How values are written: as gqlgen and kith/graph/model write them.
 
 func appendInt(to []byte, n int64) []byte { return strconv.AppendInt(to, n, 10) }
-
-func appendTime(to []byte, t time.Time) []byte {
-	return t.UTC().AppendFormat(to, `"2006-01-02T15:04:05.000000Z"`)
-}
 
 const hex = "0123456789ABCDEF"
 

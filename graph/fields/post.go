@@ -79,47 +79,24 @@ var (
 	favoriteConnection = pageOf("FavoriteConnection", func(c *model.FavoriteConnection) ([]*model.FavoriteEdge, []*model.Post, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
 	})
-	favoriteEdge = timed(edgeOf("FavoriteEdge", func(e *model.FavoriteEdge) (string, *model.Post) { return e.Cursor, e.Node }),
-		func(e *model.FavoriteEdge) time.Time { return e.FavoritedAt })
+	favoriteEdge = with(edgeOf("FavoriteEdge", func(e *model.FavoriteEdge) (string, *model.Post) { return e.Cursor, e.Node }), map[string]*Field{
+		"favoritedAt": {Value: moment(func(e *model.FavoriteEdge) time.Time { return e.FavoritedAt })},
+	})
 
 	favoritedByConnection = pageOf("FavoritedByConnection", func(c *model.FavoritedByConnection) ([]*model.FavoritedByEdge, []*model.User, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
 	})
-	favoritedByEdge = timed(edgeOf("FavoritedByEdge", func(e *model.FavoritedByEdge) (string, *model.User) { return e.Cursor, e.Node }),
-		func(e *model.FavoritedByEdge) time.Time { return e.FavoritedAt })
+	favoritedByEdge = with(edgeOf("FavoritedByEdge", func(e *model.FavoritedByEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"favoritedAt": {Value: moment(func(e *model.FavoritedByEdge) time.Time { return e.FavoritedAt })},
+	})
 
-	feedConnection = feed(pageOf("FeedConnection", func(c *model.FeedConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
+	feedConnection = with(pageOf("FeedConnection", func(c *model.FeedConnection) ([]*model.PostEdge, []*model.Post, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
-	}))
+	}), map[string]*Field{
+		"complete":  {Needs: Rows, Value: boolean(func(c *model.FeedConnection) bool { return c.Complete })},
+		"newerThan": {},
+	})
 )
-
-// pageOf is a connection, by its parts.
-func pageOf[C, E, N any](name string, parts func(*C) ([]*E, []*N, *model.PageInfo)) Type {
-	return Type{Name: name, Fields: map[string]*Field{
-		"edges":    {Ahead: Edges, Needs: Rows, Value: list(func(c *C) []*E { edges, _, _ := parts(c); return edges })},
-		"nodes":    {Ahead: Item, Needs: Rows, Value: list(func(c *C) []*N { _, nodes, _ := parts(c); return nodes })},
-		"pageInfo": {Needs: Rows, Value: object(func(c *C) *model.PageInfo { _, _, info := parts(c); return info })},
-	}}
-}
-
-// edgeOf is an edge, by its parts.
-func edgeOf[E, N any](name string, parts func(*E) (cursor string, node *N)) Type {
-	return Type{Name: name, Fields: map[string]*Field{
-		"cursor": {Needs: Cursors, Value: text(func(e *E) string { cursor, _ := parts(e); return cursor })},
-		"node":   {Ahead: Item, Value: object(func(e *E) *N { _, node := parts(e); return node })},
-	}}
-}
-
-func timed[E any](edge Type, at func(*E) time.Time) Type {
-	edge.Fields["favoritedAt"] = &Field{Value: moment(at)}
-	return edge
-}
-
-func feed(page Type) Type {
-	page.Fields["complete"] = &Field{Needs: Rows, Value: boolean(func(c *model.FeedConnection) bool { return c.Complete })}
-	page.Fields["newerThan"] = &Field{}
-	return page
-}
 
 var newerPosts = made("NewerPosts", "count", "hasMore")
 

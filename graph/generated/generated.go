@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"kith/graph/apierr"
 	"kith/graph/model"
-	"kith/graph/scalar"
 	"math"
 	"strconv"
 	"sync/atomic"
@@ -21082,13 +21081,13 @@ func (ec *executionContext) marshalNCommonOrder2kithᚋgraphᚋmodelᚐCommonOrd
 }
 
 func (ec *executionContext) unmarshalNDateTime2timeᚐTime(ctx context.Context, v any) (time.Time, error) {
-	res, err := scalar.UnmarshalDateTime(v)
+	res, err := model.UnmarshalDateTime(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) marshalNDateTime2timeᚐTime(ctx context.Context, sel ast.SelectionSet, v time.Time) graphql.Marshaler {
 	_ = sel
-	res := scalar.MarshalDateTime(v)
+	res := model.MarshalDateTime(v)
 	if res == graphql.Null {
 		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
@@ -21699,7 +21698,7 @@ func (ec *executionContext) unmarshalODateTime2ᚖtimeᚐTime(ctx context.Contex
 	if v == nil {
 		return nil, nil
 	}
-	res, err := scalar.UnmarshalDateTime(v)
+	res, err := model.UnmarshalDateTime(v)
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
@@ -21709,7 +21708,7 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	}
 	_ = sel
 	_ = ctx
-	res := scalar.MarshalDateTime(*v)
+	res := model.MarshalDateTime(*v)
 	return res
 }
 

@@ -67,9 +67,3 @@ type FriendRequestConnection struct {
 func (c *FriendRequestConnection) TotalCount() (int32, error) {
 	return int32(c.Total.Value), c.Total.Err
 }
-
-// FriendRequestEdge is one request on such a page.
-type FriendRequestEdge struct {
-	Cursor string
-	Node   *FriendRequest
-}

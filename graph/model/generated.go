@@ -47,6 +47,24 @@ type ChangePasswordPayload struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+// A page of comments. It may have fewer than were asked for, and still be followed by another.
+type CommentConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*CommentEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*Comment `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A comment in a list.
+type CommentEdge struct {
+	// Opaque; stays valid when the comment itself is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *Comment `json:"node,omitempty"`
+}
+
 // What the reconcile modes have found.
 type Consistency struct {
 	// When the last full scan ended; null when there was none.
@@ -101,6 +119,26 @@ type EditPostPayload struct {
 	Post *Post `json:"post,omitempty"`
 }
 
+// A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another.
+type FavoriteConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*FavoriteEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*Post `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A favorite post in a list.
+type FavoriteEdge struct {
+	// Opaque; stays valid when the favorite has ended, or the post is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *Post `json:"node,omitempty"`
+	// When the user favorited the post.
+	FavoritedAt time.Time `json:"favoritedAt"`
+}
+
 // The result of a favorite, or of its end.
 type FavoritePayload struct {
 	// False if it was so before.
@@ -113,6 +151,41 @@ type FavoritePayload struct {
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
 	// Send it with reads that must see this write. Null if nothing was written, now or before.
 	ConsistencyToken *string `json:"consistencyToken,omitempty"`
+}
+
+// A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another.
+type FavoritedByConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*FavoritedByEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*User `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A user in the list of those who have favorited a post.
+type FavoritedByEdge struct {
+	// Opaque; stays valid when the favorite has ended, or the user is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *User `json:"node,omitempty"`
+	// When the user favorited the post.
+	FavoritedAt time.Time `json:"favoritedAt"`
+}
+
+// A page of a home feed.
+type FeedConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*PostEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*Post `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// False if the search for posts ended early: the page goes on behind `endCursor`, even if it is short. Also false if the
+	// viewer follows more users than one answer may examine.
+	Complete bool `json:"complete"`
+	// What is newer than the argument `newerThan`; null without it.
+	NewerThan *NewerPosts `json:"newerThan,omitempty"`
 }
 
 // Why one of many follows was refused.
@@ -167,6 +240,14 @@ type FollowPayload struct {
 type FollowingsFilter struct {
 	// Only special follows, see `setFollowMark`; false: only the others.
 	Special graphql.Omittable[*bool] `json:"special,omitempty"`
+}
+
+// A request in a list.
+type FriendRequestEdge struct {
+	// Opaque; stays valid when the request has changed.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *FriendRequest `json:"node,omitempty"`
 }
 
 // The result of a change of a friend request.
@@ -235,6 +316,49 @@ type MediaInput struct {
 type Mutation struct {
 }
 
+// A comment below a post of the viewer: the edge of `comments` with its post.
+type NewComment struct {
+	// That of the edge in `comments`.
+	Cursor string `json:"cursor"`
+	// The comment.
+	Node *Comment `json:"node,omitempty"`
+	// The post.
+	Post *Post `json:"post,omitempty"`
+}
+
+// A favorite of a post of the viewer: the edge of `favoritedBy` with its post.
+type NewFavorite struct {
+	// That of the edge in `favoritedBy`.
+	Cursor string `json:"cursor"`
+	// Who has favorited the post.
+	Node *User `json:"node,omitempty"`
+	// When the user favorited the post.
+	FavoritedAt time.Time `json:"favoritedAt"`
+	// The post.
+	Post *Post `json:"post,omitempty"`
+}
+
+// What has come since a client last looked.
+type NewerPosts struct {
+	// How many posts, up to 100.
+	Count int32 `json:"count"`
+	// Whether there are more than `count`.
+	HasMore bool `json:"hasMore"`
+}
+
+// Where a page is in its list, as the Cursor Connections Specification of Relay has it.
+type PageInfo struct {
+	// Whether there is a next page. Paging backward, whether `before` was given: its row comes next.
+	HasNextPage bool `json:"hasNextPage"`
+	// Paging backward, whether there is a page before this one. Paging forward, whether `after`
+	// was given. False in lists that cannot be paged backward.
+	HasPreviousPage bool `json:"hasPreviousPage"`
+	// The cursor of the first edge; null if there is none.
+	StartCursor *string `json:"startCursor,omitempty"`
+	// The cursor to go on from, with `after`: that of the last edge, or how far a search has come. Null if there is none.
+	EndCursor *string `json:"endCursor,omitempty"`
+}
+
 // A filter has at most 16 lists and 8 levels; `not` stands within an `and`, beside at least one filter
 // without `not`.
 type PeopleFilter struct {
@@ -250,6 +374,24 @@ type PeopleFilter struct {
 	FollowedBy graphql.Omittable[*string] `json:"followedBy,omitempty"`
 	// Users whom this user follows and who follow this user.
 	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
+}
+
+// A page of posts.
+type PostConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*PostEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*Post `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A post in a list.
+type PostEdge struct {
+	// Opaque; stays valid when the post itself is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *Post `json:"node,omitempty"`
 }
 
 // A new user, or a changed profile.
@@ -328,10 +470,65 @@ type SignOutPayload struct {
 type Subscription struct {
 }
 
+// A page of users to follow, best first.
+type SuggestionConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*SuggestionEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*User `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+	// False if the budget ended before all followings were read: later pages continue
+	// with older followings, and may repeat a user who was suggested before.
+	Complete bool `json:"complete"`
+	// How many candidates from the followings of this page were left out.
+	Excluded *SuggestionExclusions `json:"excluded"`
+}
+
+// How many candidates were left out, by reason.
+type SuggestionExclusions struct {
+	// The user follows them already.
+	Followed int32 `json:"followed"`
+	// One blocks the other; 0 in suggestions of other users.
+	Blocked int32 `json:"blocked"`
+	// The viewer has dismissed them; 0 in suggestions of other users.
+	Dismissed int32 `json:"dismissed"`
+}
+
 // The end of an identity.
 type UnlinkIdentityPayload struct {
 	// False if it has stood for nobody, or for another user than the viewer.
 	Changed bool `json:"changed"`
+}
+
+// A user in a list.
+type UserEdge struct {
+	// Opaque; stays valid when the edge itself is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *User `json:"node,omitempty"`
+	// Since when: of friends the time of the later follow, of blocked users of the block, of
+	// common lists in the order RECENT of the first user's follow. Null in lists by ascending
+	// id, because no single edge puts a user there.
+	FollowedAt *time.Time `json:"followedAt,omitempty"`
+}
+
+// A page of users found.
+type UserSearchConnection struct {
+	// The rows of this page, each with its cursor.
+	Edges []*UserSearchEdge `json:"edges,omitempty"`
+	// What `edges` lead to, without the cursors.
+	Nodes []*User `json:"nodes,omitempty"`
+	// Where the page is in its list.
+	PageInfo *PageInfo `json:"pageInfo"`
+}
+
+// A user found.
+type UserSearchEdge struct {
+	// Opaque.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *User `json:"node,omitempty"`
 }
 
 // This API, as a part of a larger one.

@@ -48,34 +48,6 @@ func (p *Post) ViewerHasFavorited() (*bool, error) {
 	return &p.Favorited.Value, nil
 }
 
-// FavoriteConnection is a page of the posts that a user has favorited.
-type FavoriteConnection struct {
-	Edges    []*FavoriteEdge
-	Nodes    []*Post
-	PageInfo *PageInfo
-}
-
-// FavoriteEdge is a post on such a page.
-type FavoriteEdge struct {
-	Cursor      string
-	Node        *Post
-	FavoritedAt time.Time
-}
-
-// FavoritedByConnection is a page of the users who have favorited a post.
-type FavoritedByConnection struct {
-	Edges    []*FavoritedByEdge
-	Nodes    []*User
-	PageInfo *PageInfo
-}
-
-// FavoritedByEdge is a user on such a page.
-type FavoritedByEdge struct {
-	Cursor      string
-	Node        *User
-	FavoritedAt time.Time
-}
-
 // Files are the files of a post, or why they cannot be shown.
 type Files struct {
 	List []*Media
@@ -118,32 +90,6 @@ func StoredMedia(given []*MediaInput) []storage.Media {
 	return list
 }
 
-// PostConnection is a page of posts.
-type PostConnection struct {
-	Edges    []*PostEdge
-	Nodes    []*Post
-	PageInfo *PageInfo
-}
-
-// PostEdge is a post on a page.
-type PostEdge struct {
-	Cursor string
-	Node   *Post
-}
-
-// FeedConnection is a page of a home feed.
-type FeedConnection struct {
-	*PostConnection
-	Complete  bool
-	NewerThan *NewerPosts // nil: not asked for
-}
-
-// NewerPosts counts posts.
-type NewerPosts struct {
-	Count   int32
-	HasMore bool
-}
-
 // Comment is a comment that its viewer may see.
 type Comment struct {
 	Row storage.Comment
@@ -165,28 +111,3 @@ func (c *Comment) PostID() string {
 
 func (c *Comment) Text() string         { return c.Row.Text }
 func (c *Comment) CreatedAt() time.Time { return c.Row.CreatedAt.Time() }
-
-// CommentConnection is a page of comments.
-type CommentConnection struct {
-	Edges    []*CommentEdge
-	Nodes    []*Comment
-	PageInfo *PageInfo
-}
-
-// CommentEdge is a comment on a page.
-type CommentEdge struct {
-	Cursor string
-	Node   *Comment
-}
-
-// NewFavorite is a favorite of a post of the viewer.
-type NewFavorite struct {
-	*FavoritedByEdge
-	Post *Post
-}
-
-// NewComment is a comment below a post of the viewer.
-type NewComment struct {
-	*CommentEdge
-	Post *Post
-}

@@ -1,5 +1,4 @@
-// Package scalar reads and writes the schema's own scalars.
-package scalar
+package model
 
 import (
 	"fmt"
@@ -17,9 +16,12 @@ const dateTime = `"2006-01-02T15:04:05.000000Z"`
 func MarshalDateTime(t time.Time) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) {
 		var text [len(dateTime)]byte
-		w.Write(t.UTC().AppendFormat(text[:0], dateTime))
+		w.Write(AppendDateTime(text[:0], t))
 	})
 }
+
+// AppendDateTime appends a time as [MarshalDateTime] writes it.
+func AppendDateTime(to []byte, t time.Time) []byte { return t.UTC().AppendFormat(to, dateTime) }
 
 // UnmarshalDateTime reads RFC 3339 text with any offset. gqlgen requires it of every scalar, even
 // if, as with this one today, no argument has the type.
