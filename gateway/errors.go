@@ -156,7 +156,7 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 
 // bounded bounds an answer: data that is longer than most is replaced by an error, and a list
 // of errors is shortened and counts the rest. Data does not grow much beyond the bound, see
-// [kith/graph/direct.Limit].
+// [kith/graph/selections.Limit].
 func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response != nil && len(response.Data) > most {
 		tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),

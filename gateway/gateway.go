@@ -21,8 +21,8 @@ import (
 
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/direct"
 	"kith/graph/limits"
+	"kith/graph/selections"
 )
 
 // New makes the handler of the public surface:
@@ -100,13 +100,13 @@ func newServer(cfg Config, open *connections) *server {
 	s.exec.SetErrorPresenter(s.present)
 	s.exec.SetRecoverFunc(s.recover)
 	s.exec.Use(limit)
-	s.exec.AroundResponses(s.aroundAnswers(direct.Limit(cfg.MaxAnswer)))
+	s.exec.AroundResponses(s.aroundAnswers(selections.Limit(cfg.MaxAnswer)))
 	return s
 }
 
 // aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a
 // closure for each middleware.
-func (s *server) aroundAnswers(limit direct.Limit) graphql.ResponseMiddleware {
+func (s *server) aroundAnswers(limit selections.Limit) graphql.ResponseMiddleware {
 	return func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		op := graphql.GetOperationContext(ctx)
 		if op.Operation != nil && op.Operation.Operation != ast.Subscription {

@@ -4,21 +4,21 @@ package generated
 
 import (
 	"context"
-	"kith/graph/direct"
 	"kith/graph/model"
+	"kith/graph/selections"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// NewSchema is [NewExecutableSchema], whose operations are answered by [direct].
+// NewSchema is [NewExecutableSchema], whose operations are answered by [selections].
 func NewSchema(cfg Config) graphql.ExecutableSchema {
 	return directSchema{NewExecutableSchema(cfg).(*executableSchema)}
 }
 
 type directSchema struct{ *executableSchema }
 
-var servedSchema = direct.Schema(parsedSchema)
+var servedSchema = selections.Schema(parsedSchema)
 
 func (directSchema) Schema() *ast.Schema { return servedSchema }
 
@@ -27,18 +27,18 @@ func (s directSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	ec := newExecutionContext(op, s.executableSchema, nil)
 	switch op.Operation.Operation {
 	case ast.Mutation:
-		return direct.Once(op, ec, (*executionContext)._Mutation)
+		return selections.AnswerOnce(op, ec, (*executionContext)._Mutation)
 	case ast.Subscription:
-		return direct.Each(ec._Subscription(ctx, op.Operation.SelectionSet))
+		return selections.AnswerEach(ec._Subscription(ctx, op.Operation.SelectionSet))
 	}
-	return direct.Once(op, ec, (*executionContext).query)
+	return selections.AnswerOnce(op, ec, (*executionContext).query)
 }
 
 func (ec *executionContext) query(ctx context.Context, sel ast.SelectionSet) graphql.Marshaler {
-	return direct.Query(ec, ctx, sel, queryRoots, (*executionContext)._Query)
+	return selections.AnswerQuery(ec, ctx, sel, queryRoots, (*executionContext)._Query)
 }
 
-var queryRoots = direct.Roots[*executionContext]{
+var queryRoots = selections.Roots[*executionContext]{
 	"viewer":        (*executionContext)._Query_viewer,
 	"node":          (*executionContext)._Query_node,
 	"nodes":         (*executionContext)._Query_nodes,
@@ -58,277 +58,277 @@ var queryRoots = direct.Roots[*executionContext]{
 }
 
 func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._FollowOutcome)
+	return selections.AnswerObject(ctx, sel, v, ec._FollowOutcome)
 }
 
 func (ec *executionContext) marshalNLinkedIdentity2ᚖkithᚋgraphᚋmodelᚐLinkedIdentity(ctx context.Context, sel ast.SelectionSet, v *model.LinkedIdentity) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._LinkedIdentity)
+	return selections.AnswerObject(ctx, sel, v, ec._LinkedIdentity)
 }
 
 func (ec *executionContext) marshalNListVisibility2ᚖkithᚋgraphᚋmodelᚐListVisibility(ctx context.Context, sel ast.SelectionSet, v *model.ListVisibility) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._ListVisibility)
+	return selections.AnswerObject(ctx, sel, v, ec._ListVisibility)
 }
 
 func (ec *executionContext) marshalNMedia2ᚖkithᚋgraphᚋmodelᚐMedia(ctx context.Context, sel ast.SelectionSet, v *model.Media) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._Media)
+	return selections.AnswerObject(ctx, sel, v, ec._Media)
 }
 
 func (ec *executionContext) marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx context.Context, sel ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._PageInfo)
+	return selections.AnswerObject(ctx, sel, v, ec._PageInfo)
 }
 
 func (ec *executionContext) marshalNReconcileKind2ᚖkithᚋgraphᚋmodelᚐReconcileKind(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileKind) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._ReconcileKind)
+	return selections.AnswerObject(ctx, sel, v, ec._ReconcileKind)
 }
 
 func (ec *executionContext) marshalNReconcileStatus2ᚖkithᚋgraphᚋmodelᚐReconcileStatus(ctx context.Context, sel ast.SelectionSet, v *model.ReconcileStatus) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._ReconcileStatus)
+	return selections.AnswerObject(ctx, sel, v, ec._ReconcileStatus)
 }
 
 func (ec *executionContext) marshalNRelationship2ᚕᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v []*model.Relationship) graphql.Marshaler {
-	return direct.Slice(ctx, sel, v, ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship)
+	return selections.AnswerSlice(ctx, sel, v, ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship)
 }
 
 func (ec *executionContext) marshalNSuggestionExclusions2ᚖkithᚋgraphᚋmodelᚐSuggestionExclusions(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionExclusions) graphql.Marshaler {
-	return direct.Object(ctx, sel, v, ec._SuggestionExclusions)
+	return selections.AnswerObject(ctx, sel, v, ec._SuggestionExclusions)
 }
 
 func (ec *executionContext) marshalNUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	return direct.Slice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
+	return selections.AnswerSlice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
 func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._AccountPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._AccountPayload)
 }
 
 func (ec *executionContext) marshalOAddCommentPayload2ᚖkithᚋgraphᚋmodelᚐAddCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.AddCommentPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._AddCommentPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._AddCommentPayload)
 }
 
 func (ec *executionContext) marshalOChangePasswordPayload2ᚖkithᚋgraphᚋmodelᚐChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.ChangePasswordPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._ChangePasswordPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ChangePasswordPayload)
 }
 
 func (ec *executionContext) marshalOComment2ᚕᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v []*model.Comment) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment)
 }
 
 func (ec *executionContext) marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx context.Context, sel ast.SelectionSet, v *model.Comment) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._Comment)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._Comment)
 }
 
 func (ec *executionContext) marshalOCommentConnection2ᚖkithᚋgraphᚋmodelᚐCommentConnection(ctx context.Context, sel ast.SelectionSet, v *model.CommentConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._CommentConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentConnection)
 }
 
 func (ec *executionContext) marshalOCommentEdge2ᚕᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v []*model.CommentEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge)
 }
 
 func (ec *executionContext) marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx context.Context, sel ast.SelectionSet, v *model.CommentEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._CommentEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentEdge)
 }
 
 func (ec *executionContext) marshalOConsistency2ᚖkithᚋgraphᚋmodelᚐConsistency(ctx context.Context, sel ast.SelectionSet, v *model.Consistency) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._Consistency)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._Consistency)
 }
 
 func (ec *executionContext) marshalODeleteAccountPayload2ᚖkithᚋgraphᚋmodelᚐDeleteAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteAccountPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._DeleteAccountPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeleteAccountPayload)
 }
 
 func (ec *executionContext) marshalODeleteCommentPayload2ᚖkithᚋgraphᚋmodelᚐDeleteCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteCommentPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._DeleteCommentPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeleteCommentPayload)
 }
 
 func (ec *executionContext) marshalODeletePostPayload2ᚖkithᚋgraphᚋmodelᚐDeletePostPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeletePostPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._DeletePostPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeletePostPayload)
 }
 
 func (ec *executionContext) marshalODismissSuggestionPayload2ᚖkithᚋgraphᚋmodelᚐDismissSuggestionPayload(ctx context.Context, sel ast.SelectionSet, v *model.DismissSuggestionPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._DismissSuggestionPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._DismissSuggestionPayload)
 }
 
 func (ec *executionContext) marshalOEdgesAmong2ᚖkithᚋgraphᚋmodelᚐEdgesAmong(ctx context.Context, sel ast.SelectionSet, v *model.EdgesAmong) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._EdgesAmong)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._EdgesAmong)
 }
 
 func (ec *executionContext) marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEditPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.EditPostPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._EditPostPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._EditPostPayload)
 }
 
 func (ec *executionContext) marshalOFavoriteConnection2ᚖkithᚋgraphᚋmodelᚐFavoriteConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FavoriteConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoriteConnection)
 }
 
 func (ec *executionContext) marshalOFavoriteEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoriteEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge)
 }
 
 func (ec *executionContext) marshalOFavoriteEdge2ᚖkithᚋgraphᚋmodelᚐFavoriteEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FavoriteEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoriteEdge)
 }
 
 func (ec *executionContext) marshalOFavoritePayload2ᚖkithᚋgraphᚋmodelᚐFavoritePayload(ctx context.Context, sel ast.SelectionSet, v *model.FavoritePayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FavoritePayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoritePayload)
 }
 
 func (ec *executionContext) marshalOFavoritedByConnection2ᚖkithᚋgraphᚋmodelᚐFavoritedByConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FavoritedByConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoritedByConnection)
 }
 
 func (ec *executionContext) marshalOFavoritedByEdge2ᚕᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FavoritedByEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge)
 }
 
 func (ec *executionContext) marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx context.Context, sel ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FavoritedByEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoritedByEdge)
 }
 
 func (ec *executionContext) marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx context.Context, sel ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FeedConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FeedConnection)
 }
 
 func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FollowError)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowError)
 }
 
 func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐFollowManyPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowManyPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FollowManyPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowManyPayload)
 }
 
 func (ec *executionContext) marshalOFollowPayload2ᚖkithᚋgraphᚋmodelᚐFollowPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FollowPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowPayload)
 }
 
 func (ec *executionContext) marshalOFriendRequest2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequest) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest)
 }
 
 func (ec *executionContext) marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FriendRequest)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequest)
 }
 
 func (ec *executionContext) marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FriendRequestConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestConnection)
 }
 
 func (ec *executionContext) marshalOFriendRequestEdge2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequestEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge)
 }
 
 func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐFriendRequestEdge(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FriendRequestEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestEdge)
 }
 
 func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._FriendRequestPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestPayload)
 }
 
 func (ec *executionContext) marshalONewComment2ᚖkithᚋgraphᚋmodelᚐNewComment(ctx context.Context, sel ast.SelectionSet, v *model.NewComment) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._NewComment)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewComment)
 }
 
 func (ec *executionContext) marshalONewFavorite2ᚖkithᚋgraphᚋmodelᚐNewFavorite(ctx context.Context, sel ast.SelectionSet, v *model.NewFavorite) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._NewFavorite)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewFavorite)
 }
 
 func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._NewerPosts)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewerPosts)
 }
 
 func (ec *executionContext) marshalOPost2ᚕᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v []*model.Post) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost)
 }
 
 func (ec *executionContext) marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v *model.Post) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._Post)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._Post)
 }
 
 func (ec *executionContext) marshalOPostConnection2ᚖkithᚋgraphᚋmodelᚐPostConnection(ctx context.Context, sel ast.SelectionSet, v *model.PostConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._PostConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostConnection)
 }
 
 func (ec *executionContext) marshalOPostEdge2ᚕᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v []*model.PostEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge)
 }
 
 func (ec *executionContext) marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx context.Context, sel ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._PostEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostEdge)
 }
 
 func (ec *executionContext) marshalOProfilePayload2ᚖkithᚋgraphᚋmodelᚐProfilePayload(ctx context.Context, sel ast.SelectionSet, v *model.ProfilePayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._ProfilePayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._ProfilePayload)
 }
 
 func (ec *executionContext) marshalOPublishPostPayload2ᚖkithᚋgraphᚋmodelᚐPublishPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PublishPostPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._PublishPostPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._PublishPostPayload)
 }
 
 func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._Relationship)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._Relationship)
 }
 
 func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._RelationshipPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationshipPayload)
 }
 
 func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSessionPayload(ctx context.Context, sel ast.SelectionSet, v *model.SessionPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._SessionPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._SessionPayload)
 }
 
 func (ec *executionContext) marshalOSignOutPayload2ᚖkithᚋgraphᚋmodelᚐSignOutPayload(ctx context.Context, sel ast.SelectionSet, v *model.SignOutPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._SignOutPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._SignOutPayload)
 }
 
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._SuggestionConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._SuggestionConnection)
 }
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v []*model.SuggestionEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge)
 }
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._SuggestionEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._SuggestionEdge)
 }
 
 func (ec *executionContext) marshalOUnlinkIdentityPayload2ᚖkithᚋgraphᚋmodelᚐUnlinkIdentityPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnlinkIdentityPayload) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._UnlinkIdentityPayload)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._UnlinkIdentityPayload)
 }
 
 func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
 func (ec *executionContext) marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._User)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._User)
 }
 
 func (ec *executionContext) marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._UserConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserConnection)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge)
 }
 
 func (ec *executionContext) marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._UserEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserEdge)
 }
 
 func (ec *executionContext) marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserSearchConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._UserSearchConnection)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserSearchConnection)
 }
 
 func (ec *executionContext) marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v []*model.UserSearchEdge) graphql.Marshaler {
-	return direct.OptionalSlice(ctx, sel, v, ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge)
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge)
 }
 
 func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchEdge) graphql.Marshaler {
-	return direct.OptionalObject(ctx, sel, v, ec._UserSearchEdge)
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserSearchEdge)
 }
 
 func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
-	return direct.List(ctx, v, ec.unmarshalNID2string)
+	return selections.ReadList(ctx, v, ec.unmarshalNID2string)
 }

@@ -1,5 +1,6 @@
 // Package selections reads what an operation says: its variables and arguments, coerced by the GraphQL specification, and its
 // selections, compiled into a [Plan]. It remembers results computed from selections, so that the work is done once for a repeated query.
+// It also answers selections on objects and lists straight to JSON if all selected values are in memory, see answer.go.
 //
 // A [Memo] belongs to one document and lives as long as the gateway keeps that document. Values put
 // into it must follow from the document alone: not from variables, which is why selections with

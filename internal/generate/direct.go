@@ -15,7 +15,7 @@ import (
 
 // direct is a plugin of gqlgen. It runs before gqlgen writes its code, takes some functions out of
 // what gqlgen is going to write, and writes them itself, from direct.gotpl: they call
-// kith/graph/direct. gqlgen calls a function by its name, so it may come from the plugin.
+// kith/graph/selections. gqlgen calls a function by its name, so it may come from the plugin.
 type direct struct{}
 
 //go:embed direct.gotpl

@@ -1,7 +1,7 @@
 // Command generate writes the code that gqlgen generates from graph/schema and gqlgen.yml:
 // `go run ./internal/generate`, from the top of the project.
 //
-// Values at hand are written by kith/graph/direct, see [direct].
+// Values at hand are written by kith/graph/selections, see [direct].
 // `_entities` and `_service` are Kith's own, see [federation].
 package main
 

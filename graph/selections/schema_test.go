@@ -1,4 +1,4 @@
-package direct_test
+package selections_test
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package direct
+package selections
 
 import (
 	"context"
@@ -7,13 +7,11 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/fields"
-	"kith/graph/selections"
 )
 
-// plan is a selection on a type, ready to be written.
-type plan struct {
+// template is a selection on a type, ready to be written.
+type template struct {
 	steps    []step
-	keys     []byte // of all steps
 	mayFail  bool
 	fixed    bool // it follows from the document alone, for any variables
 	typeName string
@@ -23,17 +21,17 @@ type plan struct {
 type step struct {
 	key   []byte        // `"alias":`, with a comma before it unless it is the first
 	value *fields.Value // nil: __typename
-	below *plan         // of a field that is an object, or a list of them
+	below *template     // of a field that is an object, or a list of them
 }
 
-// planOf makes the plan of a selection; nil if this package cannot write it.
-func planOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *plan {
+// templateOf makes the template of a selection; nil if this package cannot write it.
+func templateOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *template {
 	if t == nil || !mayFit(t, sel) || isByGqlgen(ctx) {
 		return nil
 	}
-	memo := selections.For(ctx)
+	memo := For(ctx)
 	if known, ok := memo.Get(t, sel); ok {
-		return known.(*plan)
+		return known.(*template)
 	}
 	p := compile(graphql.GetOperationContext(ctx), t, sel)
 	if p != nil && p.fixed {
@@ -60,11 +58,10 @@ func valueOf(t *fields.Type, name string) *fields.Value {
 	return nil
 }
 
-func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *plan {
-	p := &plan{typeName: t.Name, steps: make([]step, 0, len(sel))}
-	if selections.Simple(sel) {
+func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *template {
+	p := &template{typeName: t.Name, steps: make([]step, 0, len(sel))}
+	if Simple(sel) {
 		p.fixed = true
-		p.keys = make([]byte, 0, lengthOfKeys(sel))
 		for _, s := range sel {
 			if f := s.(*ast.Field); !p.add(op, t, f, f.SelectionSet) {
 				return nil
@@ -72,7 +69,7 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 		}
 		return p
 	}
-	all, err := selections.Collect(op, sel, t.Is)
+	all, err := Collect(op, sel, t.Is)
 	if err != nil {
 		return nil
 	}
@@ -84,27 +81,16 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 	return p
 }
 
-// lengthOfKeys is the total length of the keys of a simple selection, so that room for them is made
-// at once.
-func lengthOfKeys(sel ast.SelectionSet) (n int) {
-	for _, s := range sel {
-		n += len(s.(*ast.Field).Alias) + len(`,"":`)
-	}
-	return n
-}
-
 // add appends a field; false if its value is not at hand.
-func (p *plan) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, sel ast.SelectionSet) bool {
+func (p *template) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, sel ast.SelectionSet) bool {
 	s := step{value: valueOf(t, f.Name)}
 	if s.value == nil && f.Name != "__typename" {
 		return false
 	}
-	start := len(p.keys)
 	if len(p.steps) > 0 {
-		p.keys = append(p.keys, ',')
+		s.key = append(s.key, ',')
 	}
-	p.keys = append(fields.AppendString(p.keys, f.Alias), ':')
-	s.key = p.keys[start:len(p.keys):len(p.keys)]
+	s.key = append(fields.AppendString(s.key, f.Alias), ':')
 	if s.value != nil {
 		p.mayFail = p.mayFail || s.value.Fails != nil
 		if s.value.Append == nil {
@@ -124,7 +110,7 @@ func (p *plan) add(op *graphql.OperationContext, t *fields.Type, f *ast.Field, s
 }
 
 // fails reports whether a selected value could not be loaded.
-func (p *plan) fails(v any) bool {
+func (p *template) fails(v any) bool {
 	if !p.mayFail {
 		return false
 	}
@@ -142,7 +128,7 @@ func (p *plan) fails(v any) bool {
 }
 
 // failsIn is fails for the object, or the objects, that v has as a value.
-func (p *plan) failsIn(value *fields.Value, v any) bool {
+func (p *template) failsIn(value *fields.Value, v any) bool {
 	if value.Object != nil {
 		one := value.Object(v)
 		return one != nil && p.fails(one)
@@ -157,7 +143,7 @@ func (p *plan) failsIn(value *fields.Value, v any) bool {
 
 // append writes an object, or a list of them. A list ends when the answer gets longer
 // than most.
-func (p *plan) append(to []byte, v any, most int) []byte {
+func (p *template) append(to []byte, v any, most int) []byte {
 	list, ok := v.(elements)
 	if !ok {
 		return p.appendObject(to, v, most)
@@ -175,7 +161,7 @@ func (p *plan) append(to []byte, v any, most int) []byte {
 	return append(to, ']')
 }
 
-func (p *plan) appendObject(to []byte, v any, most int) []byte {
+func (p *template) appendObject(to []byte, v any, most int) []byte {
 	if v == nil {
 		return append(to, "null"...)
 	}
@@ -198,7 +184,7 @@ func (p *plan) appendObject(to []byte, v any, most int) []byte {
 }
 
 // appendList writes a list that v has as a value.
-func (p *plan) appendList(to []byte, value *fields.Value, v any, most int) []byte {
+func (p *template) appendList(to []byte, value *fields.Value, v any, most int) []byte {
 	n := value.Len(v)
 	if n < 0 {
 		return append(to, "null"...)

@@ -1,4 +1,4 @@
-package direct_test
+package selections_test
 
 import (
 	"bytes"
@@ -12,9 +12,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"pgregory.net/rapid"
 
-	"kith/graph/direct"
 	"kith/graph/fields"
 	"kith/graph/model"
+	"kith/graph/selections"
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
@@ -73,7 +73,7 @@ func dataOf(text string) string {
 func apis(t *testing.T, store storage.Store) (directly, slowly *apitest.API) {
 	options := apitest.Options{Limits: apitest.NoLimits}
 	directly = apitest.New(t, store, options)
-	options.Context = direct.ByGqlgen
+	options.Context = selections.ByGqlgen
 	return directly, apitest.New(t, store, options)
 }
 
@@ -157,7 +157,7 @@ func TestWhatCannotBeLoadedIsLeftToGqlgen(t *testing.T) {
 		var got strings.Builder
 		ctx := graphql.WithOperationContext(t.Context(), &graphql.OperationContext{})
 		sel := ast.SelectionSet{&ast.Field{Name: query, Alias: query}}
-		direct.Object(ctx, sel, broken, slow).MarshalGQL(&got)
+		selections.AnswerObject(ctx, sel, broken, slow).MarshalGQL(&got)
 		if got.String() != want {
 			t.Errorf("%s gives %s, want %s", query, got.String(), want)
 		}

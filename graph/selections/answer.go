@@ -1,13 +1,11 @@
-// Package direct writes objects and lists straight to JSON if all selected
-// values are in memory.
-//
+package selections
+
 // gqlgen gives every field of every object its own context, recover and marshaler,
 // and every element of a list a goroutine. That is right if a field may load something, but it is
 // nine tenths of the work on a page whose users have been read already. In graph/generated, the
 // functions below are called before those that gqlgen generates: its plugin internal/generate puts
 // them there. They write the fields that have a [fields.Value], and leave the rest to gqlgen:
 // fields with resolvers, and values that failed to load.
-package direct
 
 import (
 	"context"
@@ -20,23 +18,22 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/fields"
-	"kith/graph/selections"
 )
 
-// Object answers a selection on one object, if necessary by slow. A missing object is an error.
-func Object[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerObject answers a selection on one object, if necessary by slow. A missing object is an error.
+func AnswerObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil && !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
 		graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
 	}
-	return OptionalObject(ctx, sel, v, slow)
+	return AnswerOptionalObject(ctx, sel, v, slow)
 }
 
-// OptionalObject is [Object] for an object that may be null.
-func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerOptionalObject is [AnswerObject] for an object that may be null.
+func AnswerOptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
-	if p := planOf(ctx, fields.TypeOf(v), sel); p != nil && !p.fails(v) {
+	if p := templateOf(ctx, fields.TypeOf(v), sel); p != nil && !p.fails(v) {
 		return written{p, v}
 	}
 	return decided(ctx, sel, v, slow)
@@ -45,7 +42,7 @@ func OptionalObject[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow
 // decided answers by slow if the fields of the selection can be collected, and otherwise by an error.
 func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if t := fields.TypeOf(v); t != nil && v != nil {
-		if _, err := selections.Collect(graphql.GetOperationContext(ctx), sel, t.Is); err != nil {
+		if _, err := Collect(graphql.GetOperationContext(ctx), sel, t.Is); err != nil {
 			graphql.AddError(ctx, err)
 			return graphql.Null
 		}
@@ -53,8 +50,8 @@ func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(c
 	return slow(ctx, sel, v)
 }
 
-// Slice answers a selection on each element of a list, if necessary by slow.
-func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerSlice answers a selection on each element of a list, if necessary by slow.
+func AnswerSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if objects, p := planned(ctx, sel, list); p != nil {
 		return written{p, objects}
 	}
@@ -64,17 +61,17 @@ func Slice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow fun
 	})
 }
 
-// OptionalSlice is [Slice] for a list that may be null: nil is null.
-func OptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
+// AnswerOptionalSlice is [AnswerSlice] for a list that may be null: nil is null.
+func AnswerOptionalSlice[T any](ctx context.Context, sel ast.SelectionSet, list []*T, slow func(context.Context, ast.SelectionSet, *T) graphql.Marshaler) graphql.Marshaler {
 	if list == nil {
 		return graphql.Null
 	}
-	return Slice(ctx, sel, list, slow)
+	return AnswerSlice(ctx, sel, list, slow)
 }
 
 // planned is a list ready to be written; without a plan if slow has to write it.
-func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (elements, *plan) {
-	p := planOf(ctx, fields.TypeOf((*T)(nil)), sel)
+func planned[T any](ctx context.Context, sel ast.SelectionSet, list []*T) (elements, *template) {
+	p := templateOf(ctx, fields.TypeOf((*T)(nil)), sel)
 	if p == nil {
 		return nil, nil
 	}
@@ -105,17 +102,17 @@ func isByGqlgen(ctx context.Context) bool { return ctx.Value(byGqlgenKey{}) != n
 
 // written is an answer that is written out when the response is.
 type written struct {
-	plan *plan
-	v    any
+	template *template
+	v        any
 }
 
 // MarshalGQL implements [graphql.Marshaler].
 func (a written) MarshalGQL(w io.Writer) {
-	if whole, ok := w.(*answer); ok {
-		whole.append(a.plan, a.v)
+	if text, ok := w.(*answer); ok {
+		text.append(a.template, a.v)
 		return
 	}
-	w.Write(a.plan.append(nil, a.v, noLimit))
+	w.Write(a.template.append(nil, a.v, noLimit))
 }
 
 type limitKey struct{}
@@ -131,31 +128,31 @@ func (l *Limit) With(ctx context.Context) context.Context {
 
 const noLimit = math.MaxInt
 
-// Once answers an operation that has one answer, which data makes for an execution.
-func Once[E any](op *graphql.OperationContext, ec E, data func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
+// AnswerOnce answers an operation that has one answer, which data makes for an execution.
+func AnswerOnce[E any](op *graphql.OperationContext, ec E, data func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.ResponseHandler {
 	given := false
 	return func(ctx context.Context) *graphql.Response {
 		if given {
 			return nil
 		}
 		given = true
-		return &graphql.Response{Data: whole(ctx, data(ec, ctx, op.Operation.SelectionSet))}
+		return &graphql.Response{Data: textOf(ctx, data(ec, ctx, op.Operation.SelectionSet))}
 	}
 }
 
-// Each answers an operation whose answers come one after another, until there are no more.
-func Each(next func(context.Context) graphql.Marshaler) graphql.ResponseHandler {
+// AnswerEach answers an operation whose answers come one after another, until there are no more.
+func AnswerEach(next func(context.Context) graphql.Marshaler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		data := next(ctx)
 		if data == nil {
 			return nil
 		}
-		return &graphql.Response{Data: whole(ctx, data)}
+		return &graphql.Response{Data: textOf(ctx, data)}
 	}
 }
 
-// whole writes a whole answer into its own memory.
-func whole(ctx context.Context, of graphql.Marshaler) []byte {
+// textOf writes a whole answer into its own memory.
+func textOf(ctx context.Context, of graphql.Marshaler) []byte {
 	a := answers.Get().(*answer)
 	a.bytes, a.most = a.bytes[:0], noLimit
 	if most, ok := ctx.Value(limitKey{}).(*Limit); ok {
@@ -192,7 +189,7 @@ func (a *answer) WriteString(text string) (int, error) {
 	return len(text), nil
 }
 
-func (a *answer) append(p *plan, v any) {
+func (a *answer) append(p *template, v any) {
 	if len(a.bytes) <= a.most {
 		a.bytes = p.append(a.bytes, v, a.most)
 	}
@@ -206,12 +203,12 @@ const maxPooled = 64 << 10
 // Roots are the fields of the type Query, by name: how an execution answers each.
 type Roots[E any] map[string]func(ec E, ctx context.Context, field graphql.CollectedField) graphql.Marshaler
 
-// Query answers a query that asks for one field, as most do. For such a query gqlgen would collect
+// AnswerQuery answers a query that asks for one field, as most do. For such a query gqlgen would collect
 // the field, make a set for the one answer with a closure within a closure, and note that its name
 // has been written. Everything else is answered by slow. Middleware of root fields is not called:
 // Kith has it only for mutations.
-func Query[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
-	if len(sel) != 1 || !selections.Simple(sel) || isByGqlgen(ctx) {
+func AnswerQuery[E any](ec E, ctx context.Context, sel ast.SelectionSet, roots Roots[E], slow func(E, context.Context, ast.SelectionSet) graphql.Marshaler) graphql.Marshaler {
+	if len(sel) != 1 || !Simple(sel) || isByGqlgen(ctx) {
 		return slow(ec, ctx, sel)
 	}
 	field := sel[0].(*ast.Field)
@@ -253,9 +250,9 @@ func (s single) MarshalGQL(w io.Writer) {
 	io.WriteString(w, `}`)
 }
 
-// List reads a list by reading each of its elements. gqlgen makes a context for each that has
+// ReadList reads a list by reading each of its elements. gqlgen makes a context for each that has
 // the element's place, which matters only to an error about it.
-func List[T any](ctx context.Context, v any, one func(context.Context, any) (T, error)) ([]T, error) {
+func ReadList[T any](ctx context.Context, v any, one func(context.Context, any) (T, error)) ([]T, error) {
 	given := graphql.CoerceList(v)
 	list := make([]T, len(given))
 	for i, v := range given {
