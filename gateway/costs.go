@@ -48,7 +48,7 @@ func (s *server) withCost(ctx context.Context, response *graphql.Response) *grap
 	if response == nil || op.Operation == nil {
 		return response
 	}
-	estimated, err := s.limit.Cost(op)
+	estimated, err := s.costs.Of(op)
 	if err != nil {
 		return response // it is not executed
 	}
@@ -89,7 +89,7 @@ func (s *server) noteSlow(ctx context.Context, began time.Time, response *graphq
 	}
 	hash := sha256.Sum256([]byte(op.RawQuery))
 	attrs = append(attrs, slog.String("sha256", hex.EncodeToString(hash[:])), slog.Float64("took_ms", float64(took.Microseconds())/1000))
-	if cost, err := s.limit.Cost(op); err == nil {
+	if cost, err := s.costs.Of(op); err == nil {
 		attrs = append(attrs, slog.Uint64("cost", cost))
 	}
 	if reads := storage.ReadsOf(ctx); reads != nil {

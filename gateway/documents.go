@@ -12,16 +12,16 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/parser"
 	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/gateway/trusted"
 	"kith/graph/apierr"
+	"kith/graph/limits"
 	"kith/graph/selections"
 )
 
 // documents are the queries that have been parsed and validated, by their text, with what has been
-// derived from them since. It is gqlgen's query cache.
+// derived from them since.
 type documents struct {
 	*cache[*document]
 	trusted *trusted.Documents // have been parsed and validated already
@@ -33,31 +33,15 @@ type document struct {
 	memo   selections.Memo // it is dropped with the document
 }
 
-var _ graphql.Cache[*ast.QueryDocument] = documents{}
-
 func newDocuments(known *trusted.Documents) documents {
 	return documents{newCache(queryCacheEntries, queryCacheBytes, queryCacheBytes/8, func(text string, _ *document) int {
 		return len(text) * documentBytesFactor
 	}), known}
 }
 
-// Get implements [graphql.Cache].
-func (d documents) Get(ctx context.Context, text string) (*ast.QueryDocument, bool) {
-	found := d.of(ctx, text)
-	if found == nil {
-		return nil, false
-	}
-	return found.parsed, true
-}
-
-// Add implements [graphql.Cache]. The document is new and has been validated.
-func (d documents) Add(ctx context.Context, text string, parsed *ast.QueryDocument) {
-	d.cache.Add(ctx, text, &document{parsed: parsed})
-}
-
 // of returns a text's document; nil if it is neither kept nor trusted.
 func (d documents) of(ctx context.Context, text string) *document {
-	found, ok := d.cache.Get(ctx, text)
+	found, ok := d.Get(ctx, text)
 	if ok {
 		return found
 	}
@@ -66,7 +50,7 @@ func (d documents) of(ctx context.Context, text string) *document {
 		return nil
 	}
 	found = &document{parsed: known}
-	d.cache.Add(ctx, text, found)
+	d.Add(ctx, text, found)
 	return found
 }
 
@@ -78,12 +62,11 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
 	}
 	ctx = graphql.WithOperationContext(ctx, op)
-	err := s.registered.find(ctx, params)
-	if err == nil {
-		err = s.limit.MutateOperationParameters(ctx, params)
-	}
-	if err != nil {
+	if err := s.registered.find(ctx, params); err != nil {
 		return op, nil, 0, gqlerror.List{err}
+	}
+	if err := limits.CheckVariables(params.Variables); err != nil {
+		return op, nil, 0, gqlerror.List{gqlerror.Wrap(err)}
 	}
 	op.RawQuery, op.OperationName, op.Extensions, op.Headers = params.Query, params.OperationName, params.Extensions, params.Headers
 	known := s.documents.of(ctx, op.RawQuery)
@@ -94,7 +77,7 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 		}
 		op.Stats.Validation.End = graphql.Now()
 		known = &document{parsed: parsed}
-		s.documents.cache.Add(ctx, op.RawQuery, known)
+		s.documents.Add(ctx, op.RawQuery, known)
 	}
 	op.Doc = known.parsed
 	cost, wrong := s.choose(op, params.Variables)
@@ -104,9 +87,9 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 	return op, known, cost, nil
 }
 
-// parse parses and validates a text.
+// parse parses and validates a text, whose shape is checked in between: validation itself is quadratic in places.
 func (s *server) parse(text string) (*ast.QueryDocument, gqlerror.List) {
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, s.limit.Tokens())
+	doc, err := s.Limits.Parse(text)
 	if err != nil {
 		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
 	}
@@ -136,7 +119,7 @@ func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cos
 	if err := selections.CheckRoot(op); err != nil {
 		return 0, err
 	}
-	return s.limit.Cost(op)
+	return s.costs.Of(op)
 }
 
 // refuseNulls refuses a field some of whose arguments are null and must not be.

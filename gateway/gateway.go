@@ -68,7 +68,7 @@ type server struct {
 	Config
 	exec       *executor.Executor
 	documents  documents
-	limit      *limits.Extension
+	costs      *limits.Costs
 	registered *registered
 	origins    origins
 	open       *connections
@@ -79,16 +79,19 @@ type server struct {
 }
 
 func newServer(cfg Config, open *connections) *server {
-	documents := newDocuments(cfg.Trusted)
-	limit := limits.New(cfg.Limits, documents)
+	var charge func(*graphql.OperationContext) (uint64, error)
 	if cfg.Consistency != nil {
-		limit.Charge(readToken(cfg.Consistency))
+		charge = readToken(cfg.Consistency)
+	}
+	costs, err := limits.New(cfg.Schema.Schema(), cfg.Limits, charge)
+	if err != nil {
+		panic(err)
 	}
 	s := &server{
 		Config:     cfg,
 		exec:       executor.New(cfg.Schema),
-		documents:  documents,
-		limit:      limit,
+		documents:  newDocuments(cfg.Trusted),
+		costs:      costs,
 		registered: newRegistered(cfg),
 		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders),
 		open:       open,
@@ -99,7 +102,6 @@ func newServer(cfg Config, open *connections) *server {
 	}
 	s.exec.SetErrorPresenter(s.present)
 	s.exec.SetRecoverFunc(s.recover)
-	s.exec.Use(limit)
 	s.exec.AroundResponses(s.aroundAnswers(selections.Limit(cfg.MaxAnswer)))
 	return s
 }
@@ -183,7 +185,7 @@ func (s *server) readYourWrites(ctx context.Context, next graphql.ResponseHandle
 		return next(ctx) // it waits for nothing and writes nothing
 	}
 	ctx, request := consistency.Attach(ctx)
-	if !tokens.Wait(ctx, token) {
+	if len(token) > 0 && !tokens.Wait(ctx, token) {
 		request.Stale()
 	}
 	response := next(ctx)

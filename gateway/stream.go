@@ -10,7 +10,6 @@ import (
 
 	"kith/gateway/traces"
 	"kith/graph/apierr"
-	"kith/graph/limits"
 	"kith/graph/subscription"
 )
 
@@ -38,7 +37,7 @@ func fail(to sink, err error) { _ = to.fail(&graphql.Response{Errors: gqlerror.L
 func (s *server) run(ctx context.Context, op *graphql.OperationContext, on *slot, to sink) (how outcome) {
 	live := op.Operation.Operation == ast.Subscription
 	if live {
-		cost := limits.SubscriptionCost(op)
+		cost, _ := s.costs.Of(op)
 		if err := on.subscribe(cost); err != nil {
 			s.Metrics.ran("", outcomeRefused)
 			fail(to, err)
@@ -115,7 +114,7 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 	span := x.span
 	if x.stream.transport == transportWebSocket {
 		span = s.Traces.Request(op.Headers)
-		cost, _ := s.limit.Cost(op)
+		cost, _ := s.costs.Of(op)
 		span.Operation(op, cost)
 	}
 	responses, ctx := s.exec.DispatchOperation(ctx, op)
@@ -148,7 +147,7 @@ func (s *server) admitted(op *graphql.OperationContext, responses graphql.Respon
 		admitted, ok := s.admission.enter(ctx)
 		defer admitted.end()
 		if ok {
-			cost, _ := s.limit.Cost(op)
+			cost, _ := s.costs.Of(op)
 			ok = cost <= costlyFrom || admitted.work(ctx)
 		}
 		if !ok {

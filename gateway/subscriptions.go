@@ -59,7 +59,7 @@ type Subscriptions struct {
 	MaxUserSubscriptions int
 
 	// MaxConnectionCost is how much the subscriptions of one connection may cost together
-	// (see [limits.SubscriptionCost]). Defaults to 10,000.
+	// (see [limits.Costs]). Defaults to 10,000.
 	MaxConnectionCost uint64
 
 	// MaxUserCost is how much the subscriptions of one user may cost together. Defaults to 20,000:

@@ -15,9 +15,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/vektah/gqlparser/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/graph/limits"
 	"kith/graph/selections"
@@ -119,10 +119,11 @@ func (d *Documents) parse(text string) (*ast.QueryDocument, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("it is no UTF-8")
 	}
-	if err := d.limit.CheckText(text); err != nil {
+	parsed, err := d.limit.Parse(text)
+	if err != nil {
 		return nil, err
 	}
-	parsed, errs := gqlparser.LoadQueryWithRules(d.schema, text, nil)
+	errs := validator.ValidateWithRules(d.schema, parsed, nil)
 	if len(errs) == 0 {
 		if err := selections.Settle(parsed); err != nil {
 			errs = gqlerror.List{err}

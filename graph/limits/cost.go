@@ -1,8 +1,12 @@
 package limits
 
 import (
+	"fmt"
+
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/apierr"
 	"kith/graph/selections"
 )
 
@@ -24,6 +28,51 @@ import (
 // Sums and products saturate. The cost of a fragment is computed once, however often it is
 // spread, so the work is linear in the size of the document.
 
+// Costs are what the operations of a schema cost, and may cost.
+type Costs struct {
+	limits Limits
+	rules  rules
+	charge func(*graphql.OperationContext) (uint64, error)
+}
+
+// New reads the costs from a schema. It fails if a field returns a list of unknown length, or takes texts without a bound. The result
+// of charge is added to the cost of each operation, and its error refuses the operation; nil adds nothing.
+func New(schema *ast.Schema, limits Limits, charge func(*graphql.OperationContext) (cost uint64, err error)) (*Costs, error) {
+	rules, err := rulesOf(schema)
+	if err != nil {
+		return nil, fmt.Errorf("costs of the schema: %w", err)
+	}
+	return &Costs{limits: limits.withDefaults(), rules: rules, charge: charge}, nil
+}
+
+// Of is the cost of an operation with its variables. The error, an [apierr.Error], says why the
+// operation is refused.
+func (c *Costs) Of(op *graphql.OperationContext) (uint64, error) {
+	cost, err := c.rules.costOf(op.Operation, op.Variables)
+	if err == nil && c.charge != nil {
+		var more uint64
+		more, err = c.charge(op)
+		cost = sum(cost, more)
+	}
+	if err != nil {
+		return 0, err
+	}
+	limit, what := uint64(max(0, c.limits.Cost)), "request"
+	if op.Operation.Operation == ast.Subscription {
+		cost = sum(cost, uint64(len(op.RawQuery)/textPerCost))
+		limit, what = min(limit, uint64(max(0, c.limits.SubscriptionCost))), "subscription"
+	}
+	if cost > limit {
+		return 0, apierr.TooCostly(cost, limit,
+			"the query costs %d and one %s may cost at most %d: ask for fewer fields or shorter lists", cost, what, limit)
+	}
+	return cost, nil
+}
+
+// textPerCost is how many bytes of its text add 1 to the cost of a subscription: the text,
+// and a document of up to 77 times its size, are held while it runs.
+const textPerCost = 16
+
 // amount is the cost of a selection set in two parts, because a fragment of a
 // connection is costed before it is known how long the page is.
 type amount struct {
@@ -35,16 +84,16 @@ func (a amount) plus(b amount) amount {
 	return amount{sum(a.once, b.once), sum(a.perItem, b.perItem)}
 }
 
-// of computes the cost of a validated operation. The error is BAD_USER_INPUT, if a text is too long
+// costOf computes the cost of a validated operation. The error is BAD_USER_INPUT, if a text is too long
 // for its argument.
-func (c costs) of(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
-	w := costWalk{costs: c, vars: vars}
+func (r rules) costOf(op *ast.OperationDefinition, vars map[string]any) (uint64, error) {
+	w := costWalk{rules: r, vars: vars}
 	total := w.set(op.SelectionSet)
 	return sum(total.once, total.perItem), w.err
 }
 
 type costWalk struct {
-	costs
+	rules     rules
 	vars      map[string]any
 	fragments map[*ast.FragmentDefinition]amount
 	variables map[variableUse]uint64
@@ -121,6 +170,19 @@ func (w *costWalk) included(directives ast.DirectiveList) bool {
 		}
 	}
 	return true
+}
+
+// directivesOf is the directives of a selection, and what is selected below it; of a spread, nothing.
+func directivesOf(selection ast.Selection) (ast.DirectiveList, ast.SelectionSet) {
+	switch selection := selection.(type) {
+	case *ast.Field:
+		return selection.Directives, selection.SelectionSet
+	case *ast.InlineFragment:
+		return selection.Directives, selection.SelectionSet
+	case *ast.FragmentSpread:
+		return selection.Directives, nil
+	}
+	return nil, nil
 }
 
 // limitless is where sums and products saturate: the greatest integer that every

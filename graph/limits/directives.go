@@ -21,13 +21,13 @@ directive @listSize(assumedSize: Int, slicingArguments: [String!], sizedFields: 
 `
 
 // Declare applies [Directives] to the fields of a schema, with the costs and lengths by which
-// operations are measured. It fails if [Extension.Validate] does.
+// operations are measured. It fails if [New] does.
 func Declare(schema *ast.Schema) error {
-	costs, err := costsOf(schema)
+	rules, err := rulesOf(schema)
 	if err != nil {
 		return err
 	}
-	for field, rule := range costs.rules {
+	for field, rule := range rules {
 		if field.Name[:2] == "__" {
 			continue
 		}

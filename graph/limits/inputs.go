@@ -12,7 +12,7 @@ import (
 
 // maxBytes is how long a text may be, in bytes, as an argument or a field of an
 // input object, by its name: as long as its longest valid value. An ID has
-// [maxID]. A text with any other name is a mistake in the program, see [costsOf].
+// [maxID]. A text with any other name is a mistake in the program, see [rulesOf].
 var maxBytes = map[string]int{
 	"after":     maxCursor,
 	"newerThan": maxCursor,

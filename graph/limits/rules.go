@@ -30,12 +30,10 @@ type rule struct {
 	length func(*ast.Field, map[string]any) uint64 // of a list or page
 }
 
-// costs are the rules of one schema.
-type costs struct {
-	rules map[*ast.FieldDefinition]rule
-}
+// rules are those of the fields of one schema.
+type rules map[*ast.FieldDefinition]rule
 
-// costsOf reads the rules from a schema, so that a new field needs no entry here:
+// rulesOf reads the rules from a schema, so that a new field needs no entry here:
 //
 //   - an object with `pageInfo` is a connection; the length of its `edges` and `nodes` is
 //     `first` or `last` of the field that returns it;
@@ -49,8 +47,8 @@ type costs struct {
 //
 // Any other list is an error, because its cost would be unknown. So is an argument that
 // takes texts without a bound (see [maxBytes]).
-func costsOf(schema *ast.Schema) (costs, error) {
-	c := costs{rules: make(map[*ast.FieldDefinition]rule)}
+func rulesOf(schema *ast.Schema) (rules, error) {
+	all := make(rules)
 	lengths := introspectionLengths(schema)
 	inputs := inputsOf{schema, make(map[string]map[string]*input)}
 	for _, definition := range schema.Types {
@@ -65,20 +63,20 @@ func costsOf(schema *ast.Schema) (costs, error) {
 			}
 			r, ok := ruleOf(schema, definition, field, max(lengths[name], known.Length))
 			if !ok {
-				return costs{}, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
+				return nil, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
 			}
 			r.weight = max(1, known.Weight)
 			var err error
 			if r.inputs, err = inputs.arguments(name, field.Arguments); err != nil {
-				return costs{}, err
+				return nil, err
 			}
 			for i := range r.inputs {
 				r.inputs[i].counts = r.kind == plain || r.inputs[i].fields != nil
 			}
-			c.rules[field] = r
+			all[field] = r
 		}
 	}
-	return c, nil
+	return all, nil
 }
 
 func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefinition, length uint64) (rule, bool) {
@@ -162,25 +160,25 @@ func introspectionLengths(schema *ast.Schema) map[string]uint64 {
 	}
 }
 
-// CheckText parses a query text and checks its shape against the limits, without the schema.
+// Parse parses a query text and checks its shape against the limits, without the schema.
 // Returned errors are [apierr.Error] or, for syntax errors, the parser's.
-func (l Limits) CheckText(text string) error {
+func (l Limits) Parse(text string) (*ast.QueryDocument, error) {
 	l = l.withDefaults()
 	if len(text) > l.TextBytes {
-		return apierr.TooCostly(uint64(len(text)), uint64(l.TextBytes),
+		return nil, apierr.TooCostly(uint64(len(text)), uint64(l.TextBytes),
 			"the query text has %d bytes and may have at most %d: pass values as variables", len(text), l.TextBytes)
 	}
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, l.Tokens)
 	if err != nil {
 		// The parser has no error type of its own for this.
 		if strings.Contains(err.Error(), "token limit") {
-			return apierr.TooCostly(uint64(l.Tokens)+1, uint64(l.Tokens),
+			return nil, apierr.TooCostly(uint64(l.Tokens)+1, uint64(l.Tokens),
 				"the query text has more than %d tokens: pass values as variables", l.Tokens)
 		}
 		errcode.Set(err, errcode.ParseFailed)
-		return err
+		return nil, err
 	}
-	return newShape(doc, l).check()
+	return doc, newShape(doc, l).check()
 }
 
 func tooMany(what string, count uint64, limit int) error {

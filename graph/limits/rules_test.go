@@ -32,7 +32,7 @@ func loadSchema(t *testing.T) *ast.Schema {
 // TestEveryListHasALength, and it is the intended length.
 func TestEveryListHasALength(t *testing.T) {
 	schema := loadSchema(t)
-	c, err := costsOf(schema)
+	c, err := rulesOf(schema)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestEveryListHasALength(t *testing.T) {
 
 func TestListOfUnknownLengthIsRefused(t *testing.T) {
 	schema := gqlparser.MustLoadSchema(&ast.Source{Input: "type Query { all: [String!]! }"})
-	if _, err := costsOf(schema); err == nil || !strings.Contains(err.Error(), "Query.all") {
+	if _, err := rulesOf(schema); err == nil || !strings.Contains(err.Error(), "Query.all") {
 		t.Errorf("got %v; want an error that names Query.all", err)
 	}
 }
@@ -67,18 +67,18 @@ func TestTextOfUnknownLengthIsRefused(t *testing.T) {
 		"Query.one(poem:)": "type Query { one(poem: String!): Int }",
 		"Poem.verses":      "type Query { one(poem: Poem): Int } input Poem { next: Poem verses: [String!] }",
 	} {
-		_, err := costsOf(gqlparser.MustLoadSchema(&ast.Source{Input: schema}))
+		_, err := rulesOf(gqlparser.MustLoadSchema(&ast.Source{Input: schema}))
 		if err == nil || !strings.Contains(err.Error(), where) {
 			t.Errorf("got %v; want an error that names %s", err, where)
 		}
 	}
 }
 
-func namesOf(c costs, schema *ast.Schema, wanted kind) []string {
+func namesOf(c rules, schema *ast.Schema, wanted kind) []string {
 	var names []string
 	for _, d := range schema.Types {
 		for _, f := range d.Fields {
-			if r, ok := c.rules[f]; ok && r.kind == wanted {
+			if r, ok := c[f]; ok && r.kind == wanted {
 				names = append(names, d.Name+"."+f.Name)
 			}
 		}

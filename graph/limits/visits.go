@@ -75,15 +75,3 @@ func (s *shape) walk(set ast.SelectionSet, seen map[string]bool, visit func(ast.
 	}
 	return true
 }
-
-func directivesOf(selection ast.Selection) (ast.DirectiveList, ast.SelectionSet) {
-	switch selection := selection.(type) {
-	case *ast.Field:
-		return selection.Directives, selection.SelectionSet
-	case *ast.InlineFragment:
-		return selection.Directives, selection.SelectionSet
-	case *ast.FragmentSpread:
-		return selection.Directives, nil
-	}
-	return nil, nil
-}
