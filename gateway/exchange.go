@@ -175,6 +175,9 @@ const headerTrace = "Traceresponse"
 // written. Operations of WebSockets have spans of their own, see [server.runOnce]; subscriptions have none: they last for
 // hours.
 func traced(t *traces.Traces, next http.Handler) http.Handler {
+	if t == nil {
+		return next
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := exchangeOf(r.Context())
 		if r.Method != http.MethodOptions && !upgrades(r) {

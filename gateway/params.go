@@ -88,10 +88,10 @@ func paramsOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParams, e
 	if err == nil && isNothing(params) {
 		err = apierr.BadInput("the parameter query is missing")
 	}
-	if _, ok := apierr.Of(err); err != nil && !ok {
-		err = apierr.BadInput("the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
-	}
 	if err != nil {
+		if _, ok := apierr.Of(err); !ok {
+			err = apierr.BadInput("the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
+		}
 		return nil, err
 	}
 	params.Headers = r.Header

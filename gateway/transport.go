@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -90,10 +91,14 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	if len(params.Query) > costlyBytes && s.documents.of(ctx, params.Query) == nil && !a.permit.work(ctx) {
 		return busy(tooManyRequests)
 	}
-	byID := params.Query == ""
-	planned := a.span.Planning()
+	byID, began := params.Query == "", time.Now()
 	op, document, cost, errs := s.create(ctx, params)
-	planned(op.Stats.Validation.End.IsZero())
+	if a.span != nil {
+		a.span.Plan(began, op.Stats.Validation.End.IsZero())
+		if errs == nil {
+			a.span.Operation(op, cost)
+		}
+	}
 	a.name = params.OperationName
 	if errs != nil && a.streaming {
 		return s.stream(a, op, errs)
@@ -103,8 +108,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 		return nil
 	}
 	a.operation, a.name = string(op.Operation.Operation), op.Operation.Name
-	a.isTrusted = s.Trusted.Has(op.RawQuery)
-	a.span.Operation(op, cost)
+	a.isTrusted = s.Trusted != nil && s.Trusted.Has(op.RawQuery)
 	live := op.Operation.Operation == ast.Subscription
 	if live {
 		a.span = nil

@@ -95,9 +95,11 @@ func batchOf(ctx context.Context, level []wanted) batch {
 		if len(w.pairs) > 0 {
 			b.addRelationships(ctx, w.pairs, w.on)
 		}
-		for _, side := range requestSides {
-			if visible := accessOf(ctx).requestsOn(side, w.requests); len(visible) > 0 {
-				b.addRequests(side, visible, w.on)
+		if len(w.requests) > 0 {
+			for _, side := range requestSides {
+				if visible := accessOf(ctx).requestsOn(side, w.requests); len(visible) > 0 {
+					b.addRequests(side, visible, w.on)
+				}
 			}
 		}
 		if len(w.posts) > 0 {

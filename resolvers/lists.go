@@ -158,9 +158,12 @@ func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.UserConnec
 		return nil, err
 	}
 	pageOfEdges(f.Side, shown.Edges, n.cursors).fill(ctx, c, f)
+	c.Complete = c.Complete && shown.Complete
+	if !n.around {
+		return c, nil
+	}
 	c.PageInfo = args.info(r, f.Side, shown.More, shown.Edges)
 	if !shown.Complete {
-		c.Complete = false
 		goOn := spell(r.Cursors, listKinds[f.Side], placeAt(shown.End))
 		if args.backward {
 			c.PageInfo.StartCursor = &goOn

@@ -156,11 +156,12 @@ type pageNeeds struct {
 	rows    bool // anything but totalCount and complete
 	total   bool // totalCount
 	cursors bool // `cursor` of the edges
+	around  bool // pageInfo
 }
 
 func pageNeedsOf(f *selections.Field) pageNeeds {
 	needs := f.Below[0].Needs(true)
-	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0}
+	return pageNeeds{needs&fields.Rows != 0, needs&fields.Total != 0, needs&fields.Cursors != 0, needs&fields.Around != 0}
 }
 
 // edges makes the edges of a page, in one piece of memory.

@@ -76,17 +76,10 @@ func (s *Span) Operation(op *graphql.OperationContext, cost uint64) {
 	}
 }
 
-// Planning begins the span of parsing, checking and planning a document, and returns the function to call at its end;
-// known says that this had been done before.
-func (s *Span) Planning() (end func(known bool)) {
-	if s == nil {
-		return func(bool) {}
-	}
-	began := time.Now()
-	return func(known bool) {
-		_, span := s.traces.tracer.Start(s.ctx, "plan", trace.WithTimestamp(began), trace.WithAttributes(attribute.Bool("kith.document.known", known)))
-		span.End()
-	}
+// Plan makes the span of parsing, checking and planning a document, which ends now; known says that this had been done before.
+func (s *Span) Plan(began time.Time, known bool) {
+	_, span := s.traces.tracer.Start(s.ctx, "plan", trace.WithTimestamp(began), trace.WithAttributes(attribute.Bool("kith.document.known", known)))
+	span.End()
 }
 
 // Reading returns a context under which all reads are noted.
