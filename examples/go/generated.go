@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/Khan/genqlient/graphql"
 )
@@ -16,14 +15,9 @@ import (
 //
 // The result of a follow or its end, with everything that a normalised client cache has to replace.
 type FollowFollowFollowPayload struct {
-	// False if nothing had to change.
-	Changed bool `json:"changed"`
 	// The viewer's relationship with the other user.
 	Relationship *FollowFollowFollowPayloadRelationship `json:"relationship"`
 }
-
-// GetChanged returns FollowFollowFollowPayload.Changed, and is useful for accessing the field via an interface.
-func (v *FollowFollowFollowPayload) GetChanged() bool { return v.Changed }
 
 // GetRelationship returns FollowFollowFollowPayload.Relationship, and is useful for accessing the field via an interface.
 func (v *FollowFollowFollowPayload) GetRelationship() *FollowFollowFollowPayloadRelationship {
@@ -88,15 +82,10 @@ func (v *FollowingsResponse) GetUserByHandle() *FollowingsUserByHandleUser { ret
 //
 // Somebody who follows, and is followed.
 type FollowingsUserByHandleUser struct {
-	// Positive decimal, at most 2^63−1, without leading zeros.
-	Id string `json:"id"`
 	// The users whom this user follows, newest first. `first` is 0–100; `last` with `before` pages backward.
 	// `filter` is for the viewer's own list. Null if the list is not open to the viewer.
 	Followings *FollowingsUserByHandleUserFollowingsUserConnection `json:"followings"`
 }
-
-// GetId returns FollowingsUserByHandleUser.Id, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUser) GetId() string { return v.Id }
 
 // GetFollowings returns FollowingsUserByHandleUser.Followings, and is useful for accessing the field via an interface.
 func (v *FollowingsUserByHandleUser) GetFollowings() *FollowingsUserByHandleUserFollowingsUserConnection {
@@ -129,14 +118,9 @@ func (v *FollowingsUserByHandleUserFollowingsUserConnection) GetPageInfo() Follo
 //
 // Somebody who follows, and is followed.
 type FollowingsUserByHandleUserFollowingsUserConnectionNodesUser struct {
-	// Positive decimal, at most 2^63−1, without leading zeros.
-	Id string `json:"id"`
 	// Unique name to type: `[a-z0-9_]{1,30}`.
 	Handle string `json:"handle"`
 }
-
-// GetId returns FollowingsUserByHandleUserFollowingsUserConnectionNodesUser.Id, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsUserConnectionNodesUser) GetId() string { return v.Id }
 
 // GetHandle returns FollowingsUserByHandleUserFollowingsUserConnectionNodesUser.Handle, and is useful for accessing the field via an interface.
 func (v *FollowingsUserByHandleUserFollowingsUserConnectionNodesUser) GetHandle() string {
@@ -190,16 +174,9 @@ func (v *LoginResponse) GetLogin() *LoginLoginSessionPayload { return v.Login }
 //
 // A user in a list.
 type NewFollowersNewFollowersUserEdge struct {
-	// Since when: of friends the time of the later follow, of blocked users of the block, of
-	// common lists in the order RECENT of the first user's follow. Null in lists by ascending
-	// id, because no single edge puts a user there.
-	FollowedAt *time.Time `json:"followedAt"`
 	// Null only with an error.
 	Node *NewFollowersNewFollowersUserEdgeNodeUser `json:"node"`
 }
-
-// GetFollowedAt returns NewFollowersNewFollowersUserEdge.FollowedAt, and is useful for accessing the field via an interface.
-func (v *NewFollowersNewFollowersUserEdge) GetFollowedAt() *time.Time { return v.FollowedAt }
 
 // GetNode returns NewFollowersNewFollowersUserEdge.Node, and is useful for accessing the field via an interface.
 func (v *NewFollowersNewFollowersUserEdge) GetNode() *NewFollowersNewFollowersUserEdgeNodeUser {
@@ -211,14 +188,9 @@ func (v *NewFollowersNewFollowersUserEdge) GetNode() *NewFollowersNewFollowersUs
 //
 // Somebody who follows, and is followed.
 type NewFollowersNewFollowersUserEdgeNodeUser struct {
-	// Positive decimal, at most 2^63−1, without leading zeros.
-	Id string `json:"id"`
 	// Unique name to type: `[a-z0-9_]{1,30}`.
 	Handle string `json:"handle"`
 }
-
-// GetId returns NewFollowersNewFollowersUserEdgeNodeUser.Id, and is useful for accessing the field via an interface.
-func (v *NewFollowersNewFollowersUserEdgeNodeUser) GetId() string { return v.Id }
 
 // GetHandle returns NewFollowersNewFollowersUserEdgeNodeUser.Handle, and is useful for accessing the field via an interface.
 func (v *NewFollowersNewFollowersUserEdgeNodeUser) GetHandle() string { return v.Handle }
@@ -270,7 +242,6 @@ func (v *__LoginInput) GetPassword() string { return v.Password }
 const Follow_Operation = `
 mutation Follow ($userId: ID!) {
 	follow(userId: $userId) {
-		changed
 		relationship {
 			status
 		}
@@ -307,10 +278,8 @@ func Follow(
 const Followings_Operation = `
 query Followings ($handle: String!, $after: String) {
 	userByHandle(handle: $handle) {
-		id
 		followings(first: 20, after: $after) {
 			nodes {
-				id
 				handle
 			}
 			pageInfo {
@@ -389,9 +358,7 @@ func Login(
 const NewFollowers_Operation = `
 subscription NewFollowers {
 	newFollowers {
-		followedAt
 		node {
-			id
 			handle
 		}
 	}
