@@ -29,7 +29,6 @@ const defaultColumns = 5
 var (
 	visibilities = []string{storage.ToEveryone: "everyone", storage.ToFollowers: "followers", storage.ToNobody: "nobody"}
 	states       = []string{storage.Active: "active", storage.Deactivated: "deactivated", storage.Deleting: "deleting"}
-	truths       = []string{"false", "true"}
 )
 
 // Columns reports at which place of a record each field of a user is, −1 for none.
