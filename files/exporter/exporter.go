@@ -232,9 +232,10 @@ const mostPosts = 500
 // rows writes the rows of a shard that are of the part, kind by kind.
 func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFiles) error {
 	p := &pager{e: e, files: files}
-	records(p, graphfile.Users, e.config.Page, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
+	most := e.config.Page
+	records(p, graphfile.UserFormat, most, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
 		return at.Users(ctx, last.User.ID, limit)
-	}, func(u storage.UserWithState) int { return shard.BucketOf(u.User.ID) }, graphfile.Record)
+	}, func(u storage.UserWithState) int { return shard.BucketOf(u.User.ID) })
 	edges := func(side storage.Side) func(storage.Edge, int) ([]storage.Edge, error) {
 		return func(last storage.Edge, limit int) ([]storage.Edge, error) {
 			return at.Rows(ctx, side, last.Pair(), limit)
@@ -242,28 +243,26 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	}
 	bucketOfEdge := func(row storage.Edge) int { return shard.BucketOf(row.From) }
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
-		pages(p, e.config.Page, edges(side), bucketOfEdge, func(row storage.Edge) error { return files.edge(side, row) })
+		pages(p, most, edges(side), bucketOfEdge, func(row storage.Edge) error { return files.edge(side, row) })
 	}
 	for _, kind := range storage.AnnotationKinds {
-		records(p, graphfile.AnnotationKind(kind), e.config.Page, func(last storage.Annotation, limit int) ([]storage.Annotation, error) {
+		records(p, graphfile.AnnotationFormat(kind), most, func(last storage.Annotation, limit int) ([]storage.Annotation, error) {
 			return at.Annotations(ctx, kind, last.Pair, limit)
-		}, func(row storage.Annotation) int { return shard.BucketOf(row.From) }, func(row storage.Annotation) ([]string, error) {
-			return graphfile.AnnotationRecord(kind, row)
-		})
+		}, func(row storage.Annotation) int { return shard.BucketOf(row.From) })
 	}
-	records(p, graphfile.Posts, min(e.config.Page, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
+	records(p, graphfile.PostFormat, min(most, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
 		return at.Posts(ctx, last.PostID, limit)
-	}, func(p storage.PostRow) int { return shard.BucketOf(p.Author) }, graphfile.PostRecord)
-	records(p, graphfile.Comments, e.config.Page, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
+	}, func(p storage.PostRow) int { return shard.BucketOf(p.Author) })
+	records(p, graphfile.CommentFormat, most, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
 		return at.Comments(ctx, last.ID(), limit)
-	}, func(c storage.NewComment) int { return shard.BucketOf(c.Post.Author) }, graphfile.CommentRecord)
-	records(p, graphfile.Favorites, e.config.Page, edges(storage.Favorites), bucketOfEdge, graphfile.FavoriteRecord)
-	records(p, graphfile.Identities, e.config.Page, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
+	}, func(c storage.NewComment) int { return shard.BucketOf(c.Post.Author) })
+	records(p, graphfile.FavoriteFormat, most, edges(storage.Favorites), bucketOfEdge)
+	records(p, graphfile.IdentityFormat, most, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
 		if last.Issuer == "" {
 			return at.Identities(ctx, "", limit)
 		}
 		return at.Identities(ctx, last.Digest(), limit)
-	}, func(l storage.LinkedIdentity) int { return shard.BucketOfHandle(l.Digest()) }, graphfile.IdentityRecord)
+	}, func(l storage.LinkedIdentity) int { return shard.BucketOfHandle(l.Digest()) })
 	return p.err
 }
 
@@ -275,13 +274,13 @@ type pager struct {
 }
 
 // records writes all rows of a kind as records.
-func records[T any](p *pager, kind graphfile.Kind, limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int, record func(T) ([]string, error)) {
+func records[T any](p *pager, format graphfile.Format[T], limit int, read func(last T, limit int) ([]T, error), bucketOf func(T) int) {
 	pages(p, limit, read, bucketOf, func(row T) error {
-		text, err := record(row)
+		record, err := format.Record(row)
 		if err != nil {
 			return err
 		}
-		return p.files.write(kind, text)
+		return p.files.write(format.Kind, record)
 	})
 }
 

@@ -2,7 +2,6 @@ package graphfile
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"kith/storage"
@@ -30,38 +29,23 @@ func (k Kind) Annotation() (storage.AnnotationKind, bool) {
 	return storage.AnnotationKind(max(i, 0)), i >= 0
 }
 
-// ParseAnnotation reads a record. Texts have to be as those that users write.
-func ParseAnnotation(kind storage.AnnotationKind, record []string) (row storage.Annotation, err error) {
-	f := fieldsOf(AnnotationKind(kind), record)
-	row.From, row.To = f.id(0), f.id(1)
-	switch kind {
-	case storage.AnnotationMark:
-		row.Special, row.Text = f.truth(2), f.text(3, storage.MaxRemarkLength)
-	case storage.AnnotationMessage:
-		row.Text = f.text(2, storage.MaxMessageLength)
-	case storage.AnnotationDismissal:
-		row.At = f.time(2)
-		return row, f.err
+// AnnotationFormat is the format of rows beside edges.
+func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
+	said := func(row *storage.Annotation) []column {
+		switch kind {
+		case storage.AnnotationMark:
+			return []column{truth(&row.Special, true), text(&row.Text, storage.MaxRemarkLength)}
+		case storage.AnnotationMessage:
+			return []column{text(&row.Text, storage.MaxMessageLength)}
+		}
+		return []column{moment(&row.At)}
 	}
-	if row.Text == "" && !row.Special {
-		f.check(errEmpty)
-	}
-	return row, f.err
-}
-
-// AnnotationRecord is the record of a row, which [ParseAnnotation] reads as the same.
-func AnnotationRecord(kind storage.AnnotationKind, row storage.Annotation) ([]string, error) {
-	if row.From <= 0 || row.To <= 0 || !writableTime(row.At) {
-		return nil, fmt.Errorf("the row %d → %d of %s is damaged: no file can hold it", row.From, row.To, AnnotationKind(kind))
-	}
-	record := []string{row.From.String(), row.To.String()}
-	switch kind {
-	case storage.AnnotationMark:
-		record = append(record, truthText(row.Special), row.Text)
-	case storage.AnnotationMessage:
-		record = append(record, row.Text)
-	case storage.AnnotationDismissal:
-		record = append(record, timeText(row.At))
-	}
-	return record, nil
+	return Format[storage.Annotation]{AnnotationKind(kind), func(row *storage.Annotation) []column {
+		return append([]column{id(&row.From), id(&row.To)}, said(row)...)
+	}, func(row *storage.Annotation) error {
+		if kind != storage.AnnotationDismissal && row.Text == "" && !row.Special {
+			return errEmpty
+		}
+		return nil
+	}}
 }

@@ -29,7 +29,7 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 		if row.Text = text; err != nil || kind != storage.AnnotationDismissal && row.Text == "" && !row.Special {
 			t.Skip("no user can write this")
 		}
-		record, err := AnnotationRecord(kind, row)
+		record, err := AnnotationFormat(kind).Record(row)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +45,7 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ParseAnnotation(kind, records[1]); err != nil || got != row {
+		if got, err := AnnotationFormat(kind).Read(records[1]); err != nil || got != row {
 			t.Fatalf("%+v, %v, want %+v", got, err, row)
 		}
 	})
@@ -72,7 +72,7 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		{storage.AnnotationDismissal, []string{"1", "2", "1700000000.5"}, ""},
 		{storage.AnnotationDismissal, []string{"1", "2", ""}, "a time must be"},
 	} {
-		_, err := ParseAnnotation(tt.kind, tt.record)
+		_, err := AnnotationFormat(tt.kind).Read(tt.record)
 		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
 			t.Errorf("%q: %v, want %q", tt.record, err, tt.wrong)
 		}

@@ -1,7 +1,6 @@
 package graphfile
 
 import (
-	"errors"
 	"fmt"
 
 	"kith/storage"
@@ -12,21 +11,14 @@ const Identities Kind = "identities"
 
 var errIdentity = fmt.Errorf("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText)
 
-// ParseIdentity reads a record. Issuer and subject are taken as they are, blanks included.
-func ParseIdentity(record []string) (l storage.LinkedIdentity, err error) {
-	f := fieldsOf(Identities, record)
-	l.User, l.Identity = f.id(0), storage.Identity{Issuer: f.record[1], Subject: f.record[2]}
+// IdentityFormat is the format of identities. Issuer and subject are taken as they are, blanks included.
+var IdentityFormat = Format[storage.LinkedIdentity]{Identities, func(l *storage.LinkedIdentity) []column {
+	subject := plain(&l.Subject)
+	subject.write = func() (string, bool) { return l.Subject, l.Valid() }
+	return []column{id(&l.User), plain(&l.Issuer), subject, moment(&l.At)}
+}, func(l *storage.LinkedIdentity) error {
 	if !l.Valid() {
-		f.check(errIdentity)
+		return errIdentity
 	}
-	l.At = f.time(3)
-	return l, f.err
-}
-
-// IdentityRecord is the record of an identity, which [ParseIdentity] reads as the same.
-func IdentityRecord(l storage.LinkedIdentity) ([]string, error) {
-	if l.User <= 0 || !l.Valid() || !writableTime(l.At) {
-		return nil, errors.New("an identity of user " + l.User.String() + " is damaged: no file can hold it")
-	}
-	return []string{l.User.String(), l.Issuer, l.Subject, timeText(l.At)}, nil
-}
+	return nil
+}}

@@ -20,7 +20,7 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 		if !l.Valid() {
 			t.Skip("no provider can write this")
 		}
-		record, err := IdentityRecord(l)
+		record, err := IdentityFormat.Record(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 		if err != nil || len(records) != 2 {
 			t.Fatal(records, err)
 		}
-		if got, err := ParseIdentity(records[1]); err != nil || got != l {
+		if got, err := IdentityFormat.Read(records[1]); err != nil || got != l {
 			t.Fatalf("%+v, %v, want %+v", got, err, l)
 		}
 	})
@@ -42,7 +42,7 @@ func TestAnyIdentitySurvivesAFile(t *testing.T) {
 
 func TestDamagedIdentitiesAreNotWritten(t *testing.T) {
 	good := storage.LinkedIdentity{Identity: storage.Identity{Issuer: "https://id.example.org", Subject: "x"}, User: 1}
-	if _, err := IdentityRecord(good); err != nil {
+	if _, err := IdentityFormat.Record(good); err != nil {
 		t.Fatal(err)
 	}
 	for name, change := range map[string]func(*storage.LinkedIdentity){
@@ -53,7 +53,7 @@ func TestDamagedIdentitiesAreNotWritten(t *testing.T) {
 		if change(&bad); bad == good {
 			t.Fatal(name)
 		}
-		if _, err := IdentityRecord(bad); err == nil {
+		if _, err := IdentityFormat.Record(bad); err == nil {
 			t.Errorf("%s: it is written", name)
 		}
 	}

@@ -59,11 +59,11 @@ func TestAnyPostSurvivesAFile(t *testing.T) {
 				})
 			}
 		}
-		record, err := PostRecord(p)
+		record, err := PostFormat.Record(p)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ParsePost(throughFile(t, Posts, record)); err != nil || !reflect.DeepEqual(got, p) {
+		if got, err := PostFormat.Read(throughFile(t, Posts, record)); err != nil || !reflect.DeepEqual(got, p) {
 			t.Fatalf("%+v, %v, want %+v", got, err, p)
 		}
 	})
@@ -75,11 +75,11 @@ func TestAnyCommentSurvivesAFile(t *testing.T) {
 		c := storage.NewComment{Number: ids.Draw(t, "comment"), By: storage.UserID(ids.Draw(t, "by")), Text: written(t, "text", 1, storage.MaxCommentLength)}
 		c.Post = storage.PostID{Author: storage.UserID(ids.Draw(t, "author")), Number: ids.Draw(t, "post")}
 		c.Key, c.At = rapid.StringMatching(`[!-~]{1,64}`).Draw(t, "key"), storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
-		record, err := CommentRecord(c)
+		record, err := CommentFormat.Record(c)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ParseComment(throughFile(t, Comments, record)); err != nil || got != c {
+		if got, err := CommentFormat.Read(throughFile(t, Comments, record)); err != nil || got != c {
 			t.Fatalf("%+v, %v, want %+v", got, err, c)
 		}
 	})
@@ -138,13 +138,13 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 		{with(7, "[] []"), "JSON array"},
 		{with(7, "["+strings.Repeat(" ", maxMediaText)+"]"), "up to 65536 bytes"},
 	} {
-		_, err := ParsePost(tt.record)
+		_, err := PostFormat.Read(tt.record)
 		if tt.wrong == "" && err != nil || tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
 			t.Errorf("%.80q: %v, want %q", tt.record, err, tt.wrong)
 		}
 	}
 	for text, wrong := range map[string]string{long(500): "", long(501): "to 500 characters", "\u200b": "", " ": "text has 1 to 500"} {
-		_, err := ParseComment([]string{"1", "2", "3", "4", "k", "5", text})
+		_, err := CommentFormat.Read([]string{"1", "2", "3", "4", "k", "5", text})
 		if wrong == "" && err != nil || wrong != "" && (err == nil || !strings.Contains(err.Error(), wrong)) {
 			t.Errorf("%.20q: %v, want %q", text, err, wrong)
 		}
@@ -152,7 +152,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 	for field, wrong := range map[int]string{0: "an id", 1: "an id", 2: "an id", 3: "an id", 4: "clientKey", 5: "a time"} {
 		record := []string{"1", "2", "3", "4", "k", "5", "text"}
 		record[field] = "ü"
-		if _, err := ParseComment(record); err == nil || !strings.Contains(err.Error(), wrong) {
+		if _, err := CommentFormat.Read(record); err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("field %d: %v, want %q", field, err, wrong)
 		}
 	}
@@ -167,11 +167,11 @@ func TestDamagedPostsAreNotWritten(t *testing.T) {
 	} {
 		p := good
 		damage(&p)
-		if record, err := PostRecord(p); err == nil {
+		if record, err := PostFormat.Record(p); err == nil {
 			t.Errorf("%+v: %q", p, record)
 		}
 	}
-	if record, err := CommentRecord(storage.NewComment{Post: good.PostID, Number: 3}); err == nil {
+	if record, err := CommentFormat.Record(storage.NewComment{Post: good.PostID, Number: 3}); err == nil {
 		t.Errorf("a comment by nobody: %q", record)
 	}
 }
@@ -183,11 +183,11 @@ func TestAnyFavoriteSurvivesAFile(t *testing.T) {
 			From: storage.UserID(ids.Draw(t, "user")), To: storage.UserID(ids.Draw(t, "author")), Post: ids.Draw(t, "post"),
 			Type: storage.EdgeType(rapid.IntRange(0, 1).Draw(t, "type")), UpdateTime: storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at")),
 		}
-		record, err := FavoriteRecord(e)
+		record, err := FavoriteFormat.Record(e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := ParseFavorite(throughFile(t, Favorites, record)); err != nil || got != e {
+		if got, err := FavoriteFormat.Read(throughFile(t, Favorites, record)); err != nil || got != e {
 			t.Fatalf("%+v, %v, want %+v", got, err, e)
 		}
 	})
@@ -195,21 +195,21 @@ func TestAnyFavoriteSurvivesAFile(t *testing.T) {
 
 func TestFavoritesHaveBounds(t *testing.T) {
 	good := []string{"1", "9223372036854775807", "3", "253402300799.999999", "true"}
-	if _, err := ParseFavorite(good); err != nil {
+	if _, err := FavoriteFormat.Read(good); err != nil {
 		t.Error(err)
 	}
 	for column, bad := range []string{"0", "9223372036854775808", "-3", "253402300800000", ""} {
 		record := append([]string(nil), good...)
 		record[column] = bad
-		if e, err := ParseFavorite(record); err == nil {
+		if e, err := FavoriteFormat.Read(record); err == nil {
 			t.Errorf("%q is read as %+v", record, e)
 		}
 	}
-	if _, err := ParseFavorite(good[:4]); err == nil {
+	if _, err := FavoriteFormat.Read(good[:4]); err == nil {
 		t.Error("a record without a column is read")
 	}
 	for _, e := range []storage.Edge{{From: 1, To: 2, Type: 1}, {From: 1, To: 2, Post: 3, Type: 2}, {To: 2, Post: 3, Type: 1}, {From: 1, To: 2, Post: 3, UpdateTime: -1}} {
-		if record, err := FavoriteRecord(e); err == nil {
+		if record, err := FavoriteFormat.Record(e); err == nil {
 			t.Errorf("%+v is written as %q", e, record)
 		}
 	}

@@ -74,27 +74,16 @@ func (places Columns) User(record []string) (u storage.UserWithState, err error)
 	if len(record) < 2 || len(record) > slices.Max(places)+1 {
 		return u, ErrColumns
 	}
-	f := &fields{columns: columnNames, record: make([]string, len(columnNames))}
-	for i, at := range places {
-		if at >= 0 && at < len(record) {
-			f.record[i] = record[at]
+	for i, c := range UserFormat.columns(&u) {
+		text := ""
+		if at := places[i]; at >= 0 && at < len(record) {
+			text = record[at]
+		}
+		if err := c.read(columnNames[i], text); err != nil {
+			return u, err
 		}
 	}
-	u.User.ID, u.User.Handle = f.id(0), storage.FoldHandle(f.bare(1))
-	name, bio, avatar := accounts.SeenOnly(f.bare(2)), f.bare(3), accounts.SeenOnly(f.bare(4))
-	f.check(checkHandle(u.User))
-	u.User.CreatedAt, u.User.UpdatedAt = f.timeOrNone(5), f.timeOrNone(6)
-	u.User.UpdatedAt = max(u.User.CreatedAt, u.User.UpdatedAt)
-	u.User.FollowingsVisibility = storage.Visibility(f.wordOr(7, visibilities, 0))
-	u.User.FollowersVisibility = storage.Visibility(f.wordOr(8, visibilities, 0))
-	u.User.Undiscoverable = f.wordOr(9, truths, 1) == 0
-	u.State = storage.UserState(f.wordOr(10, states, 0))
-	name = cmp.Or(name, u.User.Handle)
-	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &name, Bio: &bio, AvatarURL: &avatar})
-	if f.check(err); f.err == nil {
-		u.User.Name, u.User.Bio, u.User.AvatarURL = *checked.Name, *checked.Bio, *checked.AvatarURL
-	}
-	return u, f.err
+	return u, UserFormat.check(&u)
 }
 
 func checkHandle(u storage.User) error {
@@ -107,16 +96,25 @@ func checkHandle(u storage.User) error {
 	return nil
 }
 
-// Record is the record of a user with all columns, which [Columns.User] reads as the same.
-func Record(u storage.UserWithState) ([]string, error) {
-	if !writableTime(u.User.CreatedAt) || !writableTime(u.User.UpdatedAt) || int(u.State) >= len(states) ||
-		int(u.User.FollowingsVisibility) >= len(visibilities) || int(u.User.FollowersVisibility) >= len(visibilities) {
-		return nil, fmt.Errorf("the row of user %d is damaged: no file can hold it", u.User.ID)
+// UserFormat is the format of users with all columns. [Columns.User] reads its records, and those with fewer columns.
+var UserFormat = Format[storage.UserWithState]{Users, func(row *storage.UserWithState) []column {
+	u := &row.User
+	return []column{
+		id(&u.ID), plain(&u.Handle), plain(&u.Name), plain(&u.Bio), plain(&u.AvatarURL), ifGiven(moment(&u.CreatedAt)), ifGiven(moment(&u.UpdatedAt)),
+		ifGiven(word(&u.FollowingsVisibility, visibilities)), ifGiven(word(&u.FollowersVisibility, visibilities)),
+		ifGiven(truth(&u.Undiscoverable, false)), ifGiven(word(&row.State, states)),
 	}
-	return []string{
-		u.User.ID.String(), u.User.Handle, u.User.Name, u.User.Bio, u.User.AvatarURL,
-		timeText(u.User.CreatedAt), timeText(u.User.UpdatedAt),
-		visibilities[u.User.FollowingsVisibility], visibilities[u.User.FollowersVisibility],
-		truthText(!u.User.Undiscoverable), states[u.State],
-	}, nil
-}
+}, func(row *storage.UserWithState) error {
+	u := &row.User
+	u.Handle = storage.FoldHandle(strings.TrimSpace(u.Handle))
+	if err := checkHandle(*u); err != nil {
+		return err
+	}
+	u.UpdatedAt = max(u.CreatedAt, u.UpdatedAt)
+	name, avatar := cmp.Or(accounts.SeenOnly(u.Name), u.Handle), accounts.SeenOnly(u.AvatarURL)
+	checked, err := accounts.CheckProfile(storage.ProfileChange{Name: &name, Bio: &u.Bio, AvatarURL: &avatar})
+	if err == nil {
+		u.Name, u.Bio, u.AvatarURL = *checked.Name, *checked.Bio, *checked.AvatarURL
+	}
+	return err
+}}

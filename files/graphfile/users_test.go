@@ -45,7 +45,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 		}
 		u.User.Name, u.User.Bio = *checked.Name, *checked.Bio
 
-		record, err := Record(u)
+		record, err := UserFormat.Record(u)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -144,7 +144,7 @@ func TestRecordsHaveBounds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chunks = append(chunks, len(c.rows.(*postRows).list))
+		chunks = append(chunks, len(c.rows.(*recordRows[storage.PostRow, storage.PostID]).list))
 	}
 	if !slices.Equal(chunks, []int{2, 2}) && !slices.Equal(chunks, []int{2, 2, 0}) {
 		t.Errorf("chunks of %d posts", chunks)

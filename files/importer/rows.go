@@ -26,19 +26,25 @@ func (in *input) newRows() rows {
 	case graphfile.Users:
 		return &userRows{columns: in.columns, file: in.name}
 	case graphfile.Posts:
-		return &postRows{recordRows[storage.PostRow, storage.PostID]{
-			parse: graphfile.ParsePost, key: func(p storage.PostRow) storage.PostID { return p.PostID },
+		now := storage.MicrosOf(time.Now())
+		return &recordRows[storage.PostRow, storage.PostID]{
+			format: graphfile.PostFormat, key: func(p storage.PostRow) storage.PostID { return p.PostID },
+			read: func(p storage.PostRow, r *Report) {
+				if p.At > now && !p.Deleted {
+					r.FuturePosts++
+				}
+			},
 			restore: Store.RestorePosts, written: func(r *Report) *int64 { return &r.Posts },
-		}}
+		}
 	case graphfile.Comments:
 		return &recordRows[storage.NewComment, storage.CommentID]{
-			parse: graphfile.ParseComment, key: storage.NewComment.ID,
+			format: graphfile.CommentFormat, key: storage.NewComment.ID,
 			users:   func(c storage.NewComment) []storage.UserID { return []storage.UserID{c.By} },
 			restore: Store.RestoreComments, written: func(r *Report) *int64 { return &r.Comments },
 		}
 	case graphfile.Favorites:
 		return &recordRows[storage.Edge, storage.Pair]{
-			parse: graphfile.ParseFavorite, key: storage.Edge.Pair, users: favoriteUsers,
+			format: graphfile.FavoriteFormat, key: storage.Edge.Pair, users: favoriteUsers,
 			restore: func(s Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
 				return restoreFavorites(ctx, s, rows)
 			},
@@ -46,15 +52,14 @@ func (in *input) newRows() rows {
 		}
 	case graphfile.Identities:
 		return &recordRows[storage.LinkedIdentity, storage.Identity]{
-			parse: graphfile.ParseIdentity, key: func(l storage.LinkedIdentity) storage.Identity { return l.Identity },
+			format: graphfile.IdentityFormat, key: func(l storage.LinkedIdentity) storage.Identity { return l.Identity },
 			users:   func(l storage.LinkedIdentity) []storage.UserID { return []storage.UserID{l.User} },
 			restore: Store.RestoreIdentities, written: func(r *Report) *int64 { return &r.Identities },
 		}
 	}
 	kind, _ := in.kind.Annotation()
 	return &recordRows[storage.Annotation, storage.Pair]{
-		parse: func(record []string) (storage.Annotation, error) { return graphfile.ParseAnnotation(kind, record) },
-		key:   func(b storage.Annotation) storage.Pair { return b.Pair },
+		format: graphfile.AnnotationFormat(kind), key: func(b storage.Annotation) storage.Pair { return b.Pair },
 		restore: func(s Store, ctx context.Context, rows []storage.Annotation) []storage.Result[bool] {
 			return s.AddAnnotations(ctx, kind, rows)
 		},
@@ -64,8 +69,9 @@ func (in *input) newRows() rows {
 
 // recordRows are rows of a kind of records besides users, each once.
 type recordRows[T any, K comparable] struct {
-	parse   func(record []string) (T, error)
+	format  graphfile.Format[T]
 	key     func(T) K
+	read    func(T, *Report)         // counts what is told of a row whether it is written or not; may be nil
 	users   func(T) []storage.UserID // who have to exist; nil: the store looks itself
 	restore func(Store, context.Context, []T) []storage.Result[bool]
 	written func(*Report) *int64 // where the rows are counted
@@ -83,7 +89,7 @@ type recordRow[T any] struct {
 func (r *recordRows[T, K]) reader(c *chunk) func(record []string, line, ordinal int64) error {
 	here := make(map[K]bool)
 	return func(record []string, line, ordinal int64) error {
-		row, err := r.parse(record)
+		row, err := r.format.Read(record)
 		switch {
 		case err != nil:
 			return err
@@ -92,6 +98,9 @@ func (r *recordRows[T, K]) reader(c *chunk) func(record []string, line, ordinal 
 			return nil
 		}
 		here[r.key(row)] = true
+		if r.read != nil {
+			r.read(row, &c.totals)
+		}
 		r.list = append(r.list, recordRow[T]{row, line, ordinal})
 		return nil
 	}
@@ -167,21 +176,6 @@ func (r *recordRows[T, K]) dropUnknown(ctx context.Context, im *run, c *chunk) e
 func (im *run) refuse(c *chunk, line int64, reason error) {
 	c.totals.Refused++
 	im.report(Problem{File: im.inputs[c.begin.File].name, Line: line, Reason: reason})
-}
-
-// postRows also counts posts that are dated later than now, whether they are written or not.
-type postRows struct {
-	recordRows[storage.PostRow, storage.PostID]
-}
-
-func (p *postRows) write(ctx context.Context, im *run, c *chunk) error {
-	now := storage.MicrosOf(time.Now())
-	for _, r := range p.list {
-		if r.row.At > now && !r.row.Deleted {
-			c.totals.FuturePosts++
-		}
-	}
-	return p.recordRows.write(ctx, im, c)
 }
 
 // favoriteUsers: a favorite that was ended may be of users who no longer exist.
