@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -77,36 +78,17 @@ const (
 )
 
 func (c FullConfig) withDefaults() FullConfig {
-	if c.Window <= 0 {
-		c.Window = DefaultWindow
-	}
-	if c.MaxLoad <= 0 {
-		c.MaxLoad = DefaultMaxLoad
-	}
-	if c.MaxEnded <= 0 {
-		c.MaxEnded = 1
-	}
-	if c.Owners < 1 {
-		c.Owners = 20_000
-	}
-	if c.GroupRows < 1 {
-		c.GroupRows = 200
-	}
-	if c.SliceRows < 1 {
-		c.SliceRows = 300_000
-	}
-	if c.List < 1 {
-		c.List = 10_000
-	}
-	c.List = min(c.List, mostListed)
-	if c.SaveEvery <= 0 {
-		c.SaveEvery = 2 * time.Second
-	}
+	c.Window = cmp.Or(c.Window, DefaultWindow)
+	c.MaxLoad = cmp.Or(c.MaxLoad, DefaultMaxLoad)
+	c.MaxEnded = cmp.Or(c.MaxEnded, 1)
+	c.Owners = cmp.Or(c.Owners, 20_000)
+	c.GroupRows = cmp.Or(c.GroupRows, 200)
+	c.SliceRows = cmp.Or(c.SliceRows, 300_000)
+	c.List = min(cmp.Or(c.List, 10_000), mostListed)
+	c.SaveEvery = cmp.Or(c.SaveEvery, 2*time.Second)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	if c.OnProgress == nil {
 		c.OnProgress = func(Progress) {}
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
 	}
 	return c
 }

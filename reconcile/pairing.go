@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,15 +46,9 @@ type ChangesConfig struct {
 }
 
 func (c ChangesConfig) withDefaults() ChangesConfig {
-	if c.Window <= 0 {
-		c.Window = 3 * time.Second
-	}
-	if c.MaxPending <= 0 {
-		c.MaxPending = 100_000
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
+	c.Window = cmp.Or(c.Window, DefaultWindow)
+	c.MaxPending = cmp.Or(c.MaxPending, 100_000)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
 }
 

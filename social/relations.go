@@ -1,6 +1,7 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -86,15 +87,9 @@ const (
 
 // NewRelations makes the rules over a store.
 func NewRelations(cfg RelationsConfig) *Relations {
-	if cfg.RequestTTL == 0 {
-		cfg.RequestTTL = storage.DefaultRequestTTL
-	}
-	if cfg.RequestPause == 0 {
-		cfg.RequestPause = DefaultRequestPause
-	}
-	if cfg.MaxPending == 0 {
-		cfg.MaxPending = DefaultMaxPending
-	}
+	cfg.RequestTTL = cmp.Or(cfg.RequestTTL, storage.DefaultRequestTTL)
+	cfg.RequestPause = cmp.Or(cfg.RequestPause, DefaultRequestPause)
+	cfg.MaxPending = cmp.Or(cfg.MaxPending, DefaultMaxPending)
 	if cfg.HiddenUsers == nil {
 		cfg.HiddenUsers = nobody{}
 	}
