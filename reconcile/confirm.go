@@ -19,10 +19,7 @@ const confirmRounds = 5
 // its way would have arrived in between. Confirm also returns how many edges changed at every
 // reading; nothing is known about these.
 func Confirm(ctx context.Context, store Edges, keys []Key, window time.Duration) (found []Finding, unsettled int, err error) {
-	edges := make([]*halves, len(keys))
-	for i, k := range keys {
-		edges[i] = &halves{key: k}
-	}
+	edges := storage.Each(keys, func(k Key) *halves { return &halves{key: k} })
 	found, unsettled, _, err = confirm(ctx, store, edges, func(int) error { return sleep.For(ctx, window) })
 	return found, unsettled, err
 }
@@ -38,7 +35,7 @@ func confirm(ctx context.Context, store Edges, edges []*halves, wait func(round 
 				return nil, 0, nil, err
 			}
 		}
-		rows, failed := readSurely(ctx, store, keysOfHalves(edges))
+		rows, failed := readSurely(ctx, store, storage.Each(edges, func(h *halves) Key { return h.key }))
 		if failed != nil {
 			err = failed
 		}
@@ -138,7 +135,7 @@ func (f *full) repair(ctx context.Context, c *confirmed) error {
 	}
 	c.repaired = make(map[Kind]int)
 	for chunk := range slices.Chunk(c.found, unsettledAtOnce) {
-		keys := keysOf(chunk)
+		keys := storage.Each(chunk, Finding.Key)
 		var left []Key
 		var err error
 		if chunk[0].Kind == Forbidden { // then all are

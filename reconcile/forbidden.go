@@ -52,11 +52,7 @@ func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c
 		return c, err
 	}
 	found, changing, err := twice(ctx, f.cfg.Window, found, func(d Finding) Finding { return d }, func(list []Finding) ([]Finding, error) {
-		pairs := make([]storage.Pair, len(list))
-		for i, d := range list {
-			pairs[i] = d.Pair()
-		}
-		return f.forbidden(ctx, pairs)
+		return f.forbidden(ctx, storage.Each(list, Finding.Pair))
 	})
 	c.found, c.unsettled = found, len(changing)
 	return c, err
@@ -67,10 +63,7 @@ func (f *full) confirmForbidden(ctx context.Context, suspects []storage.Pair) (c
 func (f *full) forbidden(ctx context.Context, follows []storage.Pair) (found []Finding, err error) {
 	for chunk := range slices.Chunk(follows, readAtOnce) {
 		there := KeysOf(storage.Forward, chunk)
-		back := make([]Key, len(chunk))
-		for i, p := range chunk {
-			back[i] = Key{storage.Forward, reversed(p)}
-		}
+		back := storage.Each(chunk, func(p storage.Pair) Key { return Key{storage.Forward, reversed(p)} })
 		err := whileAway(ctx, func() error {
 			var now []Finding
 			rows := readRows(ctx, f.store, there, storage.Side.Truth)

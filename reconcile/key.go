@@ -23,11 +23,7 @@ func keyOf(r storage.Row) Key { return Key{r.Side.Truth(), r.Edge.Pair()} }
 
 // KeysOf returns the keys of edges in the pair of tables of a side.
 func KeysOf(side storage.Side, pairs []storage.Pair) []Key {
-	keys := make([]Key, len(pairs))
-	for i, p := range pairs {
-		keys[i] = Key{side.Truth(), p}
-	}
-	return keys
+	return storage.Each(pairs, func(p storage.Pair) Key { return Key{side.Truth(), p} })
 }
 
 // bothRows are the two rows of one edge, type None at time 0 if there is none.
@@ -60,10 +56,7 @@ func readRows(ctx context.Context, store Edges, keys []Key, table func(storage.S
 		}
 		side := table(pair)
 		for at := range slices.Chunk(at, readAtOnce) {
-			asked := make([]storage.Pair, len(at))
-			for j, i := range at {
-				asked[j] = keys[i].Pair
-			}
+			asked := storage.Each(at, func(i int) storage.Pair { return keys[i].Pair })
 			for j, r := range store.Edges(ctx, side, asked) {
 				p := asked[j]
 				if r.Err != nil {

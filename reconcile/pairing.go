@@ -317,11 +317,3 @@ func (h *halves) settled(r bothRows) bool {
 	}
 	return true
 }
-
-func keysOfHalves(edges []*halves) []Key {
-	keys := make([]Key, len(edges))
-	for i, h := range edges {
-		keys[i] = h.key
-	}
-	return keys
-}

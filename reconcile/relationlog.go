@@ -52,10 +52,7 @@ func (l relationLog) Read(ctx context.Context, after, upTo string, take func([]s
 		return err
 	}
 	err = replication.ReadLog(ctx, l.store, l.shard, at, end, func(entries []storage.LogEntry) error {
-		rows := make([]storage.Row, len(entries))
-		for i, e := range entries {
-			rows[i] = storage.Row{Side: e.Side, Edge: e.Edge}
-		}
+		rows := storage.Each(entries, func(e storage.LogEntry) storage.Row { return storage.Row{Side: e.Side, Edge: e.Edge} })
 		return take(rows, func() (string, error) { return strconv.FormatInt(entries[len(entries)-1].Position, 10), nil })
 	})
 	if errors.Is(err, storage.ErrLogPruned) {

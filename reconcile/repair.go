@@ -67,7 +67,7 @@ func repairChunk(ctx context.Context, store RepairStore, keys []Key) (Repairs, e
 		if found, err = Differences(ctx, store, pending); err != nil {
 			continue
 		}
-		if pending = keysOf(found); len(pending) == 0 {
+		if pending = storage.Each(found, Finding.Key); len(pending) == 0 {
 			return repairsOf(keys, written, nil), nil
 		}
 		var after []Key
@@ -102,10 +102,9 @@ func repairsOf(keys []Key, written map[Key]storage.Edge, left []Key) Repairs {
 // repair tries to write each inverse row once, and notes those it has written. It returns the edges
 // that have, or may have, changed because of it.
 func repair(ctx context.Context, store RepairStore, found []Finding, written map[Key]storage.Edge) (after []Key, err error) {
-	repairs := make([]storage.Repair, len(found))
-	for i, f := range found {
-		repairs[i] = storage.Repair{Side: f.Side, Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}
-	}
+	repairs := storage.Each(found, func(f Finding) storage.Repair {
+		return storage.Repair{Side: f.Side, Pair: f.Pair(), Observed: f.Inverse, Want: f.Forward}
+	})
 	for i, r := range store.RepairInverse(ctx, repairs) {
 		f := found[i]
 		switch {
@@ -145,14 +144,6 @@ func mayFollow(found []Finding) []Key {
 }
 
 func reversed(p storage.Pair) storage.Pair { return storage.Pair{From: p.To, To: p.From} }
-
-func keysOf(found []Finding) []Key {
-	keys := make([]Key, len(found))
-	for i, f := range found {
-		keys[i] = f.Key()
-	}
-	return keys
-}
 
 func setOf(keys []Key) map[Key]bool {
 	set := make(map[Key]bool, len(keys))

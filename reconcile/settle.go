@@ -136,7 +136,7 @@ func (p *pairer) dealWith(ctx context.Context, findings []Finding, told map[Key]
 			p.Found(f)
 		}
 	}
-	keys := keysOf(findings)
+	keys := storage.Each(findings, Finding.Key)
 	if !p.Repair {
 		return setOf(keys), nil
 	}

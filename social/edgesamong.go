@@ -34,10 +34,7 @@ func (g *Graph) EdgesAmong(ctx context.Context, ids []storage.UserID, most int, 
 			parts = append(parts, &neededList{List: List{storage.Forward, id}})
 		}
 	}
-	wanted := make([]storage.UserID, 0, len(parts))
-	for _, p := range parts {
-		wanted = append(wanted, p.Owner)
-	}
+	wanted := storage.Each(parts, func(p *neededList) storage.UserID { return p.Owner })
 	slices.Sort(wanted)
 	g.recall(ctx, parts)
 	g.measure(ctx, parts)

@@ -32,10 +32,9 @@ func (t *Relations) EndAll(ctx context.Context, user storage.UserID) error {
 
 // endOnce goes once through the rows that a user owns, of all tables.
 func (t *Relations) endOnce(ctx context.Context, user storage.UserID) (found bool, failed error) {
-	queries := make([]storage.RowsQuery, len(storage.AllSides))
-	for i, side := range storage.AllSides {
-		queries[i] = storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep}
-	}
+	queries := storage.Each(storage.AllSides[:], func(side storage.Side) storage.RowsQuery {
+		return storage.RowsQuery{Side: side, Owner: user, Limit: eraseStep}
+	})
 	for len(queries) > 0 {
 		rows, further, err := t.nextRows(ctx, queries)
 		if err != nil {

@@ -244,10 +244,7 @@ func (w *feedWalk) read(ctx context.Context, list []storage.PostAt, gone func(st
 		return nil, nil
 	}
 	w.examined += len(list)
-	ids := make([]storage.PostID, len(list))
-	for i, p := range list {
-		ids[i] = p.PostID
-	}
+	ids := storage.Each(list, func(p storage.PostAt) storage.PostID { return p.PostID })
 	rows := make([]storage.Post, 0, len(ids))
 	for i, r := range w.Store.Posts(ctx, ids) {
 		switch {
@@ -278,10 +275,9 @@ func (w *feedWalk) byAuthor(ctx context.Context, wanted int) ([]storage.Post, er
 		// none of them.
 		some := authors[asked:min(len(authors), max(2*asked, wanted))]
 		asked += len(some)
-		queries := make([]storage.PostsQuery, len(some))
-		for i, a := range some {
-			queries[i] = storage.PostsQuery{Author: a.Author, After: w.at, Limit: wanted}
-		}
+		queries := storage.Each(some, func(a storage.PostAt) storage.PostsQuery {
+			return storage.PostsQuery{Author: a.Author, After: w.at, Limit: wanted}
+		})
 		for _, r := range w.Store.PostPages(ctx, queries) {
 			if r.Err != nil {
 				return nil, r.Err

@@ -209,10 +209,7 @@ func (g *Graph) Specials(ctx context.Context, specials storage.Result[[]storage.
 		return nil, fmt.Errorf("read special follows of user %s: %w", user, specials.Err)
 	}
 	shown := g.audience.showing(specials.Value)
-	pairs := make([]storage.Pair, len(shown))
-	for i, id := range shown {
-		pairs[i] = storage.Pair{From: user, To: id}
-	}
+	pairs := storage.Each(shown, func(id storage.UserID) storage.Pair { return storage.Pair{From: user, To: id} })
 	var edges []storage.Edge
 	for _, r := range g.store.Edges(ctx, storage.Forward, pairs) {
 		if r.Err != nil {

@@ -183,10 +183,7 @@ func (c *matches) inSets(base, other *neededList) {
 		a := base.order.Among(other.set, c.Absent, c.decided, most, c.examinable)
 		c.decided = a.Last
 		c.examinable -= a.Examined
-		some := make([]Match, len(a.Positions))
-		for i, at := range a.Positions {
-			some[i] = Match{ID: at.Peer, At: at}
-		}
+		some := storage.Each(a.Positions, func(at storage.Position) Match { return Match{ID: at.Peer, At: at} })
 		return some, a.End, nil
 	}
 	c.isExact = c.total != notCounted && c.from.After == storage.Position{}
@@ -212,7 +209,7 @@ func (c *matches) fromBase(ctx context.Context, most int) (some []Match, end boo
 	if err != nil {
 		return nil, false, err
 	}
-	others, err := c.look(ctx, c.Other, peersOf(positions))
+	others, err := c.look(ctx, c.Other, storage.Each(positions, func(at storage.Position) storage.UserID { return at.Peer }))
 	for i, at := range positions {
 		if err == nil && isFollow(others[i]) != c.Absent {
 			some = append(some, Match{at.Peer, at, others[i].Value.UpdateTime})
@@ -235,11 +232,7 @@ func (c *matches) read(ctx context.Context, most int) (positions []storage.Posit
 // look reads the edges of users in a list.
 func (c *matches) look(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
 	c.examinable -= len(ids)
-	pairs := make([]storage.Pair, len(ids))
-	for i, id := range ids {
-		pairs[i] = l.Side.Pair(l.Owner, id)
-	}
-	edges := c.graph.store.Edges(ctx, l.Side, pairs)
+	edges := c.graph.store.Edges(ctx, l.Side, storage.Each(ids, func(id storage.UserID) storage.Pair { return l.Side.Pair(l.Owner, id) }))
 	for _, r := range edges {
 		if r.Err != nil {
 			return nil, r.Err
@@ -315,11 +308,7 @@ func (c *matches) addOthers(ctx context.Context) error {
 	if len(page) == 0 || page[0].Other != 0 {
 		return nil
 	}
-	ids := make([]storage.UserID, len(page))
-	for i, one := range page {
-		ids[i] = one.ID
-	}
-	others, err := c.look(ctx, c.Other, ids)
+	others, err := c.look(ctx, c.Other, storage.Each(page, func(one Match) storage.UserID { return one.ID }))
 	for i, r := range others {
 		if isFollow(r) {
 			page[i].Other = r.Value.UpdateTime
@@ -353,12 +342,4 @@ func (c *matches) page() MatchPage {
 		p.Next.After = c.list[n-1].At
 	}
 	return p
-}
-
-func peersOf(positions []storage.Position) []storage.UserID {
-	ids := make([]storage.UserID, len(positions))
-	for i, at := range positions {
-		ids[i] = at.Peer
-	}
-	return ids
 }

@@ -67,10 +67,7 @@ const searchStride = 400
 // if they did not exist.
 func owners(ctx context.Context, d Directory, audience *Audience, claims []storage.HandleOwner) []bool {
 	owns := make([]bool, len(claims))
-	ids := make([]storage.UserID, len(claims))
-	for i, c := range claims {
-		ids[i] = c.User
-	}
+	ids := storage.Each(claims, func(c storage.HandleOwner) storage.UserID { return c.User })
 	for i, r := range d.Users(ctx, ids) {
 		switch {
 		case audience.Hides(ids[i]):

@@ -120,11 +120,11 @@ func (g *Graph) suggest(ctx context.Context, q SuggestionQuery) (Suggestions, er
 		return Suggestions{}, err
 	}
 	out := Suggestions{Complete: p.last, Next: q.From}
-	out.Excluded = scores.out
 	ranked, err := candidateFilter.best(ctx, scores, q.First+1)
 	if err != nil {
 		return Suggestions{}, err
 	}
+	out.Excluded = scores.out
 	out.Excluded.Followed += candidateFilter.followedOutside
 	out.Suggestions = ranked.take(q.First)
 	if n := len(out.Suggestions); n > 0 {

@@ -55,10 +55,7 @@ func (g *Graph) poolOf(ctx context.Context, user storage.UserID, after storage.P
 	p.whole = after == (storage.Position{}) && len(edges) <= g.sizes.maxPool
 	p.last = len(edges) <= g.sizes.maxPool
 	edges = edges[:min(g.sizes.maxPool, len(edges))]
-	ids := make([]storage.UserID, len(edges))
-	for i, e := range edges {
-		ids[i] = e.To
-	}
+	ids := storage.Each(edges, func(e storage.Edge) storage.UserID { return e.To })
 	p.followings = ids
 	users, err := g.fitting(ctx, ids)
 	if err != nil {

@@ -60,10 +60,7 @@ func (s *candidateFilter) keep(ctx context.Context, r ranking, want int) (rankin
 	for len(r) > 0 && len(kept) < want {
 		batch := r[:min(max(want-len(kept), 8), len(r))]
 		r = r[len(batch):]
-		ids := make([]storage.UserID, len(batch))
-		for i, c := range batch {
-			ids[i] = c.ID
-		}
+		ids := storage.Each(batch, func(c Suggestion) storage.UserID { return c.ID })
 		rows := s.graph.store.Users(ctx, ids)
 		followed, err := s.outside(ctx, ids)
 		if err != nil {
@@ -87,10 +84,7 @@ func (s *candidateFilter) outside(ctx context.Context, ids []storage.UserID) ([]
 	if s.pool.whole {
 		return nil, nil
 	}
-	pairs := make([]storage.Pair, len(ids))
-	for i, id := range ids {
-		pairs[i] = storage.Pair{From: s.user, To: id}
-	}
+	pairs := storage.Each(ids, func(id storage.UserID) storage.Pair { return storage.Pair{From: s.user, To: id} })
 	followed := make([]bool, len(ids))
 	for i, e := range s.graph.store.Edges(ctx, storage.Forward, pairs) {
 		if e.Err != nil {

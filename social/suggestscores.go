@@ -12,8 +12,6 @@ import (
 type scores struct {
 	recommenders []recommender // ascending
 	topK         idset.TopK    // of their lists
-	asked        int           // how many best the topK was asked for
-	top          ranking
 	out          Exclusions
 }
 
@@ -32,7 +30,6 @@ func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*score
 	if q.Order != ByMutualCount {
 		v.topK.Weights = p.weights(q.Order)
 	}
-	v.count(q.First + 1)
 	return v, nil
 }
 
@@ -68,24 +65,14 @@ func (g *Graph) addLists(ctx context.Context, v *scores) error {
 	return nil
 }
 
-// count counts, and keeps the best n.
-func (v *scores) count(n int) {
-	v.topK.Most, v.asked = n, n
-	best, excluded := v.topK.Best()
-	v.out = Exclusions{Followed: excluded[1], Blocked: excluded[2], Dismissed: excluded[3]}
-	v.top = make(ranking, len(best))
-	for i, b := range best {
-		v.top[i] = Suggestion{ID: b.ID, Mutual: b.Count, Score: b.Score}
-	}
-}
-
 // best ranks the candidates behind the query's mark: the n best, or all if there are
 // fewer.
 func (v *scores) best(n int) (top ranking, all bool) {
-	if n != v.asked {
-		v.count(n)
-	}
-	return v.top, len(v.top) < n
+	v.topK.Most = n
+	best, excluded := v.topK.Best()
+	v.out = Exclusions{Followed: excluded[1], Blocked: excluded[2], Dismissed: excluded[3]}
+	top = storage.Each(best, func(b idset.Candidate) Suggestion { return Suggestion{ID: b.ID, Mutual: b.Count, Score: b.Score} })
+	return top, len(top) < n
 }
 
 // via adds to each suggestion some of the followings that follow it: at most the number in via.
@@ -93,10 +80,7 @@ func (v *scores) via(suggestions []Suggestion, via int) {
 	if via == 0 {
 		return
 	}
-	ids := make([]storage.UserID, len(suggestions))
-	for i, s := range suggestions {
-		ids[i] = s.ID
-	}
+	ids := storage.Each(suggestions, func(s Suggestion) storage.UserID { return s.ID })
 	all := make([]storage.UserID, 0, len(ids)*via)
 	for i, holders := range idset.Holders(v.topK.Expanded(), ids, via) {
 		start := len(all)

@@ -122,10 +122,7 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
 	}
 	im.toDo += int64(len(r.list))
 	for some := range slices.Chunk(r.list, addedAtOnce) {
-		bare := make([]T, len(some))
-		for i, row := range some {
-			bare[i] = row.row
-		}
+		bare := storage.Each(some, func(row recordRow[T]) T { return row.row })
 		for i, result := range r.restore(im.store, ctx, bare) {
 			switch err := result.Err; {
 			case errors.Is(err, storage.ErrLimitReached), errors.Is(err, storage.ErrKeyTaken), errors.Is(err, storage.ErrIdentityTaken):
