@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,36 +48,28 @@ func Load(ctx context.Context, store Store, now time.Time) error {
 	if err := write(ctx, store, posts, comments); err != nil {
 		return err
 	}
-	favorites := Favored(Seed, edges, posts)
-	if err := apply(ctx, store, storage.Favorites, favorites, storage.IfAbsent); err != nil {
+	if err := apply(ctx, store, storage.Favorites, Favored(Seed, edges, posts)); err != nil {
 		return err
 	}
-	if err := apply(ctx, store, storage.FavoriteInbox, favorites, storage.IfNewer); err != nil {
-		return err
-	}
-	slices.SortFunc(edges, func(a, b storage.Edge) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To))
-	})
-	if err := apply(ctx, store, storage.Forward, edges, storage.IfAbsent); err != nil {
-		return err
-	}
-	slices.SortFunc(edges, func(a, b storage.Edge) int {
-		return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.From, b.From))
-	})
-	if err := apply(ctx, store, storage.Inverse, edges, storage.IfNewer); err != nil {
+	if err := apply(ctx, store, storage.Forward, edges); err != nil {
 		return err
 	}
 	return store.DeleteCheckpoint(ctx, loading)
 }
 
-// apply writes one side and puts into edges what the rows hold now: the inverse side is made from
-// the forward side, even if that has changed since.
-func apply(ctx context.Context, store Store, side storage.Side, edges []storage.Edge, rule storage.Rule) error {
-	for i, result := range store.Apply(ctx, side, edges, rule) {
-		if result.Err != nil {
-			return fmt.Errorf("write %s of the demo graph: %w", side, result.Err)
+// apply writes edges to both sides, in the order of each. The inverse side is made from what the rows of the forward side hold
+// now, even if that has changed since.
+func apply(ctx context.Context, store Store, truth storage.Side, edges []storage.Edge) error {
+	rule := storage.IfAbsent
+	for _, side := range []storage.Side{truth, truth.Replica()} {
+		slices.SortFunc(edges, func(a, b storage.Edge) int { return side.Compare(a.Pair(), b.Pair()) })
+		for i, result := range store.Apply(ctx, side, edges, rule) {
+			if result.Err != nil {
+				return fmt.Errorf("write %s of the demo graph: %w", side, result.Err)
+			}
+			edges[i] = result.Value.Row
 		}
-		edges[i] = result.Value.Row
+		rule = storage.IfNewer
 	}
 	return nil
 }

@@ -38,11 +38,7 @@ var replies = []string{
 // have more followers, and comment on posts of those whom they follow. The same seed, time and edges
 // always give the same result.
 func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.NewPost, []storage.NewComment) {
-	d := newDice(seed + 1)
-	followers := map[storage.UserID][]storage.UserID{}
-	for _, e := range edges {
-		followers[e.To] = append(followers[e.To], e.From)
-	}
+	d, followers := newDice(seed+1), followersOf(edges)
 	step := 14 * day / Posts
 	posts := make([]storage.NewPost, Posts)
 	for i := range posts {
@@ -70,11 +66,7 @@ func Writings(seed uint64, until time.Time, edges []storage.Edge) ([]storage.New
 // Favored makes favorites of posts by users who follow their authors, in no order, each once. The same seed, edges and posts
 // always give the same result.
 func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []storage.Edge {
-	d := newDice(seed + 2)
-	followers := map[storage.UserID][]storage.UserID{}
-	for _, e := range edges {
-		followers[e.To] = append(followers[e.To], e.From)
-	}
+	d, followers := newDice(seed+2), followersOf(edges)
 	seen := map[storage.Pair]bool{}
 	favorites := make([]storage.Edge, 0, Favorites)
 	for len(favorites) < Favorites {
@@ -87,6 +79,14 @@ func Favored(seed uint64, edges []storage.Edge, posts []storage.NewPost) []stora
 		}
 	}
 	return favorites
+}
+
+func followersOf(edges []storage.Edge) map[storage.UserID][]storage.UserID {
+	followers := map[storage.UserID][]storage.UserID{}
+	for _, e := range edges {
+		followers[e.To] = append(followers[e.To], e.From)
+	}
+	return followers
 }
 
 // write publishes those posts and comments of the network that have not been published yet.
