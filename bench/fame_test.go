@@ -175,7 +175,7 @@ type fameQuestion struct {
 const userFields = `{ nodes { id name } complete }`
 
 // middle is a cursor in the middle of a list of followers.
-var middle = cursor.Encode(cursor.Followers, int64(fameEpoch+fameSpan/2), int64(star))
+var middle = (*cursor.Sealer)(nil).Encode(cursor.Followers, int64(fameEpoch+fameSpan/2), int64(star))
 
 // fameQuestions are all questions about a user that may cost more if the user has many followers.
 var fameQuestions = []fameQuestion{

@@ -41,7 +41,7 @@ func (s checkpoints) TheLastValueCounts(t *testing.T) {
 
 func (s checkpoints) NamesAreApart(t *testing.T) {
 	long := strings.Repeat("n", 189)
-	names := []string{"apart", "ReadEach", "apart%", "apart_", long + "1", long + "2"}
+	names := []string{"apart", "Apart", "apart%", "apart_", long + "1", long + "2"}
 	for _, name := range names {
 		s.saveCheckpoint(t, name, []byte(name))
 	}
