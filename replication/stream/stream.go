@@ -20,7 +20,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/events/wire"
+	"kith/storage/wire"
 )
 
 // A Propagator writes forward rows to the inverse side, see [replication.Propagator].
@@ -108,19 +108,19 @@ func decode(values map[string]any) ([]storage.Row, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no field %q", errPoison, field)
 	}
-	r := wire.NewDecoder([]byte(text))
+	r := wire.NewDecoder(text)
 	if version := r.Byte(); version != wire.Version {
 		return nil, fmt.Errorf("%w: version %d", errPoison, version)
 	}
 	var rows []storage.Row
-	for r.OK() && !r.Done() {
+	for r.More() {
 		row := r.Row()
 		if row.Side.IsInverse() {
 			return nil, fmt.Errorf("%w: a row of %s", errPoison, row.Side)
 		}
 		rows = append(rows, row)
 	}
-	if !r.OK() || len(rows) == 0 {
+	if r.End() != nil || len(rows) == 0 {
 		return nil, fmt.Errorf("%w: %d bytes", errPoison, len(text))
 	}
 	return rows, nil

@@ -12,7 +12,7 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/events/wire"
+	"kith/storage/wire"
 )
 
 func connect(t testing.TB, server *testenv.RedisServer) redis.UniversalClient {

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"kith/storage"
-	"kith/storage/events/wire"
+	"kith/storage/wire"
 )
 
 // A message is what one gateway sends to the others: some events, and a number by which the others
@@ -62,9 +62,9 @@ func decode(text string) (message, bool) {
 		return message{}, false
 	}
 	m := message{sender: binary.BigEndian.Uint64([]byte(text[1:header]))}
-	r := wire.NewDecoder([]byte(text[header:]))
+	r := wire.NewDecoder(text[header:])
 	m.number = r.Uvarint()
-	for r.OK() && !r.Done() {
+	for r.More() {
 		e := Event{Kind: Kind(r.Byte())}
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
@@ -83,5 +83,5 @@ func decode(text string) (message, bool) {
 		}
 		m.events = append(m.events, e)
 	}
-	return m, r.OK() && m.number > 0
+	return m, r.End() == nil && m.number > 0
 }

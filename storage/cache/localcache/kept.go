@@ -13,7 +13,7 @@ import (
 	"kith/storage"
 	"kith/storage/cache/flat"
 	"kith/storage/cache/idset"
-	"kith/storage/cache/packing"
+	"kith/storage/wire"
 )
 
 // kept is what is in memory. Users, posts, blocks and lists of up to shortList are bytes in blocks that the garbage
@@ -138,9 +138,9 @@ func flatForm(e entry) []byte {
 	to := make([]byte, 0, 256)
 	switch e := e.(type) {
 	case *profile:
-		return packing.AppendWhole(to, e.Profile)
+		return wire.AppendWhole(to, e.Profile)
 	case *post:
-		return packing.AppendPost(binary.AppendVarint(to, e.Counts.Version), e.Post)
+		return wire.AppendPost(binary.AppendVarint(to, e.Counts.Version), e.Post)
 	case *blockList:
 		return append(to, bytesOf(e.users)...)
 	case *list:
@@ -161,11 +161,11 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 	life := lifetime{time.UnixMicro(until)}
 	switch k.kind {
 	case profileKind:
-		p, err := packing.ParseWhole(k.id, string(data)) // a copy: a name that is held must not hold the block
+		p, err := wire.ParseWhole(k.id, string(data)) // a copy: a name that is held must not hold the block
 		return &profile{life, p}, err == nil
 	case postKind:
 		version, n := binary.Varint(data)
-		p, err := packing.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
+		p, err := wire.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
 		return &post{life, p}, err == nil
 	case blocksKind:
 		return &blockList{life, slices.Clone(valuesOf[storage.UserID](data, len(data)/8))}, true

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/storage"
-	"kith/storage/cache/packing"
+	"kith/storage/wire"
 )
 
 func drawProfile(t *rapid.T, id storage.UserID) storage.Profile {
@@ -59,7 +59,7 @@ func TestValuesAreReadBack(t *testing.T) {
 		id := storage.UserID(rapid.Int64Range(1, math.MaxInt64).Draw(t, "id"))
 		p := drawProfile(t, id)
 		version := storage.UserID(p.Counts.Version).String()
-		got, err := parseUser(id, string(packing.AppendProfile(nil, p)), version, string(packing.AppendCounts(nil, p.Counts)))
+		got, err := parseUser(id, string(wire.AppendProfile(nil, p)), version, string(wire.AppendCounts(nil, p.Counts)))
 		if err != nil || got != p {
 			t.Fatalf("%+v is read back as %+v: %v", p, got, err)
 		}
@@ -88,7 +88,7 @@ func TestDamagedValues(t *testing.T) {
 				t.Fatalf("byte %d is another, and it is read", at)
 			}
 		}
-		profile := packing.AppendProfile(nil, drawProfile(t, 7))
+		profile := wire.AppendProfile(nil, drawProfile(t, 7))
 		profile[rapid.IntRange(0, len(profile)-1).Draw(t, "where")] ^= 0x81
 		_, _ = parseUser(7, string(profile), "1", "\x02\x02\x02")
 		_, _ = parseEdges(storage.Forward, 7, rapid.SliceOf(rapid.Byte()).Draw(t, "anything"))

@@ -18,7 +18,7 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/cache/packing"
+	"kith/storage/wire"
 )
 
 // BenchmarkForms prints tables of forms in which a list, and a user, may be stored in Redis. Times are
@@ -242,8 +242,8 @@ func (f *forms) users() {
 		User: storage.User{Handle: "someone_42", Name: "Some One", CreatedAt: 1_700_000_000_000_000, UpdatedAt: 1_700_000_000_000_000}}
 	for i := range 20 {
 		key := strconv.Itoa(i)
-		f.must(f.client.HSet(f.ctx, "h"+key, "p", packing.AppendProfile(nil, p), "v", p.Counts.Version, "c", packing.AppendCounts(nil, p.Counts)).Err())
-		f.must(f.client.Set(f.ctx, "s"+key, packing.AppendCounts(packing.AppendProfile([]byte("12345678"), p), p.Counts), 0).Err())
+		f.must(f.client.HSet(f.ctx, "h"+key, "p", wire.AppendProfile(nil, p), "v", p.Counts.Version, "c", wire.AppendCounts(nil, p.Counts)).Err())
+		f.must(f.client.Set(f.ctx, "s"+key, wire.AppendCounts(wire.AppendProfile([]byte("12345678"), p), p.Counts), 0).Err())
 	}
 	for _, way := range []struct {
 		name, key string

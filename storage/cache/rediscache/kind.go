@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"kith/storage"
-	"kith/storage/cache/packing"
+	"kith/storage/wire"
 )
 
 // A kind is one sort of cached value: what is asked for, what is kept under one key, and which
@@ -57,7 +57,7 @@ func (u users) parse(reply any, id storage.UserID) (storage.Result[storage.Profi
 }
 
 func (users) fill(_ storage.UserID, p storage.Profile) (*redis.Script, int64, []any) {
-	return userFill, p.Counts.Version, []any{packing.AppendProfile(nil, p), packing.AppendCounts(nil, p.Counts)}
+	return userFill, p.Counts.Version, []any{wire.AppendProfile(nil, p), wire.AppendCounts(nil, p.Counts)}
 }
 
 // lists is the kind of whole lists of one side.

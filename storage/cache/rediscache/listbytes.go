@@ -6,7 +6,7 @@ import (
 
 	"kith/storage"
 	"kith/storage/cache/idset"
-	"kith/storage/cache/packing"
+	"kith/storage/wire"
 )
 
 // A list is one value, because every reader needs all of it. Numbers of fixed length are
@@ -104,7 +104,7 @@ func parseEdges(side storage.Side, owner storage.UserID, data []byte) ([]storage
 	if uint64(len(edges)) > n {
 		return nil, errMalformed
 	}
-	r := packing.NewDecoder(string(data))
+	r := wire.NewDecoder(string(data))
 	for range r.Uvarint() {
 		i, kind := r.Uvarint(), r.Uvarint()
 		if i >= n || !r.OK() {

@@ -4,24 +4,24 @@ import (
 	"strconv"
 
 	"kith/storage"
-	"kith/storage/cache/packing"
+	"kith/storage/wire"
 )
 
 // A user is a hash:
 //
 //	v  the version of user_counts, as decimal text
-//	p  the profile, see [packing.AppendProfile]; absent while only the version is known
+//	p  the profile, see [wire.AppendProfile]; absent while only the version is known
 //	c  the counts: following, follower, friend, posts, favorites, favorited as varints
 //	l  the token of who is filling it
 //
 // p, c and v are of one moment. A user that does not exist is kept, too, with version 0.
 
-var errMalformed = packing.ErrMalformed
+var errMalformed = wire.ErrMalformed
 
 // parseUser reads the fields of a user's hash.
 func parseUser(id storage.UserID, profile, version, counts string) (storage.Profile, error) {
 	n, err := strconv.ParseInt(version, 10, 64)
-	p, malformed := packing.ParseProfile(id, profile, counts, n)
+	p, malformed := wire.ParseProfile(id, profile, counts, n)
 	if malformed != nil || err != nil && p.Counted {
 		return storage.Profile{}, errMalformed
 	}

@@ -1,5 +1,4 @@
-// Package packing writes users and posts as bytes, for caches, and reads them.
-package packing
+package wire
 
 import (
 	"encoding/binary"
@@ -9,7 +8,7 @@ import (
 )
 
 // ErrMalformed: the bytes are not of the expected form, or not complete.
-var ErrMalformed = errors.New("malformed value in a cache")
+var ErrMalformed = errors.New("malformed bytes")
 
 // Flags of a profile. Visibilities take two bits each.
 const (
@@ -95,7 +94,7 @@ func ParseWhole(id storage.UserID, text string) (storage.Profile, error) {
 }
 
 func (r *Decoder) profile(id storage.UserID) storage.Profile {
-	flags := r.byte()
+	flags := r.Byte()
 	p := storage.Profile{Exists: flags&flagExists != 0, Counted: flags&flagCounted != 0}
 	if p.Exists {
 		p.User = storage.User{
@@ -120,21 +119,36 @@ func (r *Decoder) counts(version int64) storage.Counts {
 	}
 }
 
-// Decoder reads a binary form. If bytes are missing, everything after that is 0 and End fails.
+// Decoder takes values off the front of a text. After the first value that is missing or invalid, every value is zero, and End
+// returns an error.
 type Decoder struct {
 	left   string
-	broken bool
+	failed bool
 }
 
 // NewDecoder begins to read.
 func NewDecoder(text string) *Decoder { return &Decoder{left: text} }
 
-// OK reports whether no bytes were missing until now.
-func (r *Decoder) OK() bool { return !r.broken }
+// OK reports whether everything could be read so far.
+func (r *Decoder) OK() bool { return !r.failed }
 
+// More reports whether everything could be read so far, and something is left.
+func (r *Decoder) More() bool { return r.left != "" }
+
+// End returns an error unless everything could be read and nothing is left.
+func (r *Decoder) End() error {
+	if r.failed || r.left != "" {
+		return ErrMalformed
+	}
+	return nil
+}
+
+func (r *Decoder) fail() { r.failed, r.left = true, "" }
+
+// take takes so many bytes off.
 func (r *Decoder) take(n uint64) string {
 	if n > uint64(len(r.left)) {
-		r.left, r.broken = "", true
+		r.fail()
 		return ""
 	}
 	taken := r.left[:n]
@@ -142,38 +156,29 @@ func (r *Decoder) take(n uint64) string {
 	return taken
 }
 
-func (r *Decoder) byte() byte {
+// text reads a text, which its length precedes.
+func (r *Decoder) text() string { return r.take(r.Uvarint()) }
+
+// Byte reads one byte.
+func (r *Decoder) Byte() byte {
 	if b := r.take(1); b != "" {
 		return b[0]
 	}
 	return 0
 }
 
-// Uvarint reads a number.
+// Uvarint reads a number that is not negative.
 func (r *Decoder) Uvarint() uint64 {
-	var value uint64
-	for shift := 0; shift < 64; shift += 7 {
-		b := r.byte()
-		value |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return value
-		}
+	value, n := binary.Uvarint([]byte(r.left)) // not a copy: nothing writes to it
+	if n <= 0 {
+		r.fail()
+		return 0
 	}
-	r.broken = true
-	return 0
+	r.left = r.left[n:]
+	return value
 }
 
 func (r *Decoder) varint() int64 {
 	u := r.Uvarint()
 	return int64(u>>1) ^ -int64(u&1)
-}
-
-func (r *Decoder) text() string { return r.take(r.Uvarint()) }
-
-// End returns an error unless all bytes were read and none were missing.
-func (r *Decoder) End() error {
-	if r.broken || r.left != "" {
-		return ErrMalformed
-	}
-	return nil
 }

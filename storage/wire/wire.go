@@ -1,5 +1,5 @@
-// Package wire defines how edges are written where gateways of different versions read them: in
-// messages between gateways and in entries of the stream.
+// Package wire writes edges, users and posts as bytes, and reads them. Edges are in messages between gateways and in entries of
+// the stream, where gateways of different versions read them; users and posts are in caches.
 //
 // An edge takes about twenty bytes: both ids and the time as variable-length integers, the type as
 // one byte; of a favorite also the number of the post. A row is a byte that says which table it is of,
@@ -12,7 +12,7 @@ import (
 	"kith/storage"
 )
 
-// Version is the first byte of everything written. A reader refuses other versions: it cannot
+// Version is the first byte of a message and of an entry. A reader refuses other versions: it cannot
 // understand them.
 const Version = 2
 
@@ -37,51 +37,11 @@ func AppendRow(to []byte, r storage.Row) []byte {
 	return AppendEdge(append(to, byte(r.Side)), r.Edge)
 }
 
-// Decoder takes values off the front of a text. After the first value that is missing or invalid, OK
-// is false and every value is zero.
-type Decoder struct {
-	rest   []byte
-	failed bool
-}
-
-// NewDecoder reads a text.
-func NewDecoder(text []byte) *Decoder { return &Decoder{rest: text} }
-
-// OK reports whether everything could be read so far.
-func (r *Decoder) OK() bool { return !r.failed }
-
-// Done reports whether everything could be read and nothing is left.
-func (r *Decoder) Done() bool { return !r.failed && len(r.rest) == 0 }
-
-// Byte reads one byte.
-func (r *Decoder) Byte() byte {
-	if len(r.rest) == 0 {
-		r.fail()
-	}
-	if r.failed {
-		return 0
-	}
-	b := r.rest[0]
-	r.rest = r.rest[1:]
-	return b
-}
-
-// Uvarint reads a number that is not negative.
-func (r *Decoder) Uvarint() uint64 {
-	value, n := binary.Uvarint(r.rest)
-	if !r.advance(n) {
-		return 0
-	}
-	return value
-}
-
 // UserID reads an id, which is 1 … 2^63−1.
 func (r *Decoder) UserID() storage.UserID {
 	id := storage.UserID(r.Uvarint())
 	if id < 1 {
 		r.fail()
-	}
-	if r.failed {
 		return 0
 	}
 	return id
@@ -89,12 +49,10 @@ func (r *Decoder) UserID() storage.UserID {
 
 // Edge reads an edge. Types that are not known yet are passed on as they are.
 func (r *Decoder) Edge() storage.Edge {
-	e := storage.Edge{From: r.UserID(), To: r.UserID(), Type: storage.EdgeType(r.Byte())}
-	value, n := binary.Varint(r.rest)
-	if !r.advance(n) {
+	e := storage.Edge{From: r.UserID(), To: r.UserID(), Type: storage.EdgeType(r.Byte()), UpdateTime: storage.Micros(r.varint())}
+	if r.failed {
 		return storage.Edge{}
 	}
-	e.UpdateTime = storage.Micros(value)
 	return e
 }
 
@@ -109,30 +67,17 @@ func (r *Decoder) Favorite() storage.Edge {
 
 // Row reads a row of a table that is known.
 func (r *Decoder) Row() storage.Row {
-	side := storage.Side(r.Byte())
-	if int(side) >= len(storage.AllSides) {
+	row := storage.Row{Side: storage.Side(r.Byte())}
+	switch {
+	case int(row.Side) >= len(storage.AllSides):
 		r.fail()
+	case row.Side.OfPosts():
+		row.Edge = r.Favorite()
+	default:
+		row.Edge = r.Edge()
 	}
-	read := r.Edge
-	if side.OfPosts() {
-		read = r.Favorite
-	}
-	e := read()
 	if r.failed {
 		return storage.Row{}
 	}
-	return storage.Row{Side: side, Edge: e}
+	return row
 }
-
-func (r *Decoder) advance(n int) bool {
-	if n <= 0 {
-		r.fail()
-	}
-	if r.failed {
-		return false
-	}
-	r.rest = r.rest[n:]
-	return true
-}
-
-func (r *Decoder) fail() { r.failed, r.rest = true, nil }

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"kith/storage"
-	"kith/storage/events/wire"
+	"kith/storage/wire"
 )
 
 func edges() *rapid.Generator[storage.Edge] {
@@ -28,13 +28,13 @@ func TestEdgesComeBack(t *testing.T) {
 		for _, e := range sent {
 			text = wire.AppendEdge(text, e)
 		}
-		r := wire.NewDecoder(text)
+		r := wire.NewDecoder(string(text))
 		for _, e := range sent {
 			if got := r.Edge(); got != e {
 				t.Fatalf("read %+v, written was %+v", got, e)
 			}
 		}
-		if !r.Done() {
+		if r.End() != nil {
 			t.Fatal("something is left")
 		}
 	})
@@ -44,8 +44,8 @@ func TestEdgesComeBack(t *testing.T) {
 func TestWhatIsCutShortIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := wire.AppendEdge(nil, edges().Draw(t, "edge"))
-		r := wire.NewDecoder(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])
-		if e := r.Edge(); r.OK() || r.Done() || e != (storage.Edge{}) {
+		r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]))
+		if e := r.Edge(); r.OK() || r.More() || r.End() == nil || e != (storage.Edge{}) {
 			t.Fatalf("read %+v", e)
 		}
 		if r.Byte() != 0 || r.Uvarint() != 0 || r.UserID() != 0 || r.OK() {
@@ -60,7 +60,7 @@ func TestIDsThatCannotBeAreRefused(t *testing.T) {
 		"2^63":      append([]byte{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x01}, 1, 1, 0),
 		"over 2^64": append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02}, 1, 1, 0),
 	} {
-		if r := wire.NewDecoder(text); r.Edge() != (storage.Edge{}) || r.OK() {
+		if r := wire.NewDecoder(string(text)); r.Edge() != (storage.Edge{}) || r.OK() {
 			t.Errorf("an id of %s was read", name)
 		}
 	}
@@ -73,10 +73,10 @@ func TestRowsComeBack(t *testing.T) {
 			sent.Edge.Post = rapid.Int64Range(1, math.MaxInt64).Draw(t, "post")
 		}
 		text := wire.AppendRow(nil, sent)
-		if r := wire.NewDecoder(text); r.Row() != sent || !r.Done() {
+		if r := wire.NewDecoder(string(text)); r.Row() != sent || r.End() != nil {
 			t.Fatalf("%+v does not come back", sent)
 		}
-		if r := wire.NewDecoder(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")]); r.Row() != (storage.Row{}) || r.OK() {
+		if r := wire.NewDecoder(string(text[:rapid.IntRange(0, len(text)-1).Draw(t, "length")])); r.Row() != (storage.Row{}) || r.OK() {
 			t.Fatal("a part of it is read as a row")
 		}
 	})
@@ -84,7 +84,7 @@ func TestRowsComeBack(t *testing.T) {
 
 func TestRowsOfUnknownTablesAreRefused(t *testing.T) {
 	text := wire.AppendEdge([]byte{byte(len(storage.AllSides))}, storage.Edge{From: 1, To: 2})
-	if r := wire.NewDecoder(text); r.Row() != (storage.Row{}) || r.OK() {
+	if r := wire.NewDecoder(string(text)); r.Row() != (storage.Row{}) || r.OK() {
 		t.Error("a row of an unknown table was read")
 	}
 }

@@ -1,4 +1,4 @@
-package packing
+package wire
 
 import (
 	"encoding/binary"
@@ -33,7 +33,7 @@ func AppendPost(to []byte, p storage.Post) []byte {
 // there is none. The texts are parts of the given one.
 func ParsePost(id storage.PostID, value string, version int64) (storage.Post, error) {
 	r := NewDecoder(value)
-	switch r.byte() {
+	switch r.Byte() {
 	case 0:
 		return storage.Post{}, r.End()
 	case 1:
@@ -49,7 +49,7 @@ func ParsePost(id storage.PostID, value string, version int64) (storage.Post, er
 		return storage.Post{}, ErrMalformed
 	}
 	for range n {
-		p.Media = append(p.Media, storage.Media{Kind: storage.MediaKind(r.byte()), Name: r.text(), URL: r.text()})
+		p.Media = append(p.Media, storage.Media{Kind: storage.MediaKind(r.Byte()), Name: r.text(), URL: r.text()})
 	}
 	if r.End() != nil {
 		return storage.Post{}, ErrMalformed
