@@ -235,7 +235,7 @@ func (c *Cache) Forget() {
 	for _, reads := range c.reads {
 		reads.abandonAll()
 	}
-	c.kept.flat.Clear()
+	c.kept.flat.clear()
 	c.kept.large.InvalidateAll()
 	c.unlockAll()
 	c.metrics.forgotten.Inc()

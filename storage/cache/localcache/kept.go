@@ -11,7 +11,6 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"kith/storage"
-	"kith/storage/cache/flat"
 	"kith/storage/cache/idset"
 	"kith/storage/wire"
 )
@@ -23,14 +22,14 @@ import (
 type entries struct {
 	bytes uint64
 	now   func() time.Time
-	flat  *flat.Cache[key]
+	flat  *flat
 	large *otter.Cache[key, entry]
 }
 
 const largeShare = 2
 
 func newKept(bytes uint64, now func() time.Time) *entries {
-	return &entries{bytes: bytes, now: now, flat: flat.New[key](bytes), large: otter.Must(&otter.Options[key, entry]{
+	return &entries{bytes: bytes, now: now, flat: newFlat(bytes), large: otter.Must(&otter.Options[key, entry]{
 		MaximumWeight:    max(1, bytes/largeShare),
 		Weigher:          func(_ key, e entry) uint32 { return uint32(min(e.bytes()+overhead, 1<<31)) },
 		ExpiryCalculator: otter.ExpiryWritingFunc(func(e otter.Entry[key, entry]) time.Duration { return e.Value.expiry().Sub(now()) }),
@@ -38,12 +37,12 @@ func newKept(bytes uint64, now func() time.Time) *entries {
 }
 
 // taken is how many bytes are kept.
-func (k *entries) taken() uint64 { return k.flat.Bytes() + k.large.WeightedSize() }
+func (k *entries) taken() uint64 { return k.flat.bytes() + k.large.WeightedSize() }
 
 // share gives the flat part what the other parts leave.
 func (k *entries) share(directory int) {
 	others := k.large.WeightedSize() + uint64(directory)
-	k.flat.Bound(k.bytes - min(others, k.bytes))
+	k.flat.bound(k.bytes - min(others, k.bytes))
 }
 
 // isLarge says which entries have no flat form: those that change in place, and long lists.
@@ -58,17 +57,17 @@ func isLarge(e entry) bool {
 }
 
 func (c *Cache) set(k key, e entry) {
-	if !isLarge(e) && c.kept.flat.Set(k, flatForm(e), c.now().UnixMicro(), e.expiry().UnixMicro()) {
+	if !isLarge(e) && c.kept.flat.set(k, flatForm(e), c.now().UnixMicro(), e.expiry().UnixMicro()) {
 		c.kept.large.Invalidate(k)
 		return
 	}
-	c.kept.flat.Delete(k)
+	c.kept.flat.delete(k)
 	c.kept.large.Set(k, e)
 	c.kept.share(c.directory.Load().Bytes())
 }
 
 func (c *Cache) drop(k key) {
-	c.kept.flat.Delete(k)
+	c.kept.flat.delete(k)
 	c.kept.large.Invalidate(k)
 }
 
@@ -84,7 +83,7 @@ func get[E entry](c *Cache, k key) (e E, ok bool) {
 // find returns the entry of a key, unless it is a list that may not be used any more.
 func (c *Cache) find(k key) (e entry, there bool) {
 	now := c.now().UnixMicro()
-	if data, flat := c.kept.flat.Get(k, now); flat {
+	if data, flat := c.kept.flat.get(k, now); flat {
 		e, there = c.fromFlat(k, data, 0)
 	} else {
 		e, there = c.kept.large.GetIfPresent(k)
@@ -97,7 +96,7 @@ func (c *Cache) find(k key) (e entry, there bool) {
 
 // look is find, but does not count as asking, and also returns lists that may not be used.
 func (c *Cache) look(k key) (entry, bool) {
-	if data, until, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
+	if data, until, there := c.kept.flat.look(k, c.now().UnixMicro()); there {
 		return c.fromFlat(k, data, until)
 	}
 	e, there := c.kept.large.GetEntryQuietly(k)
@@ -123,7 +122,7 @@ func (c *Cache) mayUse(k key, l *list, now int64) bool {
 // version is that of the counts of a user; 0 if they are not kept.
 func (c *Cache) version(id storage.UserID) int64 {
 	k := profileKey(id)
-	if data, _, there := c.kept.flat.Look(k, c.now().UnixMicro()); there {
+	if data, _, there := c.kept.flat.look(k, c.now().UnixMicro()); there {
 		version, _ := binary.Varint(data)
 		return version
 	}

@@ -49,7 +49,7 @@ func NewMetrics(registerer prometheus.Registerer) *Metrics {
 		})
 	}
 	gauge("kith_cache_bytes", "What is kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.taken()) })
-	gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.Len() + c.kept.large.EstimatedSize()) })
+	gauge("kith_cache_entries", "How many users, posts and lists are kept in the gateway's memory.", func(c *Cache) float64 { return float64(c.kept.flat.len() + c.kept.large.EstimatedSize()) })
 	gauge("kith_cache_directory_bytes", "The numbers of users that lists in memory are made of.", func(c *Cache) float64 { return float64(c.directory.Load().Bytes()) })
 	registerer.MustRegister(enabled{m})
 	return m

@@ -58,7 +58,7 @@ func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []s
 	}
 	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
 		if r.Found && c.directory.Load() == dir {
-			c.kept.flat.Set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
+			c.kept.flat.set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
 		}
 		return r
 	}
@@ -70,7 +70,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 	results := make([]storage.Result[storage.Recommender], len(ids))
 	owners := make([]storage.UserID, 0, len(ids))
 	of := make([]int, 0, len(ids))
-	rows, longest := int64(0), int64(c.kept.flat.Longest()/bytesAFollow)
+	rows, longest := int64(0), int64(c.kept.flat.longest()/bytesAFollow)
 	for i, r := range c.source.Profiles(ctx, ids) {
 		n := r.Value.Counts.Following
 		switch {
@@ -96,7 +96,7 @@ func (c *Cache) readRecommenders(ctx context.Context, dir *idset.Directory, ids 
 
 // recommender is what is kept of a user, if a directory numbers it. The list's bytes are used in place.
 func (c *Cache) recommender(id storage.UserID, dir *idset.Directory, now int64) (r storage.Result[storage.Recommender], ok bool) {
-	data, ok := c.kept.flat.Get(recommenderKey(id), now)
+	data, ok := c.kept.flat.get(recommenderKey(id), now)
 	if !ok || binary.NativeEndian.Uint64(data) != dir.Serial() {
 		return r, false
 	}

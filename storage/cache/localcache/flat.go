@@ -1,11 +1,4 @@
-// Package flat keeps values as bytes in large blocks, so that the garbage collector has nothing to follow in them: a cache of
-// some gigabytes costs a collection as much as an empty one, and a value takes its bytes and 58 more.
-//
-// Blocks are filled one after another and never changed behind what was written. A value that is replaced or deleted
-// leaves its room in its block until the block is given up as a whole, the oldest block first. Values that were asked for since
-// they were written are then written again, and the rest is dropped (S3-FIFO: Yang et al., SOSP 2023). A block that is given up
-// is garbage once no reader holds a value of it.
-package flat
+package localcache
 
 import (
 	"hash/maphash"
@@ -14,9 +7,15 @@ import (
 	"unsafe"
 )
 
-// Cache is values by key. It is safe for concurrent use.
-type Cache[K comparable] struct {
-	shards []shard[K]
+// flat keeps values as bytes in large blocks, so that the garbage collector has nothing to follow in them: a cache of
+// some gigabytes costs a collection as much as an empty one, and a value takes its bytes and 58 more. It is safe for concurrent use.
+//
+// Blocks are filled one after another and never changed behind what was written. A value that is replaced or deleted
+// leaves its room in its block until the block is given up as a whole, the oldest block first. Values that were asked for since
+// they were written are then written again, and the rest is dropped (S3-FIFO: Yang et al., SOSP 2023). A block that is given up
+// is garbage once no reader holds a value of it.
+type flat struct {
+	shards []flatShard
 	seed   maphash.Seed
 	block  int // bytes of a block
 	most   atomic.Int64
@@ -27,40 +26,40 @@ const (
 	shardBytes = 4 << 20 // a shard has at least this much, if the cache does
 	leastBlock = 4 << 10
 	mostBlock  = 256 << 10
-	blocks     = 32 // of a shard, at least
+	leastCount = 32 // blocks of a shard
 
 	// indexBytes is what a value takes in the index.
 	indexBytes = 26
 )
 
-// New makes a cache that takes so many bytes.
-func New[K comparable](bytes uint64) *Cache[K] {
+// newFlat makes a cache that takes so many bytes.
+func newFlat(bytes uint64) *flat {
 	n := 1
 	for n < mostShards && uint64(n)*shardBytes < bytes {
 		n *= 2
 	}
-	c := &Cache[K]{
-		shards: make([]shard[K], n), seed: maphash.MakeSeed(),
-		block: int(min(max(bytes/uint64(n)/blocks, leastBlock), mostBlock)) &^ 7,
+	c := &flat{
+		shards: make([]flatShard, n), seed: maphash.MakeSeed(),
+		block: int(min(max(bytes/uint64(n)/leastCount, leastBlock), mostBlock)) &^ 7,
 	}
 	for i := range c.shards {
 		c.shards[i].clear()
 	}
-	c.Bound(bytes)
+	c.bound(bytes)
 	return c
 }
 
-// Bound sets how many bytes the cache may take. If it has more, it gives them up when values come.
-func (c *Cache[K]) Bound(bytes uint64) { c.most.Store(int64(min(bytes, 1<<62)) / int64(len(c.shards))) }
+// bound sets how many bytes the cache may take. If it has more, it gives them up when values come.
+func (c *flat) bound(bytes uint64) { c.most.Store(int64(min(bytes, 1<<62)) / int64(len(c.shards))) }
 
-// Longest is how many bytes a value may have.
-func (c *Cache[K]) Longest() int { return c.block/4 - headBytes[K]() }
+// longest is how many bytes a value may have.
+func (c *flat) longest() int { return c.block/4 - headBytes }
 
-// shard is some of the values.
-type shard[K comparable] struct {
+// flatShard is some of the values.
+type flatShard struct {
 	sync.Mutex
 	at     map[uint64]place // by hash; of two keys with the same hash, one is kept
-	blocks []*block         // by number; nil: free
+	blocks []*flatBlock     // by number; nil: free
 	free   []uint32
 	queues [2][]uint32 // numbers of blocks, oldest first: of new values, and of those that were asked for
 	bytes  int64       // of all blocks
@@ -69,8 +68,8 @@ type shard[K comparable] struct {
 
 // The queues.
 const (
-	young = iota
-	old
+	youngQueue = iota
+	askedQueue
 )
 
 // youngShare: the queue of new values has this fraction of the bytes, if there are enough other
@@ -79,14 +78,14 @@ const youngShare = 10
 
 type place struct{ block, offset uint32 }
 
-type block struct {
+type flatBlock struct {
 	data  []byte
 	queue uint8
 }
 
 // record is what is in front of a value.
-type record[K comparable] struct {
-	key    K
+type record struct {
+	key    key
 	until  int64 // when the value ends
 	length uint32
 	asked  uint8 // how often it was asked for since it was written, up to mostAsked
@@ -94,26 +93,27 @@ type record[K comparable] struct {
 
 const mostAsked = 3
 
-func headBytes[K comparable]() int { return (int(unsafe.Sizeof(record[K]{})) + 7) &^ 7 }
+// headBytes is what a record takes.
+const headBytes = (int(unsafe.Sizeof(record{})) + 7) &^ 7
 
-// recordAt is the record at an offset, which is a multiple of 8. K has no pointers.
-func recordAt[K comparable](b *block, offset uint32) *record[K] {
-	return (*record[K])(unsafe.Pointer(&b.data[offset])) //nolint:gosec // offsets are of records that were written
+// recordAt is the record at an offset, which is a multiple of 8. A key has no pointers.
+func recordAt(b *flatBlock, offset uint32) *record {
+	return (*record)(unsafe.Pointer(&b.data[offset])) //nolint:gosec // offsets are of records that were written
 }
 
-func value[K comparable](b *block, offset uint32) []byte {
-	r := recordAt[K](b, offset)
-	begin := int(offset) + headBytes[K]()
+func value(b *flatBlock, offset uint32) []byte {
+	r := recordAt(b, offset)
+	begin := int(offset) + headBytes
 	return b.data[begin : begin+int(r.length) : begin+int(r.length)]
 }
 
-func (c *Cache[K]) shard(k K) (*shard[K], uint64) {
+func (c *flat) shard(k key) (*flatShard, uint64) {
 	h := maphash.Comparable(c.seed, k)
 	return &c.shards[h>>32%uint64(len(c.shards))], h
 }
 
-// Get returns the value of a key, at a time. The value must not be changed; holding it holds its block.
-func (c *Cache[K]) Get(k K, now int64) ([]byte, bool) {
+// get returns the value of a key, at a time. The value must not be changed; holding it holds its block.
+func (c *flat) get(k key, now int64) ([]byte, bool) {
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
@@ -129,8 +129,8 @@ func (c *Cache[K]) Get(k K, now int64) ([]byte, bool) {
 	return v, true
 }
 
-// Look is Get, but does not count as asking. It also says when the value ends.
-func (c *Cache[K]) Look(k K, now int64) (v []byte, until int64, ok bool) {
+// look is get, but does not count as asking. It also says when the value ends.
+func (c *flat) look(k key, now int64) (v []byte, until int64, ok bool) {
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
@@ -142,36 +142,36 @@ func (c *Cache[K]) Look(k K, now int64) (v []byte, until int64, ok bool) {
 }
 
 // find returns the value of a key and its record; nil if there is none.
-func (s *shard[K]) find(k K, h uint64) ([]byte, *record[K]) {
+func (s *flatShard) find(k key, h uint64) ([]byte, *record) {
 	at, there := s.at[h]
 	if !there {
 		return nil, nil
 	}
-	r := recordAt[K](s.blocks[at.block], at.offset)
+	r := recordAt(s.blocks[at.block], at.offset)
 	if r.key != k {
 		return nil, nil
 	}
-	return value[K](s.blocks[at.block], at.offset), r
+	return value(s.blocks[at.block], at.offset), r
 }
 
-// Set keeps a value until a time, at most. It returns false, and keeps nothing under the key, if the value is longer than
-// Longest.
-func (c *Cache[K]) Set(k K, v []byte, now, until int64) bool {
-	made := record[K]{key: k, until: until, length: uint32(len(v))}
+// set keeps a value until a time, at most. It returns false, and keeps nothing under the key, if the value is longer than
+// longest.
+func (c *flat) set(k key, v []byte, now, until int64) bool {
+	made := record{key: k, until: until, length: uint32(len(v))}
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
-	queue := young
+	queue := youngQueue
 	if at, there := s.at[h]; there {
 		b := s.blocks[at.block]
-		if r := recordAt[K](b, at.offset); r.key == k {
+		if r := recordAt(b, at.offset); r.key == k {
 			queue, made.asked = int(b.queue), r.asked
 		}
 		delete(s.at, h)
 	} else if s.ghosts[h%uint64(len(s.ghosts))] == uint32(h>>32) {
-		queue = old
+		queue = askedQueue
 	}
-	if len(v) > c.Longest() {
+	if len(v) > c.longest() {
 		return false
 	}
 	if c.most.Load() < int64(c.block) {
@@ -182,8 +182,8 @@ func (c *Cache[K]) Set(k K, v []byte, now, until int64) bool {
 }
 
 // write appends a value to a queue.
-func (c *Cache[K]) write(s *shard[K], h uint64, r record[K], v []byte, queue int, now int64) {
-	size := headBytes[K]() + (len(v)+7)&^7
+func (c *flat) write(s *flatShard, h uint64, r record, v []byte, queue int, now int64) {
+	size := headBytes + (len(v)+7)&^7
 	b := s.last(queue)
 	if b == nil || cap(b.data)-len(b.data) < size || s.taken()+indexBytes > c.most.Load() {
 		c.makeRoom(s, now)
@@ -195,23 +195,23 @@ func (c *Cache[K]) write(s *shard[K], h uint64, r record[K], v []byte, queue int
 }
 
 // append writes a value behind the others of the last block of a queue, which has room for it.
-func (s *shard[K]) append(b *block, h uint64, r record[K], v []byte) {
+func (s *flatShard) append(b *flatBlock, h uint64, r record, v []byte) {
 	offset, blocks := uint32(len(b.data)), s.queues[b.queue]
-	b.data = b.data[:len(b.data)+headBytes[K]()+(len(v)+7)&^7]
-	*recordAt[K](b, offset) = r
-	copy(b.data[int(offset)+headBytes[K]():], v)
+	b.data = b.data[:len(b.data)+headBytes+(len(v)+7)&^7]
+	*recordAt(b, offset) = r
+	copy(b.data[int(offset)+headBytes:], v)
 	s.at[h] = place{blocks[len(blocks)-1], offset}
 }
 
-func (s *shard[K]) last(queue int) *block {
+func (s *flatShard) last(queue int) *flatBlock {
 	if n := len(s.queues[queue]); n > 0 {
 		return s.blocks[s.queues[queue][n-1]]
 	}
 	return nil
 }
 
-func (c *Cache[K]) begin(s *shard[K], queue int) *block {
-	b := &block{data: make([]byte, 0, c.block), queue: uint8(queue)}
+func (c *flat) begin(s *flatShard, queue int) *flatBlock {
+	b := &flatBlock{data: make([]byte, 0, c.block), queue: uint8(queue)}
 	s.bytes += int64(c.block)
 	var number uint32
 	if n := len(s.free); n > 0 {
@@ -226,11 +226,11 @@ func (c *Cache[K]) begin(s *shard[K], queue int) *block {
 
 // makeRoom gives blocks up until there is room for one more. Those of their values that were asked for are written again,
 // fewer and fewer of them if that does not make room.
-func (c *Cache[K]) makeRoom(s *shard[K], now int64) {
+func (c *flat) makeRoom(s *flatShard, now int64) {
 	for least := uint8(1); s.taken()+int64(c.block) > c.most.Load(); {
-		queue := old
-		if n := int64(len(s.queues[young])); n > 0 && (n*int64(c.block) > c.most.Load()/youngShare || len(s.queues[old]) == 0) {
-			queue = young
+		queue := askedQueue
+		if n := int64(len(s.queues[youngQueue])); n > 0 && (n*int64(c.block) > c.most.Load()/youngShare || len(s.queues[askedQueue]) == 0) {
+			queue = youngQueue
 		}
 		if len(s.queues[queue]) == 0 {
 			return
@@ -250,21 +250,21 @@ func (c *Cache[K]) makeRoom(s *shard[K], now int64) {
 }
 
 // taken is what the shard takes, its index included.
-func (s *shard[K]) taken() int64 { return s.bytes + indexBytes*int64(len(s.at)) }
+func (s *flatShard) taken() int64 { return s.bytes + indexBytes*int64(len(s.at)) }
 
 // save writes those values of a block again that were asked for at least so often, and drops the
 // rest.
-func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now int64) {
+func (c *flat) save(s *flatShard, b *flatBlock, number uint32, least uint8, now int64) {
 	for offset := uint32(0); int(offset) < len(b.data); {
-		r := *recordAt[K](b, offset)
+		r := *recordAt(b, offset)
 		h := maphash.Comparable(c.seed, r.key)
 		if at, there := s.at[h]; there && at == (place{number, offset}) {
 			delete(s.at, h)
 			switch {
 			case r.until <= now:
 			case r.asked >= least:
-				v := value[K](b, offset)
-				if b.queue == old {
+				v := value(b, offset)
+				if b.queue == askedQueue {
 					r.asked--
 				} else {
 					r.asked = 0
@@ -274,32 +274,32 @@ func (c *Cache[K]) save(s *shard[K], b *block, number uint32, least uint8, now i
 				s.ghosts[h%uint64(len(s.ghosts))] = uint32(h >> 32)
 			}
 		}
-		offset += uint32(headBytes[K]() + (int(r.length)+7)&^7)
+		offset += uint32(headBytes + (int(r.length)+7)&^7)
 	}
 }
 
 // rewrite appends a value to those that were asked for. There is room for a block: one was just given up.
-func (c *Cache[K]) rewrite(s *shard[K], h uint64, r record[K], v []byte) {
-	size := headBytes[K]() + (len(v)+7)&^7
-	b := s.last(old)
+func (c *flat) rewrite(s *flatShard, h uint64, r record, v []byte) {
+	size := headBytes + (len(v)+7)&^7
+	b := s.last(askedQueue)
 	if b == nil || cap(b.data)-len(b.data) < size {
-		b = c.begin(s, old)
+		b = c.begin(s, askedQueue)
 	}
 	s.append(b, h, r, v)
 }
 
-// Delete deletes the value of a key.
-func (c *Cache[K]) Delete(k K) {
+// delete deletes the value of a key.
+func (c *flat) delete(k key) {
 	s, h := c.shard(k)
 	s.Lock()
 	defer s.Unlock()
-	if at, there := s.at[h]; there && recordAt[K](s.blocks[at.block], at.offset).key == k {
+	if at, there := s.at[h]; there && recordAt(s.blocks[at.block], at.offset).key == k {
 		delete(s.at, h)
 	}
 }
 
-// Clear deletes all values, and gives all blocks up.
-func (c *Cache[K]) Clear() {
+// clear deletes all values, and gives all blocks up.
+func (c *flat) clear() {
 	for i := range c.shards {
 		c.shards[i].Lock()
 		c.shards[i].clear()
@@ -307,18 +307,18 @@ func (c *Cache[K]) Clear() {
 	}
 }
 
-func (s *shard[K]) clear() {
+func (s *flatShard) clear() {
 	s.at, s.blocks, s.free, s.queues, s.bytes = map[uint64]place{}, nil, nil, [2][]uint32{}, 0
 }
 
-// Len is how many values there are, including values that have ended and have not been asked for
+// len is how many values there are, including values that have ended and have not been asked for
 // since.
-func (c *Cache[K]) Len() int { return int(c.sum(func(s *shard[K]) int64 { return int64(len(s.at)) })) }
+func (c *flat) len() int { return int(c.sum(func(s *flatShard) int64 { return int64(len(s.at)) })) }
 
-// Bytes is what values take, including values that were replaced or deleted, until their blocks are given
+// bytes is what values take, including values that were replaced or deleted, until their blocks are given
 // up.
-func (c *Cache[K]) Bytes() uint64 {
-	return uint64(c.sum(func(s *shard[K]) int64 {
+func (c *flat) bytes() uint64 {
+	return uint64(c.sum(func(s *flatShard) int64 {
 		n := indexBytes * int64(len(s.at))
 		for _, b := range s.blocks {
 			if b != nil {
@@ -329,7 +329,7 @@ func (c *Cache[K]) Bytes() uint64 {
 	}))
 }
 
-func (c *Cache[K]) sum(of func(*shard[K]) int64) (n int64) {
+func (c *flat) sum(of func(*flatShard) int64) (n int64) {
 	for i := range c.shards {
 		c.shards[i].Lock()
 		n += of(&c.shards[i])
