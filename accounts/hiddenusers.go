@@ -265,9 +265,8 @@ func (a *HiddenUsers) Run(ctx context.Context, hub *events.Hub) {
 // listen asks for a refresh when a user's state has changed, or when events may be
 // missing. If its subscription was too slow, it subscribes again.
 func (a *HiddenUsers) listen(ctx context.Context, hub *events.Hub) {
-	ofStates := func(e events.Event) bool { return e.Kind == events.StateChanged }
 	for {
-		changes := hub.SubscribeWhere(ctx, ofStates)
+		changes := hub.SubscribeTo(ctx, events.StateChanged)
 		for range changes.Events() {
 			select {
 			case a.waking <- struct{}{}:

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"kith/storage"
@@ -47,22 +48,22 @@ func NewHub(metrics *Metrics) *Hub {
 // Subscribe starts a subscription to what concerns any of the users, or to
 // everything if none is named. It ends with the context.
 func (h *Hub) Subscribe(ctx context.Context, users ...storage.UserID) *Subscription {
-	return h.SubscribeWhere(ctx, nil, users...)
-}
-
-// SubscribeWhere subscribes only to the events for which keep is true: unwanted events then take no
-// room in the buffer. Gaps always pass. Keep must be quick and must not call the hub.
-func (h *Hub) SubscribeWhere(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
 	room := buffered
 	if len(users) == 0 {
 		room = bufferedAll
 	}
-	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, room)})
+	return h.start(ctx, &Subscription{users: users, events: make(chan Event, room)})
 }
 
-// SubscribeNewest subscribes as SubscribeWhere does, but only to the latest state of each thing:
-// while an event about an edge, a user, or a gap waits, others about the same are not added. A
-// receiver passes each event to [Subscription.Newest].
+// SubscribeTo subscribes to all events of some kinds: others take no room in the buffer. Gaps always pass.
+func (h *Hub) SubscribeTo(ctx context.Context, kinds ...Kind) *Subscription {
+	keep := func(e Event) bool { return slices.Contains(kinds, e.Kind) }
+	return h.start(ctx, &Subscription{keep: keep, events: make(chan Event, bufferedAll)})
+}
+
+// SubscribeNewest subscribes as Subscribe does, but only to the events for which keep is true, and to the latest state of each
+// thing: while an event about an edge, a user, or a gap waits, others about the same are not added. A receiver passes each event
+// to [Subscription.Newest]. Gaps always pass. Keep must be quick and must not call the hub.
 func (h *Hub) SubscribeNewest(ctx context.Context, keep func(Event) bool, users ...storage.UserID) *Subscription {
 	return h.start(ctx, &Subscription{users: users, keep: keep, events: make(chan Event, buffered), waiting: make(map[Event]Event)})
 }

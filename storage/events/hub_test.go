@@ -72,12 +72,14 @@ func TestRequestsAndStatesReachWhomTheyConcern(t *testing.T) {
 
 func TestWhatIsNotWantedTakesNoRoom(t *testing.T) {
 	hub := events.NewHub(nil)
-	s := hub.SubscribeWhere(t.Context(), func(e events.Event) bool { return e.Edge.From == 5 }, 1)
+	from5 := hub.SubscribeNewest(t.Context(), func(e events.Event) bool { return e.Edge.From == 5 }, 1)
+	states := hub.SubscribeTo(t.Context(), events.StateChanged, events.UserChanged)
 	for range 100_000 {
 		hub.Publish(edge(2, 1))
 	}
-	hub.Publish(edge(5, 1), events.Event{Kind: events.Gap})
-	equal(t, taken(s), edge(5, 1), events.Event{Kind: events.Gap})
+	hub.Publish(edge(5, 1), events.State(7), events.User(8), events.Event{Kind: events.Gap})
+	equal(t, taken(from5), edge(5, 1), events.Event{Kind: events.Gap})
+	equal(t, taken(states), events.State(7), events.User(8), events.Event{Kind: events.Gap})
 }
 
 func TestSlowSubscribersAreDropped(t *testing.T) {

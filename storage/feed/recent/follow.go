@@ -95,9 +95,7 @@ func (f *Follower) Start(ctx context.Context) (run func()) {
 }
 
 func (f *Follower) subscribe(ctx context.Context) *events.Subscription {
-	return f.Hub.SubscribeWhere(ctx, func(e events.Event) bool {
-		return e.Kind == events.PostPublished || e.Kind == events.PostDeleted
-	})
+	return f.Hub.SubscribeTo(ctx, events.PostPublished, events.PostDeleted)
 }
 
 // take takes events in. If some may be missing, it wakes the goroutine that reads the store.
