@@ -26,13 +26,6 @@ type Timeline struct {
 	blocks []*block // oldest first, none empty
 }
 
-// block is entries, packed, oldest first.
-type block struct {
-	n             int
-	oldest        storage.Position
-	times, people column
-}
-
 // BuildTimeline makes a list of positions in any order. It takes O(n) if they come newest first, as
 // [storage.Position.Compare] orders them.
 func BuildTimeline(dir *Directory, positions []storage.Position) *Timeline {
@@ -71,48 +64,6 @@ func packableOf(dir *Directory, positions []storage.Position) packable {
 }
 
 func oldestFirst(a, b storage.Position) int { return b.Compare(a) }
-
-// packable is the times and the ordinals of entries, oldest first.
-type packable struct{ times, people []uint64 }
-
-func (p packable) append(q packable) packable {
-	return packable{append(p.times, q.times...), append(p.people, q.people...)}
-}
-
-func (p packable) slice(from, to int) packable { return packable{p.times[from:to], p.people[from:to]} }
-
-// block packs the entries, of which there is at least one.
-func (p packable) block(v *view) *block {
-	b := &block{n: len(p.times), times: columnOf(p.times), people: columnOf(p.people)}
-	b.oldest = b.at(v, 0)
-	return b
-}
-
-func (b *block) at(v *view, i int) storage.Position {
-	return storage.Position{
-		UpdateTime: storage.Micros(b.times.at(i)),
-		Peer:       v.id(ordinal(b.people.at(i))),
-	}
-}
-
-// find returns where a position is or would be, and whether it is there.
-func (b *block) find(v *view, at storage.Position) (int, bool) {
-	i := sort.Search(b.n, func(i int) bool { return b.at(v, i).Compare(at) <= 0 })
-	return i, i < b.n && b.at(v, i) == at
-}
-
-// entries unpacks the block, with room for more entries.
-func (b *block) entries(more int) packable {
-	p := packable{make([]uint64, b.n, b.n+more), make([]uint64, b.n, b.n+more)}
-	for i := range b.n {
-		p.times[i], p.people[i] = b.times.at(i), b.people.at(i)
-	}
-	return p
-}
-
-func (b *block) bytes() int {
-	return 8 + 112 + 8*(len(b.times.words)+len(b.people.words))
-}
 
 // Len is how many positions the list has. O(1).
 func (t *Timeline) Len() int { return t.n }
