@@ -23,12 +23,8 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 	atHand(c, profileKind, profileKey, b.Counts, func(p *profile) storage.Result[storage.Counts] {
 		return storage.Result[storage.Counts]{Value: p.Counts, Found: p.Counted}
 	})
-	atHand(c, blocksKind, blocksKey, b.Blocks, func(b *blockList) storage.Result[[]storage.UserID] {
-		return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
-	})
-	atHand(c, postKind, c.postKey, b.Posts, func(p *post) storage.Result[storage.Post] {
-		return storage.Result[storage.Post]{Value: p.Post, Found: p.found()}
-	})
+	atHand(c, blocksKind, blocksKey, b.Blocks, (*blockList).result)
+	atHand(c, postKind, c.postKey, b.Posts, (*post).result)
 	dir := c.directory.Load()
 	for _, side := range listSides {
 		c.edgesAtHand(side, b.Edges[side])
@@ -36,7 +32,9 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
 		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
-	c.recommendersAtHand(b.Recommenders)
+	if b.Recommenders.Open() {
+		c.recommendersAtHand(b.Recommenders)
+	}
 }
 
 // Bundle implements [storage.Bundler].
@@ -120,4 +118,24 @@ func (c *Cache) pagesAtHand(side storage.Side, l *storage.Lookup[storage.PageQue
 	}
 	c.asked(listKind(side), len(results), 0)
 	l.Results = results
+}
+
+// page answers a query for follows.
+func (l *list) page(q storage.PageQuery) storage.Result[[]storage.Edge] {
+	positions := l.follows.Order.Page(q.After, q.Before, q.Limit, q.Backward)
+	edges := make([]storage.Edge, len(positions))
+	for i, at := range positions {
+		p := l.side.Pair(q.Owner, at.Peer)
+		edges[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}
+	}
+	return storage.Result[[]storage.Edge]{Value: edges, Found: true}
+}
+
+// asked counts keys that a request has asked for: how many were known and how many are read for it.
+func (c *Cache) asked(k kind, hits, misses int) {
+	c.metrics.hits[k].Add(float64(hits))
+	c.metrics.misses[k].Add(float64(misses))
+	if !c.requested.Load() { // a write takes the memory from the other processors, and it is mostly set
+		c.requested.Store(true)
+	}
 }

@@ -145,6 +145,10 @@ type key struct {
 	stamp  uint32 // of the author of a post
 }
 
+func profileKey(id storage.UserID) key     { return key{kind: profileKind, id: id} }
+func blocksKey(id storage.UserID) key      { return key{kind: blocksKind, id: id} }
+func recommenderKey(id storage.UserID) key { return key{kind: recommenderKind, id: id} }
+
 type kind uint8
 
 const (

@@ -124,6 +124,17 @@ type source[Q comparable, V any] struct {
 	warming bool
 }
 
+// known returns what the cache has under a key as the result that an entry stands for.
+func known[E entry, V any](c *Cache, of func(E) storage.Result[V]) func(key) (storage.Result[V], bool) {
+	return func(k key) (r storage.Result[V], ok bool) {
+		e, ok := get[E](c, k)
+		if ok {
+			r = of(e)
+		}
+		return r, ok
+	}
+}
+
 // fetch answers what is known at once, and the rest by reads of those keys that are not being read
 // yet.
 func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], from source[Q, V], ids []Q) []storage.Result[V] {
@@ -179,15 +190,6 @@ func fetchAlone[Q comparable, V any](ctx context.Context, from source[Q, V], ids
 	}
 	for j, r := range from.read(ctx, some) {
 		results[at[j]] = r
-	}
-}
-
-// asked counts keys that a request has asked for: how many were known and how many are read for it.
-func (c *Cache) asked(k kind, hits, misses int) {
-	c.metrics.hits[k].Add(float64(hits))
-	c.metrics.misses[k].Add(float64(misses))
-	if !c.requested.Load() { // a write takes the memory from the other processors, and it is mostly set
-		c.requested.Store(true)
 	}
 }
 

@@ -109,8 +109,7 @@ func (c *Cache) look(k key) (entry, bool) {
 // for all the time would be read row by row, and built one after another, whenever their ten minutes are over.
 func (c *Cache) mayUse(k key, l *list, now int64) bool {
 	left := l.until.UnixMicro() - now
-	isLong := l.follows.Len() > shortList
-	if left > keep.Microseconds()/10 || left > 0 && !isLong || l.mayBeRight(now) && c.version(k.id) == l.version {
+	if left > keep.Microseconds()/10 || left > 0 && l.follows.Len() <= shortList || l.mayBeRight(now) && c.version(k.id) == l.version {
 		return true
 	}
 	if left > 0 && now >= c.renewAfter.Load() {

@@ -202,14 +202,3 @@ func (l *list) edge(p storage.Pair) (r storage.Result[storage.Edge], sure bool) 
 	}
 	return r, true
 }
-
-// page answers a query for follows.
-func (l *list) page(q storage.PageQuery) storage.Result[[]storage.Edge] {
-	positions := l.follows.Order.Page(q.After, q.Before, q.Limit, q.Backward)
-	edges := make([]storage.Edge, len(positions))
-	for i, at := range positions {
-		p := l.side.Pair(q.Owner, at.Peer)
-		edges[i] = storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: at.UpdateTime}
-	}
-	return storage.Result[[]storage.Edge]{Value: edges, Found: true}
-}

@@ -14,7 +14,9 @@ type post struct {
 	storage.Post
 }
 
-func (p *post) found() bool { return p.Number != 0 }
+func (p *post) result() storage.Result[storage.Post] {
+	return storage.Result[storage.Post]{Value: p.Post, Found: p.Number != 0}
+}
 
 // bytes grows with what the author has written: texts take 2,000 characters of up to 4 bytes.
 func (p *post) bytes() int {
@@ -44,15 +46,7 @@ func (c *Cache) Posts(ctx context.Context, ids []storage.PostID) []storage.Resul
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Posts(ctx, ids)
 	}
-	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, c.knownPost, c.source.Posts, c.keepPost, false}, ids)
-}
-
-func (c *Cache) knownPost(k key) (r storage.Result[storage.Post], ok bool) {
-	p, ok := get[*post](c, k)
-	if ok {
-		r.Value, r.Found = p.Post, p.found()
-	}
-	return r, ok
+	return fetch(ctx, c, &c.posts, source[storage.PostID, storage.Post]{postKind, c.postKey, known(c, (*post).result), c.source.Posts, c.keepPost, false}, ids)
 }
 
 func (c *Cache) keepPost(k key, r storage.Result[storage.Post], _ []storage.Edge) storage.Result[storage.Post] {

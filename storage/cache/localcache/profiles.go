@@ -16,6 +16,10 @@ func (p *profile) bytes() int {
 	return 200 + len(p.User.Handle) + len(p.User.Name) + len(p.User.Bio) + len(p.User.AvatarURL)
 }
 
+func (p *profile) result() storage.Result[storage.Profile] {
+	return storage.Result[storage.Profile]{Value: p.Profile, Found: p.Exists || p.Counted}
+}
+
 // Users implements [storage.UserReader].
 func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User] {
 	if c.Mode() == Off || ctx.Err() != nil {
@@ -23,10 +27,7 @@ func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 	}
 	users := make([]storage.Result[storage.User], len(ids))
 	for i, r := range c.fetchProfiles(ctx, ids) {
-		users[i] = storage.Result[storage.User]{Err: r.Err}
-		if r.Value.Exists {
-			users[i].Value, users[i].Found = r.Value.User, true
-		}
+		users[i] = storage.Result[storage.User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
 	}
 	return users
 }
@@ -38,10 +39,7 @@ func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 	}
 	counts := make([]storage.Result[storage.Counts], len(ids))
 	for i, r := range c.fetchProfiles(ctx, ids) {
-		counts[i] = storage.Result[storage.Counts]{Err: r.Err}
-		if r.Value.Counted {
-			counts[i].Value, counts[i].Found = r.Value.Counts, true
-		}
+		counts[i] = storage.Result[storage.Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
 	}
 	return counts
 }
@@ -54,19 +52,8 @@ func (c *Cache) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 	return c.fetchProfiles(ctx, ids)
 }
 
-func profileKey(id storage.UserID) key { return key{kind: profileKind, id: id} }
-func blocksKey(id storage.UserID) key  { return key{kind: blocksKind, id: id} }
-
 func (c *Cache) fetchProfiles(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
-	return fetch(ctx, c, &c.profiles, source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.source.Profiles, c.keepProfile, false}, ids)
-}
-
-func (c *Cache) knownProfile(k key) (r storage.Result[storage.Profile], ok bool) {
-	p, ok := get[*profile](c, k)
-	if ok {
-		r.Value, r.Found = p.Profile, p.Exists || p.Counted
-	}
-	return r, ok
+	return fetch(ctx, c, &c.profiles, source[storage.UserID, storage.Profile]{profileKind, profileKey, known(c, (*profile).result), c.source.Profiles, c.keepProfile, false}, ids)
 }
 
 func (c *Cache) keepProfile(k key, r storage.Result[storage.Profile], _ []storage.Edge) storage.Result[storage.Profile] {
@@ -82,21 +69,18 @@ type blockList struct {
 
 func (b *blockList) bytes() int { return 48 + 8*len(b.users) }
 
+func (b *blockList) result() storage.Result[[]storage.UserID] {
+	return storage.Result[[]storage.UserID]{Value: b.users, Found: true}
+}
+
 // Blocks implements [storage.RelationReader].
 func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Blocks(ctx, users)
 	}
-	known := func(k key) (r storage.Result[[]storage.UserID], ok bool) {
-		b, ok := get[*blockList](c, k)
-		if ok {
-			r.Value, r.Found = b.users, true
-		}
-		return r, ok
-	}
 	keepBlocks := func(k key, r storage.Result[[]storage.UserID], _ []storage.Edge) storage.Result[[]storage.UserID] {
 		c.set(k, &blockList{c.lives(keep), r.Value})
 		return r
 	}
-	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known, c.Reader.Blocks, keepBlocks, false}, users)
+	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known(c, (*blockList).result), c.Reader.Blocks, keepBlocks, false}, users)
 }

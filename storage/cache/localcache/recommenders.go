@@ -22,20 +22,8 @@ const (
 	bytesAFollow = 5
 )
 
-func recommenderKey(id storage.UserID) key { return key{kind: recommenderKind, id: id} }
-
-// forgetRecommender forgets the user whose followings an edge changes.
-func (c *Cache) forgetRecommender(side storage.Side, e storage.Edge) {
-	if side == storage.Forward {
-		c.forget(recommenderKey(e.From))
-	}
-}
-
 // recommendersAtHand answers if the cache has all.
 func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Recommender]) {
-	if !l.Open() {
-		return
-	}
 	results := make([]storage.Result[storage.Recommender], len(l.Keys))
 	dir, now := c.directory.Load(), c.now().UnixMicro()
 	for i, id := range l.Keys {

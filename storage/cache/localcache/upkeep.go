@@ -43,7 +43,7 @@ func (c *Cache) Wrote(w storage.Change) {
 // recount gives a user the counts that a write has left, and the profile if that is at hand. It forgets the user if the
 // counts are not known, or if something else may have changed since the user was read.
 func (c *Cache) recount(change storage.UserChange) {
-	k := key{kind: profileKind, id: change.User}
+	k := profileKey(change.User)
 	lock := c.stripe(k)
 	lock.Lock()
 	defer lock.Unlock()
@@ -75,20 +75,20 @@ func (c *Cache) hasVersion(id storage.UserID, version int64) bool {
 
 // forgetUser forgets what an edge changes of one of its ends: the counts and the blocks.
 func (c *Cache) forgetUser(id storage.UserID, e storage.Edge) {
-	c.forget(key{kind: profileKind, id: id})
+	c.forget(profileKey(id))
 	c.forgetBlocks(id, e)
 }
 
 func (c *Cache) forgetBlocks(id storage.UserID, e storage.Edge) {
 	if e.Type != storage.Following || c.inBlock(id, e) {
-		c.forget(key{kind: blocksKind, id: id})
+		c.forget(blocksKey(id))
 	}
 }
 
 // inBlock reports whether the cache, or a read under way, may hold a block between the ends of an
 // edge.
 func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
-	k := key{kind: blocksKind, id: id}
+	k := blocksKey(id)
 	reading := false
 	c.blocks.change(k, func(*fill[[]storage.UserID]) { reading = true })
 	other := e.From
@@ -97,6 +97,13 @@ func (c *Cache) inBlock(id storage.UserID, e storage.Edge) bool {
 	}
 	b, ok := c.look(k)
 	return reading || ok && slices.Contains(b.(*blockList).users, other)
+}
+
+// forgetRecommender forgets the user whose followings an edge changes.
+func (c *Cache) forgetRecommender(side storage.Side, e storage.Edge) {
+	if side == storage.Forward {
+		c.forget(recommenderKey(e.From))
+	}
 }
 
 // forget forgets what is kept under a key, including what is being read.
@@ -190,11 +197,11 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			}
 		case events.UserChanged, events.CountsChanged:
 			if !c.hasVersion(e.User, e.Version) {
-				c.forget(key{kind: profileKind, id: e.User})
+				c.forget(profileKey(e.User))
 			}
 			c.forget(recommenderKey(e.User)) // it may have been read before the profile
 		case events.StateChanged:
-			c.forget(key{kind: profileKind, id: e.User})
+			c.forget(profileKey(e.User))
 			c.forget(recommenderKey(e.User))
 		case events.Corrected:
 			for k := range postKind {
@@ -206,7 +213,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 		case events.FavoriteChanged: // favorites are not kept, but their counts are
 			for _, side := range [...]storage.Side{storage.Favorites, storage.FavoriteInbox} {
 				if row := (storage.Row{Side: side, Edge: e.Edge}); !c.reported.has(row) {
-					c.forget(key{kind: profileKind, id: side.Owner(e.Edge.Pair())})
+					c.forget(profileKey(side.Owner(e.Edge.Pair())))
 					c.forgetPostOf(side, e.Edge)
 				}
 			}
@@ -257,14 +264,14 @@ func (c *Cache) RequireRows(rows []storage.Row) {
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
 		if r.Side.OfPosts() {
-			c.forget(key{kind: profileKind, id: owner})
+			c.forget(profileKey(owner))
 			c.forgetPostOf(r.Side, r.Edge)
 		}
 		if r.Side > storage.Inverse {
 			continue
 		}
-		c.forget(key{kind: profileKind, id: owner})
-		c.forget(key{kind: blocksKind, id: owner})
+		c.forget(profileKey(owner))
+		c.forget(blocksKey(owner))
 		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}
 		if l, ok := c.lookOrAbandon(r.Side, k).(*list); ok {

@@ -81,7 +81,7 @@ func (c *Cache) isWarm() bool {
 
 // warm reads some users with their lists, unless they are kept already.
 func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
-	profiles := source[storage.UserID, storage.Profile]{profileKind, profileKey, c.knownProfile, c.below.Profiles, c.keepProfile, true}
+	profiles := source[storage.UserID, storage.Profile]{profileKind, profileKey, known(c, (*profile).result), c.below.Profiles, c.keepProfile, true}
 	for _, r := range fetch(ctx, c, &c.profiles, profiles, ids) {
 		if r.Err != nil {
 			return r.Err
