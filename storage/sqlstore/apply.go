@@ -9,6 +9,7 @@ import (
 	"kith/storage"
 	"kith/storage/judge"
 	"kith/storage/sqlstore/internal/db"
+	"kith/storage/sqlstore/internal/packed"
 )
 
 // Apply implements [storage.EdgeWriter]. On each shard it is one transaction, in
@@ -98,15 +99,20 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 
 // applyRows reads, judges and writes rows, and notes how that changes the counts.
 func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Applied, error) {
-	if side.OfPosts() {
-		return w.applyFavorites(side, edges, rule, diffs)
-	}
 	j := w.store.judge()
 	keys := make([]storage.Pair, len(edges))
 	for i, e := range edges {
-		keys[i] = storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
+		if keys[i] = e.Pair(); !side.OfPosts() {
+			keys[i] = storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
+		}
 	}
-	if err := w.look(j, keys, sidesFor(side, edges)...); err != nil {
+	var err error
+	if side.OfPosts() { // nothing follows from favorites
+		err = w.lookFavorites(j, side, keys)
+	} else {
+		err = w.look(j, keys, sidesFor(side, edges)...)
+	}
+	if err != nil {
 		return nil, err
 	}
 	applied := make([]storage.Applied, len(edges))
@@ -156,9 +162,12 @@ FROM user_counts
 WHERE user_id = ? /*! FOR UPDATE */`
 )
 
-// readLocked is [db.Tx.ReadLocked] of a statement that locks counts of owners, who ascend.
+// readLocked runs a statement that locks counts of owners, who ascend.
 func (w *writer) readLocked(owners []storage.UserID, text string, args []any, each func(*sql.Rows) error) error {
-	return w.ReadLocked(owners, sqlLockOneCounts, text, args, each)
+	if w.DB.Dialect.WaitsByTrying {
+		return w.ReadLocked(owners, sqlLockOneCounts, text, args, each)
+	}
+	return w.Read(len(owners), text, args, each)
 }
 
 var sqlInsertNoCounts = db.Both(`
@@ -213,7 +222,12 @@ func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n
 	counts := []any{&id, &n.Following, &n.Follower, &n.Friend, &n.Posts, &n.Favorites, &n.Favorited, &n.Version, &flags}
 	err = rows.Scan(append(counts, behind...)...)
 	w.locked[id] = n
-	w.packed.Note(id, flags)
+	if flags != 0 { // few have any
+		if w.packed == nil {
+			w.packed = make(packed.Flags)
+		}
+		w.packed[id] = flags
+	}
 	w.touchUser(id)
 	return id, n, err
 }
@@ -229,7 +243,10 @@ func (w *writer) write(j *judge.Judge) error {
 	if err := w.removeMarks(j.EndedFollows()); err != nil {
 		return err
 	}
-	return w.countFavorites(j.PostDiffs())
+	if len(j.Posts) > 0 {
+		return w.countFavorites(j.PostDiffs())
+	}
+	return nil
 }
 
 var sqlWriteEdges = db.Both(`
@@ -267,8 +284,10 @@ func (w *writer) wrote(side storage.Side, edges []storage.Edge) error {
 			w.change.AddRow(side, e)
 		}
 	}
-	if err := w.packed.Keep(w.Tx, side, edges); err != nil {
-		return err
+	if len(w.packed) > 0 {
+		if err := w.packed.Keep(w.Tx, side, edges); err != nil {
+			return err
+		}
 	}
 	return w.log(side, edges)
 }

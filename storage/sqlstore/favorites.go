@@ -125,24 +125,6 @@ func (w *writer) changeFavorite(user storage.UserID, ch storage.FavoriteChange, 
 	return changed, c.save(user, ch.At)
 }
 
-// applyFavorites is applyRows for favorites, from which nothing follows.
-func (w *writer) applyFavorites(side storage.Side, edges []storage.Edge, rule storage.Rule, diffs judge.Diffs) ([]storage.Applied, error) {
-	j := w.store.judge()
-	pairs := make([]storage.Pair, len(edges))
-	for i, e := range edges {
-		pairs[i] = e.Pair()
-	}
-	if err := w.lookFavorites(j, side, pairs); err != nil {
-		return nil, err
-	}
-	applied := make([]storage.Applied, len(edges))
-	for i, e := range edges {
-		applied[i] = j.Apply(side, e, rule)
-	}
-	j.AddTo(diffs)
-	return applied, w.write(j)
-}
-
 // lookFavorites reads rows of favorites as they are, under the lock of their owners, and on the
 // FavoriteInbox side also which of the posts exist.
 func (w *writer) lookFavorites(j *judge.Judge, side storage.Side, pairs []storage.Pair) error {

@@ -54,30 +54,18 @@ UPDATE user_counts
 SET packed = packed & ?
 WHERE user_id IN (?)`
 
-// Flags are those of the owners whose counts a transaction has locked, if they have any. The zero
-// value is ready.
-type Flags struct{ of map[storage.UserID]int64 }
-
-// Note notes the flags of an owner, user_counts.packed.
-func (f *Flags) Note(owner storage.UserID, flags int64) {
-	if flags == 0 {
-		return // nearly everybody
-	}
-	if f.of == nil {
-		f.of = make(map[storage.UserID]int64)
-	}
-	f.of[owner] = flags
-}
+// Flags are those of the owners whose counts a transaction has locked, user_counts.packed, if they have any.
+type Flags map[storage.UserID]int64
 
 // Keep adds rows that have been written, each once, to the packed lists of their owners, if there
 // are any.
-func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
-	if len(f.of) == 0 || side > storage.Inverse {
+func (f Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
+	if side > storage.Inverse {
 		return nil
 	}
 	kept := make([]storage.Edge, 0, len(edges))
 	for _, e := range edges {
-		if f.of[side.Owner(e.Pair())]&keptFlag(side) != 0 {
+		if f[side.Owner(e.Pair())]&keptFlag(side) != 0 {
 			kept = append(kept, e)
 		}
 	}
@@ -98,13 +86,13 @@ func (f *Flags) Keep(tx *db.Tx, side storage.Side, edges []storage.Edge) error {
 // Unpack gives up the packed lists of a side, of owners whose counts are locked: their rows were
 // found to differ from what Kith has written. Their chunks are removed when the list is packed
 // again.
-func (f *Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) error {
+func (f Flags) Unpack(tx *db.Tx, side storage.Side, owners []storage.UserID) error {
 	flags := keptFlag(side) | wholeFlag(side)
 	args := []any{allFlags &^ flags}
 	for _, id := range owners {
-		if f.of[id]&flags != 0 {
+		if f[id]&flags != 0 {
 			args = append(args, int64(id))
-			f.of[id] &^= flags
+			f[id] &^= flags
 		}
 	}
 	n := len(args) - 1
