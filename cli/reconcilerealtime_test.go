@@ -14,7 +14,6 @@ import (
 
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
@@ -93,7 +92,7 @@ func TestRealtimeWatchesAShardThatIsAdded(t *testing.T) {
 		}
 	}
 	from := storage.UserID(3)
-	plan := sqlstore.Move{Buckets: shard.Range{First: shard.BucketOf(from), Last: shard.BucketOf(from)}, From: 0, To: to}
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: storage.BucketOf(from), Last: storage.BucketOf(from)}, From: 0, To: to}
 	if _, err := adder.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/google/uuid"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
@@ -39,18 +38,18 @@ type shardsReport struct {
 }
 
 type shardReport struct {
-	Shard   int           `json:"shard"`
-	Name    string        `json:"name"`
-	Buckets int           `json:"buckets"`
-	Ranges  []shard.Range `json:"ranges"`
-	Error   string        `json:"error,omitempty"` // why nothing is written to it
+	Shard   int                   `json:"shard"`
+	Name    string                `json:"name"`
+	Buckets int                   `json:"buckets"`
+	Ranges  []storage.BucketRange `json:"ranges"`
+	Error   string                `json:"error,omitempty"` // why nothing is written to it
 }
 
 // Run prints the status.
 func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
 	report := shardsReport{[]shardReport{}, append([]sqlstore.Move{}, store.Moves()...)}
 	for _, s := range store.ShardsStatus() {
-		r := shardReport{Shard: s.Ordinal, Name: s.Name, Ranges: append([]shard.Range{}, s.Buckets...)}
+		r := shardReport{Shard: s.Ordinal, Name: s.Name, Ranges: append([]storage.BucketRange{}, s.Buckets...)}
 		for _, b := range s.Buckets {
 			r.Buckets += b.Len()
 		}
@@ -77,7 +76,7 @@ func (c *ShardsStatusCmd) Run(ctx context.Context, store *sqlstore.Store, k *kon
 	return nil
 }
 
-func rangesText(ranges []shard.Range) string {
+func rangesText(ranges []storage.BucketRange) string {
 	if len(ranges) == 0 {
 		return "none"
 	}
@@ -134,11 +133,11 @@ type fromTo struct {
 
 // Run moves the buckets.
 func (c *ShardsMoveCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong.Context) error {
-	return c.move(ctx, store, k, sqlstore.Move{Buckets: shard.Range(c.Buckets), From: c.From, To: c.To}, c.DryRun)
+	return c.move(ctx, store, k, sqlstore.Move{Buckets: storage.BucketRange(c.Buckets), From: c.From, To: c.To}, c.DryRun)
 }
 
 // bucketRange is FIRST-LAST, or one bucket.
-type bucketRange shard.Range
+type bucketRange storage.BucketRange
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (r *bucketRange) UnmarshalText(text []byte) (err error) {
@@ -149,8 +148,8 @@ func (r *bucketRange) UnmarshalText(text []byte) (err error) {
 	if r.First, err = strconv.Atoi(strings.TrimSpace(first)); err == nil {
 		r.Last, err = strconv.Atoi(strings.TrimSpace(last))
 	}
-	if err != nil || r.First < 0 || r.Last < r.First || r.Last >= shard.Buckets {
-		return fmt.Errorf("%q is not FIRST-LAST with 0 ≤ FIRST ≤ LAST ≤ %d", text, shard.Buckets-1)
+	if err != nil || r.First < 0 || r.Last < r.First || r.Last >= storage.Buckets {
+		return fmt.Errorf("%q is not FIRST-LAST with 0 ≤ FIRST ≤ LAST ≤ %d", text, storage.Buckets-1)
 	}
 	return nil
 }
@@ -167,7 +166,7 @@ func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 	if from >= len(status) {
 		return noShard(store, from)
 	}
-	largest := shard.Range{First: 0, Last: -1}
+	largest := storage.BucketRange{First: 0, Last: -1}
 	for _, r := range status[from].Buckets {
 		if r.Len() > largest.Len() {
 			largest = r
@@ -176,7 +175,7 @@ func (c *ShardsSplitCmd) Run(ctx context.Context, store *sqlstore.Store, k *kong
 	if largest.Len() < 2 {
 		return fmt.Errorf("shard %d has no two buckets side by side", from)
 	}
-	upper := shard.Range{First: largest.First + (largest.Len()+1)/2, Last: largest.Last}
+	upper := storage.BucketRange{First: largest.First + (largest.Len()+1)/2, Last: largest.Last}
 	return c.move(ctx, store, k, sqlstore.Move{Buckets: upper, From: from, To: c.To}, c.DryRun)
 }
 

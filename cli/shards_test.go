@@ -3,13 +3,13 @@ package cli
 import (
 	"testing"
 
-	"kith/storage/shard"
+	"kith/storage"
 )
 
 func TestBucketsAreParsed(t *testing.T) {
-	for text, want := range map[string]shard.Range{"0-1023": {First: 0, Last: 1023}, "7": {First: 7, Last: 7}, "3 - 4": {First: 3, Last: 4}} {
+	for text, want := range map[string]storage.BucketRange{"0-1023": {First: 0, Last: 1023}, "7": {First: 7, Last: 7}, "3 - 4": {First: 3, Last: 4}} {
 		var got bucketRange
-		if err := got.UnmarshalText([]byte(text)); err != nil || shard.Range(got) != want {
+		if err := got.UnmarshalText([]byte(text)); err != nil || storage.BucketRange(got) != want {
 			t.Errorf("%q is %v (%v), want %v", text, got, err, want)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -198,7 +197,7 @@ func onTwoShards(t *testing.T, store *sqlstore.Store) (from, to storage.UserID) 
 			t.Fatal(r.Err)
 		}
 	}
-	shards := shard.NewMap(store.Shards())
+	shards := storage.NewShardMap(store.Shards())
 	for to = 2; shards.Of(to) == shards.Of(1); to++ {
 	}
 	return 1, to

@@ -13,7 +13,6 @@ import (
 
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -22,7 +21,7 @@ type graph struct {
 	*sqlstore.Store
 	t      testing.TB
 	files  []*sql.DB
-	shards *shard.Map
+	shards *storage.ShardMap
 	r      *rand.Rand
 	users  []storage.UserID
 
@@ -48,7 +47,7 @@ func newGraph(t testing.TB, seed uint64, shards, users, edges int) *graph {
 // store.
 func newGraphOn(t testing.TB, seed uint64, engine string, addresses, dsns []string, users, edges int) *graph {
 	t.Helper()
-	g := &graph{t: t, shards: shard.NewMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
+	g := &graph{t: t, shards: storage.NewShardMap(len(dsns)), r: rand.New(rand.NewPCG(seed, 7))}
 	s, err := sqlstore.Open(t.Context(), sqlstore.Config{Location: engine + ":" + strings.Join(addresses, ";"), StatementTimeout: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)

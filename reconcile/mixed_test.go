@@ -7,7 +7,6 @@ import (
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -53,7 +52,7 @@ func TestAStoreOfMariaDBAndMySQL(t *testing.T) {
 	}
 	clean("repaired")
 	for _, plan := range []sqlstore.Move{
-		{Buckets: shard.Range{First: 0, Last: 99}, From: 0, To: 1}, {Buckets: shard.Range{First: 900, Last: 1023}, From: 1, To: 0},
+		{Buckets: storage.BucketRange{First: 0, Last: 99}, From: 0, To: 1}, {Buckets: storage.BucketRange{First: 900, Last: 1023}, From: 1, To: 0},
 	} {
 		if r, err := w.Move(t.Context(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil || r.Repaired > 0 {
 			t.Fatalf("%s: %+v, %v", plan, r, err)

@@ -12,7 +12,6 @@ import (
 	"kith/internal/testenv"
 	"kith/reconcile"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -86,7 +85,7 @@ func (m *moving) move(from int) {
 	m.t.Helper()
 	claims := m.ShardsStatus()[from].Buckets
 	r := claims[len(claims)-1]
-	plan := sqlstore.Move{Buckets: shard.Range{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
 	if _, err := m.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil {
 		m.t.Errorf("%s: %v", plan, err)
 	}
@@ -144,7 +143,7 @@ func TestBucketsMoveDuringAFullScan(t *testing.T) {
 		for _, moveAt := range []map[int]int{{4: 0}, {11: 1, 30: 0}, {2: 1, 45: 1}} {
 			before := m.Map().Now()
 			r := m.scan(time.Millisecond, moveAt)
-			for b := range shard.Buckets {
+			for b := range storage.Buckets {
 				was, _ := before.Owner(b)
 				is, _ := m.Map().Now().Owner(b)
 				moved = moved || was != is

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // The largest possible state fits into its column (MEDIUMBLOB), with as many walks as there are
@@ -20,9 +19,9 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	s.Fine = newSummary(127, allClasses())
 	id := func() storage.UserID { return storage.UserID(1<<62 + r.Int64N(1<<62)) }
 	walks := func() []walk {
-		list := make([]walk, shard.Buckets)
+		list := make([]walk, storage.Buckets)
 		for i := range list {
-			list[i] = walk{i, []shard.Range{{First: i, Last: i}}, id()}
+			list[i] = walk{i, []storage.BucketRange{{First: i, Last: i}}, id()}
 		}
 		return list
 	}

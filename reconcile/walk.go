@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 )
 
@@ -19,20 +18,20 @@ import (
 // the owner that the first one has come to: so every owner is looked at once, on the shard that has it.
 type walk struct {
 	Shard   int // −1: no shard has the buckets at present
-	Buckets []shard.Range
+	Buckets []storage.BucketRange
 	UpTo    storage.UserID // the last owner that has been looked at
 }
 
 // newWalks are the walks of a kind before any shard has been asked.
 func newWalks() []walk {
-	return []walk{{Shard: -1, Buckets: []shard.Range{{First: 0, Last: shard.Buckets - 1}}}}
+	return []walk{{Shard: -1, Buckets: []storage.BucketRange{{First: 0, Last: storage.Buckets - 1}}}}
 }
 
 func (w *walk) isOver() bool { return w.UpTo == lastOwner || len(w.Buckets) == 0 }
 
 // choice is the walk's buckets.
 func (w *walk) choice() storage.Choice {
-	chosen := storage.Choose(shard.Buckets, nil)
+	chosen := storage.Choose(storage.Buckets, nil)
 	for _, r := range w.Buckets {
 		for b := r.First; b <= r.Last; b++ {
 			chosen[b] = '1'
@@ -42,8 +41,8 @@ func (w *walk) choice() storage.Choice {
 }
 
 // part cuts the buckets that a shard has off the walk's.
-func (w *walk) part(served storage.Choice) (its []shard.Range) {
-	var rest []shard.Range
+func (w *walk) part(served storage.Choice) (its []storage.BucketRange) {
+	var rest []storage.BucketRange
 	for _, r := range w.Buckets {
 		for b := r.First; b <= r.Last; b++ {
 			to := &rest
@@ -53,7 +52,7 @@ func (w *walk) part(served storage.Choice) (its []shard.Range) {
 			if n := len(*to); n > 0 && (*to)[n-1].Last == b-1 {
 				(*to)[n-1].Last = b
 			} else {
-				*to = append(*to, shard.Range{First: b, Last: b})
+				*to = append(*to, storage.BucketRange{First: b, Last: b})
 			}
 		}
 	}

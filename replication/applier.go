@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // A Publisher publishes what has been applied, for caches and subscriptions.
@@ -57,7 +56,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Shards = max(c.Shards, 1)
 	if c.ShardOf == nil {
-		c.ShardOf = shard.NewMap(c.Shards).Of
+		c.ShardOf = storage.NewShardMap(c.Shards).Of
 	}
 	if c.BatchRows < 1 {
 		c.BatchRows = 900

@@ -14,7 +14,6 @@ import (
 
 	"kith/replication"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/storagetest/oracle"
 )
 
@@ -24,7 +23,7 @@ const shards = 4
 type gate struct {
 	storage.EdgeWriter
 	mu      sync.Mutex
-	shards  *shard.Map
+	shards  *storage.ShardMap
 	down    map[int]bool
 	batches [][]storage.Edge
 	hold    chan struct{}  // when set, every apply waits for it
@@ -34,7 +33,7 @@ type gate struct {
 }
 
 func newGate() *gate {
-	return &gate{EdgeWriter: oracle.New(), shards: shard.NewMap(shards), down: map[int]bool{}}
+	return &gate{EdgeWriter: oracle.New(), shards: storage.NewShardMap(shards), down: map[int]bool{}}
 }
 
 var errDown = errors.New("down")
@@ -132,7 +131,7 @@ func follow(from, to storage.UserID, at storage.Micros) storage.Edge {
 
 // of returns users of one shard.
 func of(shardNumber, n int) (ids []storage.UserID) {
-	shards := shard.NewMap(shards)
+	shards := storage.NewShardMap(shards)
 	for id := storage.UserID(1); len(ids) < n; id++ {
 		if shards.Of(id) == shardNumber {
 			ids = append(ids, id)

@@ -13,7 +13,6 @@ import (
 	"kith/internal/testenv"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 	"kith/storage/storagetest/oracle"
 )
@@ -50,7 +49,7 @@ func settle(t *testing.T, store storage.Store, o apitest.Options) *village {
 	o.Hub = v.hub
 	o.Now = func() time.Time { return time.Now().Add(time.Duration(v.later.Load())) }
 	v.api = apitest.New(t, store, o)
-	shards := shard.NewMap(2)
+	shards := storage.NewShardMap(2)
 	var on [2][]storage.UserID
 	for id := storage.UserID(1); id <= 40; id++ {
 		on[shards.Of(id)] = append(on[shards.Of(id)], id)

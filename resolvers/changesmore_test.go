@@ -11,7 +11,6 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/shard"
 	"kith/storage/storagetest/oracle"
 )
 
@@ -143,7 +142,7 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 // severed is a store whose writes to a dead shard fail if they come from another shard.
 type severed struct {
 	storage.Store
-	shards *shard.Map
+	shards *storage.ShardMap
 	dead   atomic.Int64 // the shard, or -1
 }
 
@@ -164,7 +163,7 @@ func (s *severed) Apply(ctx context.Context, side storage.Side, edges []storage.
 // If the other shard does not answer, a block is still written on its own shard. The answer says that it
 // is stale, and the same block, sent again, completes it.
 func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
-	apart := shard.NewMap(2)
+	apart := storage.NewShardMap(2)
 	store := &severed{Store: oracle.New(oracle.Together(func(a, b storage.UserID) bool { return apart.Of(a) == apart.Of(b) })), shards: apart}
 	store.dead.Store(-1)
 	v := settle(t, store, apitest.Options{Redundancy: never{}})

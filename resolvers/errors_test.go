@@ -12,7 +12,6 @@ import (
 
 	"kith/internal/apitest"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/storagetest/oracle"
 )
 
@@ -91,7 +90,7 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		lookup, _, _ = strings.Cut(lookup, " ")
 		for name, store := range map[string]*faulty{
 			"an error": broken(store, lookup, fmt.Errorf("read %s of user 1 on shard 0: %w", lookup, secret)),
-			"a panic": {store, shard.NewMap(1), func(_ context.Context, l string, _ int) error {
+			"a panic": {store, storage.NewShardMap(1), func(_ context.Context, l string, _ int) error {
 				if l == lookup {
 					panic(secret)
 				}
@@ -143,7 +142,7 @@ type town struct{ names *strings.Replacer }
 const deadShard = 2
 
 func makeTown(t *testing.T, store storage.Store) town {
-	shards := shard.NewMap(4)
+	shards := storage.NewShardMap(4)
 	var live, dead []storage.UserID
 	for id := storage.UserID(1); len(live) < 3 || len(dead) < 2; id++ {
 		switch where := shards.Of(id); {

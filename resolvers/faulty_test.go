@@ -5,20 +5,19 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // faulty is a store in which some look-ups fail: those for which the function fails returns an
 // error. It gets the name of the look-up ("users", "edges.following" …) and the shard of the key.
 type faulty struct {
 	storage.Store
-	shards *shard.Map
+	shards *storage.ShardMap
 	fails  func(ctx context.Context, lookup string, shard int) error
 }
 
 // dead is a store of so many shards of which one does not answer.
 func dead(store storage.Store, shards, deadShard int) *faulty {
-	return &faulty{store, shard.NewMap(shards), func(_ context.Context, lookup string, shard int) error {
+	return &faulty{store, storage.NewShardMap(shards), func(_ context.Context, lookup string, shard int) error {
 		if shard == deadShard {
 			return fmt.Errorf("read %s on shard %d (db.internal:3306/kith): %w", lookup, shard, storage.ErrUnavailable)
 		}
@@ -28,7 +27,7 @@ func dead(store storage.Store, shards, deadShard int) *faulty {
 
 // broken is a store in which all look-ups of one name fail, whatever the key.
 func broken(store storage.Store, lookup string, err error) *faulty {
-	return &faulty{store, shard.NewMap(1), func(_ context.Context, l string, _ int) error {
+	return &faulty{store, storage.NewShardMap(1), func(_ context.Context, l string, _ int) error {
 		if l == lookup {
 			return err
 		}

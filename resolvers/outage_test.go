@@ -16,7 +16,6 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -159,7 +158,7 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 // recently, a user on the shard that does not answer. It returns the first user.
 func makeChain(t *testing.T, store storage.Store, length int) storage.UserID {
 	t.Helper()
-	shards := shard.NewMap(4)
+	shards := storage.NewShardMap(4)
 	var live, dead []storage.UserID
 	for id := storage.UserID(1); len(live) <= length || len(dead) < length; id++ {
 		switch where := shards.Of(id); {

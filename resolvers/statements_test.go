@@ -16,7 +16,6 @@ import (
 	"kith/internal/apitest"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -336,7 +335,7 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
 	for _, shards := range []int{1, 4} {
 		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{Limits: lax})
-		shards := shard.NewMap(shards)
+		shards := storage.NewShardMap(shards)
 		for _, user := range []storage.UserID{1, 2, 77} {
 			home := []int{shards.Of(user)}
 			for _, n := range []int{1, 50, 500} {

@@ -13,7 +13,6 @@ import (
 	"kith/internal/apitest"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/shard"
 	"kith/storage/storagetest/oracle"
 )
 
@@ -26,7 +25,7 @@ type flaky struct {
 
 func newFlaky(store storage.Store, lookups ...string) *flaky {
 	f := &flaky{}
-	f.faulty = &faulty{store, shard.NewMap(1), func(_ context.Context, lookup string, _ int) error {
+	f.faulty = &faulty{store, storage.NewShardMap(1), func(_ context.Context, lookup string, _ int) error {
 		if !slices.Contains(lookups, lookup) || f.left.Add(-1) < 0 {
 			return nil
 		}

@@ -106,12 +106,6 @@ type PopularUser struct {
 	Followers int64
 }
 
-// Day is a number of days since 1970-01-01, UTC.
-type Day int32
-
-// DayOf is the day of a time.
-func DayOf(m Micros) Day { return Day(m / (24 * 3600 * 1_000_000)) }
-
 // HandleSearcher finds handles.
 type HandleSearcher interface {
 	// SearchHandles lists handles from all shards that begin with a prefix and come after another

@@ -24,6 +24,12 @@ func MicrosOf(t time.Time) Micros { return Micros(t.UnixMicro()) }
 // Time converts back, in UTC.
 func (m Micros) Time() time.Time { return time.UnixMicro(int64(m)).UTC() }
 
+// Day is a number of days since 1970-01-01, UTC.
+type Day int32
+
+// DayOf is the day of a time.
+func DayOf(m Micros) Day { return Day(m / (24 * 3600 * 1_000_000)) }
+
 // User is one row of `users`, without its password hash.
 type User struct {
 	ID        UserID

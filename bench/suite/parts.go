@@ -11,7 +11,7 @@ import (
 	"kith/bench"
 	"kith/bench/private"
 	"kith/bench/report"
-	"kith/storage/shard"
+	"kith/storage"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
@@ -164,7 +164,7 @@ func (r *run) move(ctx context.Context, location string, of *report.Store) (_ *r
 	if err != nil {
 		return nil, err
 	}
-	plan := sqlstore.Move{Buckets: shard.Range{First: owned.First + (owned.Len()+1)/2, Last: owned.Last}, From: from, To: to}
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: owned.First + (owned.Len()+1)/2, Last: owned.Last}, From: from, To: to}
 	const keep = 2 * time.Second
 	done, err := store.Move(ctx, plan, sqlstore.MoveConfig{Token: r.token, Load: sleep.Throttle{Load: 1}, Keep: keep})
 	if err != nil {

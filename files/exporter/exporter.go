@@ -21,7 +21,6 @@ import (
 
 	"kith/files/graphfile"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 )
 
@@ -235,34 +234,34 @@ func (e *Export) rows(ctx context.Context, at storage.ShardMoment, files *partFi
 	most := e.config.Page
 	records(p, graphfile.UserFormat, most, func(last storage.UserWithState, limit int) ([]storage.UserWithState, error) {
 		return at.Users(ctx, last.User.ID, limit)
-	}, func(u storage.UserWithState) int { return shard.BucketOf(u.User.ID) })
+	}, func(u storage.UserWithState) int { return storage.BucketOf(u.User.ID) })
 	edges := func(side storage.Side) func(storage.Edge, int) ([]storage.Edge, error) {
 		return func(last storage.Edge, limit int) ([]storage.Edge, error) {
 			return at.Rows(ctx, side, last.Pair(), limit)
 		}
 	}
-	bucketOfEdge := func(row storage.Edge) int { return shard.BucketOf(row.From) }
+	bucketOfEdge := func(row storage.Edge) int { return storage.BucketOf(row.From) }
 	for _, side := range []storage.Side{storage.Forward, storage.Requests} {
 		pages(p, most, edges(side), bucketOfEdge, func(row storage.Edge) error { return files.edge(side, row) })
 	}
 	for _, kind := range storage.AnnotationKinds {
 		records(p, graphfile.AnnotationFormat(kind), most, func(last storage.Annotation, limit int) ([]storage.Annotation, error) {
 			return at.Annotations(ctx, kind, last.Pair, limit)
-		}, func(row storage.Annotation) int { return shard.BucketOf(row.From) })
+		}, func(row storage.Annotation) int { return storage.BucketOf(row.From) })
 	}
 	records(p, graphfile.PostFormat, min(most, mostPosts), func(last storage.PostRow, limit int) ([]storage.PostRow, error) {
 		return at.Posts(ctx, last.PostID, limit)
-	}, func(p storage.PostRow) int { return shard.BucketOf(p.Author) })
+	}, func(p storage.PostRow) int { return storage.BucketOf(p.Author) })
 	records(p, graphfile.CommentFormat, most, func(last storage.NewComment, limit int) ([]storage.NewComment, error) {
 		return at.Comments(ctx, last.ID(), limit)
-	}, func(c storage.NewComment) int { return shard.BucketOf(c.Post.Author) })
+	}, func(c storage.NewComment) int { return storage.BucketOf(c.Post.Author) })
 	records(p, graphfile.FavoriteFormat, most, edges(storage.Favorites), bucketOfEdge)
 	records(p, graphfile.IdentityFormat, most, func(last storage.LinkedIdentity, limit int) ([]storage.LinkedIdentity, error) {
 		if last.Issuer == "" {
 			return at.Identities(ctx, "", limit)
 		}
 		return at.Identities(ctx, last.Digest(), limit)
-	}, func(l storage.LinkedIdentity) int { return shard.BucketOfHandle(l.Digest()) })
+	}, func(l storage.LinkedIdentity) int { return storage.BucketOfHandle(l.Digest()) })
 	return p.err
 }
 

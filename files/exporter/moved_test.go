@@ -12,7 +12,6 @@ import (
 	"kith/files/importer"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -66,7 +65,7 @@ func moveHalf(t *testing.T, s *sqlstore.Store, from int) {
 	t.Helper()
 	its := s.ShardsStatus()[from].Buckets
 	r := its[len(its)-1]
-	plan := sqlstore.Move{Buckets: shard.Range{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
+	plan := sqlstore.Move{Buckets: storage.BucketRange{First: r.First + r.Len()/2, Last: r.Last}, From: from, To: 1 - from}
 	if _, err := s.Move(context.Background(), plan, sqlstore.MoveConfig{Token: "test", Keep: 10 * time.Millisecond}); err != nil {
 		t.Errorf("%s: %v", plan, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // ManifestName is the file of an export that says what the others are.
@@ -32,11 +31,11 @@ type Manifest struct {
 // ExportPart is what a shard had at one moment of the buckets that other parts do not have. A shard
 // is one part, unless buckets have moved between shards meanwhile.
 type ExportPart struct {
-	Part    int           `json:"part"` // the number in the names of its files
-	Shard   int           `json:"shard"`
-	Buckets []shard.Range `json:"buckets"`
-	At      time.Time     `json:"at"` // just before the moment, by the clock of the exporter
-	Files   []File        `json:"files"`
+	Part    int                   `json:"part"` // the number in the names of its files
+	Shard   int                   `json:"shard"`
+	Buckets []storage.BucketRange `json:"buckets"`
+	At      time.Time             `json:"at"` // just before the moment, by the clock of the exporter
+	Files   []File                `json:"files"`
 }
 
 // File is one file of an export. Files without rows are not written.
@@ -82,10 +81,10 @@ func (m *Mixed) UnmarshalText(text []byte) error {
 
 // Missing are the buckets that no part has.
 func (m Manifest) Missing() storage.Choice {
-	missing := storage.Choice(bytes.Repeat([]byte{'1'}, shard.Buckets))
+	missing := storage.Choice(bytes.Repeat([]byte{'1'}, storage.Buckets))
 	for _, p := range m.Done {
 		for _, r := range p.Buckets {
-			for b := max(0, r.First); b <= min(r.Last, shard.Buckets-1); b++ {
+			for b := max(0, r.First); b <= min(r.Last, storage.Buckets-1); b++ {
 				missing[b] = '0'
 			}
 		}
@@ -150,7 +149,7 @@ func WholeExport(dir string) (files []string, err error) {
 	case !found:
 		return nil, fmt.Errorf("%s is a directory without %s: it is no export", dir, ManifestName)
 	case missing > 0:
-		return nil, fmt.Errorf("the export in %s has %d of %d buckets: run the export again to finish it", dir, shard.Buckets-missing, shard.Buckets)
+		return nil, fmt.Errorf("the export in %s has %d of %d buckets: run the export again to finish it", dir, storage.Buckets-missing, storage.Buckets)
 	}
 	for _, s := range m.Done {
 		if err := s.Check(dir); err != nil {

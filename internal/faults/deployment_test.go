@@ -16,7 +16,6 @@ import (
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -36,7 +35,7 @@ type deployment struct {
 	redis       *testenv.RedisServer // nil without Redis
 	gateways    []*node
 	replicators []*node
-	shardMap    *shard.Map
+	shardMap    *storage.ShardMap
 	shards      []*sql.DB // for the test's own reads
 	issuer      *identity.Issuer
 }
@@ -95,7 +94,7 @@ func assemble(t testing.TB, servers testenv.Servers, dsns []string, redis *teste
 	if mode == "binlog" {
 		testenv.NeedsBinlog(t)
 	}
-	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, shardMap: shard.NewMap(len(dsns))}
+	d := &deployment{mode: mode, servers: servers, dsns: dsns, redis: redis, shardMap: storage.NewShardMap(len(dsns))}
 	d.begin(t, users)
 	return d
 }

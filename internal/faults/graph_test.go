@@ -13,7 +13,6 @@ import (
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -22,7 +21,7 @@ import (
 type graph struct {
 	*sqlstore.Store
 	dsns     []string
-	shardMap *shard.Map
+	shardMap *storage.ShardMap
 	past     []*sql.Conn // by shard; their writes are in no binlog
 	users    []storage.UserID
 	others   []storage.UserID // users who are not in the file
@@ -35,7 +34,7 @@ const firstOther = 10_000_000
 func loadGraph(t testing.TB, servers testenv.Servers, data testgraph.Graph) *graph {
 	t.Helper()
 	g := &graph{dsns: servers.FreshDatabases(t, 2)}
-	g.shardMap = shard.NewMap(len(g.dsns))
+	g.shardMap = storage.NewShardMap(len(g.dsns))
 	var err error
 	if g.Store, err = sqlstore.Open(t.Context(), sqlstore.Config{Location: g.location()}); err != nil {
 		t.Fatal(err)

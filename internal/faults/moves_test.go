@@ -11,7 +11,7 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
-	"kith/storage/shard"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -210,7 +210,7 @@ func (d *deployment) grown(t testing.TB, added string) {
 	if left := store.Moves(); len(left) > 0 {
 		t.Errorf("moves are left: %v", left)
 	}
-	now := shard.NewMap(1)
+	now := storage.NewShardMap(1)
 	now.Set(store.Map().Now())
 	d.shardMap = now
 	db, err := sql.Open("mysql", added)

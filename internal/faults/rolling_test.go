@@ -18,7 +18,7 @@ import (
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
-	"kith/storage/shard"
+	"kith/storage"
 )
 
 // stopDelay is the time of 30 checks of the load balancer.
@@ -141,7 +141,7 @@ func TestLongUpgrade(t *testing.T) {
 	const users, requests = 4500, 100_000
 	before := kithtest.Program(lastRelease(t))
 	servers := testenv.SharedMariaDB(t, 2)
-	d := &deployment{mode: "binlog", servers: servers, dsns: servers.FreshDatabases(t, 2), redis: testenv.Redis(t), shardMap: shard.NewMap(4)}
+	d := &deployment{mode: "binlog", servers: servers, dsns: servers.FreshDatabases(t, 2), redis: testenv.Redis(t), shardMap: storage.NewShardMap(4)}
 	d.signs(t)
 	list := filepath.Join(t.TempDir(), "users.csv")
 	if err := os.WriteFile(list, []byte(usersFile(users)), 0o600); err != nil {

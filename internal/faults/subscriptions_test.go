@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/storage/shard"
+	"kith/storage"
 )
 
 // TestSubscriptionsAcrossGateways subscribes at one gateway and writes at another. Both are killed in turn, the
@@ -72,7 +72,7 @@ const listeners = 450
 // onFile is a deployment on a SQLite file.
 func onFile(t testing.TB, redis *testenv.RedisServer) *deployment {
 	t.Helper()
-	d := &deployment{mode: "sync", redis: redis, shardMap: shard.NewMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
+	d := &deployment{mode: "sync", redis: redis, shardMap: storage.NewShardMap(1), sqlite: filepath.Join(t.TempDir(), "kith.db")}
 	d.begin(t, listeners)
 	return d
 }

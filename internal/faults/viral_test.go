@@ -19,7 +19,6 @@ import (
 	"kith/internal/testenv"
 	"kith/replication/synchronous"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -79,7 +78,7 @@ type viral struct {
 
 func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users int) *viral {
 	t.Helper()
-	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), shardMap: shard.NewMap(shards)}
+	d := &deployment{mode: mode, servers: servers, dsns: servers.FreshDatabases(t, shards), shardMap: storage.NewShardMap(shards)}
 	d.layOut(t, users)
 	var err error
 	if d.issuer, err = identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(secret))}); err != nil {

@@ -20,7 +20,6 @@ import (
 	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -173,7 +172,7 @@ func (w *world) replicateTo(t testing.TB, to storage.EdgeWriter, change ...func(
 }
 
 // shardOf is the shard of a user.
-func (r *running) shardOf(id storage.UserID) int { return shard.NewMap(2).Of(id) }
+func (r *running) shardOf(id storage.UserID) int { return storage.NewShardMap(2).Of(id) }
 
 // stop ends the replicator properly.
 func (r *running) stop(t testing.TB) {

@@ -16,7 +16,6 @@ import (
 	"kith/replication/binlog"
 	"kith/storage"
 	"kith/storage/events"
-	"kith/storage/shard"
 )
 
 // request changes a request for friendship by one act.
@@ -58,11 +57,11 @@ func (w *world) users(t testing.TB, ids ...storage.UserID) {
 }
 
 // shardOf is the shard of a user.
-func (w *world) shardOf(id storage.UserID) int { return shard.NewMap(len(w.dsns)).Of(id) }
+func (w *world) shardOf(id storage.UserID) int { return storage.NewShardMap(len(w.dsns)).Of(id) }
 
 // onBoth returns a user of each server. Each server has half of the shards.
 func onBoth() (a, b storage.UserID) {
-	shards := shard.NewMap(2)
+	shards := storage.NewShardMap(2)
 	for a, b = 1, 1; shards.Of(a) != 0; a++ {
 	}
 	for shards.Of(b) != 1 {

@@ -11,7 +11,6 @@ import (
 	"kith/replication"
 	"kith/replication/stream"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 	"kith/storage/storagetest/oracle"
 )
@@ -100,7 +99,7 @@ func TestConsumerKilledBetweenABlockAndWhatFollows(t *testing.T) {
 // ofEach makes two users, one on each shard.
 func ofEach(t *testing.T, store storage.Store) (a, b storage.UserID) {
 	t.Helper()
-	shards := shard.NewMap(2)
+	shards := storage.NewShardMap(2)
 	for a, b = 1, 1; shards.Of(a) != 0; a++ {
 	}
 	for shards.Of(b) != 1 {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -23,7 +22,7 @@ func TestNeighboursOfClosedBucketsDoNotWait(t *testing.T) {
 		}
 		var users [2][]storage.UserID // that stay, and that move
 		for id := storage.UserID(1); id <= storage.UserID(g.users); id++ {
-			moves := shard.BucketOf(id) / 512
+			moves := storage.BucketOf(id) / 512
 			users[moves] = append(users[moves], id)
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -103,7 +102,7 @@ func TestBatchesDoNotWaitForClosedBuckets(t *testing.T) {
 		s := g.writers[0]
 		there := func(open bool) bool {
 			return !slices.ContainsFunc(edges, func(e storage.Edge) bool {
-				stays := !half(0, to).Buckets.Contains(shard.BucketOf(e.To))
+				stays := !half(0, to).Buckets.Contains(storage.BucketOf(e.To))
 				return s.Edges(ctx, storage.Inverse, []storage.Pair{e.Pair()})[0].Found != (open || stays)
 			})
 		}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -34,7 +33,7 @@ func (s *Store) Served(ctx context.Context, shard int) (storage.Served, error) {
 
 // isOf reports whether an owner is in one of the buckets of a range.
 func isOf(r storage.OwnerRange, owner storage.UserID) bool {
-	return r.Buckets == nil || r.Buckets.Has(shard.BucketOf(owner))
+	return r.Buckets == nil || r.Buckets.Has(storage.BucketOf(owner))
 }
 
 // sqlOfBuckets is the condition that a statement of digests gets if a shard has rows of other

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/packed"
 )
 
@@ -376,7 +375,7 @@ func runScans(t *testing.T, s *Store) {
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 1}, nil))
 		check(s.Digests(ctx, side, 0, owners, storage.Cut{Parts: 16}, classes))
 		ofBuckets := owners
-		ofBuckets.Buckets = storage.Choose(shard.Buckets, []int{7, 8})
+		ofBuckets.Buckets = storage.Choose(storage.Buckets, []int{7, 8})
 		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 1}, nil))
 		check(s.Digests(ctx, side, 0, ofBuckets, storage.Cut{Parts: 16}, classes))
 		groups := storage.Choose(16*storage.Classes, []int{5, 6})

@@ -12,7 +12,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore"
 )
@@ -50,9 +49,9 @@ func TestLongGrowToFour(t *testing.T) {
 	moved := latencies{}
 	for _, plan := range []struct {
 		address string
-		buckets shard.Range
+		buckets storage.BucketRange
 		from    int
-	}{{dsns[2], shard.Range{First: 512, Last: 1023}, 0}, {dsns[1], shard.Range{First: 256, Last: 511}, 0}, {dsns[3], shard.Range{First: 768, Last: 1023}, 1}} {
+	}{{dsns[2], storage.BucketRange{First: 512, Last: 1023}, 0}, {dsns[1], storage.BucketRange{First: 256, Last: 511}, 0}, {dsns[3], storage.BucketRange{First: 768, Last: 1023}, 1}} {
 		to, err := g.mover.AddShard(ctx, plan.address)
 		if err != nil {
 			t.Fatal(err)

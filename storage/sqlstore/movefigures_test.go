@@ -10,7 +10,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -21,7 +20,7 @@ import (
 func TestLongMoveAFewBuckets(t *testing.T) {
 	testenv.Long(t)
 	const users, degree = 20_000, 10
-	for _, buckets := range []shard.Range{{First: 100, Last: 107}, {First: 512, Last: 1023}} {
+	for _, buckets := range []storage.BucketRange{{First: 100, Last: 107}, {First: 512, Last: 1023}} {
 		t.Run("MariaDB", func(t *testing.T) {
 			testenv.NotOn(t, "a store on TiDB is one shard", "tidb")
 			dsns := testenv.SharedMariaDB(t, 2).FreshDatabases(t, 1)
@@ -42,7 +41,7 @@ func TestLongMoveAFewBuckets(t *testing.T) {
 }
 
 // measureMove moves buckets, and logs how long each phase took and what it read.
-func (g *grower) measureMove(buckets shard.Range, status func() (keys, sent int64)) {
+func (g *grower) measureMove(buckets storage.BucketRange, status func() (keys, sent int64)) {
 	g.t.Helper()
 	to, err := g.mover.AddShard(g.t.Context(), g.add)
 	if err != nil {
@@ -133,8 +132,8 @@ func TestLongPackedListAfterAMove(t *testing.T) {
 	}
 	chunks, bytes, took := g.copyChunks(dsns[0], dsns[1])
 	t.Logf("%d chunks of %d bytes from one database to the other in %s", chunks, bytes, took.Round(time.Millisecond))
-	bucket := shard.BucketOf(owner)
-	report, err := g.mover.Move(ctx, sqlstore.Move{Buckets: shard.Range{First: bucket, Last: bucket}, From: 0, To: to}, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
+	bucket := storage.BucketOf(owner)
+	report, err := g.mover.Move(ctx, sqlstore.Move{Buckets: storage.BucketRange{First: bucket, Last: bucket}, From: 0, To: to}, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

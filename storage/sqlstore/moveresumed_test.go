@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -22,8 +21,8 @@ func TestAFewBucketsMove(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, plan := range []sqlstore.Move{
-			{Buckets: shard.Range{First: 100, Last: 227}, From: 0, To: to},
-			{Buckets: shard.Range{First: 130, Last: 150}, From: to, To: 0},
+			{Buckets: storage.BucketRange{First: 100, Last: 227}, From: 0, To: to},
+			{Buckets: storage.BucketRange{First: 130, Last: 150}, From: to, To: 0},
 		} {
 			before := g.rows(plan)
 			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Page: 3, Keep: time.Millisecond})
@@ -43,13 +42,13 @@ func (g *grower) rows(plan sqlstore.Move) (n int64) {
 	address := g.mover.Addresses()[plan.From]
 	for table, owner := range map[string]string{"users": "user_id", "user_counts": "user_id", "following": "from_user_id", "follower": "to_user_id"} {
 		for _, id := range g.owners(address, "SELECT "+owner+" FROM "+table) {
-			if plan.Buckets.Contains(shard.BucketOf(id)) {
+			if plan.Buckets.Contains(storage.BucketOf(id)) {
 				n++
 			}
 		}
 	}
 	for handle := range g.users {
-		if plan.Buckets.Contains(shard.BucketOfHandle(fmt.Sprintf("user%d", handle+1))) {
+		if plan.Buckets.Contains(storage.BucketOfHandle(fmt.Sprintf("user%d", handle+1))) {
 			n++
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/storage/shard"
+	"kith/storage"
 	"kith/storage/sqlstore"
 )
 
@@ -40,7 +40,7 @@ func TestMover(t *testing.T) {
 }
 
 func half(from, to int) sqlstore.Move {
-	return sqlstore.Move{Buckets: shard.Range{First: 512, Last: 1023}, From: from, To: to}
+	return sqlstore.Move{Buckets: storage.BucketRange{First: 512, Last: 1023}, From: from, To: to}
 }
 
 // steps are the names of a move's steps. A move reports a name before it runs the step.

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -192,11 +191,11 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		first := sqlstore.Move{Buckets: shard.Range{First: 0, Last: 511}, From: 0, To: to}
+		first := sqlstore.Move{Buckets: storage.BucketRange{First: 0, Last: 511}, From: 0, To: to}
 		wake := g.pausedProcess("move", first, "copying some")
 		g.abort(first)
 		user := storage.UserID(1)
-		for !half(0, to).Buckets.Contains(shard.BucketOf(user)) {
+		for !half(0, to).Buckets.Contains(storage.BucketOf(user)) {
 			user++
 		}
 		bio := "written while the buckets move"

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/move"
@@ -28,14 +27,14 @@ type MoveReport = move.Report
 type ShardStatus struct {
 	Ordinal int
 	Name    string // server and database, or file
-	Buckets []shard.Range
+	Buckets []storage.BucketRange
 }
 
 // ShardOf is the shard that has a user's rows now.
 func (s *Store) ShardOf(user storage.UserID) int { return s.shards.Of(user) }
 
 // Map says which shard owns which bucket, now and later.
-func (s *Store) Map() *shard.Map { return s.shards }
+func (s *Store) Map() *storage.ShardMap { return s.shards }
 
 // Addresses are the DSNs or paths of all shards in order, credentials included.
 func (s *Store) Addresses() []string { return s.db.Addresses() }
@@ -80,7 +79,7 @@ func (s *Store) ShardsStatus() []ShardStatus {
 		status := ShardStatus{Ordinal: i, Name: n.Name}
 		for _, c := range claims[i] {
 			if c.State == db.Owned || c.State == db.Leaving || c.State == db.Closed {
-				status.Buckets = append(status.Buckets, c.Range)
+				status.Buckets = append(status.Buckets, c.BucketRange)
 			}
 		}
 		list = append(list, status)

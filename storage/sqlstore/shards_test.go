@@ -15,7 +15,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 )
 
@@ -357,8 +356,8 @@ func TestBucketsMoveUnderLoad(t *testing.T) {
 			t.Fatalf("shard %d has been added: %v", to, err)
 		}
 		for _, plan := range []sqlstore.Move{
-			{Buckets: shard.Range{First: 512, Last: 1023}, From: 0, To: 1},
-			{Buckets: shard.Range{First: 600, Last: 700}, From: 1, To: 0},
+			{Buckets: storage.BucketRange{First: 512, Last: 1023}, From: 0, To: 1},
+			{Buckets: storage.BucketRange{First: 600, Last: 700}, From: 1, To: 0},
 		} {
 			before := g.writes.Load()
 			report, err := g.mover.Move(ctx, plan, sqlstore.MoveConfig{Token: "test", Keep: 2 * time.Second})

@@ -13,7 +13,6 @@ import (
 
 	"kith/storage"
 	"kith/storage/doctor"
-	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/packed"
 )
@@ -62,7 +61,7 @@ type Migrated = db.Migrated
 type Store struct {
 	db         *db.DB
 	sql        *db.Dialect
-	shards     *shard.Map
+	shards     *storage.ShardMap
 	requestTTL time.Duration
 
 	report func(context.Context, storage.Change) // nil: nobody asks

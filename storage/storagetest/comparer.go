@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // comparer: how the two sides of all edges are compared, for stores that can compare them. The store
@@ -20,7 +19,7 @@ var everybody = storage.OwnerRange{UpTo: 1<<63 - 1}
 func (s comparer) OwnersComeInOrderOnTheirShard(t *testing.T) {
 	c := part[storage.Comparer](t, s.harness)
 	users := idsOf(s.newUsers(t, 30))
-	shards := shard.NewMap(c.Shards())
+	shards := storage.NewShardMap(c.Shards())
 	for ordinal := range c.Shards() {
 		var all, own []storage.UserID
 		for id := s.nextOwner(t, ordinal, 0, 1); id != 0; id = s.nextOwner(t, ordinal, id, 1) {
@@ -112,20 +111,20 @@ func (s comparer) ARangeEndsWithItsLastOwner(t *testing.T) {
 func (s comparer) OtherBucketsAreLeftOut(t *testing.T) {
 	eachTable(t, func(t *testing.T, side storage.Side) {
 		owner, other, peer := s.id(), s.id(), s.id()
-		for shard.BucketOf(other) == shard.BucketOf(owner) {
+		for storage.BucketOf(other) == storage.BucketOf(owner) {
 			other = s.id()
 		}
 		s.apply(t, side, follow(side, owner, peer, 1), follow(side, other, peer, 1))
 		for _, cut := range []storage.Cut{{Parts: 1}, {Parts: 7}} {
 			got := map[storage.UserID]bool{}
 			only := everybody
-			only.Buckets = storage.Choose(shard.Buckets, []int{shard.BucketOf(owner)})
+			only.Buckets = storage.Choose(storage.Buckets, []int{storage.BucketOf(owner)})
 			s.groupRows(t, side, only, cut, nil, func(e storage.Edge) { got[side.Owner(e.Pair())] = true })
 			wantEqual(t, "an owner in the bucket", got[owner], true)
 			wantEqual(t, "another", got[other], false)
 			all := s.digests(t, side, only, cut, nil)
-			only.Buckets = bytes.Repeat([]byte{'1'}, shard.Buckets)
-			only.Buckets[shard.BucketOf(owner)] = '0'
+			only.Buckets = bytes.Repeat([]byte{'1'}, storage.Buckets)
+			only.Buckets[storage.BucketOf(owner)] = '0'
 			for group, d := range s.digests(t, side, only, cut, nil) {
 				all[group] = all[group].Plus(d)
 			}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // many is more keys than any engine puts into one statement.
@@ -53,7 +52,7 @@ func (h *harness) id() storage.UserID { return h.ids(1)[0] }
 // idOn is an id whose user is on a shard.
 func (h *harness) idOn(t *testing.T, ordinal int) storage.UserID {
 	t.Helper()
-	shards := shard.NewMap(len(h.store.Ping(t.Context())))
+	shards := storage.NewShardMap(len(h.store.Ping(t.Context())))
 	for {
 		if id := h.id(); shards.Of(id) == ordinal {
 			return id

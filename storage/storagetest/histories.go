@@ -10,7 +10,6 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/storagetest/oracle"
 )
 
@@ -92,7 +91,7 @@ func (s histories) AnyRelationsReadLikeTheReference(t *testing.T) {
 
 // referenceOf is a reference in which users are in one database if they are so in the store.
 func referenceOf(store storage.Store, t *rapid.T) *oracle.Store {
-	shards := shard.NewMap(len(store.Ping(t.Context())))
+	shards := storage.NewShardMap(len(store.Ping(t.Context())))
 	return oracle.New(oracle.Together(func(a, b storage.UserID) bool { return shards.Of(a) == shards.Of(b) }))
 }
 

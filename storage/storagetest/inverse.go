@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // inverse: the other side of changed edges, written in the same transaction if it is in the same
@@ -158,7 +157,7 @@ func (s inverse) ChangesOfOneUserEndAlike(t *testing.T) {
 // local reports whether two users are in the same database.
 func (h *harness) local(t *testing.T, a, b storage.UserID) bool {
 	t.Helper()
-	shards := shard.NewMap(len(h.store.Ping(t.Context())))
+	shards := storage.NewShardMap(len(h.store.Ping(t.Context())))
 	return shards.Of(a) == shards.Of(b)
 }
 

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // shardReader: everything that a shard holds, as of one moment, for stores that can read so. Users and
@@ -32,7 +31,7 @@ func (s shardReader) EveryUserComesOnceOnItsShard(t *testing.T) {
 				t.Errorf("not in order: %v", users)
 			}
 			for _, u := range users {
-				wantEqual(t, "shard", shard.NewMap(s.store.Shards()).Of(u.User.ID), ordinal)
+				wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).Of(u.User.ID), ordinal)
 				if u.User.ID == gone {
 					t.Errorf("user %d has been erased", gone)
 				}
@@ -106,7 +105,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 					t.Errorf("not in order: %v", page)
 				}
 				for _, e := range page {
-					wantEqual(t, "shard", shard.NewMap(s.store.Shards()).Of(e.From), ordinal)
+					wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).Of(e.From), ordinal)
 					if slices.ContainsFunc(rows, func(own storage.Edge) bool { return own.Pair() == e.Pair() }) {
 						all = append(all, e)
 					}
@@ -154,7 +153,7 @@ func (s shardReader) EveryIdentityComesOnceInItsBucket(t *testing.T) {
 				t.Errorf("not in order: %v", page)
 			}
 			for _, l := range page {
-				wantEqual(t, "shard", shard.NewMap(s.store.Shards()).OfHandle(l.Digest()), ordinal)
+				wantEqual(t, "shard", storage.NewShardMap(s.store.Shards()).OfHandle(l.Digest()), ordinal)
 				if slices.Contains(want, l) {
 					all = append(all, l)
 				}
@@ -173,7 +172,7 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 	peer, ended := s.id(), s.id()
 	was := []storage.Edge{follow(storage.Forward, from, peer, 1), edge(storage.Forward, from, ended, storage.None, at(1))}
 	s.apply(t, storage.Forward, was...)
-	ordinal := shard.NewMap(s.store.Shards()).Of(from)
+	ordinal := storage.NewShardMap(s.store.Shards()).Of(from)
 	err := part[storage.ShardReader](t, s.harness).ReadShard(t.Context(), ordinal, func(at1 storage.ShardMoment) error {
 		if _, err := at1.Users(t.Context(), 0, 1); err != nil {
 			t.Fatal(err)
@@ -202,9 +201,9 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 }
 
 func (s shardReader) EachBucketIsServedOnce(t *testing.T) {
-	shards := make([]int, shard.Buckets)
+	shards := make([]int, storage.Buckets)
 	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
-		wantEqual(t, "number of buckets", len(at.Served()), shard.Buckets)
+		wantEqual(t, "number of buckets", len(at.Served()), storage.Buckets)
 		for b := range shards {
 			if at.Served().Has(b) {
 				shards[b]++

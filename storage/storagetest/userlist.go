@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // userList: all users, shard by shard.
@@ -16,7 +15,7 @@ func (s userList) EveryUserIsListedOnceOnItsShard(t *testing.T) {
 	users := s.newUsers(t, 30)
 	s.apply(t, storage.Forward, follow(storage.Forward, s.id(), users[0].ID, 1)) // of a user who does not exist
 	gone := erase(s).erased(t).ID
-	shards := shard.NewMap(s.store.Shards())
+	shards := storage.NewShardMap(s.store.Shards())
 	for _, limit := range []int{1, 4, 100} {
 		var all []storage.UserID
 		for ordinal := range s.store.Shards() {

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 var (
@@ -20,12 +19,12 @@ func (s *Store) Shards() int { return 1 }
 
 // Served implements [storage.Comparer]: there is one shard, which has all buckets.
 func (s *Store) Served(ctx context.Context, _ int) (storage.Served, error) {
-	return storage.Served{Epoch: 1, Buckets: bytes.Repeat([]byte{'1'}, shard.Buckets)}, ctx.Err()
+	return storage.Served{Epoch: 1, Buckets: bytes.Repeat([]byte{'1'}, storage.Buckets)}, ctx.Err()
 }
 
 // isOf reports whether a range has an owner.
 func isOf(r storage.OwnerRange, owner storage.UserID) bool {
-	return r.After < owner && owner <= r.UpTo && (r.Buckets == nil || r.Buckets.Has(shard.BucketOf(owner)))
+	return r.After < owner && owner <= r.UpTo && (r.Buckets == nil || r.Buckets.Has(storage.BucketOf(owner)))
 }
 
 // NextOwner implements [storage.Comparer].

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 var _ storage.ShardReader = (*Store)(nil)
@@ -46,7 +45,7 @@ func (s *Store) moment() *moment {
 }
 
 // Served implements [storage.ShardMoment]: there is one shard, which has all buckets.
-func (m *moment) Served() storage.Choice { return bytes.Repeat([]byte{'1'}, shard.Buckets) }
+func (m *moment) Served() storage.Choice { return bytes.Repeat([]byte{'1'}, storage.Buckets) }
 
 // Users implements [storage.ShardMoment].
 func (m *moment) Users(ctx context.Context, after storage.UserID, limit int) (page []storage.UserWithState, err error) {

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // Which shard owns a bucket is data: every shard records which buckets it has (kith_buckets), and
@@ -32,7 +31,7 @@ const OtherStore = -2
 
 // A Claim is a row of kith_buckets.
 type Claim struct {
-	shard.Range
+	storage.BucketRange
 	State ClaimState
 	Other int    // the shard at the other end of a move
 	Token string // of the process that moves
@@ -88,7 +87,7 @@ func (c Claim) isServed() bool {
 
 // served are the buckets of which a shard has the rows to read.
 func served(claims []Claim) storage.Choice {
-	chosen := storage.Choose(shard.Buckets, nil)
+	chosen := storage.Choose(storage.Buckets, nil)
 	for _, c := range claims {
 		for b := c.First; b <= c.Last && c.isServed(); b++ {
 			chosen[b] = '1'
@@ -209,7 +208,7 @@ func claimScan(epoch *int64, claims *[]Claim) func(*sql.Rows) error {
 		err := rows.Scan(epoch, &first, &last, &state, &other, &token, &since)
 		if first.Valid {
 			*claims = append(*claims, Claim{
-				Range: shard.Range{First: int(first.Int64), Last: int(last.Int64)}, State: ClaimState(state.Int64),
+				BucketRange: storage.BucketRange{First: int(first.Int64), Last: int(last.Int64)}, State: ClaimState(state.Int64),
 				Other: int(other.Int64), Token: token.String, Since: storage.Micros(since.Int64),
 			})
 		}
@@ -244,11 +243,11 @@ func (d *DB) beginEpoch(ctx context.Context, n *Shard) error {
 
 // assignmentOf makes an assignment of what the shards record. Shards are not read at one moment: if
 // two have a bucket, the shard to which it is moving has been read later.
-func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
-	a := shard.NewAssignment(epochs)
-	assigned := make([]bool, shard.Buckets)
-	give := func(c Claim, to int, state shard.State) {
-		a.Assign(c.Range, to, state)
+func assignmentOf(epochs []int64, claims [][]Claim) (*storage.Assignment, error) {
+	a := storage.NewAssignment(epochs)
+	assigned := make([]bool, storage.Buckets)
+	give := func(c Claim, to int, state storage.BucketState) {
+		a.Assign(c.BucketRange, to, state)
 		for b := c.First; b <= c.Last; b++ {
 			assigned[b] = true
 		}
@@ -261,15 +260,15 @@ func assignmentOf(epochs []int64, claims [][]Claim) (*shard.Assignment, error) {
 				switch {
 				case c.State != states[0] && c.State != states[len(states)-1]:
 				case c.State == Left && c.Other == OtherStore:
-					give(c, i, shard.Copied) // it is read until all programs use the other store
+					give(c, i, storage.BucketCopied) // it is read until all programs use the other store
 				case c.State == Left && c.Other < len(claims):
-					give(c, c.Other, shard.Closed) // nobody writes before the other has opened it
+					give(c, c.Other, storage.BucketClosed) // nobody writes before the other has opened it
 				case c.State == Leaving:
-					give(c, i, shard.Leaving)
+					give(c, i, storage.BucketLeaving)
 				case c.State == Closed:
-					give(c, i, shard.Closed)
+					give(c, i, storage.BucketClosed)
 				case c.State == Owned:
-					give(c, i, shard.Owned)
+					give(c, i, storage.BucketOwned)
 				}
 			}
 		}

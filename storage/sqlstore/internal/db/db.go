@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // Config says which databases to open and how to use them, see [kith/storage/sqlstore.Config].
@@ -60,7 +59,7 @@ func (c Config) writeTimeout() time.Duration { return 10 * c.StatementTimeout }
 // gone costs only its own keys.
 type DB struct {
 	Dialect *Dialect
-	Map     *shard.Map
+	Map     *storage.ShardMap
 	UUID    string // the identity that the store was given when it was laid out
 	Made    bool   // this program has laid it out
 

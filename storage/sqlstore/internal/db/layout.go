@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // layoutVersion names how rows are spread: 1,024 buckets by crc32 of the decimal
@@ -22,7 +21,7 @@ type meta struct {
 	layout  int
 	shards  int // of the store when it was laid out
 	ordinal int
-	buckets shard.Range // at the beginning
+	buckets storage.BucketRange // at the beginning
 }
 
 const (
@@ -83,7 +82,7 @@ func (d *DB) checkLayout(ctx context.Context) error {
 			if begun {
 				return fmt.Errorf("shard %d (%s) is empty: %w", i, n.Name, ErrRestored)
 			}
-			if m, err = d.writeMeta(ctx, n, store, d.laidOut, shard.Even(i, d.laidOut)); err != nil {
+			if m, err = d.writeMeta(ctx, n, store, d.laidOut, storage.EvenBuckets(i, d.laidOut)); err != nil {
 				return err
 			}
 		}
@@ -144,11 +143,11 @@ func (d *DB) fits(n *Shard, m *meta) error {
 }
 
 // begins is the range that a shard is made with. One that has been added has none.
-func (d *DB) begins(ordinal int) shard.Range {
+func (d *DB) begins(ordinal int) storage.BucketRange {
 	if ordinal < d.laidOut {
-		return shard.Even(ordinal, d.laidOut)
+		return storage.EvenBuckets(ordinal, d.laidOut)
 	}
-	return shard.Range{First: 0, Last: -1}
+	return storage.BucketRange{First: 0, Last: -1}
 }
 
 // readMeta returns nil when the shard is new.
@@ -166,7 +165,7 @@ func (d *DB) readMeta(ctx context.Context, n *Shard) (*meta, error) {
 }
 
 // writeMeta lays a shard out, unless another program was faster, and returns what is recorded then.
-func (d *DB) writeMeta(ctx context.Context, n *Shard, store string, laidOut int, buckets shard.Range) (*meta, error) {
+func (d *DB) writeMeta(ctx context.Context, n *Shard, store string, laidOut int, buckets storage.BucketRange) (*meta, error) {
 	_, err := n.Write.ExecContext(ctx, d.Dialect.Text(sqlWriteMeta),
 		store, layoutVersion, laidOut, n.Ordinal, buckets.First, buckets.Last)
 	if err != nil {

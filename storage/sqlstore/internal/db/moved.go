@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // A transaction holds the buckets of its shard as they are, by a shared lock on the shard's epoch,
@@ -58,9 +57,9 @@ type MovedRow struct {
 // Bucket is the bucket in which the rows are.
 func (r MovedRow) Bucket() int {
 	if r.Kind.ByText() {
-		return shard.BucketOfHandle(r.Handle)
+		return storage.BucketOfHandle(r.Handle)
 	}
-	return shard.BucketOf(r.Owner)
+	return storage.BucketOf(r.Owner)
 }
 
 func compareMoved(a, b MovedRow) int {
@@ -92,7 +91,7 @@ func (t *Tx) holdBuckets() error {
 func (t *Tx) Touch(row MovedRow) {
 	if err := t.Strayed(row); err != nil {
 		t.strayed = err
-	} else if _, state := t.assigned.Owner(row.Bucket()); state == shard.Leaving {
+	} else if _, state := t.assigned.Owner(row.Bucket()); state == storage.BucketLeaving {
 		t.leaving = append(t.leaving, row)
 	}
 }
@@ -100,9 +99,9 @@ func (t *Tx) Touch(row MovedRow) {
 // Strayed is why a row may not be written: [ErrMoved] or [ErrCopied], or nil.
 func (t *Tx) Strayed(row MovedRow) error {
 	switch owner, state := t.assigned.Owner(row.Bucket()); {
-	case owner != t.Shard || state == shard.Closed:
+	case owner != t.Shard || state == storage.BucketClosed:
 		return ErrMoved
-	case state == shard.Copied:
+	case state == storage.BucketCopied:
 		return ErrCopied
 	}
 	return nil

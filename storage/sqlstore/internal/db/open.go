@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // Open connects to every shard, brings their tables up to date and checks that
@@ -24,7 +23,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{cfg: cfg, Dialect: dialect, Map: shard.NewMap(len(addresses))}
+	d := &DB{cfg: cfg, Dialect: dialect, Map: storage.NewShardMap(len(addresses))}
 	if err := d.open(ctx, addresses); err != nil {
 		d.Close()
 		return nil, err
@@ -86,8 +85,8 @@ func parseLocation(location string) (*Dialect, []string, error) {
 			return nil, nil, fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
-	if len(addresses) > shard.Buckets {
-		return nil, nil, fmt.Errorf("%d shards are given, %d is the most", len(addresses), shard.Buckets)
+	if len(addresses) > storage.Buckets {
+		return nil, nil, fmt.Errorf("%d shards are given, %d is the most", len(addresses), storage.Buckets)
 	}
 	return d, addresses, nil
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // ErrRestored is the error of writes to a database that has been restored, or is being restored, see docs/backup.md: what a
@@ -98,7 +97,7 @@ func (d *DB) Readmit(ctx context.Context, ordinal int) error {
 
 // claimedOnce returns an error if two shards say that they have a bucket: one has been restored to before a move.
 func claimedOnce(claims [][]Claim) error {
-	owners := make(map[int]int, shard.Buckets)
+	owners := make(map[int]int, storage.Buckets)
 	for i, list := range claims {
 		for _, c := range list {
 			for b := c.First; b <= c.Last && c.State <= Closed; b++ {

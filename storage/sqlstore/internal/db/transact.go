@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 )
 
 // A Tx is one transaction on one shard: the statements of a write, reported to the
@@ -22,10 +21,10 @@ type Tx struct {
 	tx       *sql.Tx
 	ctx      context.Context // of this try
 	what     string
-	assigned *shard.Assignment // as long as the transaction lasts, as far as this shard is concerned
-	leaving  []MovedRow        // those written whose buckets are being copied to another shard
-	effects  int               // statements that have written, or have failed
-	strayed  error             // why a row may not be written: [ErrMoved] or [ErrCopied]
+	assigned *storage.Assignment // as long as the transaction lasts, as far as this shard is concerned
+	leaving  []MovedRow          // those written whose buckets are being copied to another shard
+	effects  int                 // statements that have written, or have failed
+	strayed  error               // why a row may not be written: [ErrMoved] or [ErrCopied]
 }
 
 // ErrAgain asks [DB.Transact] to run the transaction again from its beginning.

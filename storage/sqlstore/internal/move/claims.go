@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -143,11 +142,11 @@ func joined(claims []db.Claim) (list []db.Claim) {
 
 // cut takes a range out of the claim that has it, which must be in one of some states, and puts
 // another claim there, unless that has no buckets.
-func cut(claims []db.Claim, r shard.Range, put db.Claim, states ...db.ClaimState) (list []db.Claim, err error) {
+func cut(claims []db.Claim, r storage.BucketRange, put db.Claim, states ...db.ClaimState) (list []db.Claim, err error) {
 	done := false
 	for _, c := range claims {
 		inside := c.Contains(r.First) && c.Contains(r.Last)
-		if !inside || !slices.Contains(states, c.State) || c.State != db.Owned && c.Range != r {
+		if !inside || !slices.Contains(states, c.State) || c.State != db.Owned && c.BucketRange != r {
 			list = append(list, c)
 			continue
 		}
@@ -167,8 +166,8 @@ func cut(claims []db.Claim, r shard.Range, put db.Claim, states ...db.ClaimState
 }
 
 // find is the claim of exactly a range; false if there is none.
-func find(claims []db.Claim, r shard.Range) (db.Claim, bool) {
-	i := slices.IndexFunc(claims, func(c db.Claim) bool { return c.Range == r })
+func find(claims []db.Claim, r storage.BucketRange) (db.Claim, bool) {
+	i := slices.IndexFunc(claims, func(c db.Claim) bool { return c.BucketRange == r })
 	if i < 0 {
 		return db.Claim{}, false
 	}
@@ -194,8 +193,8 @@ func Rescue(ctx context.Context, d *db.DB) {
 			case c.State == db.Closed:
 				_ = reopen(ctx, d, i, c) // those who wait try again
 			case c.State == db.Left && c.Other >= 0 && c.Other < len(claims):
-				if to, ok := find(claims[c.Other], c.Range); ok && to.State == db.Arriving {
-					_ = open(ctx, d, Plan{c.Range, i, c.Other})
+				if to, ok := find(claims[c.Other], c.BucketRange); ok && to.State == db.Arriving {
+					_ = open(ctx, d, Plan{c.BucketRange, i, c.Other})
 				}
 			}
 		}
@@ -206,11 +205,11 @@ func Rescue(ctx context.Context, d *db.DB) {
 // alive, finds that they are not as they were.
 func reopen(ctx context.Context, d *db.DB, ordinal int, closed db.Claim) error {
 	return step(ctx, d, ordinal, func(old []db.Claim) ([]db.Claim, error) {
-		if c, ok := find(old, closed.Range); !ok || c.Since != closed.Since || c.Token != closed.Token {
+		if c, ok := find(old, closed.BucketRange); !ok || c.Since != closed.Since || c.Token != closed.Token {
 			return nil, errStep
 		}
 		open := closed
 		open.State, open.Since = db.Leaving, now()
-		return cut(old, closed.Range, open, db.Closed)
+		return cut(old, closed.BucketRange, open, db.Closed)
 	})
 }

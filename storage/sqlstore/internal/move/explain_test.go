@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"kith/internal/testenv"
-	"kith/storage/shard"
+	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -66,7 +66,7 @@ func TestSpansAreReadByTheKey(t *testing.T) {
 
 func explainSpans(t *testing.T, d *db.DB) {
 	t.Helper()
-	few := &shard.Range{First: 0, Last: 1023}
+	few := &storage.BucketRange{First: 0, Last: 1023}
 	fill(t, d)
 	for _, table := range slices.Concat(tables, packedTables) {
 		e := &explaining{side: side{d, 0}, t: t}

@@ -13,16 +13,15 @@ import (
 	"time"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 )
 
 // A Plan is buckets that go from one shard to another.
 type Plan struct {
-	Buckets shard.Range `json:"buckets"`
-	From    int         `json:"from"`
-	To      int         `json:"to"`
+	Buckets storage.BucketRange `json:"buckets"`
+	From    int                 `json:"from"`
+	To      int                 `json:"to"`
 }
 
 // String names the buckets and both shards.
@@ -109,11 +108,11 @@ const (
 // A Mover moves from one shard, to one of the same store or to another store.
 type Mover struct {
 	db     *db.DB
-	to     *db.DB             // where the rows go; db, unless they go to another store
-	target func(int) int      // the shard there that gets a bucket
-	wanted func(int) bool     // the buckets that go
-	of     *shard.Range       // these: the server leaves out the rows of others; nil: all
-	guard  func(*db.Tx) error // returns an error if the rows must not be written
+	to     *db.DB               // where the rows go; db, unless they go to another store
+	target func(int) int        // the shard there that gets a bucket
+	wanted func(int) bool       // the buckets that go
+	of     *storage.BucketRange // these: the server leaves out the rows of others; nil: all
+	guard  func(*db.Tx) error   // returns an error if the rows must not be written
 	cfg    Config
 	plan   Plan
 	report Report
@@ -211,7 +210,7 @@ func (m *Mover) await(ctx context.Context) error {
 			switch {
 			case c.Last < m.plan.Buckets.First || c.First > m.plan.Buckets.Last:
 				list = append(list, c)
-			case c.Range != m.plan.Buckets || c.State != db.Arriving:
+			case c.BucketRange != m.plan.Buckets || c.State != db.Arriving:
 				return nil, fmt.Errorf("shard %d has buckets %d–%d, or still has rows of them: end that move first", m.plan.To, c.First, c.Last)
 			}
 		}
@@ -240,7 +239,7 @@ func (m *Mover) turn(ctx context.Context, to db.ClaimState, from ...db.ClaimStat
 }
 
 func (m *Mover) claim(state db.ClaimState, other int) db.Claim {
-	return db.Claim{Range: m.plan.Buckets, State: state, Other: other, Token: m.cfg.Token, Since: now()}
+	return db.Claim{BucketRange: m.plan.Buckets, State: state, Other: other, Token: m.cfg.Token, Since: now()}
 }
 
 // take takes over a move that another process has begun, so that the other's writes fail.
@@ -354,7 +353,7 @@ func open(ctx context.Context, d *db.DB, p Plan) error {
 		if from, ok := find(claims, p.Buckets); err != nil || !ok || from.State != db.Left || from.Other != p.To {
 			return nil, cmp.Or(err, errStep)
 		}
-		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
+		return cut(old, p.Buckets, db.Claim{BucketRange: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Arriving)
 	}, forgetCopied(p.Buckets.First))
 }
 
@@ -370,7 +369,7 @@ func Abort(ctx context.Context, d *db.DB, p Plan, cfg Config) error {
 		if _, ok := find(old, p.Buckets); !ok {
 			return old, nil // it had not begun here
 		}
-		return cut(old, p.Buckets, db.Claim{Range: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Leaving, db.Closed, db.Owned)
+		return cut(old, p.Buckets, db.Claim{BucketRange: p.Buckets, State: db.Owned, Other: -1, Since: now()}, db.Leaving, db.Closed, db.Owned)
 	})
 	if err != nil {
 		return err
@@ -386,12 +385,12 @@ func Moves(claims [][]db.Claim) (plans []Plan) {
 		for _, c := range list {
 			switch {
 			case c.State == db.Arriving:
-				plans = append(plans, Plan{c.Range, c.Other, i})
+				plans = append(plans, Plan{c.BucketRange, c.Other, i})
 			case c.State == db.Owned, c.Other < 0, c.Other >= len(claims): // the store is copied, or the other shard is not known yet
 			default:
 				// Its rows are to be removed, or it leaves for a shard that does not await it.
-				if to, ok := find(claims[c.Other], c.Range); !ok || to.State != db.Arriving {
-					plans = append(plans, Plan{c.Range, i, c.Other})
+				if to, ok := find(claims[c.Other], c.BucketRange); !ok || to.State != db.Arriving {
+					plans = append(plans, Plan{c.BucketRange, i, c.Other})
 				}
 			}
 		}

@@ -9,7 +9,6 @@ import (
 
 	"kith/internal/testenv"
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore"
 	"kith/storage/sqlstore/internal/db"
 	"kith/storage/sqlstore/internal/move"
@@ -29,8 +28,8 @@ func TestLongEveryWriteIsNoted(t *testing.T) {
 			t.Fatal(err)
 		}
 		plans := []move.Plan{
-			{Buckets: shard.Even(0, 2), From: 0, To: 1},
-			{Buckets: shard.Even(1, 2), From: 1, To: 0},
+			{Buckets: storage.EvenBuckets(0, 2), From: 0, To: 1},
+			{Buckets: storage.EvenBuckets(1, 2), From: 1, To: 0},
 		}
 		for _, p := range plans {
 			if err := move.Note(t.Context(), d, p); err != nil {

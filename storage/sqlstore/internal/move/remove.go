@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"kith/storage/shard"
+	"kith/storage"
 	"kith/storage/sleep"
 	"kith/storage/sqlstore/internal/db"
 )
@@ -58,7 +58,7 @@ func (m *Mover) removeRows(ctx context.Context, state db.ClaimState) error {
 		}
 	}
 	err := step(ctx, m.db, m.plan.From, func(old []db.Claim) ([]db.Claim, error) {
-		return cut(old, m.plan.Buckets, db.Claim{Range: shard.Range{First: 0, Last: -1}}, state)
+		return cut(old, m.plan.Buckets, db.Claim{BucketRange: storage.BucketRange{First: 0, Last: -1}}, state)
 	}, forgetCopied(m.plan.Buckets.First), func(tx *db.Tx) error { return m.holds(tx, state) })
 	if errors.Is(err, errStep) {
 		return nil // another has done it

@@ -69,7 +69,7 @@ func (c *copier) leave(ctx context.Context) (movers []*Mover, err error) {
 		if !slices.ContainsFunc(list, func(claim db.Claim) bool { return claim.State != db.Left }) {
 			continue
 		}
-		m := newMover(c.from, Plan{Buckets: list[0].Range, From: i, To: db.OtherStore}, c.cfg)
+		m := newMover(c.from, Plan{Buckets: list[0].BucketRange, From: i, To: db.OtherStore}, c.cfg)
 		m.of = nil // all, in several ranges perhaps
 		m.to, m.target = c.to, func(bucket int) int { shard, _ := c.to.Map.Now().Owner(bucket); return shard }
 		m.wanted = func(bucket int) bool { shard, _ := c.from.Map.Now().Owner(bucket); return shard == i }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"kith/storage"
-	"kith/storage/shard"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -74,9 +73,9 @@ func (t table) note(key row) db.MovedRow {
 // bucket is the bucket in which a row is.
 func (t table) bucket(r row) int {
 	if text, ok := r[0].(string); ok {
-		return shard.BucketOfHandle(text)
+		return storage.BucketOfHandle(text)
 	}
-	return shard.BucketOf(storage.UserID(r[0].(int64)))
+	return storage.BucketOf(storage.UserID(r[0].(int64)))
 }
 
 // text distinguishes rows.
@@ -142,15 +141,15 @@ func (t table) hint(sqlite bool) string {
 
 // A span is a part of a table, in the order of the keys.
 type span struct {
-	after row          // the rows behind a key, or behind all rows of the first columns of one; nil: from the beginning
-	upTo  any          // of the first column; nil: to the end
-	of    *shard.Range // only those of some buckets; nil: of all
+	after row                  // the rows behind a key, or behind all rows of the first columns of one; nil: from the beginning
+	upTo  any                  // of the first column; nil: to the end
+	of    *storage.BucketRange // only those of some buckets; nil: of all
 }
 
 // ofBuckets is a condition on the first column of a key. No index serves it: the rows of a span are read for
 // it, but not sent.
 func (t table) ofBuckets() string {
-	return fmt.Sprintf("CRC32(%s) %% %d BETWEEN ? AND ?", t.keys[0], shard.Buckets)
+	return fmt.Sprintf("CRC32(%s) %% %d BETWEEN ? AND ?", t.keys[0], storage.Buckets)
 }
 
 // page reads the first rows of a span, at most so many. No engine takes a condition on several columns of a key

@@ -1,0 +1,131 @@
+package storage
+
+import (
+	"hash/crc32"
+	"strconv"
+	"sync/atomic"
+)
+
+// Buckets is the number of buckets of every store. Users are on shards by id → bucket → shard: a bucket is crc32 (IEEE) of the
+// id's decimal text, modulo Buckets, a rule that SQL and every language can compute (`CRC32(id) % 1024` in MySQL), fixed
+// permanently, so that data can move between shards a bucket at a time. Which shard owns a bucket is data, and may change while
+// programs run.
+const Buckets = 1024
+
+// A BucketRange is a run of buckets, with both ends.
+type BucketRange struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
+
+// Contains reports whether a bucket is one of the range.
+func (r BucketRange) Contains(bucket int) bool { return r.First <= bucket && bucket <= r.Last }
+
+// Len is the number of buckets.
+func (r BucketRange) Len() int { return r.Last - r.First + 1 }
+
+// EvenBuckets is the range of a shard of a store that has been laid out for a number of shards,
+// 1 … Buckets: shard i of S owns the buckets from ⌊i·1024/S⌋ to ⌊(i+1)·1024/S⌋ − 1.
+func EvenBuckets(shard, shards int) BucketRange {
+	return BucketRange{shard * Buckets / shards, (shard+1)*Buckets/shards - 1}
+}
+
+// BucketState is what the owner of a bucket does with it.
+type BucketState uint8
+
+const (
+	BucketOwned   BucketState = iota // reads and writes it
+	BucketLeaving                    // the same, and notes what it writes: the bucket is being copied to another shard
+	BucketClosed                     // only reads it: the bucket is about to be another shard's
+	BucketCopied                     // only reads it: the whole store has been copied to another one, which is written to instead
+)
+
+// An Assignment says which shard owns each bucket. It does not change.
+type Assignment struct {
+	epochs []int64 // of the shards
+	owner  [Buckets]uint16
+	state  [Buckets]BucketState
+}
+
+// NewAssignment begins an assignment for shards that are at some epochs: the first one has
+// everything.
+func NewAssignment(epochs []int64) *Assignment { return &Assignment{epochs: epochs} }
+
+// Assign gives buckets to a shard, while the assignment is being made.
+func (a *Assignment) Assign(r BucketRange, shard int, state BucketState) {
+	for b := r.First; b <= r.Last; b++ {
+		a.owner[b], a.state[b] = uint16(shard), state
+	}
+}
+
+// Shards is the number of shards. Some may own nothing.
+func (a *Assignment) Shards() int { return len(a.epochs) }
+
+// Epoch is the epoch of a shard to which the assignment belongs. It rises whenever the buckets of
+// the shard change. It is 0, which no shard has, if the shard no longer exists.
+func (a *Assignment) Epoch(shard int) int64 {
+	if shard >= len(a.epochs) {
+		return 0
+	}
+	return a.epochs[shard]
+}
+
+// Owner returns the shard that owns a bucket, and in which state.
+func (a *Assignment) Owner(bucket int) (shard int, state BucketState) {
+	return int(a.owner[bucket]), a.state[bucket]
+}
+
+// Moving reports whether a bucket is moving to another shard.
+func (a *Assignment) Moving() bool {
+	for _, s := range a.state {
+		if s != BucketOwned {
+			return true
+		}
+	}
+	return false
+}
+
+// A ShardMap is the present [Assignment] of a store.
+type ShardMap struct{ now atomic.Pointer[Assignment] }
+
+// NewShardMap is the map of a store that has been laid out for a number of shards, 1 … Buckets.
+func NewShardMap(shards int) *ShardMap {
+	m, a := &ShardMap{}, NewAssignment(make([]int64, shards))
+	for i := range shards {
+		a.Assign(EvenBuckets(i, shards), i, BucketOwned)
+	}
+	m.Set(a)
+	return m
+}
+
+// Now is the assignment at present.
+func (m *ShardMap) Now() *Assignment { return m.now.Load() }
+
+// Set replaces the assignment.
+func (m *ShardMap) Set(a *Assignment) { m.now.Store(a) }
+
+// Shards is the number of shards.
+func (m *ShardMap) Shards() int { return m.Now().Shards() }
+
+// Of returns the shard that owns a user.
+func (m *ShardMap) Of(id UserID) int {
+	now := m.Now()
+	if len(now.epochs) == 1 {
+		return 0
+	}
+	return int(now.owner[BucketOf(id)])
+}
+
+// OfHandle returns the shard that owns a handle.
+func (m *ShardMap) OfHandle(handle string) int { return int(m.Now().owner[BucketOfHandle(handle)]) }
+
+// BucketOf returns the bucket of a user.
+func BucketOf(id UserID) int {
+	var text [20]byte
+	return int(crc32.ChecksumIEEE(strconv.AppendInt(text[:0], int64(id), 10)) % Buckets)
+}
+
+// BucketOfHandle returns the bucket of a handle.
+func BucketOfHandle(handle string) int {
+	return int(crc32.ChecksumIEEE([]byte(handle)) % Buckets)
+}
