@@ -12,7 +12,6 @@ import (
 	"kith/replication"
 	"kith/replication/binlog"
 	"kith/replication/stream"
-	"kith/replication/synchronous"
 	"kith/social"
 	"kith/storage"
 	"kith/storage/events"
@@ -88,7 +87,7 @@ func (r *Redundancy) sync(with Redundant) {
 	if with.Store.HasLog() {
 		publisher = nobody{} // the relation_log reports
 	}
-	sync := synchronous.New(with.Store, publisher, synchronous.NewMetrics(with.Registerer), with.Logger)
+	sync := replication.NewSynchronous(with.Store, publisher, with.Registerer, with.Logger)
 	r.Redundancy, r.close = telling{sync, with.Bus}, sync.Close
 }
 

@@ -35,7 +35,6 @@ import (
 	"kith/reconcile"
 	"kith/replication"
 	"kith/replication/stream"
-	"kith/replication/synchronous"
 	"kith/storage/cache/localcache"
 	"kith/storage/cache/rediscache"
 	"kith/storage/events"
@@ -306,7 +305,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	sqlstore.NewMetrics(&r)
 	cluster.NewMetrics(&r)
 	events.NewMetrics(&r)
-	synchronous.NewMetrics(&r)
+	replication.NewSynchronous(nil, nil, &r, nil).Close()
 	stream.NewMetrics(&r)
 	replication.NewMetrics(&r)
 	reconcile.NewMetrics(&r)

@@ -4,7 +4,7 @@
 // follows from a row there, such as the end of a follow after a block, is a forward row again, and
 // is propagated.
 //
-// The sources are in the folders below: the binlog of each server, a Redis Stream, the call itself.
+// The sources are the binlog of each server and a Redis Stream, in the folders below, and the call itself, see [Synchronous].
 // Each binlog passes its rows to one shared [Applier] through its own [Feed]; the other sources use
 // a [Propagator]. A row may arrive twice, late or out of order: the edge's version guards each write
 // (see [storage.EdgeWriter]).

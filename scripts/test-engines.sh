@@ -24,7 +24,6 @@ plans||Plans of all statements|./storage/sqlstore|-run ^TestPlansMariaDB$
 rules||Rules, accounts, caches, import|./social ./accounts/... ./storage/cache/localcache ./storage/cache/rediscache ./files/importer/...|-skip SQLite
 resolvers||API: resolvers|./resolvers|-skip SQLite
 replication||Applying rows|./replication ./loaders|-skip SQLite
-sync|sync|Replication in the call|./replication/synchronous|-skip SQLite
 stream|stream|Replication by stream|./replication/stream|-skip SQLite
 binlog|binlog|Replication by binlog|./replication/binlog|-skip SQLite
 reconcile||Reconciling|./reconcile ./cli|-skip SQLite

@@ -29,7 +29,7 @@ import (
 	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/reconcile"
-	"kith/replication/synchronous"
+	"kith/replication"
 	"kith/resolvers"
 	"kith/social"
 	"kith/storage"
@@ -123,7 +123,7 @@ func New(t T, store storage.Store, o Options) *API {
 		}
 	})
 	if o.Redundancy == nil {
-		sync := synchronous.New(store, toHub{o.Hub}, synchronous.NewMetrics(prometheus.NewRegistry()), logger)
+		sync := replication.NewSynchronous(store, toHub{o.Hub}, prometheus.NewRegistry(), logger)
 		t.Cleanup(sync.Close)
 		o.Redundancy = sync
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"kith/reconcile"
-	"kith/replication/synchronous"
+	"kith/replication"
 	"kith/storage"
 )
 
@@ -42,7 +42,7 @@ func driftOf(t testing.TB, g *graph) *drift {
 // load writes at a rate until the returned function is called.
 func (d *drift) load(t testing.TB, perSecond int) (stop func() (written int)) {
 	t.Helper()
-	return d.writing(t, perSecond, func(ctx context.Context, mode *synchronous.Redundancy, r *rand.Rand) error {
+	return d.writing(t, perSecond, func(ctx context.Context, mode *replication.Synchronous, r *rand.Rand) error {
 		switch r.IntN(20) {
 		case 0:
 			_, err := d.changeOne(ctx, r, storage.ChangeOptions{})

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"kith/replication/synchronous"
+	"kith/replication"
 	"kith/storage"
 )
 
@@ -24,7 +24,7 @@ func (g *graph) load(t testing.TB, perSecond int) (stop func() (written int)) {
 }
 
 // writing makes eight writers write at a rate until the returned function is called.
-func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context, *synchronous.Redundancy, *rand.Rand) error) (stop func() (written int)) {
+func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context, *replication.Synchronous, *rand.Rand) error) (stop func() (written int)) {
 	t.Helper()
 	mode := g.inCall()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,7 +67,7 @@ func (g *graph) writing(t testing.TB, perSecond int, write func(context.Context,
 }
 
 // writeOne changes one edge on both sides.
-func (g *graph) writeOne(ctx context.Context, mode *synchronous.Redundancy, r *rand.Rand) error {
+func (g *graph) writeOne(ctx context.Context, mode *replication.Synchronous, r *rand.Rand) error {
 	written, err := g.changeOne(ctx, r, storage.ChangeOptions{Inverse: true})
 	if err != nil || !written.Changed {
 		return err
@@ -90,8 +90,8 @@ func (g *graph) changeOne(ctx context.Context, r *rand.Rand, options storage.Cha
 }
 
 // inCall is a redundancy mode that applies rows to the inverse side in the same call, until it is closed.
-func (g *graph) inCall() *synchronous.Redundancy {
-	return synchronous.New(g.Store, nobody{}, synchronous.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+func (g *graph) inCall() *replication.Synchronous {
+	return replication.NewSynchronous(g.Store, nobody{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 }
 
 // takeBack ends, on both sides, every edge that the load has made.

@@ -15,7 +15,7 @@ import (
 	"kith/internal/testenv"
 	"kith/internal/testgraph"
 	"kith/reconcile"
-	"kith/replication/synchronous"
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -139,7 +139,7 @@ func benchmarkRealtime(b *testing.B) {
 	servers := privateServers(b, flushes[0].options)
 	b.Run("store", func(b *testing.B) {
 		g := loadGraph(b, servers, testgraph.Generate(b, testgraph.Small))
-		mode := synchronous.New(g.Store, nobody{}, synchronous.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+		mode := replication.NewSynchronous(g.Store, nobody{}, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		defer mode.Close()
 		writes := make([]write, connections)
 		for i := range writes {

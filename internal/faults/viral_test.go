@@ -17,7 +17,7 @@ import (
 	"kith/accounts/identity"
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
-	"kith/replication/synchronous"
+	"kith/replication"
 	"kith/storage"
 	"kith/storage/sqlstore"
 )
@@ -70,7 +70,7 @@ func BenchmarkViral(b *testing.B) {
 type viral struct {
 	*deployment
 	store  *sqlstore.Store
-	inCall *synchronous.Redundancy
+	inCall *replication.Synchronous
 	life   *life
 	next   int64  // the next follower
 	asker  string // the token of the user who reads
@@ -90,7 +90,7 @@ func goViral(t testing.TB, servers testenv.Servers, mode string, shards, users i
 	}
 	t.Cleanup(func() { _ = store.Close() })
 	v := &viral{deployment: d, store: store, next: viralOthers + 1}
-	v.inCall = synchronous.New(store, nil, synchronous.NewMetrics(prometheus.NewRegistry()), slog.New(slog.DiscardHandler))
+	v.inCall = replication.NewSynchronous(store, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	t.Cleanup(v.inCall.Close)
 	g := kithtest.Start(t, kithtest.Args("--store", d.location(), "--redundancy", mode, "--log-level", "warn", "--jwt-secret", secret))
 	v.asker = d.token(t, 2)

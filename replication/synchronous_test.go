@@ -1,0 +1,208 @@
+package replication_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/replication"
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+// flaky is a store in which the inverse rows of some users cannot be written for a while.
+type flaky struct {
+	*oracle.Store
+	mu   sync.Mutex
+	away map[storage.UserID]bool // owners
+}
+
+var errAway = errors.New("away")
+
+func (f *flaky) set(owner storage.UserID, away bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away[owner] = away
+}
+
+func (f *flaky) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	results := make([]storage.Result[storage.Applied], len(edges))
+	for i, e := range edges {
+		f.mu.Lock()
+		away := f.away[side.Owner(e.Pair())]
+		f.mu.Unlock()
+		if away {
+			results[i].Err = errAway
+			continue
+		}
+		results[i] = f.Store.Apply(ctx, side, edges[i:i+1], rule)[0]
+	}
+	return results
+}
+
+// world is users 1 … 9 on a flaky store, with the mode running.
+type world struct {
+	store     *flaky
+	published *published
+	mode      *replication.Synchronous
+	registry  *prometheus.Registry
+	close     func()
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{store: &flaky{Store: oracle.New(), away: map[storage.UserID]bool{}}, published: &published{}, registry: prometheus.NewRegistry()}
+	for id := storage.UserID(1); id < 10; id++ {
+		if r := w.store.CreateUsers(t.Context(), []storage.User{{ID: id, Handle: "u" + id.String(), Name: "U"}})[0]; r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+	w.mode = replication.NewSynchronous(w.store, w.published, w.registry, slog.New(slog.DiscardHandler))
+	w.close = sync.OnceFunc(w.mode.Close)
+	t.Cleanup(w.close)
+	return w
+}
+
+// change changes an edge as a user may do, and propagates it.
+func (w *world) change(t *testing.T, from, to storage.UserID, kind storage.EdgeType, at storage.Micros) error {
+	t.Helper()
+	r := w.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{{To: to, Type: kind, Ends: storage.Blocking, At: at}}, storage.ChangeOptions{})[0]
+	if r.Err != nil || !r.Value.Changed {
+		t.Fatalf("%d→%d to %d: %+v", from, to, kind, r)
+	}
+	return w.mode.Propagate(t.Context(), r.Value.Written())
+}
+
+func (w *world) row(side storage.Side, from, to storage.UserID) storage.Edge {
+	return w.store.Edges(context.Background(), side, []storage.Pair{{From: from, To: to}})[0].Value
+}
+
+// agree reports whether the two sides of an edge are equal.
+func (w *world) agree(from, to storage.UserID) bool {
+	return w.row(storage.Forward, from, to) == w.row(storage.Inverse, from, to)
+}
+
+func (w *world) counter(t *testing.T, name string) float64 {
+	t.Helper()
+	families, err := w.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			return f.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	t.Fatalf("no metric %s", name)
+	return 0
+}
+
+// Rows that follow from a block are on both sides when the call returns, and are published.
+func TestWhatFollowsIsAppliedInTheCall(t *testing.T) {
+	w := newWorld(t)
+	if err := errors.Join(w.change(t, 2, 1, storage.Following, 10), w.change(t, 1, 2, storage.Blocking, 20)); err != nil {
+		t.Fatal(err)
+	}
+	ended := storage.Row{Side: storage.Forward, Edge: w.row(storage.Forward, 2, 1)}
+	if ended.Edge.Type != storage.None || !w.agree(2, 1) || !w.agree(1, 2) || !slices.Contains(w.published.all(), ended) {
+		t.Errorf("%+v is %+v on the other side; published %v", ended, w.row(storage.Inverse, 2, 1), w.published.all())
+	}
+	if failed := w.counter(t, "kith_sync_inverse_failed_total"); failed != 0 {
+		t.Errorf("%v failures counted", failed)
+	}
+}
+
+// A request that is accepted makes both follow each other, in one call.
+func TestAcceptanceMakesBothFollow(t *testing.T) {
+	w := newWorld(t)
+	for _, act := range []storage.RequestAct{storage.Ask, storage.Accept} {
+		changed, err := w.store.ChangeRequest(t.Context(), storage.Pair{From: 1, To: 2}, storage.RequestChange{Act: act, At: 10}, storage.RequestOptions{TTL: storage.DefaultRequestTTL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.mode.Propagate(t.Context(), changed.Written); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !w.agree(1, 2) || !w.agree(2, 1) || w.row(storage.Inverse, 1, 2).Type != storage.Following || w.row(storage.Inverse, 2, 1).Type != storage.Following {
+		t.Errorf("they do not follow each other: %+v, %+v", w.row(storage.Inverse, 1, 2), w.row(storage.Inverse, 2, 1))
+	}
+	if got := w.row(storage.Inbox, 1, 2); got.Type != storage.Accepted || got != w.row(storage.Requests, 1, 2) {
+		t.Errorf("the inbox holds %+v", got)
+	}
+}
+
+// A write that fails in the request is retried, and so are the rows that follow from it, even if only
+// these fail.
+func TestWhatFollowsIsTriedAgain(t *testing.T) {
+	for name, away := range map[string]struct {
+		first, then []storage.UserID // whose rows cannot be written: 2 is blocked, 1 blocks
+		failed      float64
+	}{
+		"the block":                     {[]storage.UserID{2}, nil, 1},
+		"what follows":                  {[]storage.UserID{1}, nil, 1},
+		"the block, then what follows":  {[]storage.UserID{2}, []storage.UserID{1}, 2},
+		"both, and what follows longer": {[]storage.UserID{1, 2}, []storage.UserID{1}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			if err := w.change(t, 2, 1, storage.Following, 10); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range away.first {
+				w.store.set(id, true)
+			}
+			if err := w.change(t, 1, 2, storage.Blocking, 20); !errors.Is(err, errAway) {
+				t.Fatalf("propagated: %v", err)
+			}
+			for _, id := range away.then {
+				w.store.set(id, true)
+			}
+			w.store.set(2, false)
+			if len(away.then) > 0 {
+				eventually(t, "the block has ended the follow", func() bool { return w.row(storage.Forward, 2, 1).Type == storage.None })
+				eventually(t, "what follows has failed", func() bool { return w.counter(t, "kith_sync_inverse_failed_total") == 2 })
+			}
+			w.store.set(1, false)
+			eventually(t, "both sides agree", func() bool {
+				return w.row(storage.Forward, 2, 1).Type == storage.None && w.agree(2, 1) && w.agree(1, 2)
+			})
+			eventually(t, "all is counted as repaired", func() bool {
+				return w.counter(t, "kith_sync_inverse_repaired_total") == away.failed && w.counter(t, "kith_sync_inverse_failed_total") == away.failed
+			})
+			if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 0 {
+				t.Errorf("%v dropped", dropped)
+			}
+		})
+	}
+}
+
+// Rows that still wait when the program ends are counted as left for reconcile.
+func TestWhatIsLeftIsCounted(t *testing.T) {
+	w := newWorld(t)
+	w.store.set(2, true)
+	if err := w.change(t, 1, 2, storage.Following, 10); err == nil {
+		t.Fatal("propagated")
+	}
+	w.close()
+	if dropped := w.counter(t, "kith_sync_inverse_dropped_total"); dropped != 1 {
+		t.Errorf("%v dropped", dropped)
+	}
+}
+
+// Rows whose other side is already written are only published.
+func TestWrittenOnBothSidesIsPublished(t *testing.T) {
+	w := newWorld(t)
+	row := storage.Row{Side: storage.Forward, Edge: storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 5}}
+	if err := w.mode.Propagate(t.Context(), []storage.Written{{Row: row, Inverse: true}}); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(w.published.all(), row) || w.row(storage.Inverse, 1, 2) != (storage.Edge{}) {
+		t.Errorf("published %v, follower holds %+v", w.published.all(), w.row(storage.Inverse, 1, 2))
+	}
+}
