@@ -341,14 +341,14 @@ func (e *Export) freePart(shard int) int {
 }
 
 // rangesOf are the runs of buckets that are chosen.
-func rangesOf(buckets storage.Choice) (ranges []shard.Range) {
+func rangesOf(buckets storage.Choice) (ranges []storage.BucketRange) {
 	for b := range buckets {
 		switch {
 		case !buckets.Has(b):
 		case b > 0 && buckets.Has(b-1):
 			ranges[len(ranges)-1].Last = b
 		default:
-			ranges = append(ranges, shard.Range{First: b, Last: b})
+			ranges = append(ranges, storage.BucketRange{First: b, Last: b})
 		}
 	}
 	return ranges
