@@ -223,7 +223,9 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 		}
 	}
 	for side, edges := range doubtful {
-		c.compare(ctx, storage.Side(side), edges)
+		if len(edges) > 0 {
+			c.compare(ctx, storage.Side(side), edges)
+		}
 	}
 }
 
