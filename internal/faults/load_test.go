@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"kith/replication"
 	"kith/storage"
@@ -108,17 +110,22 @@ func (g *graph) takeBack(t testing.TB) {
 	if len(made) == 0 {
 		t.Error("the load has left no edge")
 	}
+	var running errgroup.Group
+	running.SetLimit(8)
 	for from, changes := range made {
-		var ended []storage.Written
-		for _, written := range g.ChangeEdges(t.Context(), from, changes, storage.ChangeOptions{Inverse: true}) {
-			if written.Err != nil || !written.Value.Changed {
-				t.Fatalf("end an edge of %d: %+v", from, written)
+		running.Go(func() error {
+			var ended []storage.Written
+			for _, written := range g.ChangeEdges(t.Context(), from, changes, storage.ChangeOptions{Inverse: true}) {
+				if written.Err != nil || !written.Value.Changed {
+					return fmt.Errorf("end an edge of %d: %+v", from, written)
+				}
+				ended = append(ended, written.Value.Written()...)
 			}
-			ended = append(ended, written.Value.Written()...)
-		}
-		if err := mode.Propagate(t.Context(), ended); err != nil {
-			t.Fatal(err)
-		}
+			return mode.Propagate(t.Context(), ended)
+		})
+	}
+	if err := running.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 
