@@ -177,11 +177,7 @@ func (a added) Propagate(ctx context.Context, written []storage.Written) error {
 }
 
 func rowsOf(written []storage.Written) []storage.Row {
-	rows := make([]storage.Row, len(written))
-	for i, w := range written {
-		rows[i] = w.Row
-	}
-	return rows
+	return storage.Each(written, func(w storage.Written) storage.Row { return w.Row })
 }
 
 func (d Config) binlog(ctx context.Context, r *Redundancy, with Redundant) {

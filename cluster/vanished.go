@@ -70,10 +70,7 @@ func (c *Caches) doubt(w storage.Change) {
 
 // corrected notifies all gateways that they may have old data of users; of all users, if none are given.
 func corrected(bus *events.Bus, users []storage.UserID) {
-	list := make([]events.Event, len(users))
-	for i, id := range users {
-		list[i] = events.Event{Kind: events.Corrected, User: id}
-	}
+	list := storage.Each(users, func(id storage.UserID) events.Event { return events.Event{Kind: events.Corrected, User: id} })
 	if len(users) == 0 {
 		list = []events.Event{{Kind: events.Gap}}
 	}

@@ -181,10 +181,7 @@ func open(batch []row) []row {
 // apply writes rows of one table in one transaction, passes on the rows that follow from them, and
 // publishes.
 func (l *lane) apply(ctx context.Context, side storage.Side, rows []row) error {
-	edges := make([]storage.Edge, len(rows))
-	for i, r := range rows {
-		edges[i] = r.Edge
-	}
+	edges := storage.Each(rows, func(r row) storage.Edge { return r.Edge })
 	results := l.cfg.Store.Apply(ctx, side.Replica(), edges, storage.IfNewer)
 	for _, r := range results {
 		if r.Err != nil {

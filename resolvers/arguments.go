@@ -258,10 +258,7 @@ func parseHandles(texts []string) ([]string, error) {
 	if err := checkLength("handles", len(texts), limits.MaxIDs); err != nil {
 		return nil, err
 	}
-	folded := make([]string, len(texts))
-	for i, text := range texts {
-		folded[i] = storage.FoldHandle(text)
-	}
+	folded := storage.Each(texts, storage.FoldHandle)
 	return folded, nil
 }
 

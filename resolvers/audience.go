@@ -209,10 +209,7 @@ func readOpen(ctx context.Context, lists []social.List) ([]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	owners := make([]storage.UserID, len(lists))
-	for i, list := range lists {
-		owners[i] = list.Owner
-	}
+	owners := storage.Each(lists, func(list social.List) storage.UserID { return list.Owner })
 	l := loaders.For(ctx)
 	l.Dispatch(l.Users.Ask(owners), l.Counts.Ask(owners)) // the counts are asked for next
 	fetchOpen(ctx, a, lists)

@@ -118,10 +118,7 @@ func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
 	if page.Err != nil || len(page.Value) == 0 {
 		return nil, page.Err
 	}
-	posts := make([]storage.PostID, len(page.Value))
-	for i, p := range page.Value {
-		posts[i] = p.PostID
-	}
+	posts := storage.Each(page.Value, func(p storage.Post) storage.PostID { return p.PostID })
 	rows, err := w.news.newest(ctx, posts)
 	if err != nil {
 		return nil, err
@@ -133,10 +130,7 @@ func (w *authorWatch[K, R, A]) miss(ctx context.Context) ([]K, error) {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b facts[K]) int { return cmp.Compare(a.at, b.at) })
-	keys := make([]K, len(all))
-	for i, f := range all {
-		keys[i] = f.key
-	}
+	keys := storage.Each(all, func(f facts[K]) K { return f.key })
 	return keys, nil
 }
 
@@ -210,10 +204,9 @@ func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []stora
 }
 
 func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Edge, err error) {
-	queries := make([]storage.FavoritedByQuery, len(posts))
-	for i, id := range posts {
-		queries[i] = storage.FavoritedByQuery{Post: id, Limit: maxFirst}
-	}
+	queries := storage.Each(posts, func(id storage.PostID) storage.FavoritedByQuery {
+		return storage.FavoritedByQuery{Post: id, Limit: maxFirst}
+	})
 	return joinPages(loaders.For(ctx).FavoritedBy().Fetch(queries))
 }
 
@@ -250,10 +243,7 @@ func (newComments) read(ctx context.Context, keys []storage.CommentID) (rows []s
 }
 
 func (newComments) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Comment, err error) {
-	queries := make([]storage.CommentsQuery, len(posts))
-	for i, id := range posts {
-		queries[i] = storage.CommentsQuery{Post: id, Limit: maxFirst}
-	}
+	queries := storage.Each(posts, func(id storage.PostID) storage.CommentsQuery { return storage.CommentsQuery{Post: id, Limit: maxFirst} })
 	return joinPages(loaders.For(ctx).CommentPages().Fetch(queries))
 }
 

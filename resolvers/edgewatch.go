@@ -178,11 +178,9 @@ func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge
 				ids[i] = row.From
 			}
 			fetch(ctx, wanted{users: ids, on: s.of("node")})
-			edges := make([]*model.UserEdge, len(rows))
-			for i, row := range rows {
-				edges[i] = userEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
-			}
-			return edges
+			return storage.Each(rows, func(row storage.Edge) *model.UserEdge {
+				return userEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
+			})
 		},
 	}
 	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, begins, viewer), watchNews(n))

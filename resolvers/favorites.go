@@ -18,19 +18,11 @@ import (
 )
 
 func postsOfFavorites(rows []storage.Edge) []storage.PostID {
-	ids := make([]storage.PostID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.Pair().PostID()
-	}
-	return ids
+	return storage.Each(rows, func(row storage.Edge) storage.PostID { return row.Pair().PostID() })
 }
 
 func usersOfFavorites(rows []storage.Edge) []storage.UserID {
-	ids := make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.From
-	}
-	return ids
+	return storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From })
 }
 
 // favoriteOf names the viewer's favorite of a post; false if the viewer is not signed in.

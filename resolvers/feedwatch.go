@@ -130,10 +130,9 @@ func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 }
 
 func (*feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostEdge {
-	list := make([]*model.PostEdge, len(rows))
-	for i, p := range rows {
-		list[i] = &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}
-	}
+	list := storage.Each(rows, func(p storage.Post) *model.PostEdge {
+		return &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}
+	})
 	if items := planned(ctx).Below[0].Items; items != nil {
 		fetch(ctx, wanted{posts: rows, on: items})
 		for i, node := range postsOf(ctx, rows, items, here(ctx, "node")) {

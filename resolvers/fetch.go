@@ -198,11 +198,7 @@ func byUser(users []storage.UserID) []storage.PostID {
 }
 
 func pairsWith(users []storage.UserID, pair func(storage.UserID) storage.Pair) []storage.Pair {
-	pairs := make([]storage.Pair, len(users))
-	for i, id := range users {
-		pairs[i] = pair(id)
-	}
-	return pairs
+	return storage.Each(users, pair)
 }
 
 // joined appends a list. It takes the first list as it is, without capacity beyond its length,

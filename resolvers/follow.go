@@ -69,10 +69,7 @@ func (r *Resolver) refusal(ctx context.Context, viewer, other storage.UserID, er
 // viewer's relationships: both users of a block may know of it.
 func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others []storage.UserID) []error {
 	rows := func(side storage.Side) []storage.Result[storage.Edge] {
-		pairs := make([]storage.Pair, len(others))
-		for i, other := range others {
-			pairs[i] = side.Pair(viewer, other)
-		}
+		pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return side.Pair(viewer, other) })
 		return r.Store.Edges(ctx, side, pairs)
 	}
 	out, back, asked := rows(storage.Forward), rows(storage.Inverse), rows(storage.Requests)
@@ -215,10 +212,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	selected := s.below("outcomes")
 	r.await(ctx, done{token: token, late: token, stale: stale}, s.readsInverse())
 
-	pairs := make([]storage.Pair, len(others))
-	for i, other := range others {
-		pairs[i] = storage.Pair{From: viewer, To: other}
-	}
+	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
 	rememberRelations(ctx, relations)
 	fetch(ctx,
 		wanted{users: []storage.UserID{viewer}, on: s.of("viewer")},

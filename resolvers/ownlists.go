@@ -129,10 +129,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 		}
 	}
 	hidden := a.Hidden()
-	pairs := make([]storage.Pair, len(hidden))
-	for i, id := range hidden {
-		pairs[i] = l.side.Pair(l.owner, id)
-	}
+	pairs := storage.Each(hidden, func(id storage.UserID) storage.Pair { return l.side.Pair(l.owner, id) })
 	n = all - newer
 	if len(pairs) == 0 {
 		return n, all < maxCounted, nil

@@ -98,10 +98,7 @@ func (k *placeList[Q, R]) add(b *batch, request *requestState, f *selections.Fie
 
 // ask asks for one row more than each page shows.
 func (p *placeReads[Q, R]) ask(l *loaders.Loaders) loaders.Question {
-	queries := make([]Q, len(p.of))
-	for i, of := range p.of {
-		queries[i] = p.query(of, p.args.after, p.args.size+1)
-	}
+	queries := storage.Each(p.of, func(of storage.PostID) Q { return p.query(of, p.args.after, p.args.size+1) })
 	p.asked = p.pages(l).Ask(queries)
 	return p.asked
 }
@@ -166,10 +163,7 @@ func (k *placeList[Q, R]) answer(ctx context.Context, of storage.PostID) (*selec
 
 // placeInfo reports what is behind a page. It ends at its last row, or where its budget ended.
 func placeInfo[R any](r *Resolver, kind cursor.Kind, page social.Page[R], place func(R) storage.Place) (cursors []string, info *model.PageInfo) {
-	cursors = make([]string, len(page.Rows))
-	for i, row := range page.Rows {
-		cursors[i] = spell(unsealed, kind, place(row))
-	}
+	cursors = storage.Each(page.Rows, func(row R) string { return spell(unsealed, kind, place(row)) })
 	var next func(*cursor.Sealer) string
 	if page.End != (storage.Place{}) {
 		next = func(seal *cursor.Sealer) string { return spell(seal, kind, page.End) }
@@ -239,10 +233,7 @@ func (b *batch) showPosts(ctx context.Context, a *social.Audience) {
 
 // wantedByComments has the writers of comments read: comments of writers who do not exist are left out.
 func wantedByComments(rows []storage.Comment, on []*selections.Object) wanted {
-	by := make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		by[i] = row.By
-	}
+	by := storage.Each(rows, func(row storage.Comment) storage.UserID { return row.By })
 	return wanted{users: distinctOf(by), exist: true, on: belowOf(aheadOn(fieldsOn(on), fields.Author, storage.Forward))}
 }
 

@@ -29,11 +29,7 @@ func postsOf(ctx context.Context, rows []storage.Post, on []*selections.Object, 
 }
 
 func authorsOf(rows []storage.Post) []storage.UserID {
-	ids := make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.Author
-	}
-	return ids
+	return storage.Each(rows, func(row storage.Post) storage.UserID { return row.Author })
 }
 
 func (r userFields) Posts(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.PostConnection, error) {

@@ -95,11 +95,7 @@ func wantedByRequests(rows []storage.Edge, on []*selections.Object) (level []wan
 
 // endsOfRequests is one end of each request.
 func endsOfRequests(rows []storage.Edge, side storage.Side) []storage.UserID {
-	ends := make([]storage.UserID, len(rows))
-	for i, row := range rows {
-		ends[i] = side.Owner(row.Pair())
-	}
-	return ends
+	return storage.Each(rows, func(row storage.Edge) storage.UserID { return side.Owner(row.Pair()) })
 }
 
 // requestsOf makes requests whose rows are known and whose users have been fetched.
@@ -108,10 +104,9 @@ func (r *Resolver) requestsOf(ctx context.Context, rows []storage.Edge, on []*se
 		return nil
 	}
 	now := r.Relations.Now()
-	requests := make([]*model.FriendRequest, len(rows))
-	for i, row := range rows {
-		requests[i] = &model.FriendRequest{Row: row, Now: now, TTL: r.Relations.RequestTTL}
-	}
+	requests := storage.Each(rows, func(row storage.Edge) *model.FriendRequest {
+		return &model.FriendRequest{Row: row, Now: now, TTL: r.Relations.RequestTTL}
+	})
 	selected := fieldsOn(on)
 	if asked := aheadOn(selected, fields.Message, storage.Forward); asked != nil {
 		r.readMessages(ctx, requests, at.below(asked))

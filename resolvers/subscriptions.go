@@ -96,10 +96,7 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 // changed reads the edges with some of the users that differ from what the client knows.
 func (w *watch) changed(ctx context.Context, others []storage.UserID) (map[storage.UserID]tie, error) {
 	l := loaders.For(ctx)
-	pairs := make([]storage.Pair, len(others))
-	for i, id := range others {
-		pairs[i] = storage.Pair{From: w.viewer, To: id}
-	}
+	pairs := storage.Each(others, func(id storage.UserID) storage.Pair { return storage.Pair{From: w.viewer, To: id} })
 	out := l.Edges(storage.Forward).Fetch(pairs)
 	back := l.Edges(storage.Inverse).Fetch(seenFrom(storage.Inverse, pairs))
 	changed := map[storage.UserID]tie{}

@@ -305,3 +305,12 @@ func ReservedHandle(handle string) bool {
 	digits, ok := strings.CutPrefix(handle, "u")
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
+
+// Each lists what f makes of each element of a list, in its order.
+func Each[T, U any](list []T, f func(T) U) []U {
+	made := make([]U, len(list))
+	for i, one := range list {
+		made[i] = f(one)
+	}
+	return made
+}

@@ -128,10 +128,7 @@ func (r *Replicator) Status() []Status {
 	r.mu.Lock()
 	servers := slices.Clone(r.servers)
 	r.mu.Unlock()
-	list := make([]Status, len(servers))
-	for i, s := range servers {
-		list[i] = s.status()
-	}
+	list := storage.Each(servers, func(s *server) Status { return s.status() })
 	slices.SortFunc(list, func(a, b Status) int { return strings.Compare(a.Server, b.Server) })
 	return list
 }

@@ -84,10 +84,7 @@ func (b *Bus) hear(is bool) {
 // Publish reports rows that are on both sides to this and all other gateways. Like Send, it does
 // not wait.
 func (b *Bus) Publish(ctx context.Context, rows []storage.Row) {
-	list := make([]Event, len(rows))
-	for i, r := range rows {
-		list[i] = Row(r)
-	}
+	list := storage.Each(rows, Row)
 	b.Send(ctx, list...)
 }
 

@@ -115,10 +115,7 @@ func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage
 	if err != nil {
 		return nil, err
 	}
-	applied := make([]storage.Applied, len(edges))
-	for i, e := range edges {
-		applied[i] = j.Apply(side, e, rule)
-	}
+	applied := storage.Each(edges, func(e storage.Edge) storage.Applied { return j.Apply(side, e, rule) })
 	j.AddTo(diffs)
 	return applied, w.write(j)
 }
@@ -138,10 +135,7 @@ func sidesFor(side storage.Side, edges []storage.Edge) []storage.Side {
 
 // ownersOf returns the owners of edges, ascending, each once.
 func ownersOf(side storage.Side, edges []storage.Edge) []storage.UserID {
-	owners := make([]storage.UserID, len(edges))
-	for i, e := range edges {
-		owners[i] = side.Owner(e.Pair())
-	}
+	owners := storage.Each(edges, func(e storage.Edge) storage.UserID { return side.Owner(e.Pair()) })
 	slices.Sort(owners)
 	return slices.Compact(owners)
 }

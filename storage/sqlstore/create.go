@@ -98,10 +98,7 @@ func userArguments(args []any, u storage.User) []any {
 // firstOfEach returns the indexes of users that do not exist yet, the first of
 // each id.
 func (s *Store) firstOfEach(ctx context.Context, users []storage.User, results []storage.Result[bool]) []int {
-	ids := make([]storage.UserID, len(users))
-	for i, u := range users {
-		ids[i] = u.ID
-	}
+	ids := storage.Each(users, func(u storage.User) storage.UserID { return u.ID })
 	existing := db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
 		return s.db.Query(ctx, "users.exist", shard, len(ids), db.Listed(sqlExistingUsers, len(ids)), db.Arguments(ids), func(rows *sql.Rows) error {
 			var id storage.UserID

@@ -29,10 +29,7 @@ type oneEdge struct {
 func (s *Store) applyOne(ctx context.Context, shard int, side storage.Side, e storage.Edge, rule storage.Rule) (storage.Applied, error) {
 	job := &oneEdge{edge: e}
 	err := s.applies.Do(ctx, db.Slots[groupKey]{Key: groupKey{side.Owner(e.Pair()), side, rule}}, job, func(ctx context.Context, jobs []*oneEdge) {
-		edges := make([]storage.Edge, len(jobs))
-		for i, j := range jobs {
-			edges[i] = j.edge
-		}
+		edges := storage.Each(jobs, func(j *oneEdge) storage.Edge { return j.edge })
 		var applied []storage.Applied
 		err := s.transactOn(ctx, "apply."+side.String(), shard, func(w *writer) (err error) {
 			applied, err = w.apply(side, edges, rule)

@@ -142,10 +142,7 @@ type mediaJSON struct {
 }
 
 func spellMedia(list []storage.Media) (string, error) {
-	all := make([]mediaJSON, len(list))
-	for i, m := range list {
-		all[i] = mediaJSON(m)
-	}
+	all := storage.Each(list, func(m storage.Media) mediaJSON { return mediaJSON(m) })
 	var text bytes.Buffer
 	spell := json.NewEncoder(&text)
 	spell.SetEscapeHTML(false) // one byte would become six

@@ -78,10 +78,7 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	if err := w.lookFavorites(j, storage.FavoriteInbox, favorites); err != nil {
 		return nil, err
 	}
-	repaired := make([]storage.Repaired, len(repairs))
-	for i, r := range repairs {
-		repaired[i] = j.Repair(r)
-	}
+	repaired := storage.Each(repairs, j.Repair)
 	if err := w.write(j); err != nil {
 		return nil, err
 	}

@@ -98,10 +98,9 @@ func (l *late) try() bool {
 			l.cache.failed("learn")
 		}
 	} else {
-		what := make([]storage.UserChange, len(users))
-		for i, id := range users {
-			what[i] = storage.UserChange{User: id, Forward: true, Inverse: true}
-		}
+		what := storage.Each(users, func(id storage.UserID) storage.UserChange {
+			return storage.UserChange{User: id, Forward: true, Inverse: true}
+		})
 		err = l.cache.deliver(ctx, what)
 	}
 	if err == nil {

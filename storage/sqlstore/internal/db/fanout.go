@@ -179,11 +179,7 @@ func scan(ctx context.Context, pool querier, text string, args []any, each func(
 
 // Arguments turns ids into what database/sql takes.
 func Arguments[T ~int64](ids []T) []any {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = int64(id)
-	}
-	return args
+	return storage.Each(ids, func(id T) any { return int64(id) })
 }
 
 // requestID is what may be in a comment: nothing that ends it, or that makes a server take it for an executable

@@ -172,10 +172,7 @@ func (q *queue[J]) next() (group []*waiting[J]) {
 func (t *GroupCommit[K, J]) serve(group []*waiting[J], run func(context.Context, []J)) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), groupTime)
 	defer cancel()
-	jobs := make([]J, len(group))
-	for i, w := range group {
-		jobs[i] = w.job
-	}
+	jobs := storage.Each(group, func(w *waiting[J]) J { return w.job })
 	run(ctx, jobs)
 	for _, w := range group {
 		close(w.done)
