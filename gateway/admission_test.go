@@ -248,13 +248,13 @@ func TestLongAnswersOfStreamsAreCounted(t *testing.T) {
 	t.Parallel()
 	s, registry, _ := long(t)
 	admitted := 0
-	for i := range 32 {
-		got := s.stands("{big}", fmt.Sprint("a", i%16), "", "text/event-stream")
+	for i := range 8 { // no more: each takes seconds under the race detector, and the first is cut after a minute
+		got := s.stands("{big}", fmt.Sprint("a", i), "", "text/event-stream")
 		if strings.HasSuffix(got, "data: {\"data\":") {
 			admitted++
 		}
 	}
-	if refused := value(t, registry, "kith_graphql_requests_overload_total"); admitted != 2 || refused != 30 {
+	if refused := value(t, registry, "kith_graphql_requests_overload_total"); admitted != 2 || refused != 6 {
 		t.Errorf("%d long answers wait for their clients, %v were refused", admitted, refused)
 	}
 	_, text := s.subscribeSSE("{big}", "X-From", "b").next()

@@ -1,4 +1,4 @@
-// Package sleep waits.
+// Package sleep waits, and lets databases rest.
 package sleep
 
 import (
@@ -20,4 +20,25 @@ func For(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// A Throttle leaves the databases idle for a part of the time.
+type Throttle struct {
+	Load float64 // the share of time in which statements may run, above 0; 1 or more is all of it
+}
+
+// Do runs a statement, and then pauses as long as its share requires.
+func (t Throttle) Do(ctx context.Context, statement func() error) error {
+	began := time.Now()
+	if err := statement(); err != nil {
+		return err
+	}
+	return For(ctx, t.pause(time.Since(began)))
+}
+
+func (t Throttle) pause(took time.Duration) time.Duration {
+	if t.Load <= 0 || t.Load >= 1 {
+		return 0
+	}
+	return time.Duration(float64(took) * (1 - t.Load) / t.Load)
 }
