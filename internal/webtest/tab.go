@@ -59,7 +59,7 @@ func (v *Tab) Go(b *Browser, path string) {
 }
 
 // patience is the time for one condition. It is reached only if something is wrong.
-const patience = 40 * time.Second
+const patience = 2 * time.Minute
 
 // Until waits for a JavaScript condition to hold.
 func (v *Tab) Until(what, condition string) {
