@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"kith/storage"
 )
 
 // CompletionCmd is `kith completion SHELL`.
@@ -176,10 +178,7 @@ func values(f *kong.Flag, prefix string) (list []candidate) {
 	if f.Enum == "" {
 		return nil
 	}
-	for _, v := range f.EnumSlice() {
-		list = append(list, candidate{prefix + v, ""})
-	}
-	return list
+	return storage.Each(f.EnumSlice(), func(v string) candidate { return candidate{prefix + v, ""} })
 }
 
 func firstSentence(help string) string {

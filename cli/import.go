@@ -33,15 +33,7 @@ type ImportCmd struct {
 // Vars are the variables that the help texts of this package name.
 var Vars = kong.Vars{
 	"import_chunk": fmt.Sprint(importer.DefaultChunk),
-	"relations":    relationNames(),
-}
-
-func relationNames() string {
-	var names []string
-	for _, r := range graphfile.Relations() {
-		names = append(names, string(r))
-	}
-	return strings.Join(names, ",")
+	"relations":    strings.Join(storage.Each(graphfile.Relations(), func(r graphfile.Relation) string { return string(r) }), ","),
 }
 
 // shownProblems is how many lines that could not be imported are shown.

@@ -80,11 +80,7 @@ func rangesText(ranges []storage.BucketRange) string {
 	if len(ranges) == 0 {
 		return "none"
 	}
-	var list []string
-	for _, r := range ranges {
-		list = append(list, fmt.Sprintf("%d–%d", r.First, r.Last))
-	}
-	return strings.Join(list, ", ")
+	return strings.Join(storage.Each(ranges, func(r storage.BucketRange) string { return fmt.Sprintf("%d–%d", r.First, r.Last) }), ", ")
 }
 
 // ShardsAddCmd is `kith shards add ADDRESS`.

@@ -193,10 +193,7 @@ func eventsOf(w storage.Change) (list []events.Event) {
 	for _, id := range w.Posts {
 		ofPost(id, events.Changed(id))
 	}
-	for _, id := range w.Comments {
-		list = append(list, events.Commented(id))
-	}
-	return list
+	return append(list, storage.Each(w.Comments, events.Commented)...)
 }
 
 // Arrived reports to the caches rows that were read from the store itself: later answers must not be

@@ -6,6 +6,8 @@ import (
 	"encoding/gob"
 	"fmt"
 	"time"
+
+	"kith/storage"
 )
 
 // fullCheckpoint is the name under which the state is kept.
@@ -68,7 +70,7 @@ func (f *full) newState() state {
 
 // beginPair clears the sums of the previous pair of tables.
 func (s *state) beginPair() {
-	s.Coarse, s.Fine, s.NextSlice = newSummary(1, allClasses()), summary{}, 0
+	s.Coarse, s.Fine, s.NextSlice = newSummary(1, storage.Indexes(storage.Classes)), summary{}, 0
 }
 
 // take adds what was found to the report.

@@ -16,7 +16,7 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 	f := &full{cfg: FullConfig{Repair: true}.withDefaults()}
 	f.state = f.newState()
 	s := &f.state
-	s.Fine = newSummary(127, allClasses())
+	s.Fine = newSummary(127, storage.Indexes(storage.Classes))
 	id := func() storage.UserID { return storage.UserID(1<<62 + r.Int64N(1<<62)) }
 	walks := func() []walk {
 		list := make([]walk, storage.Buckets)
@@ -62,7 +62,7 @@ func TestTheLargestStateFitsIntoItsColumn(t *testing.T) {
 func TestAFinerSummaryIsBounded(t *testing.T) {
 	for _, differ := range []int{1, 100, storage.Classes} {
 		for _, rows := range []int64{100, 1e3, 1e6, 1e12} {
-			coarse := newSummary(1, allClasses())
+			coarse := newSummary(1, storage.Indexes(storage.Classes))
 			for i := range differ {
 				coarse.Sums[i*storage.Classes/differ] = sum{Rows: [2]int64{rows, rows}, Mixed: 1}
 			}

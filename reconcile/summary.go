@@ -26,14 +26,6 @@ func newSummary(parts int, classes []int) summary {
 	return t
 }
 
-func allClasses() []int {
-	classes := make([]int, storage.Classes)
-	for i := range classes {
-		classes[i] = i
-	}
-	return classes
-}
-
 // choice is the classes in the form that a store expects.
 func (t *summary) choice() storage.Choice {
 	if len(t.Classes) == storage.Classes {

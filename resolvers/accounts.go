@@ -146,11 +146,9 @@ func (r userFields) Identities(ctx context.Context, obj *model.User) ([]*model.L
 	if err != nil {
 		return nil, err
 	}
-	list := make([]*model.LinkedIdentity, len(linked))
-	for i, l := range linked {
-		list[i] = &model.LinkedIdentity{Issuer: l.Issuer, Subject: l.Subject, LinkedAt: l.At.Time()}
-	}
-	return list, nil
+	return storage.Each(linked, func(l storage.LinkedIdentity) *model.LinkedIdentity {
+		return &model.LinkedIdentity{Issuer: l.Issuer, Subject: l.Subject, LinkedAt: l.At.Time()}
+	}), nil
 }
 
 func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {

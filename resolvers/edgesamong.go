@@ -54,11 +54,7 @@ func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 		answer.Followings[i] = []int32{}
 	}
 	for from, followings := range found.Followings {
-		on := make([]int32, len(followings))
-		for k, to := range followings {
-			on[k] = int32(places[to])
-		}
-		answer.Followings[places[from]] = on
+		answer.Followings[places[from]] = storage.Each(followings, func(to int) int32 { return int32(places[to]) })
 	}
 	return answer, nil
 }

@@ -173,11 +173,8 @@ func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge
 		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
 		omits: func(ctx context.Context, row storage.Edge) bool { return isAbsent(ctx, row.From) },
 		convert: func(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
-			s, ids := payloadSelection(ctx), make([]storage.UserID, len(rows))
-			for i, row := range rows {
-				ids[i] = row.From
-			}
-			fetch(ctx, wanted{users: ids, on: s.of("node")})
+			s := payloadSelection(ctx)
+			fetch(ctx, wanted{users: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: s.of("node")})
 			return storage.Each(rows, func(row storage.Edge) *model.UserEdge {
 				return userEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
 			})

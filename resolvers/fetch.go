@@ -179,26 +179,18 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 		}
 	case fields.Towards:
 		if other, err := argument[storage.UserID](request, f); err == nil {
-			b.addRelationships(ctx, pairsWith(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below)
+			b.addRelationships(ctx, storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: id, To: other} }), f.Below)
 		}
 	case fields.FromViewer:
 		if viewer, ok := identity.Of(ctx); ok {
-			b.addRelationships(ctx, pairsWith(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: viewer.ID, To: id} }), f.Below)
+			b.addRelationships(ctx, storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: viewer.ID, To: id} }), f.Below)
 		}
 	}
 }
 
 // byUser names users as owners of lists.
 func byUser(users []storage.UserID) []storage.PostID {
-	owners := make([]storage.PostID, len(users))
-	for i, id := range users {
-		owners[i].Author = id
-	}
-	return owners
-}
-
-func pairsWith(users []storage.UserID, pair func(storage.UserID) storage.Pair) []storage.Pair {
-	return storage.Each(users, pair)
+	return storage.Each(users, func(id storage.UserID) storage.PostID { return storage.PostID{Author: id} })
 }
 
 // joined appends a list. It takes the first list as it is, without capacity beyond its length,

@@ -174,10 +174,7 @@ func placeInfo[R any](r *Resolver, kind cursor.Kind, page social.Page[R], place 
 // addPosts adds what the fields of posts that have been read need. Their authors are read in
 // the same level.
 func (b *batch) addPosts(ctx context.Context, rows []storage.Post, on []*selections.Object) {
-	request, ids := stateOf(ctx), make([]storage.PostID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.PostID
-	}
+	request, ids := stateOf(ctx), storage.Each(rows, func(row storage.Post) storage.PostID { return row.PostID })
 	for _, f := range fieldsOn(on) {
 		switch f.Ahead {
 		case fields.Author:

@@ -63,9 +63,7 @@ func (t *Relations) nextRows(ctx context.Context, queries []storage.RowsQuery) (
 			return nil, nil, r.Err
 		}
 		list := r.Value[:min(len(r.Value), eraseStep-len(rows))]
-		for _, e := range list {
-			rows = append(rows, storage.Row{Side: q.Side, Edge: e})
-		}
+		rows = append(rows, storage.Each(list, func(e storage.Edge) storage.Row { return storage.Row{Side: q.Side, Edge: e} })...)
 		if len(list) > 0 {
 			last := list[len(list)-1].Pair()
 			q.After, q.Post = q.Side.Peer(last), last.Post

@@ -69,29 +69,16 @@ type readLog struct {
 
 type readsKey struct{}
 
-// counted is a context with its counts: one allocation, as every request may have one.
-type counted struct {
-	context.Context
-	reads ReadStats
-}
-
-func (c *counted) Value(key any) any {
-	if key == (readsKey{}) {
-		return &c.reads
-	}
-	return c.Context.Value(key)
-}
-
 // CountReads has engines count what they do under a context.
 func CountReads(ctx context.Context) (context.Context, *ReadStats) {
-	c := &counted{Context: ctx, reads: ReadStats{bundle: -1}}
-	return c, &c.reads
+	reads := &ReadStats{bundle: -1}
+	return context.WithValue(ctx, readsKey{}, reads), reads
 }
 
 // LogReads has engines and loaders note one by one what they do under a context, and count it as well.
 func LogReads(ctx context.Context) (context.Context, *ReadStats) {
-	c := &counted{Context: ctx, reads: ReadStats{bundle: -1, log: new(readLog)}}
-	return c, &c.reads
+	reads := &ReadStats{bundle: -1, log: new(readLog)}
+	return context.WithValue(ctx, readsKey{}, reads), reads
 }
 
 // ReadsOf returns what a context counts. If neither [CountReads] nor [LogReads] was called, it returns nil, which counts nothing.
@@ -227,21 +214,7 @@ func (b *Bundle) asked() (kinds []AskedKind) {
 // answer in time. One request then waits for a silent shard once, and not again on every level of
 // its query.
 func RememberOutages(ctx context.Context) context.Context {
-	return &remembering{Context: ctx}
-}
-
-// remembering is a context together with its outages: one allocation, since every request makes
-// one.
-type remembering struct {
-	context.Context
-	outages Outages
-}
-
-func (r *remembering) Value(key any) any {
-	if key == (outagesKey{}) {
-		return &r.outages
-	}
-	return r.Context.Value(key)
+	return context.WithValue(ctx, outagesKey{}, new(Outages))
 }
 
 type outagesKey struct{}

@@ -314,3 +314,15 @@ func Each[T, U any](list []T, f func(T) U) []U {
 	}
 	return made
 }
+
+// Indexes lists 0 … n−1.
+func Indexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// Chosen lists the elements at some indexes, in their order.
+func Chosen[T any](list []T, at []int) []T { return Each(at, func(i int) T { return list[i] }) }

@@ -81,10 +81,9 @@ func (im *run) findEnds(ctx context.Context, c *chunk) error {
 
 // ensureEnds creates the users whom only edges name.
 func (im *run) ensureEnds(ctx context.Context, c *chunk) error {
-	var users []storage.User
-	for _, id := range im.unknownEnds(c) {
-		users = append(users, storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)})
-	}
+	users := storage.Each(im.unknownEnds(c), func(id storage.UserID) storage.User {
+		return storage.User{ID: id, Handle: storage.ImportedHandle(id), Name: storage.ImportedHandle(id)}
+	})
 	results, err := im.createUsers(ctx, c, users)
 	if err != nil {
 		return err

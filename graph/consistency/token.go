@@ -133,16 +133,16 @@ const (
 	spanAge storage.Micros = 3_600_000_000
 )
 
+func markOf(e storage.Edge) Mark {
+	return Mark{Side: storage.Forward, Pair: e.Pair(), Version: e.UpdateTime}
+}
+
 // Followings is the token of many follows of one user, each with the time at which it was written,
 // now or before. If there are more than a few, the token names spans of time instead of users, so
 // that it fits in a header of 4 kB: for 500 follows at most 13 spans, mostly one.
 func Followings(follows []storage.Edge) Token {
 	if len(follows) <= fewMarks {
-		t := make(Token, len(follows))
-		for i, e := range follows {
-			t[i] = Mark{Side: storage.Forward, Pair: e.Pair(), Version: e.UpdateTime}
-		}
-		return t
+		return storage.Each(follows, markOf)
 	}
 	follows = slices.Clone(follows)
 	slices.SortFunc(follows, func(a, b storage.Edge) int { return int(b.UpdateTime - a.UpdateTime) })

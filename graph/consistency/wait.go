@@ -52,9 +52,7 @@ func (t *Tokens) single(ctx context.Context, token Token) (rows Token, ok bool) 
 		if r.Err != nil || len(rows)+len(r.Value) > mostOfSpans+MaxMarks {
 			return nil, false
 		}
-		for _, e := range r.Value {
-			rows = append(rows, Mark{Side: storage.Forward, Pair: e.Pair(), Version: e.UpdateTime})
-		}
+		rows = append(rows, storage.Each(r.Value, markOf)...)
 	}
 	return rows, true
 }

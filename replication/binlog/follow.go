@@ -107,16 +107,9 @@ func stale(t *transaction) []events.Event {
 	for _, id := range t.users {
 		list = append(list, events.User(id).Since(versions[id]))
 	}
-	for _, id := range t.states {
-		list = append(list, events.State(id))
-	}
-	for _, id := range t.posts {
-		list = append(list, events.Changed(id))
-	}
-	for _, id := range t.comments {
-		list = append(list, events.Commented(id))
-	}
-	return list
+	list = append(list, storage.Each(t.states, events.State)...)
+	list = append(list, storage.Each(t.posts, events.Changed)...)
+	return append(list, storage.Each(t.comments, events.Commented)...)
 }
 
 // changed lists what a transaction has changed about users. If a user's own row has changed as

@@ -46,11 +46,7 @@ func (r *Reader) Logs() []*Log { return r.logs }
 
 // Close releases the connections.
 func (r *Reader) Close() error {
-	var errs []error
-	for _, l := range r.logs {
-		errs = append(errs, l.server.db.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(storage.Each(r.logs, func(l *Log) error { return l.server.db.Close() })...)
 }
 
 // Name distinguishes the log from those of other servers and stores.

@@ -44,16 +44,13 @@ func addByOwner[T any](ctx context.Context, s *Store, what string, rows []T, own
 	add func(w *writer, owner storage.UserID, rows []T) ([]storage.Result[bool], error),
 ) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(rows), func(at []int) []storage.Result[bool] {
-		rows := db.Chosen(rows, at)
+		rows := storage.Chosen(rows, at)
 		results := make([]storage.Result[bool], len(rows))
 		parts := s.db.Split(len(rows), len(rows), func(i int) int { return s.shards.Of(ownerOf(rows[i])) })
 		db.AtOnce(parts, func(p db.Part) {
 			slices.SortStableFunc(p.At, func(i, j int) int { return cmp.Compare(ownerOf(rows[i]), ownerOf(rows[j])) })
 			for at := range slices.Chunk(p.At, addedAtOnce) {
-				chunk := make([]T, len(at))
-				for j, i := range at {
-					chunk[j] = rows[i]
-				}
+				chunk := storage.Chosen(rows, at)
 				added, err := addOn(ctx, s, what, p.Shard, chunk, ownerOf, add)
 				for j, i := range at {
 					if results[i] = (storage.Result[bool]{Err: err}); err == nil {

@@ -26,7 +26,7 @@ import (
 // Single edges of one owner that come at the same time share a transaction, see [db.GroupCommit].
 func (s *Store) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
 	return db.ReroutedAll(ctx, s.db, len(edges), func(at []int) []storage.Result[storage.Applied] {
-		return s.applyByShard(ctx, side, db.Chosen(edges, at), rule)
+		return s.applyByShard(ctx, side, storage.Chosen(edges, at), rule)
 	})
 }
 
@@ -49,7 +49,7 @@ func (s *Store) applyByShard(ctx context.Context, side storage.Side, edges []sto
 				results[i].Err = w.Strayed(db.MovedRow{Kind: db.UserRows, Owner: side.Owner(edges[i].Pair())})
 				return results[i].Err != nil
 			})
-			if applied, err = w.apply(side, db.Chosen(edges, at), rule); err == nil && len(at) >= 1000 {
+			if applied, err = w.apply(side, storage.Chosen(edges, at), rule); err == nil && len(at) >= 1000 {
 				err = w.shortenLog()
 			}
 			return err

@@ -16,10 +16,7 @@ const bulkSize = 64
 // inKeyOrder returns the order of edges in the side's primary key, as indexes, or nil when a pair
 // occurs twice.
 func inKeyOrder(side storage.Side, edges []storage.Edge) []int {
-	order := make([]int, len(edges))
-	for i := range order {
-		order[i] = i
-	}
+	order := storage.Indexes(len(edges))
 	slices.SortFunc(order, func(a, b int) int { return side.Compare(edges[a].Pair(), edges[b].Pair()) })
 	for k := 1; k < len(order); k++ {
 		if edges[order[k-1]].Pair() == edges[order[k]].Pair() {
@@ -38,10 +35,7 @@ func (w *writer) applyBulk(side storage.Side, edges []storage.Edge, order []int,
 	diffs := make(judge.Diffs)
 	hopeful := true
 	for at := range slices.Chunk(order, w.store.sql.MaxRows) {
-		chunk := make([]storage.Edge, len(at))
-		for k, i := range at {
-			chunk[k] = edges[i]
-		}
+		chunk := storage.Chosen(edges, at)
 		if hopeful && !slices.ContainsFunc(chunk, func(e storage.Edge) bool { return judge.HasConsequences(side, e.Type) }) {
 			n, err := w.insertBulk(side, chunk, diffs)
 			if err != nil {

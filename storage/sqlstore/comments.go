@@ -54,21 +54,13 @@ WHERE author_id = ? AND comment_id IN (?)`
 func (s *Store) Comments(ctx context.Context, ids []storage.CommentID) []storage.Result[storage.Comment] {
 	shardOf := func(id storage.CommentID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.CommentID, found func(storage.CommentID, storage.Comment)) error {
-		text, args := commentsStatement(s.sql, ids)
+		text, args := forPosts(s.sql, sqlComments, ids)
 		return s.db.Query(ctx, "comments", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			c, err := scanComment(rows)
 			found(c.CommentID, c)
 			return err
 		})
 	})
-}
-
-func commentsStatement(dialect *db.Dialect, ids []storage.CommentID) (text string, args []any) {
-	wanted := db.Filled(ids)
-	for _, id := range wanted {
-		args = append(args, int64(id.Author), id.Number)
-	}
-	return db.Listed(dialect.Text(sqlComments), len(wanted)), args
 }
 
 func scanComment(rows *sql.Rows, front ...any) (c storage.Comment, err error) {
@@ -165,7 +157,7 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 
 // comment reads a comment; the zero one if there is none.
 func (w *writer) comment(id storage.CommentID) (c storage.Comment, err error) {
-	text, args := commentsStatement(w.store.sql, []storage.CommentID{id})
+	text, args := forPosts(w.store.sql, sqlComments, []storage.CommentID{id})
 	err = w.Read(1, text, args, func(rows *sql.Rows) (err error) {
 		c, err = scanComment(rows)
 		return err

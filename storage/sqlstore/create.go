@@ -39,7 +39,7 @@ ON CONFLICT (user_id) DO UPDATE SET active_day = CASE WHEN active_day < excluded
 // recognises as their own.
 func (s *Store) CreateUsers(ctx context.Context, users []storage.User) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
-		return s.createByShard(ctx, db.Chosen(users, at))
+		return s.createByShard(ctx, storage.Chosen(users, at))
 	})
 }
 
@@ -128,10 +128,7 @@ func (s *Store) claimHandles(ctx context.Context, users []storage.User, wanted [
 	if len(wanted) == 0 {
 		return nil
 	}
-	handles := make([]string, len(wanted))
-	for j, i := range wanted {
-		handles[j] = users[i].Handle
-	}
+	handles := storage.Each(wanted, func(i int) string { return users[i].Handle })
 	sure := make([]bool, len(wanted)) // no handle of a part had been claimed
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.OfHandle(handles[j]) })
 	db.AtOnce(parts, func(p db.Part) {
@@ -185,7 +182,7 @@ func (s *Store) insertUsers(ctx context.Context, users []storage.User, wanted []
 	slices.SortFunc(wanted, func(a, b int) int { return int(users[a].ID - users[b].ID) })
 	parts := s.db.Split(len(wanted), s.sql.MaxRows, func(j int) int { return s.shards.Of(users[wanted[j]].ID) })
 	db.AtOnce(parts, func(p db.Part) {
-		at := db.Chosen(wanted, p.At)
+		at := storage.Chosen(wanted, p.At)
 		made, err := s.insertPart(ctx, p.Shard, users, at)
 		for _, i := range at {
 			results[i] = storage.Result[bool]{Value: made[users[i].ID], Found: err == nil, Err: err}

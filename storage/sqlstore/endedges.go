@@ -20,7 +20,7 @@ type ending struct {
 // shards at once. Then comes one transaction for what is on the user's shard.
 func (s *Store) EndEdges(ctx context.Context, user storage.UserID, rows []storage.Row, at storage.Micros) []storage.Result[storage.Edge] {
 	return db.ReroutedAll(ctx, s.db, len(rows), func(chosen []int) []storage.Result[storage.Edge] {
-		return s.endByShard(ctx, user, db.Chosen(rows, chosen), at)
+		return s.endByShard(ctx, user, storage.Chosen(rows, chosen), at)
 	})
 }
 
@@ -43,7 +43,7 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 			return s.shards.Of(endings[i].sides[0].Owner(rows[i].Edge.Pair()))
 		}
 		db.AtOnce(s.db.Split(len(elsewhere), len(elsewhere), shardOf), func(p db.Part) {
-			s.endOn(ctx, p.Shard, endings, db.Chosen(elsewhere, p.At), results)
+			s.endOn(ctx, p.Shard, endings, storage.Chosen(elsewhere, p.At), results)
 		})
 	}
 	for _, i := range elsewhere {
@@ -66,7 +66,7 @@ func (s *Store) endByShard(ctx context.Context, user storage.UserID, rows []stor
 
 // endOn ends some edges on one shard.
 func (s *Store) endOn(ctx context.Context, shard int, endings []ending, at []int, results []storage.Result[storage.Edge]) {
-	share := db.Chosen(endings, at)
+	share := storage.Chosen(endings, at)
 	var ended []storage.Result[storage.Edge]
 	err := s.transactOn(ctx, "end", shard, func(w *writer) (err error) {
 		ended, err = w.end(share)

@@ -166,16 +166,11 @@ func (w *writer) lookPosts(j *judge.Judge, pairs []storage.Pair) error {
 	if j.Posts == nil {
 		j.Posts = make(map[storage.PostID]bool)
 	}
-	var ids []storage.PostID
-	for _, p := range pairs {
-		ids = append(ids, p.PostID())
-	}
-	ids = db.Filled(slices.Compact(slices.SortedFunc(slices.Values(ids), comparePosts)))
-	var args []any
-	for _, id := range ids {
-		args = append(args, int64(id.Author), id.Number)
-	}
-	return w.Read(len(ids), db.Listed(w.store.sql.Text(sqlPostStates), len(ids)), args, func(rows *sql.Rows) error {
+	ids := storage.Each(pairs, storage.Pair.PostID)
+	slices.SortFunc(ids, comparePosts)
+	ids = slices.Compact(ids)
+	text, args := forPosts(w.store.sql, sqlPostStates, ids)
+	return w.Read(len(ids), text, args, func(rows *sql.Rows) error {
 		var id storage.PostID
 		var state int
 		err := rows.Scan(&id.Author, &id.Number, &state)

@@ -164,7 +164,7 @@ func (s *Store) IdentitiesOf(ctx context.Context, user storage.UserID) ([]storag
 // RestoreIdentities implements [storage.IdentityStore].
 func (s *Store) RestoreIdentities(ctx context.Context, identities []storage.LinkedIdentity) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(identities), func(at []int) []storage.Result[bool] {
-		chosen := db.Chosen(identities, at)
+		chosen := storage.Chosen(identities, at)
 		results := make([]storage.Result[bool], len(chosen))
 		parts := s.db.Split(len(chosen), s.sql.MaxRows, func(i int) int { return s.shards.OfHandle(chosen[i].Digest()) })
 		db.AtOnce(parts, func(p db.Part) {

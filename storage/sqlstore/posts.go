@@ -55,7 +55,7 @@ ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
 func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
 	return db.LookUp(s.db, ids, s.sql.MaxPairs, shardOf, func(shard int, ids []storage.PostID, found func(storage.PostID, storage.Post)) error {
-		text, args := postsStatement(s.sql, ids)
+		text, args := forPosts(s.sql, sqlPosts, ids)
 		return s.db.Query(ctx, "posts", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			p, err := scanPost(rows)
 			found(p.PostID, p)
@@ -64,12 +64,13 @@ func (s *Store) Posts(ctx context.Context, ids []storage.PostID) []storage.Resul
 	})
 }
 
-func postsStatement(dialect *db.Dialect, ids []storage.PostID) (text string, args []any) {
+// forPosts is a statement about posts, or about what is numbered as they are.
+func forPosts[ID storage.PostID | storage.CommentID](dialect *db.Dialect, template db.Text, ids []ID) (text string, args []any) {
 	wanted := db.Filled(ids)
 	for _, id := range wanted {
-		args = append(args, int64(id.Author), id.Number)
+		args = append(args, int64(storage.PostID(id).Author), storage.PostID(id).Number)
 	}
-	return db.Listed(dialect.Text(sqlPosts), len(wanted)), args
+	return db.Listed(dialect.Text(template), len(wanted)), args
 }
 
 // PostPages implements [storage.PostReader].

@@ -130,7 +130,7 @@ func (w *writer) countPosts(author storage.UserID, d judge.Diff) error {
 
 // post reads a post. [storage.ErrPostUnknown]
 func (w *writer) post(id storage.PostID) (p storage.Post, err error) {
-	text, args := postsStatement(w.store.sql, []storage.PostID{id})
+	text, args := forPosts(w.store.sql, sqlPosts, []storage.PostID{id})
 	found := false
 	err = w.Read(1, text, args, func(rows *sql.Rows) (err error) {
 		p, err = scanPost(rows)

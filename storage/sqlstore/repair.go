@@ -14,7 +14,7 @@ import (
 // RepairInverse implements [storage.Repairer], in the lock order of [Store.Apply].
 func (s *Store) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
 	return db.ReroutedAll(ctx, s.db, len(repairs), func(at []int) []storage.Result[storage.Repaired] {
-		return s.repairByShard(ctx, db.Chosen(repairs, at))
+		return s.repairByShard(ctx, storage.Chosen(repairs, at))
 	})
 }
 
@@ -25,7 +25,7 @@ func (s *Store) repairByShard(ctx context.Context, repairs []storage.Repair) []s
 	}
 	parts := s.db.Split(len(repairs), s.sql.MaxRows, func(i int) int { return s.shards.Of(repairs[i].Pair.To) })
 	db.AtOnce(parts, func(p db.Part) {
-		share := db.Chosen(repairs, p.At)
+		share := storage.Chosen(repairs, p.At)
 		var repaired []storage.Repaired
 		err := s.truthsAdmitted(ctx, share)
 		if err == nil {
@@ -105,7 +105,7 @@ func (s *Store) Recount(ctx context.Context, side storage.Side, users []storage.
 // recountByShard runs a recount of users on each shard that has some of them.
 func (s *Store) recountByShard(ctx context.Context, what string, users []storage.UserID, recount func(*writer, []storage.UserID) error) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(users), func(at []int) []storage.Result[bool] {
-		return db.LookUp(s.db, db.Chosen(users, at), s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
+		return db.LookUp(s.db, storage.Chosen(users, at), s.sql.MaxKeys, s.shards.Of, func(shard int, users []storage.UserID, found func(storage.UserID, bool)) error {
 			for _, id := range users {
 				found(id, true)
 			}

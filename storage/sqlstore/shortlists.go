@@ -75,10 +75,9 @@ func (s *Store) packShorts(ctx context.Context, lists []packed.Name) (left []pac
 
 func (s *Store) packShortsOf(ctx context.Context, side storage.Side, shard int, lists []packed.Name) (left []packed.Name) {
 	endedSince := max(0, storage.MicrosOf(time.Now())-s.packed.Sizes.ShortEnded)
-	queries := make([]storage.ListQuery, len(lists))
-	for i, l := range lists {
-		queries[i] = storage.ListQuery{Owner: l.Owner, Longest: s.packed.Sizes.ShortTo, EndedSince: endedSince}
-	}
+	queries := storage.Each(lists, func(l packed.Name) storage.ListQuery {
+		return storage.ListQuery{Owner: l.Owner, Longest: s.packed.Sizes.ShortTo, EndedSince: endedSince}
+	})
 	done := make(map[storage.UserID]bool, len(lists))
 	read := make(map[storage.UserID]storage.List, len(lists))
 	alreadyPacked := func(q storage.ListQuery, _ storage.List) { done[q.Owner] = true } // by another gateway

@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -220,10 +222,7 @@ func (s *Store) listTexts(
 		delete(asked, owner)
 		return nil
 	})
-	for _, q := range asked {
-		byRow = append(byRow, q)
-	}
-	return byRow, whole, err
+	return slices.Collect(maps.Values(asked)), whole, err
 }
 
 // parseEdges reads edges of an owner that are separated by commas: the type, which is a digit, the peer, a space and the

@@ -149,7 +149,7 @@ func (s *Store) markActiveByShard(ctx context.Context, users []storage.UserID, d
 	parts := s.db.Split(len(users), markedAtOnce, func(i int) int { return s.shards.Of(users[i]) })
 	var errs []error
 	for _, p := range parts {
-		if err := s.markActive(ctx, p.Shard, db.Chosen(users, p.At), day); err != nil {
+		if err := s.markActive(ctx, p.Shard, storage.Chosen(users, p.At), day); err != nil {
 			errs = append(errs, err)
 		}
 	}

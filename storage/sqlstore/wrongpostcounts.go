@@ -73,7 +73,7 @@ func (s *Store) WrongPostCounts(ctx context.Context, shard int, owners storage.O
 func (s *Store) RecountPosts(ctx context.Context, posts []storage.PostID) []storage.Result[bool] {
 	return db.ReroutedAll(ctx, s.db, len(posts), func(at []int) []storage.Result[bool] {
 		shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
-		return db.LookUp(s.db, db.Chosen(posts, at), s.sql.MaxKeys, shardOf, func(shard int, posts []storage.PostID, found func(storage.PostID, bool)) error {
+		return db.LookUp(s.db, storage.Chosen(posts, at), s.sql.MaxKeys, shardOf, func(shard int, posts []storage.PostID, found func(storage.PostID, bool)) error {
 			byAuthor := make(map[storage.UserID][]storage.PostID)
 			for _, id := range posts {
 				byAuthor[id.Author] = append(byAuthor[id.Author], id)

@@ -44,10 +44,7 @@ func holders[T storage.UserID | ordinal](
 		}
 	}
 	slices.SortFunc(places, func(a, b int) int { return cmp.Compare(wanted[a], wanted[b]) })
-	users := make([]T, len(places))
-	for k, at := range places {
-		users[k] = wanted[at]
-	}
+	users := storage.Chosen(wanted, places)
 	open := len(ids) // users who have not enough yet; those without a number never have
 	for i, s := range sets {
 		if open == 0 || most <= 0 {

@@ -30,11 +30,7 @@ type List struct {
 
 // New makes a list of positions. They come newest first, or in any order; each user occurs once.
 func New(dir *Directory, positions []storage.Position) List {
-	peers := make([]storage.UserID, len(positions))
-	for i, p := range positions {
-		peers[i] = p.Peer
-	}
-	return List{Peers: Build(dir, peers), Order: BuildTimeline(dir, positions)}
+	return List{Peers: Build(dir, storage.Each(positions, func(p storage.Position) storage.UserID { return p.Peer })), Order: BuildTimeline(dir, positions)}
 }
 
 // Len is how many users are in the list.

@@ -29,11 +29,7 @@ func numbered(sets []*Set, dir *Directory) []*Set {
 	if !slices.ContainsFunc(sets, func(s *Set) bool { return s.dir != dir }) {
 		return sets
 	}
-	all := make([]*Set, len(sets))
-	for i, s := range sets {
-		all[i] = s.In(dir)
-	}
-	return all
+	return storage.Each(sets, func(s *Set) *Set { return s.In(dir) })
 }
 
 // plain returns the users whom a term of plain sets means, ascending.

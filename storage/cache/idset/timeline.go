@@ -42,10 +42,7 @@ func BuildTimeline(dir *Directory, positions []storage.Position) *Timeline {
 
 // packableOf sorts positions oldest first, and numbers their users in order of their ids.
 func packableOf(dir *Directory, positions []storage.Position) packable {
-	ids := make([]storage.UserID, len(positions))
-	for i, p := range positions {
-		ids[i] = p.Peer
-	}
+	ids := storage.Each(positions, func(p storage.Position) storage.UserID { return p.Peer })
 	slices.Sort(ids)
 	dir.Learn(slices.Compact(ids))
 

@@ -21,22 +21,14 @@ func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 		return c.Reader.Edges(ctx, side, pairs)
 	}
 	results := make([]storage.Result[storage.Edge], len(pairs))
-	where := make([]int, len(pairs))
-	for i := range where {
-		where[i] = i
-	}
-	where = c.listsFor(ctx, side, pairs).edges(side, pairs, where, results)
+	where := c.listsFor(ctx, side, pairs).edges(side, pairs, storage.Indexes(len(pairs)), results)
 	if side == storage.Inverse {
 		where = c.edgesOfOthers(ctx, pairs, where, results)
 	}
 	if len(where) == 0 {
 		return results
 	}
-	rest := make([]storage.Pair, len(where))
-	for k, i := range where {
-		rest[k] = pairs[i]
-	}
-	for k, r := range c.Reader.Edges(ctx, side, rest) {
+	for k, r := range c.Reader.Edges(ctx, side, storage.Chosen(pairs, where)) {
 		results[where[k]] = r
 	}
 	return results
@@ -50,11 +42,7 @@ func (c *Cache) edgesOfOthers(ctx context.Context, pairs []storage.Pair, where [
 	if len(where) == 0 {
 		return where
 	}
-	asked := make([]storage.Pair, len(where))
-	for k, i := range where {
-		asked[k] = pairs[i]
-	}
-	return c.listsFor(ctx, storage.Forward, asked).edges(storage.Forward, pairs, where, results)
+	return c.listsFor(ctx, storage.Forward, storage.Chosen(pairs, where)).edges(storage.Forward, pairs, where, results)
 }
 
 // edgeOfOther looks one edge up in this way if the cache has the other list.
@@ -115,14 +103,10 @@ func (c *Cache) listsFor(ctx context.Context, side storage.Side, pairs []storage
 func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries []Q, owner func(Q) storage.UserID,
 	byList func(*list, Q) storage.Result[V], byRows func(context.Context, storage.Side, []Q) []storage.Result[V],
 ) []storage.Result[V] {
-	owners := make([]storage.UserID, len(queries))
-	for i, q := range queries {
-		owners[i] = owner(q)
-	}
 	results := make([]storage.Result[V], len(queries))
 	var rest []Q
 	var where []int
-	for i, r := range c.fetchLists(ctx, side, owners) {
+	for i, r := range c.fetchLists(ctx, side, storage.Each(queries, owner)) {
 		switch {
 		case r.Found:
 			results[i] = byList(r.Value, queries[i])

@@ -184,11 +184,7 @@ func fetch[Q comparable, V any](ctx context.Context, c *Cache, f *fills[Q, V], f
 // fetchAlone reads for one request only, from a shard that it has found silent. It does not wait for the shard again; others
 // are not refused because of that.
 func fetchAlone[Q comparable, V any](ctx context.Context, from source[Q, V], ids []Q, at []int, results []storage.Result[V]) {
-	some := make([]Q, len(at))
-	for j, i := range at {
-		some[j] = ids[i]
-	}
-	for j, r := range from.read(ctx, some) {
+	for j, r := range from.read(ctx, storage.Chosen(ids, at)) {
 		results[at[j]] = r
 	}
 }

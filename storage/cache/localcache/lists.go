@@ -93,10 +93,9 @@ func (c *Cache) endedSince() storage.Micros {
 }
 
 func (c *Cache) readLists(ctx context.Context, from storage.Snapshots, side storage.Side, owners []storage.UserID, longest int, floor storage.Micros) []storage.Result[*list] {
-	queries := make([]storage.ListQuery, len(owners))
-	for i, owner := range owners {
-		queries[i] = storage.ListQuery{Owner: owner, Longest: longest, EndedSince: floor}
-	}
+	queries := storage.Each(owners, func(owner storage.UserID) storage.ListQuery {
+		return storage.ListQuery{Owner: owner, Longest: longest, EndedSince: floor}
+	})
 	results := make([]storage.Result[*list], len(owners))
 	for i, r := range from.Lists(ctx, side, queries) {
 		if results[i].Err = r.Err; r.Err == nil && !r.Value.Long {

@@ -25,11 +25,9 @@ func (c *Cache) Users(ctx context.Context, ids []storage.UserID) []storage.Resul
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Users(ctx, ids)
 	}
-	users := make([]storage.Result[storage.User], len(ids))
-	for i, r := range c.fetchProfiles(ctx, ids) {
-		users[i] = storage.Result[storage.User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
-	}
-	return users
+	return storage.Each(c.fetchProfiles(ctx, ids), func(r storage.Result[storage.Profile]) storage.Result[storage.User] {
+		return storage.Result[storage.User]{Value: r.Value.User, Found: r.Value.Exists, Err: r.Err}
+	})
 }
 
 // Counts implements [storage.CountReader].
@@ -37,11 +35,9 @@ func (c *Cache) Counts(ctx context.Context, ids []storage.UserID) []storage.Resu
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Counts(ctx, ids)
 	}
-	counts := make([]storage.Result[storage.Counts], len(ids))
-	for i, r := range c.fetchProfiles(ctx, ids) {
-		counts[i] = storage.Result[storage.Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
-	}
-	return counts
+	return storage.Each(c.fetchProfiles(ctx, ids), func(r storage.Result[storage.Profile]) storage.Result[storage.Counts] {
+		return storage.Result[storage.Counts]{Value: r.Value.Counts, Found: r.Value.Counted, Err: r.Err}
+	})
 }
 
 // Profiles reads users and their counts together.

@@ -231,10 +231,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 
 // compare reads the rows of edges and applies them; lists whose rows cannot be read are forgotten.
 func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.Edge) {
-	pairs := make([]storage.Pair, len(edges))
-	for i, e := range edges {
-		pairs[i] = e.Pair()
-	}
+	pairs := storage.Each(edges, storage.Edge.Pair)
 	for i, r := range c.Reader.Edges(ctx, side, pairs) {
 		switch {
 		case r.Err != nil:

@@ -32,10 +32,7 @@ func look[Q comparable, V any](ctx context.Context, c *Cache, k kind[Q, V], quer
 	ctx, cancel := context.WithTimeout(ctx, fillTimeout)
 	defer cancel()
 	l := &lookUp[Q, V]{cache: c, kind: k, queries: queries, results: make([]storage.Result[V], len(queries))}
-	left := make([]int, len(queries))
-	for i := range left {
-		left[i] = i
-	}
+	left := storage.Indexes(len(queries))
 	if l.epoch = c.enter(ctx); l.epoch == nil {
 		c.cfg.Metrics.looked(k.name(), "skipped", len(left))
 	} else {
@@ -195,11 +192,7 @@ func (l *lookUp[Q, V]) read(ctx context.Context, some []int) []storage.Result[V]
 		return slices.Repeat([]storage.Result[V]{{Err: fmt.Errorf("wait to read %s: %w", l.kind.name(), err)}}, len(some))
 	}
 	defer l.cache.source.Release(1)
-	queries := make([]Q, len(some))
-	for n, i := range some {
-		queries[n] = l.queries[i]
-	}
-	return l.kind.read(ctx, l.cache.cfg.Source, queries)
+	return l.kind.read(ctx, l.cache.cfg.Source, storage.Chosen(l.queries, some))
 }
 
 // leaseLife is how long a lease or a mark lasts: longer than any fill.

@@ -70,10 +70,9 @@ func notIf(not bool) error {
 func (b *Boxes) register(ctx context.Context, s *State, user storage.UserID, build int64, authors []storage.UserID) error {
 	for some := range slices.Chunk(authors, b.Batch) {
 		pipe := b.Redis.Pipeline()
-		done := make([]*redis.Cmd, len(some))
-		for i, author := range some {
-			done[i] = register.EvalSha(ctx, pipe, []string{b.fansKey(author)}, s.number, user.String(), build)
-		}
+		done := storage.Each(some, func(author storage.UserID) *redis.Cmd {
+			return register.EvalSha(ctx, pipe, []string{b.fansKey(author)}, s.number, user.String(), build)
+		})
 		if _, err := pipe.Exec(ctx); err != nil {
 			return err
 		}
@@ -124,9 +123,5 @@ func (b *Boxes) Read(ctx context.Context, s *State, user storage.UserID, followi
 func (b *Boxes) Forget(ctx context.Context, user storage.UserID, gone []storage.PostID) {
 	ctx, cancel := context.WithTimeout(ctx, answers)
 	defer cancel()
-	members := make([]any, len(gone))
-	for i, id := range gone {
-		members[i] = memberOf(id)
-	}
-	b.Redis.ZRem(ctx, b.boxKey(user), members...)
+	b.Redis.ZRem(ctx, b.boxKey(user), storage.Each(gone, func(id storage.PostID) any { return memberOf(id) })...)
 }

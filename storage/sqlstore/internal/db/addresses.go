@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"kith/storage"
+
 	"github.com/go-sql-driver/mysql"
 )
 
@@ -51,9 +53,5 @@ func (d *DB) Plain(address string) (string, error) {
 
 // Addresses are the DSNs or paths of all shards, with credentials.
 func (d *DB) Addresses() []string {
-	var list []string
-	for _, n := range d.All() {
-		list = append(list, n.Address)
-	}
-	return list
+	return storage.Each(d.All(), func(n *Shard) string { return n.Address })
 }

@@ -103,13 +103,9 @@ func (d *DB) StatementTimeout() time.Duration { return d.cfg.StatementTimeout }
 
 // Close releases every connection.
 func (d *DB) Close() error {
-	var errs []error
 	d.growing.Lock()
 	defer d.growing.Unlock()
-	for _, n := range d.All() {
-		errs = append(errs, n.close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(storage.Each(d.All(), (*Shard).close)...)
 }
 
 func (n *Shard) close() error {

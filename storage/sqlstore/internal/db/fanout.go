@@ -81,13 +81,7 @@ func LookUp[K comparable, V any](
 	}
 	parts := d.Split(len(unique), bound, func(i int) int { return shardOf(unique[i]) })
 	AtOnce(parts, func(p Part) {
-		wanted := unique
-		if len(p.At) != len(unique) {
-			wanted = make([]K, len(p.At))
-			for j, i := range p.At {
-				wanted[j] = unique[i]
-			}
-		}
+		wanted := storage.Chosen(unique, p.At)
 		err := read(p.Shard, wanted, func(k K, v V) {
 			if i, ok := first[k]; ok {
 				results[i] = storage.Result[V]{Value: v, Found: true}

@@ -162,10 +162,7 @@ func (d *DB) awaitMap(ctx context.Context, began time.Time) bool {
 // ReroutedAll runs a write of n elements, those at some indexes at a time, and again for those whose
 // results are [ErrMoved].
 func ReroutedAll[V any](ctx context.Context, d *DB, n int, write func(at []int) []storage.Result[V]) []storage.Result[V] {
-	at := make([]int, n)
-	for i := range at {
-		at[i] = i
-	}
+	at := storage.Indexes(n)
 	results := write(at)
 	for began := time.Now(); ; {
 		at = at[:0]
@@ -182,16 +179,4 @@ func ReroutedAll[V any](ctx context.Context, d *DB, n int, write func(at []int) 
 		}
 	}
 	return results
-}
-
-// Chosen is the elements at some indexes.
-func Chosen[T any](all []T, at []int) []T {
-	if len(at) == len(all) {
-		return all
-	}
-	some := make([]T, len(at))
-	for j, i := range at {
-		some[j] = all[i]
-	}
-	return some
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
 )
 
@@ -39,11 +40,7 @@ func (m *Mover) copiesOf(ctx context.Context, t table, rows []row, after, upTo r
 		return m.window(ctx, t, after, upTo)
 	}
 	for chunk := range slices.Chunk(rows, atOnce) {
-		keys := make([]row, len(chunk))
-		for i, r := range chunk {
-			keys[i] = t.key(r)
-		}
-		more, err := m.copies(ctx, t, keys)
+		more, err := m.copies(ctx, t, storage.Each(chunk, t.key))
 		if err != nil {
 			return nil, err
 		}

@@ -213,27 +213,19 @@ func (t table) condition(of int) string {
 // find reads rows by their keys, at most [atOnce] of them.
 func (t table) find(ctx context.Context, from reader, keys []row) ([]row, error) {
 	text := fmt.Sprintf("SELECT %s\nFROM %s\n%s", list(t.all()), t.name, t.condition(len(keys[0])))
-	return t.query(ctx, from, db.Listed(text, len(keys)), flat(keys))
+	return t.query(ctx, from, db.Listed(text, len(keys)), slices.Concat(keys...))
 }
 
 // remove deletes rows by their keys, at most [atOnce] of them.
 func (t table) remove(to *db.Tx, keys []row) error {
 	text := fmt.Sprintf("DELETE FROM %s\n%s", t.name, t.condition(len(keys[0])))
-	_, err := to.Exec(len(keys), db.Listed(text, len(keys)), flat(keys)...)
+	_, err := to.Exec(len(keys), db.Listed(text, len(keys)), slices.Concat(keys...)...)
 	return err
 }
 
 // write puts rows in, in the place of those with the same keys, at most [atOnce] of them.
 func (t table) write(to *db.Tx, rows []row) error {
 	text := fmt.Sprintf("REPLACE INTO %s (%s)\nVALUES (%s)", t.name, list(t.all()), strings.TrimSuffix(strings.Repeat("?, ", len(rows[0])), ", "))
-	_, err := to.Exec(len(rows), db.Listed(text, len(rows)), flat(rows)...)
+	_, err := to.Exec(len(rows), db.Listed(text, len(rows)), slices.Concat(rows...)...)
 	return err
-}
-
-func flat(rows []row) []any {
-	args := make([]any, 0, len(rows)*len(rows[0]))
-	for _, r := range rows {
-		args = append(args, r...)
-	}
-	return args
 }
