@@ -222,7 +222,7 @@ func (s *Store) listTexts(
 		delete(asked, owner)
 		return nil
 	})
-	return slices.Collect(maps.Values(asked)), whole, err
+	return slices.AppendSeq(byRow, maps.Values(asked)), whole, err
 }
 
 // parseEdges reads edges of an owner that are separated by commas: the type, which is a digit, the peer, a space and the
