@@ -178,39 +178,33 @@ func object(schema *ast.Schema, t *ast.Type, d *ast.Definition, v any) (any, *mi
 }
 
 func scalar(t *ast.Type, v any) (any, *mistake) {
-	text, isText := v.(string)
+	_, isText := v.(string)
+	_, isTruth := v.(bool)
 	number, isNumber := v.(json.Number)
-	whole, isWhole := wholeNumber(number)
-	switch t.NamedType {
-	case "String":
-		if isText {
-			return text, nil
-		}
-	case "ID":
-		if isText {
-			return text, nil
-		} else if isWhole {
+	switch name := t.NamedType; {
+	case isText && (name == "String" || name == "ID"), isTruth && name == "Boolean":
+		return v, nil
+	case isNumber && name == "ID":
+		if whole, ok := wholeNumber(number); ok {
 			return strconv.FormatInt(whole, 10), nil
 		}
-	case "Int":
-		if isWhole && whole == int64(int32(whole)) {
+	case isNumber && name == "Int":
+		if whole, ok := wholeNumber(number); ok && whole == int64(int32(whole)) {
 			return whole, nil
-		} else if isNumber {
-			return nil, &mistake{what: "Int takes a number of 32 bits without a fraction"}
 		}
-	case "Float":
+		return nil, &mistake{what: "Int takes a number of 32 bits without a fraction"}
+	case isNumber && name == "Float":
 		if f, err := number.Float64(); err == nil {
 			return f, nil
 		}
-	case "Boolean":
-		if _, ok := v.(bool); ok {
-			return v, nil
-		}
-	default:
+	case !slices.Contains(builtIn, name):
 		return v, nil
 	}
 	return nil, wrong(t, v)
 }
+
+// builtIn are the scalars of the specification (section 3.5).
+var builtIn = []string{"Int", "Float", "String", "Boolean", "ID"}
 
 // wholeNumber takes 2.0 and 1e3, too: they are the integers 2 and 1000, however a client writes them.
 func wholeNumber(n json.Number) (whole int64, ok bool) {
