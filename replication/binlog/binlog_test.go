@@ -225,10 +225,11 @@ func TestAnotherTakesOver(t *testing.T) {
 			w.write(t, w.follow(1, 2), w.follow(2, 1))
 			w.settle(t)
 			second := w.replicate(t)
-			second.await(t, binlog.Waiting)
+			second.awaitSome(t, binlog.Waiting)
 			w.write(t, w.follow(1, 3), w.follow(3, 1))
 			w.settle(t)
-			second.await(t, binlog.Waiting)
+			// On a machine so busy that the first is silent for seconds, it has lost the lock of one server.
+			second.awaitSome(t, binlog.Waiting)
 
 			end(first)
 			began := time.Now()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -214,6 +215,18 @@ func (r *running) await(t testing.TB, state binlog.State) {
 			return errors.New("no servers yet")
 		}
 		return nil
+	})
+}
+
+// awaitSome waits until at least one server is in the state.
+func (r *running) awaitSome(t testing.TB, state binlog.State) {
+	t.Helper()
+	within(t, func() error {
+		list := r.binlog.Status()
+		if slices.ContainsFunc(list, func(s binlog.Status) bool { return s.State == state }) {
+			return nil
+		}
+		return fmt.Errorf("%+v", list)
 	})
 }
 
