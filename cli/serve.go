@@ -70,7 +70,7 @@ type ServeCmd struct {
 
 // followRules are settings of gateways in which all on a store have to agree.
 type followRules struct {
-	MaxFollowing int64         `bound:"natural" group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow; 0 is no limit. Default: ${default}."`
+	MaxFollowing int64         `bound:"natural" group:"rules" default:"5000" env:"KITH_MAX_FOLLOWING" placeholder:"N" help:"How many users one may follow, and how many it may block; 0 is no limit. Default: ${default}."`
 	RequestPause time.Duration `bound:"positive" group:"rules" name:"friend-request-pause" default:"168h" env:"KITH_FRIEND_REQUEST_PAUSE" help:"How long after a decline one may not ask again to be friends. Default: ${default}."`
 }
 

@@ -2,8 +2,10 @@ package resolvers
 
 import (
 	"context"
+	"errors"
 
 	"kith/accounts"
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
@@ -17,6 +19,9 @@ func (r mutations) Block(ctx context.Context, id string) (*model.RelationshipPay
 		return nil, err
 	}
 	o, err := r.Relations.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
+	if errors.Is(err, storage.ErrLimitReached) {
+		err = apierr.LimitReached("you block as many users as one may")
+	}
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }
 

@@ -40,8 +40,7 @@ func (t *Relations) Unblock(ctx context.Context, user, other storage.UserID) (Ou
 
 func (t *Relations) changeBlock(ctx context.Context, user storage.UserID, change storage.EdgeChange) (o Outcome, err error) {
 	change.At = t.at()
-	options := storage.ChangeOptions{Inverse: t.Redundancy.Inline()}
-	r := t.Store.ChangeEdges(ctx, user, []storage.EdgeChange{change}, options)[0]
+	r := t.Store.ChangeEdges(ctx, user, []storage.EdgeChange{change}, t.options())[0]
 	if r.Err != nil {
 		return Outcome{}, fmt.Errorf("change what user %s blocks: %w", user, gone(user, r.Err))
 	}

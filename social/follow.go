@@ -62,9 +62,8 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 	if len(changes) == 0 {
 		return false, nil
 	}
-	options := storage.ChangeOptions{MaxFollowing: t.MaxFollowing, Inverse: t.Redundancy.Inline()}
 	var written []storage.Written
-	for j, r := range t.Store.ChangeEdges(ctx, user, changes, options) {
+	for j, r := range t.Store.ChangeEdges(ctx, user, changes, t.options()) {
 		tie := &relations[index[j]]
 		tie.Row, tie.Changed, tie.Err = r.Value.Row, r.Value.Changed, r.Err
 		if r.Err != nil && !errors.Is(r.Err, storage.ErrLimitReached) && !errors.Is(r.Err, storage.ErrForbidden) {
@@ -73,6 +72,11 @@ func (t *Relations) change(ctx context.Context, user storage.UserID, others []st
 		written = append(written, r.Value.Written()...)
 	}
 	return len(written) > 0 && t.Redundancy.Propagate(ctx, written) != nil, err
+}
+
+// options bound how many users one may follow, and block.
+func (t *Relations) options() storage.ChangeOptions {
+	return storage.ChangeOptions{MaxFollowing: t.MaxFollowing, MaxBlocks: t.MaxFollowing, Inverse: t.Redundancy.Inline()}
 }
 
 // at reads the clock, once for a request.

@@ -99,6 +99,9 @@ type ChangeOptions struct {
 	// MaxFollowing is how many users one user may follow: a follow beyond it gets
 	// [ErrLimitReached]. 0 means no limit.
 	MaxFollowing int64
+	// MaxBlocks is how many users one user may block: a block beyond it gets [ErrLimitReached]. 0
+	// means no limit.
+	MaxBlocks int64
 
 	// Inverse also writes the Inverse rows and follower counts in the same transaction if To is in
 	// the same database.

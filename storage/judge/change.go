@@ -11,6 +11,16 @@ type Actor struct {
 	User         storage.UserID
 	Follows      int64 // how many users it follows; each judged change moves it
 	MaxFollowing int64 // 0: no limit
+	Blocks       int64 // how many it blocks; each judged change moves it, too
+	MaxBlocks    int64 // 0: no limit
+}
+
+// mayBlock is mayFollow for blocks.
+func (a *Actor) mayBlock() error {
+	if a.MaxBlocks > 0 && a.Blocks >= a.MaxBlocks {
+		return fmt.Errorf("%w: user %s blocks %d", storage.ErrLimitReached, a.User, a.Blocks)
+	}
+	return nil
 }
 
 // mayFollow checks that the limit allows one more. [storage.ErrLimitReached]
@@ -42,8 +52,13 @@ func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.
 		if err := by.mayFollow(); err != nil {
 			return storage.Result[storage.Changed]{Err: err}
 		}
+	case storage.Blocking:
+		if err := by.mayBlock(); err != nil {
+			return storage.Result[storage.Changed]{Err: err}
+		}
 	}
 	by.Follows += Counted(ch.Type) - Counted(old.Type)
+	by.Blocks += blocks(ch.Type) - blocks(old.Type)
 	own := j.turn(storage.Forward, pair, ch.Type, ch.At)
 	written := append([]storage.Written{own}, j.consequences(storage.Forward, own.Edge)...)
 	written = j.propagate(written)
@@ -51,6 +66,13 @@ func (j *Judge) Change(by *Actor, ch storage.EdgeChange) storage.Result[storage.
 		Value: storage.Changed{Row: own.Edge, Changed: true, Inverse: written[0].Inverse, Also: written[1:]},
 		Found: true,
 	}
+}
+
+func blocks(t storage.EdgeType) int64 {
+	if t == storage.Blocking {
+		return 1
+	}
+	return 0
 }
 
 func forbidden(pair storage.Pair) error {

@@ -145,9 +145,12 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 	}
 	var latest storage.Micros
 	for {
-		by := judge.Actor{User: c.user, Follows: counts.Following, MaxFollowing: c.options.MaxFollowing}
+		by, err := c.actor(c.user, counts, c.options, changes...)
+		if err != nil {
+			return err
+		}
 		for i, ch := range changes {
-			results[i] = c.Change(&by, ch)
+			results[i] = c.Change(by, ch)
 			if results[i].Value.Changed {
 				latest = max(latest, ch.At)
 			}
@@ -164,6 +167,22 @@ func (c *edgeChange) run(changes []storage.EdgeChange, results []storage.Result[
 			return err
 		}
 	}
+}
+
+// Served by idx_following_list.
+const sqlBlockCount = `
+SELECT COUNT(*)
+FROM following
+WHERE from_user_id = ? AND type = 2`
+
+// actor is a user who makes changes. Its blocks are counted only if one of the changes is bounded by them.
+func (c *edgeChange) actor(user storage.UserID, counts storage.Counts, o storage.ChangeOptions, changes ...storage.EdgeChange) (*judge.Actor, error) {
+	by := &judge.Actor{User: user, Follows: counts.Following, MaxFollowing: o.MaxFollowing, MaxBlocks: o.MaxBlocks}
+	if o.MaxBlocks == 0 || !slices.ContainsFunc(changes, func(ch storage.EdgeChange) bool { return ch.Type == storage.Blocking }) {
+		return by, nil
+	}
+	_, err := c.readOne(sqlBlockCount, []any{int64(user)}, &by.Blocks)
+	return by, err
 }
 
 // begin forgets what has been read, and determines which rows decide.

@@ -303,7 +303,7 @@ func runHotWrites(t *testing.T, s *Store) {
 		}
 		for _, inverse := range []bool{false, true} {
 			for _, list := range [][]storage.EdgeChange{changes[:1], changes[1:]} {
-				for _, r := range s.ChangeEdges(ctx, 4001, list, storage.ChangeOptions{Inverse: inverse}) {
+				for _, r := range s.ChangeEdges(ctx, 4001, list, storage.ChangeOptions{Inverse: inverse, MaxBlocks: 1 << 30}) {
 					if r.Err != nil {
 						t.Fatal(r.Err)
 					}

@@ -210,7 +210,10 @@ func (w *writer) changeTogether(jobs []*edgeTowards) error {
 		if err := c.look(c.Judge, keys, c.rows.sides...); err != nil {
 			return err
 		}
-		acted := c.decideAll(jobs, counts)
+		acted, err := c.decideAll(jobs, counts)
+		if err != nil {
+			return err
+		}
 		again, err := c.lockMissing()
 		if err != nil {
 			return err
@@ -222,23 +225,31 @@ func (w *writer) changeTogether(jobs []*edgeTowards) error {
 }
 
 // decideAll judges all changes, and returns who has done something on which day.
-func (c *edgeChange) decideAll(jobs []*edgeTowards, counts map[storage.UserID]storage.Counts) map[storage.UserID]storage.Day {
+func (c *edgeChange) decideAll(jobs []*edgeTowards, counts map[storage.UserID]storage.Counts) (map[storage.UserID]storage.Day, error) {
 	acted := make(map[storage.UserID]storage.Day)
-	follows := make(map[storage.UserID]int64, len(counts))
-	for id, n := range counts {
-		follows[id] = n.Following
+	actors, changes := make(map[storage.UserID]*judge.Actor), make(map[storage.UserID][]storage.EdgeChange)
+	for _, j := range jobs {
+		changes[j.from] = append(changes[j.from], j.change)
 	}
 	for _, j := range jobs {
-		if _, known := counts[j.from]; !known {
+		own, known := counts[j.from]
+		if !known {
 			j.result = storage.Result[storage.Changed]{Err: fmt.Errorf("%w: %s", storage.ErrUserUnknown, j.from)}
 			continue
 		}
-		by := judge.Actor{User: j.from, Follows: follows[j.from], MaxFollowing: j.options.MaxFollowing}
-		j.result = c.Change(&by, j.change)
-		follows[j.from] = by.Follows
+		// One actor for all changes of a user: none of them has been written yet.
+		by := actors[j.from]
+		if by == nil {
+			var err error
+			if by, err = c.actor(j.from, own, j.options, changes[j.from]...); err != nil {
+				return nil, err
+			}
+			actors[j.from] = by
+		}
+		j.result = c.Change(by, j.change)
 		if j.result.Value.Changed {
 			acted[j.from] = max(acted[j.from], storage.DayOf(j.change.At))
 		}
 	}
-	return acted
+	return acted, nil
 }

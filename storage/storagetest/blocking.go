@@ -69,6 +69,20 @@ func (s blocking) ABlockIsReportedBeforeTheLimit(t *testing.T) {
 		Row: storage.Edge{From: me, To: to[0], Type: storage.Following, UpdateTime: at(1)}})
 }
 
+// Blocks that exist, follows and their ends do not matter to the limit; a block that has ended makes room.
+func (s blocking) OnlyBlocksBeyondTheLimitAreRefused(t *testing.T) {
+	me, to := s.newUsers(t, 1)[0].ID, s.ids(6)
+	two := storage.ChangeOptions{MaxBlocks: 2}
+	s.changeWith(t, me, two, change(to[5], storage.Following, 1), block(to[0], 1))
+	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{
+		block(to[0], 2), block(to[1], 2), block(to[2], 2), unblock(to[0], 2), block(to[3], 2), block(to[5], 2), change(to[4], storage.Following, 2),
+	}, two), 2, 5)
+	wantLimited(t, s.store.ChangeEdges(t.Context(), me, []storage.EdgeChange{block(to[2], 3)}, two), 0)
+	s.changeWith(t, me, two, unblock(to[1], 4))
+	s.changeWith(t, me, two, block(to[2], 5))
+	s.change(t, me, block(to[0], 6))
+}
+
 // The reverse follow ends when the block arrives, whether it is older or newer than the block.
 func (s blocking) AnAppliedBlockEndsTheFollowBack(t *testing.T) {
 	for _, n := range sizes {

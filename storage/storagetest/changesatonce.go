@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"kith/storage"
@@ -204,6 +205,24 @@ func (s changesAtOnce) TheLimitHolds(t *testing.T) {
 		}
 	}
 	wantEqual(t, "count at the end", s.countsOf(t, from).Following, limit)
+}
+
+// Each block is a call of its own, which an engine may write together with others.
+func (s changesAtOnce) TheLimitOfBlocksHolds(t *testing.T) {
+	const limit = 10
+	from, to := s.newUsers(t, 1)[0].ID, s.ids(64)
+	var blocked atomic.Int64
+	crowded(func(worker int) {
+		for i := worker; i < len(to); i += crowd {
+			switch r := s.store.ChangeEdges(t.Context(), from, []storage.EdgeChange{block(to[i], 1)}, storage.ChangeOptions{MaxBlocks: limit})[0]; {
+			case r.Err == nil:
+				blocked.Add(1)
+			case !errors.Is(r.Err, storage.ErrLimitReached):
+				t.Errorf("worker %d: %v", worker, r.Err)
+			}
+		}
+	})
+	wantEqual(t, "blocks", blocked.Load(), int64(limit))
 }
 
 // wantAlternating checks that each row of a pair, in the order of their times, has another time

@@ -197,10 +197,8 @@ func (p *pair) compareReported(t *rapid.T, side storage.Side, batch []storage.Ed
 
 func (p *pair) change(t *rapid.T) {
 	from := rapid.SampledFrom(p.ids).Draw(t, "from")
-	options := storage.ChangeOptions{
-		MaxFollowing: rapid.Int64Range(0, 3).Draw(t, "limit"),
-		Inverse:      rapid.Bool().Draw(t, "inverse"),
-	}
+	limit := rapid.Int64Range(0, 3).Draw(t, "limit")
+	options := storage.ChangeOptions{MaxFollowing: limit, MaxBlocks: limit, Inverse: rapid.Bool().Draw(t, "inverse")}
 	batch := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) storage.EdgeChange {
 		to := rapid.SampledFrom(p.ids).Filter(func(id storage.UserID) bool { return id != from }).Draw(t, "to")
 		ends := rapid.SampledFrom(allTypes).Draw(t, "ends")

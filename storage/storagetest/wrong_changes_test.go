@@ -181,6 +181,14 @@ func (s inverseOverwrites) ChangeEdges(ctx context.Context, from storage.UserID,
 	return results
 }
 
+// unlimitedBlocks are blocks without a limit.
+type unlimitedBlocks struct{ *oracle.Store }
+
+func (s unlimitedBlocks) ChangeEdges(ctx context.Context, from storage.UserID, changes edgeChanges, o options) changeds {
+	o.MaxBlocks = 0
+	return s.Store.ChangeEdges(ctx, from, changes, o)
+}
+
 // unlockedLimit looks at the count before it writes.
 type unlockedLimit struct{ *oracle.Store }
 

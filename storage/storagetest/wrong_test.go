@@ -92,6 +92,7 @@ var wrongStores = []struct {
 	{"ending nothing leaves a tombstone", func(s *oracle.Store) storage.Store { return endsNothing{s} }, "changes/EndingNothingWritesNothing", historiesToo},
 	{"only the last change of a user is judged", func(s *oracle.Store) storage.Store { return lastChange{s} }, "changes/ChangesOfOneUserAreJudgedInTurn", historiesToo},
 	{"the limit refuses whole calls", func(s *oracle.Store) storage.Store { return wholeCallLimited{s} }, "changes/OnlyWhatIsBeyondTheLimitIsRefused", historiesToo},
+	{"the limit of blocks counts nothing", func(s *oracle.Store) storage.Store { return unlimitedBlocks{s} }, "blocking/OnlyBlocksBeyondTheLimitAreRefused", historiesToo},
 	{"the version rises with every call", func(s *oracle.Store) storage.Store { return newChangesRaise(s) }, "changes/TheVersionRisesOnceWithACall", historiesToo},
 	{"each change is a transaction", func(s *oracle.Store) storage.Store { return oneByOne{s} }, "changes/TheVersionRisesOnceWithACall", promiseOnly},
 	{"anybody changes edges", func(s *oracle.Store) storage.Store { return anybodyChanges{s} }, "changes/NobodyChangesNothing", historiesToo},

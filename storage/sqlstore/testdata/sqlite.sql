@@ -512,6 +512,11 @@ FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?
 
+-- sqlBlockCount. Served by idx_following_list.
+SELECT COUNT(*)
+FROM following
+WHERE from_user_id = ? AND type = 2
+
 -- sqlBlocks. Served by idx_follower_list, idx_following_list.
 SELECT from_user_id, to_user_id
 FROM following /*! FORCE INDEX (idx_following_list) */

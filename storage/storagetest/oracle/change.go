@@ -28,7 +28,12 @@ func (s *Store) ChangeEdges(ctx context.Context, from storage.UserID, changes []
 	if o.Inverse {
 		j.Inline = s.inline(from)
 	}
-	by := judge.Actor{User: from, Follows: counts.Following, MaxFollowing: o.MaxFollowing}
+	by := judge.Actor{User: from, Follows: counts.Following, MaxFollowing: o.MaxFollowing, MaxBlocks: o.MaxBlocks}
+	for _, e := range s.tables[storage.Forward][from] {
+		if e.Type == storage.Blocking {
+			by.Blocks++
+		}
+	}
 	for i, change := range changes {
 		results[i] = j.Change(&by, change)
 		if results[i].Value.Changed {
