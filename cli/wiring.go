@@ -107,6 +107,7 @@ func (c *ServeCmd) open(ctx context.Context, settings *Settings, p *services) (e
 	p.agreed = settings.agreedRules(c.followRules)
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.agreed.Watch(ctx, p.store, p.redis, p.logger) }))
 	c.startCaches(settings, p)
+	p.identity.Limits.CountAll = p.redis.CountAll(p.store)
 	return c.openRelations(ctx, settings, p, bus)
 }
 
@@ -134,7 +135,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 	p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.hiddenUsers.Run(ctx, p.hub) }))
 	p.relations = social.NewRelations(social.RelationsConfig{
 		Store: p.store, Redundancy: p.redundancy, HiddenUsers: p.hiddenUsers,
-		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause, Limits: p.identity.Limits,
+		MaxFollowing: c.MaxFollowing, RequestTTL: settings.FriendRequestTTL, RequestPause: c.RequestPause,
 	})
 	p.states = &accounts.States{
 		Store: p.store, Relations: p.relations, HiddenUsers: p.hiddenUsers, Now: time.Now,
@@ -151,7 +152,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 		},
 		Active: p.signedIn,
 	}
-	p.posts = &social.Posts{Store: p.store, IDs: p.ids, Limits: p.identity.Limits, HiddenUsers: p.hiddenUsers, Now: time.Now}
+	p.posts = &social.Posts{Store: p.store, IDs: p.ids, HiddenUsers: p.hiddenUsers, Now: time.Now}
 	c.openFeeds(p)
 	if p.documents != nil {
 		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
@@ -195,7 +196,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
 		States:    p.states, HiddenUsers: p.hiddenUsers,
-		Accounts: p.accounts, Activity: p.activity, Posts: p.posts, Feeds: p.feeds,
+		Accounts: p.accounts, Limits: p.identity.Limits, Activity: p.activity, Posts: p.posts, Feeds: p.feeds,
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,

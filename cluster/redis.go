@@ -160,6 +160,27 @@ func EventsOf(store *sqlstore.Store, redis *Redis, hub *events.Hub, metrics *eve
 	return events.NewBus(hub, events.BusConfig{Redis: redis.Client(), Channel: "kith:events:" + store.UUID(), Metrics: metrics})
 }
 
+// counting is how long a write may wait for a counter.
+const counting = 100 * time.Millisecond
+
+// CountAll adds to counters of a store, which all its gateways share, and returns their values. A counter is forgotten
+// some minutes after it has been added to. Nil if there is no Redis.
+func (r *Redis) CountAll(store *sqlstore.Store) func(ctx context.Context, counter string, n int) (int, error) {
+	if r.client == nil {
+		return nil
+	}
+	prefix := "kith:" + store.UUID() + ":"
+	return func(ctx context.Context, counter string, n int) (int, error) {
+		ctx, cancel := context.WithTimeout(ctx, counting)
+		defer cancel()
+		pipe := r.client.Pipeline()
+		value := pipe.IncrBy(ctx, prefix+counter, int64(n))
+		pipe.Expire(ctx, prefix+counter, 2*time.Minute)
+		_, err := pipe.Exec(ctx)
+		return int(value.Val()), err
+	}
+}
+
 // Close releases the connections.
 func (r *Redis) Close() error {
 	if r.client == nil {

@@ -44,7 +44,7 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 }
 
 func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error) {
-	viewer, err := r.actorOf(ctx)
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +77,7 @@ func visibilityOf(v *model.Visibility) *storage.Visibility {
 }
 
 func (r mutations) ChangePassword(ctx context.Context, current, next string) (*model.ChangePasswordPayload, error) {
-	viewer, err := r.actorOf(ctx)
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (r mutations) ChangePassword(ctx context.Context, current, next string) (*m
 
 // SignOutEverywhere also serves users who have deactivated their accounts.
 func (r mutations) SignOutEverywhere(ctx context.Context) (*model.SignOutPayload, error) {
-	viewer, err := viewerOf(ctx)
+	viewer, err := r.writerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (
 		changed, err := r.Accounts.UnlinkIdentity(ctx, who)
 		return &model.UnlinkIdentityPayload{Changed: changed}, err
 	}
-	viewer, err := r.actorOf(ctx)
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -174,15 +174,15 @@ func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayloa
 }
 
 func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
-	return accountPayload(ctx, r.States.Deactivate)
+	return r.accountPayload(ctx, r.States.Deactivate)
 }
 
 func (r mutations) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
-	return accountPayload(ctx, r.States.Reactivate)
+	return r.accountPayload(ctx, r.States.Reactivate)
 }
 
-func accountPayload(ctx context.Context, change func(context.Context, storage.UserID) (bool, error)) (*model.AccountPayload, error) {
-	viewer, err := viewerOf(ctx)
+func (r *Resolver) accountPayload(ctx context.Context, change func(context.Context, storage.UserID) (bool, error)) (*model.AccountPayload, error) {
+	viewer, err := r.writerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func accountPayload(ctx context.Context, change func(context.Context, storage.Us
 }
 
 func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {
-	viewer, err := viewerOf(ctx)
+	viewer, err := r.writerOf(ctx)
 	if err != nil {
 		return nil, err
 	}

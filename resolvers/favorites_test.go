@@ -1,15 +1,12 @@
 package resolvers_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"kith/internal/apitest"
-	"kith/social"
 	"kith/storage"
 	"kith/storage/storagetest/oracle"
 )
@@ -142,39 +139,3 @@ func TestPagesOfFavorites(t *testing.T) {
 		same(t, got, want)
 	})
 }
-
-// A user who writes too often is refused, and nothing is written.
-func TestFavoritesAreLimited(t *testing.T) {
-	store := oracle.New()
-	apitest.Users(t, store, 2)
-	apitest.Publish(t, store, 2)
-	limit := &oneWrite{}
-	relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: nothing{}, Limits: limit, Now: time.Now})
-	post := storage.PostID{Author: 2, Number: 2}
-	if _, err := relations.Unfavorite(t.Context(), 1, post); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := relations.Favorite(t.Context(), 1, post); !errors.Is(err, errTooOften) {
-		t.Errorf("the second: %v", err)
-	}
-	if r := store.Edges(t.Context(), storage.Favorites, []storage.Pair{{From: 1, To: 2, Post: 2}})[0]; r.Value.Type != storage.None {
-		t.Errorf("it was written: %+v", r)
-	}
-}
-
-var errTooOften = errors.New("too often")
-
-type oneWrite struct{ n int }
-
-func (l *oneWrite) Write(storage.UserID) error {
-	if l.n++; l.n > 1 {
-		return errTooOften
-	}
-	return nil
-}
-
-// nothing is a redundancy mode that propagates nothing.
-type nothing struct{}
-
-func (nothing) Inline() bool                                       { return true }
-func (nothing) Propagate(context.Context, []storage.Written) error { return nil }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/99designs/gqlgen/graphql"
+
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
@@ -26,14 +28,34 @@ func viewerOf(ctx context.Context) (storage.UserID, error) {
 	return viewer.ID, nil
 }
 
-// actorOf is the user who is signed in and may change something: not one who has deactivated the
-// account.
-func (r *Resolver) actorOf(ctx context.Context) (storage.UserID, error) {
+// actorOf is the user who is signed in and may change so many objects by the mutation: neither too often,
+// nor with a deactivated account.
+func (r *Resolver) actorOf(ctx context.Context, objects int) (storage.UserID, error) {
 	viewer, err := viewerOf(ctx)
-	if err != nil || r.States == nil || !r.isHidden(viewer) {
-		return viewer, err
+	if err == nil && r.States != nil && r.isHidden(viewer) {
+		err = viewerGone(r.States.MayAct(ctx, viewer))
 	}
-	return viewer, viewerGone(r.States.MayAct(ctx, viewer))
+	if err == nil {
+		err = r.mayWrite(ctx, viewer, objects)
+	}
+	return viewer, err
+}
+
+// mayWrite counts a call of the mutation.
+func (r *Resolver) mayWrite(ctx context.Context, viewer storage.UserID, objects int) error {
+	if r.Limits == nil {
+		return nil
+	}
+	return r.Limits.Write(ctx, viewer, graphql.GetFieldContext(ctx).Field.Name, objects)
+}
+
+// writerOf is actorOf for changes that are also for users who have deactivated their accounts.
+func (r *Resolver) writerOf(ctx context.Context) (storage.UserID, error) {
+	viewer, err := viewerOf(ctx)
+	if err == nil {
+		err = r.mayWrite(ctx, viewer, 1)
+	}
+	return viewer, err
 }
 
 // clientError turns a refusal into the client's error; other errors stay unchanged. Refusals
@@ -118,7 +140,7 @@ func (r mutations) RemoveFollower(ctx context.Context, id string) (*model.Follow
 
 // actorAndOther are the viewer, who is about to change something, and the other user.
 func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other storage.UserID, err error) {
-	if viewer, err = r.actorOf(ctx); err != nil {
+	if viewer, err = r.actorOf(ctx, 1); err != nil {
 		return 0, 0, err
 	}
 	other, err = parseUserID(id)
@@ -194,7 +216,7 @@ func remember(ctx context.Context, row storage.Edge) {
 }
 
 func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.FollowManyPayload, error) {
-	viewer, err := r.actorOf(ctx)
+	viewer, err := r.actorOf(ctx, len(texts))
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PublishPostPayload, error) {
-	viewer, err := r.actorOf(ctx)
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 }
 
 func (r mutations) DeleteComment(ctx context.Context, text string) (*model.DeleteCommentPayload, error) {
-	viewer, err := r.actorOf(ctx)
+	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Delet
 
 // actorAndPost are the viewer, who is about to change something, and the post.
 func (r *Resolver) actorAndPost(ctx context.Context, text string) (viewer storage.UserID, post storage.PostID, err error) {
-	if viewer, err = r.actorOf(ctx); err != nil {
+	if viewer, err = r.actorOf(ctx, 1); err != nil {
 		return 0, post, err
 	}
 	id, err := parseNodeID(text)

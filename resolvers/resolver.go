@@ -34,6 +34,8 @@ type Resolver struct {
 	Feeds *social.Feeds
 	// Accounts signs users up and in.
 	Accounts *accounts.Accounts
+	// Limits bounds how often users write. Nil: nothing does.
+	Limits WriteLimits
 	// Activity notes who is active. Nil: nobody does.
 	Activity *accounts.Activity
 	// States hides, shows and removes users. Nil: nobody is hidden.
@@ -67,6 +69,11 @@ type Resolver struct {
 
 	// Statuses report what reconciling has found.
 	Statuses reconcile.StatusReader
+}
+
+// WriteLimits bounds how often a user calls a mutation, and how many objects it changes. Its errors are RATE_LIMITED.
+type WriteLimits interface {
+	Write(ctx context.Context, user storage.UserID, mutation string, objects int) error
 }
 
 // The resolvers of each type, as gqlgen asks for them. Their methods are the fields that are not values of a model.

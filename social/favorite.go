@@ -22,9 +22,6 @@ func (t *Relations) Favorite(ctx context.Context, user storage.UserID, post stor
 	if post.Author != user && t.HiddenUsers.Has(post.Author) {
 		return Favored{}, fmt.Errorf("%w: its author is hidden", storage.ErrPostUnknown)
 	}
-	if err := t.mayWrite(user); err != nil {
-		return Favored{}, err
-	}
 	switch r := t.Store.Posts(ctx, []storage.PostID{post})[0]; {
 	case r.Err != nil:
 		return Favored{}, r.Err
@@ -44,17 +41,7 @@ func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post st
 	if post.Author != user && t.HiddenUsers.Has(post.Author) {
 		return Favored{}, nil
 	}
-	if err := t.mayWrite(user); err != nil {
-		return Favored{}, err
-	}
 	return t.favorite(ctx, user, post, storage.None)
-}
-
-func (t *Relations) mayWrite(user storage.UserID) error {
-	if t.Limits == nil {
-		return nil
-	}
-	return t.Limits.Write(user)
 }
 
 func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (f Favored, err error) {

@@ -20,17 +20,11 @@ type IDs interface {
 	Next(ctx context.Context) (storage.UserID, error)
 }
 
-// WriteLimits bounds how often users write. Its errors are RATE_LIMITED.
-type WriteLimits interface {
-	Write(user storage.UserID) error
-}
-
 // Posts are the rules of posts and comments. A post is for every viewer who may see its author: not
 // for users in a block with the author, and for nobody while the author is hidden.
 type Posts struct {
 	Store       PostStore
 	IDs         IDs
-	Limits      WriteLimits // nil: none
 	HiddenUsers HiddenUsers // nil: nobody is hidden
 	Now         func() time.Time
 }
@@ -50,11 +44,6 @@ func (p *Posts) Publish(ctx context.Context, author storage.UserID, key, text st
 
 // begin makes a number for what a user is about to write.
 func (p *Posts) begin(ctx context.Context, user storage.UserID) (int64, error) {
-	if p.Limits != nil {
-		if err := p.Limits.Write(user); err != nil {
-			return 0, err
-		}
-	}
 	id, err := p.IDs.Next(ctx)
 	if err != nil {
 		err = fmt.Errorf("make a number for what user %s writes: %w", user, err)

@@ -58,7 +58,7 @@ type RelationsConfig struct {
 	Store      RelationStore
 	Redundancy Redundancy
 
-	// MaxFollowing is how many users a user may follow. 0 means no limit.
+	// MaxFollowing is how many users a user may follow, and how many it may block. 0 means no limit.
 	MaxFollowing int64
 	// RequestTTL is how long a friend request can be accepted. Defaults to
 	// [storage.DefaultRequestTTL]. The store has to be opened with the same value.
@@ -72,8 +72,6 @@ type RelationsConfig struct {
 
 	// HiddenUsers are hidden: nobody can follow, block or ask them. Defaults to nobody.
 	HiddenUsers HiddenUsers
-	// Limits bounds how often users favorite posts. Defaults to none.
-	Limits WriteLimits
 	// Now is the clock. Defaults to [time.Now].
 	Now func() time.Time
 }

@@ -2,6 +2,8 @@ package identity
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"math"
 	"net/netip"
 	"strings"
@@ -27,7 +29,8 @@ type LimitsConfig struct {
 	// from one address in a minute, as [AddressKey] counts it.
 	PerAddress int
 
-	// PerUser is how many posts and comments a user may write, and favorites it may make or end, in a minute.
+	// PerUser is how often a user may call each mutation in a minute. A call counts once for each
+	// [objectsACall] of the objects that it changes.
 	PerUser int
 
 	// Entries is how many handles, addresses, and pairs of them are remembered at most.
@@ -38,8 +41,8 @@ type LimitsConfig struct {
 	Now func() time.Time
 }
 
-// Limits bounds how often passwords are tried. Each gateway counts for itself. It
-// is safe for concurrent use.
+// Limits bounds how often passwords are tried, and how often users write. Each gateway counts for
+// itself, except for writes where there is a Redis. It is safe for concurrent use.
 //
 // An attacker on one handle must not lock its owner out. So attempts are first counted by handle
 // and address. Attempts from many addresses are also counted by the handle alone, with a higher
@@ -49,10 +52,16 @@ type Limits struct {
 	pairs                *buckets // by handle and address
 	handles              *buckets // by handle, for addresses that are not known for it
 	addresses, newcomers *buckets
-	writers              *buckets
+	writers              *buckets // by user and mutation
+
+	// CountAll adds to a counter of all gateways, which is forgotten after its minute, and returns its value. Nil: there are none.
+	CountAll func(ctx context.Context, counter string, n int) (int, error)
 
 	known *lru.Cache[string, struct{}] // handles with addresses from which a user has signed in with them
 }
+
+// objectsACall is how many objects a call of a mutation may change without counting twice.
+const objectsACall = 10
 
 // strangers is how many times the limit of one address all unknown addresses together have on one
 // handle.
@@ -110,18 +119,36 @@ func (l *Limits) SignUp(address netip.Addr) error {
 	return l.take(l.newcomers, AddressKey(address))
 }
 
-// Write is called before a user publishes a post or writes a comment. Its errors are those of
-// SignIn.
-func (l *Limits) Write(user storage.UserID) error {
-	return l.take(l.writers, user.String())
+// Write is called before a user changes so many objects by a mutation. Its errors are those of
+// SignIn. If the counters of all gateways cannot be reached, those of this one decide.
+func (l *Limits) Write(ctx context.Context, user storage.UserID, mutation string, objects int) error {
+	most := l.writers.burst
+	if most == 0 {
+		return nil
+	}
+	n := min(max(1, (objects+objectsACall-1)/objectsACall), most)
+	key, now := user.String()+":"+mutation, l.now()
+	if wait := l.writers.take(key, n, now); wait > 0 || l.CountAll == nil {
+		return tooMany("too many of these changes", wait)
+	}
+	minute := now.Truncate(time.Minute)
+	count, err := l.CountAll(ctx, fmt.Sprintf("writes:%s:%d", key, minute.Unix()), n)
+	if err != nil || count <= most {
+		return nil
+	}
+	return tooMany("too many of these changes", minute.Add(time.Minute).Sub(now))
 }
 
 func (l *Limits) take(b *buckets, key string) error {
-	wait := b.take(key, l.now())
+	return tooMany("too many attempts", b.take(key, 1, l.now()))
+}
+
+// tooMany is the error for who has to wait; nil if nobody has to.
+func tooMany(what string, wait time.Duration) error {
 	if wait == 0 {
 		return nil
 	}
-	err := apierr.RateLimited("too many attempts")
+	err := apierr.RateLimited("%s: wait for a while", what)
 	if known, ok := apierr.Of(err); ok {
 		known.Details = map[string]any{"retryAfter": int(math.Ceil(wait.Seconds()))}
 	}
@@ -170,8 +197,8 @@ func newBuckets(perMinute, entries int) *buckets {
 	return &buckets{limit: rate.Limit(float64(perMinute) / 60), burst: perMinute, keys: keys}
 }
 
-// take returns 0 if there was a token, otherwise the time until there is one.
-func (b *buckets) take(key string, now time.Time) time.Duration {
+// take returns 0 if there were n tokens, which is no more than a bucket holds; otherwise the time until there are.
+func (b *buckets) take(key string, n int, now time.Time) time.Duration {
 	if b.burst == 0 {
 		return 0
 	}
@@ -182,7 +209,7 @@ func (b *buckets) take(key string, now time.Time) time.Duration {
 		bucket = rate.NewLimiter(b.limit, b.burst)
 		b.keys.Add(key, bucket)
 	}
-	reservation := bucket.ReserveN(now, 1)
+	reservation := bucket.ReserveN(now, n)
 	wait := reservation.DelayFrom(now)
 	if wait > 0 {
 		reservation.CancelAt(now)

@@ -1,14 +1,18 @@
 package identity
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"kith/graph/apierr"
+	"kith/storage"
 )
 
 // clock is a clock that stands still until it is moved.
@@ -237,20 +241,53 @@ func TestLimitsAtOnce(t *testing.T) {
 func TestLimitOfWrites(t *testing.T) {
 	t.Parallel()
 	var c clock
-	l := c.limits(LimitsConfig{PerUser: 2})
-	for range 2 {
-		if err := l.Write(7); err != nil {
-			t.Fatal(err)
+	l := c.limits(LimitsConfig{PerUser: 4})
+	wait := func(user storage.UserID, mutation string, objects int) int {
+		t.Helper()
+		return refusedFor(t, l.Write(t.Context(), user, mutation, objects))
+	}
+	got := []int{
+		wait(7, "follow", 1), wait(7, "follow", 0), wait(7, "follow", 10), wait(7, "follow", 1), wait(7, "follow", 1),
+		wait(7, "unfollow", 1), wait(8, "follow", 1), // another mutation, another user
+		wait(7, "followMany", 25), wait(7, "followMany", 11), wait(7, "followMany", 1), wait(7, "followMany", 1),
+		wait(9, "followMany", 500), wait(9, "followMany", 1), // no call counts more than all that are allowed
+	}
+	want := []int{0, 0, 0, 0, 15, 0, 0, 0, 15, 0, 15, 0, 15}
+	if !slices.Equal(got, want) {
+		t.Errorf("wait %d s, not %d", got, want)
+	}
+	c.now = c.now.Add(15 * time.Second)
+	if wait := wait(7, "follow", 1); wait != 0 {
+		t.Errorf("after 15 s: wait %d s", wait)
+	}
+}
+
+// Where gateways count together, each refuses what is too much for all, until the next minute. A counter that fails refuses nothing.
+func TestLimitOfWritesOnAllGateways(t *testing.T) {
+	t.Parallel()
+	var c clock
+	counters, failure := make(map[string]int), error(nil)
+	gateways := []*Limits{c.limits(LimitsConfig{PerUser: 4}), c.limits(LimitsConfig{PerUser: 4})}
+	for _, l := range gateways {
+		l.CountAll = func(_ context.Context, counter string, n int) (int, error) {
+			counters[counter] += n
+			return counters[counter], failure
 		}
 	}
-	if wait := refusedFor(t, l.Write(7)); wait != 30 {
-		t.Errorf("wait %d s", wait)
+	c.now = time.Date(2026, 1, 1, 0, 0, 50, 0, time.UTC)
+	wait := func(gateway int) int {
+		t.Helper()
+		return refusedFor(t, gateways[gateway].Write(t.Context(), 7, "follow", 1))
 	}
-	if err := l.Write(8); err != nil {
-		t.Errorf("another user: %v", err)
+	if got, want := []int{wait(0), wait(1), wait(0), wait(1), wait(0), wait(1)}, []int{0, 0, 0, 0, 10, 10}; !slices.Equal(got, want) {
+		t.Errorf("wait %d s, not %d", got, want)
 	}
-	c.now = c.now.Add(30 * time.Second)
-	if err := l.Write(7); err != nil {
-		t.Errorf("after 30 s: %v", err)
+	failure = errors.New("away")
+	if wait := wait(1); wait != 0 {
+		t.Errorf("without the counters: wait %d s", wait)
+	}
+	failure, c.now = nil, c.now.Add(10*time.Second)
+	if wait := wait(0); wait != 0 {
+		t.Errorf("in the next minute: wait %d s", wait)
 	}
 }

@@ -26,7 +26,7 @@ type Settings struct {
 	TrustedProxy  []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
 	LoginLimit    int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle from one address in a minute, and ten times as many from all that are not known there; 0: any number. Default: ${default}."`
 	AddressLimit  int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
-	WriteLimit    int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"Posts and comments that one user may write, and favorites it may make or end, in a minute on one gateway; 0: any number. Default: ${default}."`
+	WriteLimit    int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"How often one user may call each mutation in a minute, on all gateways of a Redis together, otherwise on each; what changes more than ten objects counts once for each ten; 0: any number. Default: ${default}."`
 }
 
 // A Secret is a text that does not get into messages and logs.

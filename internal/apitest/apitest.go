@@ -43,6 +43,7 @@ type Options struct {
 	Budget         social.Budget
 	RequestTimeout time.Duration
 	Limits         limits.Limits
+	WriteLimits    resolvers.WriteLimits // nil: none
 	MaxAnswer      int
 	HideSchema     bool
 	Log            io.Writer // where the log goes; nil: nowhere
@@ -154,7 +155,7 @@ func New(t T, store storage.Store, o Options) *API {
 		Posts: &social.Posts{Store: posts, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
 		Feeds: o.Feeds,
 		Store: store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
-		Hub: o.Hub, Statuses: o.Statuses,
+		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
 		Dismissals: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
 	}
 	schema := generated.NewSchema(generated.Config{Resolvers: root})

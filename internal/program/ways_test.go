@@ -86,7 +86,7 @@ func (w way) passed(t *testing.T, program kithtest.Option) []string {
 	const requests, most = 500, 350 // some may be answered in another way; half are follows, and half unfollows
 	counters, counted := kithtest.NewCounters(t)
 	g := kithtest.Start(t, program, counted, kithtest.Args("--store", kithtest.DemoStore(t, 1)),
-		kithtest.Env("KITH_WRITE_LIMIT=0", "KITH_JWT_SECRET="+secret))
+		kithtest.Env("KITH_JWT_SECRET="+secret))
 	if w.as != "" {
 		g.Token = signed(t, jwt.MapClaims{"sub": w.as})
 	}

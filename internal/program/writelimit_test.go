@@ -1,0 +1,73 @@
+package program_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+
+	"kith/internal/kithtest"
+	"kith/internal/testenv"
+)
+
+// A user who writes too often is refused, with the seconds to wait: by two gateways together while they have a Redis, and by each
+// when it has frozen.
+func TestGatewaysCountWritesTogether(t *testing.T) {
+	t.Parallel()
+	redis := testenv.Redis(t)
+	options := []kithtest.Option{
+		kithtest.Args("--store", location(newSQLite(t, 1)...), "--redis", redis.URL()),
+		kithtest.Env("KITH_JWT_SECRET="+secret, "KITH_WRITE_LIMIT=3"),
+	}
+	here, there := kithtest.Start(t, options...), kithtest.Start(t, options...)
+	tokens := make(map[string]string)
+	for _, name := range []string{"maya", "zoe", "noor"} {
+		tokens[name] = tokenOf(t, here, "", `register(handle: "`+name+`", name: "M", password: "correct horse")`)
+	}
+	// refused reports whether a write was, or done.
+	refused := func(g *kithtest.Gateway, who, mutation string) bool {
+		t.Helper()
+		g.Until(t, "answer", func() bool {
+			status, _ := askAs(t, g, tokens[who], "{ viewer { id } }")
+			return status == http.StatusOK
+		})
+		_, text := askAs(t, g, tokens[who], "mutation { "+mutation+" }")
+		var answer kithtest.Response
+		if err := json.Unmarshal([]byte(text), &answer); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if len(answer.Errors) == 0 {
+			return false
+		}
+		about := answer.Errors[0].Extensions
+		if wait, ok := about["retryAfter"].(float64); about["code"] != "RATE_LIMITED" || !ok || wait < 1 || wait > 60 {
+			t.Fatalf("%s: %s", mutation, text)
+		}
+		return true
+	}
+	const rename, publish = `updateProfile(name: "N") { user { name } }`, `a: publishPost(text: "x", clientKey: "a") { published }`
+	written := 0
+	for _, g := range []*kithtest.Gateway{here, there, here, there, here, there} {
+		if !refused(g, "maya", rename) {
+			written++
+		}
+	}
+	if written < 3 || written > 4 { // 4: when a minute ended meanwhile
+		t.Errorf("%d writes were done on two gateways, 3 are allowed", written)
+	}
+	if refused(here, "maya", publish) || refused(there, "zoe", rename) {
+		t.Error("another mutation was refused, or another user")
+	}
+
+	redis.Freeze(t)
+	written = 0
+	for range 4 {
+		for _, g := range []*kithtest.Gateway{here, there} {
+			if !refused(g, "noor", rename) {
+				written++
+			}
+		}
+	}
+	if written != 6 {
+		t.Errorf("%d writes were done without Redis, each gateway allows 3", written)
+	}
+}
