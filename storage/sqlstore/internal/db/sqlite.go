@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/pressly/goose/v3/database"
@@ -142,6 +143,10 @@ func openSQLite(ctx context.Context, path string, c Config) (*Shard, error) {
 	return &Shard{Name: path, Read: read, Write: write, migrations: write, dialect: sqliteDialect}, nil
 }
 
+// plannedOnce hides from the planner that a LIMIT is a parameter. It would look at the value, and plan a statement that is
+// kept anew whenever a value is bound (sqlite3ExprIsInteger in SQLite's expr.c): a third of the time of a page.
+func plannedOnce(text string) string { return strings.ReplaceAll(text, "LIMIT ?", "LIMIT ? + 0") }
+
 // makeSQLite makes the file by connecting to it. Changing a new file's journal to a WAL does not
 // wait for another program that is about to do the same, hence the tries. If another program keeps
 // the file locked, the first try has waited for it.
@@ -172,7 +177,7 @@ func sqlitePool(path string, conns int, pragmas ...string) (*sql.DB, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	db := sql.OpenDB(prepared.Connector(prepared.Location(named.Driver(), u.String()), prepared.Database{}))
+	db := sql.OpenDB(prepared.Connector(prepared.Location(named.Driver(), u.String()), prepared.Database{Text: plannedOnce}))
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
 	db.SetConnMaxIdleTime(5 * time.Minute)

@@ -43,6 +43,8 @@ type Database struct {
 	// Implicit: with autocommit off, a transaction begins with its first statement, so connections begin
 	// theirs like that.
 	Implicit bool
+	// Text is how a statement is written when it is kept; nil: as it is sent once.
+	Text func(string) string
 }
 
 // Connector opens connections that keep statements.
@@ -158,7 +160,11 @@ func (c *conn) prepared(ctx context.Context, text string, args int) statement {
 		c.came[hash]++
 		return nil
 	}
-	made, err := c.PrepareContext(ctx, text)
+	written := text
+	if c.of.Text != nil {
+		written = c.of.Text(text)
+	}
+	made, err := c.PrepareContext(ctx, written)
 	if err != nil {
 		c.no++ // there are too many, or the statement is wrong; then its answer will say so
 		return nil
