@@ -24,15 +24,15 @@ type benchFlags struct {
 	cli.Output
 	checkFlags
 	Engines     []string      `placeholder:"E,…" enum:"sqlite,mariadb,mariadb+redis" help:"On which stores: sqlite, mariadb, mariadb+redis."`
-	States      []string      `default:"baseline,cold,warm" enum:"baseline,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
+	States      []string      `default:"${bench_states}" enum:"baseline,cold,warm" placeholder:"S,…" help:"Whom to ask: the hand-written baseline, Kith without its caches (cold) and with them (warm). Default: ${default}."`
 	MariaDB     string        `name:"mariadb" default:"auto" placeholder:"DSN" help:"A server on which databases may be made and dropped; auto starts a private one. Default: ${default}."`
 	Redis       string        `name:"redis-server" default:"auto" placeholder:"URL" help:"A Redis that may be filled; auto starts a private one. Default: ${default}."`
 	Seed        uint64        `default:"42" placeholder:"N" help:"Another seed is another graph, and other requests. Default: ${default}."`
 	Sonyflake   bool          `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
 	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
-	Rounds      int           `default:"2" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
+	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
 	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
-	Heat        time.Duration `default:"30s" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
+	Heat        time.Duration `default:"${bench_heat}" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law (zipf). Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`
 
@@ -166,8 +166,8 @@ func questionsNamed(names []string) ([]*bench.Question, error) {
 // measuring is [suite.Run], or a function of the same kind.
 type measuring func(context.Context, suite.Config) ([]report.Size, report.Machine, error)
 
-// measure completes the configuration, measures, and reports.
-func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config, run measuring) (err error) {
+// configured completes the configuration, and runs.
+func (f *benchFlags) configured(k *kong.Context, config suite.Config, run func(suite.Config) error) (err error) {
 	if f.Connections < 1 || f.Duration <= 0 || f.Rounds < 1 || f.Heat < 0 {
 		return errors.New("--connections, --duration and --rounds must be greater than 0, --heat not less")
 	}
@@ -190,11 +190,20 @@ func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, 
 	config.Log = func(format string, args ...any) {
 		fmt.Fprintf(k.Stderr, "%4.0fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 	}
+	return run(config)
+}
+
+// measure measures and reports.
+func (f *benchFlags) measure(ctx context.Context, k *kong.Context, kind string, config suite.Config, run measuring) error {
 	r := report.Report{
-		Kind: kind, Command: f.command(k), Date: began.UTC().Format(time.DateOnly),
+		Kind: kind, Command: f.command(k), Date: time.Now().UTC().Format(time.DateOnly),
 		Connections: f.Connections, Rounds: f.Rounds, Seconds: f.Duration.Seconds(),
 	}
-	if r.Sizes, r.Machine, err = run(ctx, config); err != nil {
+	err := f.configured(k, config, func(config suite.Config) (err error) {
+		r.Sizes, r.Machine, err = run(ctx, config)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if !f.JSON() {

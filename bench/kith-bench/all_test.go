@@ -1,12 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"kith/bench/report"
+	"kith/bench/suite"
+	"kith/internal/kithtest"
 )
 
 // quick are flags of a run that only has to finish.
@@ -104,12 +107,36 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"several", "--gateways", "1"}, "--gateways"},
 		{[]string{"several", "--gateways", "17"}, "--gateways"},
 		{[]string{"several", "--engines", "sqlite"}, "--engines"},
+		{[]string{"guard", kithtest.Binary(t), "--users", "10"}, "--users"},
+		{[]string{"guard", "/none", "--users", "300"}, "/none"},
 		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
 	} {
 		_, err := benchCommand(t, c.arguments...)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, want %q", c.arguments, err, c.want)
 		}
+	}
+}
+
+// `kith bench guard` compares two builds, here the same one twice, and fails if one question is slower than allowed.
+func TestBenchGuard(t *testing.T) {
+	arguments := append([]string{"guard", kithtest.Binary(t), "--users", "300", "--questions", "q1,mixed"}, quick...)
+	out, err := benchCommand(t, append(arguments, "--least", "0.01", "--output", "json")...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var compared []suite.Compared
+	if err := json.Unmarshal([]byte(out), &compared); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, question := range []string{"q1", "mixed"} {
+		if len(compared) != 2 || compared[i].Question != question || compared[i].State != report.Warm || compared[i].Rate <= 0 || compared[i].Before <= 0 {
+			t.Fatalf("%+v", compared)
+		}
+	}
+	out, err = benchCommand(t, append(arguments, "--least", "1000")...)
+	if err == nil || strings.Count(err.Error(), "at least 1000 is allowed") != 2 || !strings.Contains(out, "CPU of a request") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -23,7 +23,10 @@ type program struct {
 	Bench BenchCmd `cmd:"" help:"Make large graphs and measure a gateway."`
 }
 
-var vars = kong.Vars{"bench_questions": strings.Join(bench.QuestionNames(), ", ")}
+var vars = kong.Vars{
+	"bench_questions": strings.Join(bench.QuestionNames(), ", "),
+	"bench_states":    "baseline,cold,warm", "bench_rounds": "2", "bench_heat": "30s",
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/bench/report"
+	"kith/bench/suite"
+	"kith/cli"
+)
+
+// BenchGuardCmd is `kith bench guard`.
+type BenchGuardCmd struct {
+	Before    string   `arg:"" help:"The other build of kith, such as that of the last release."`
+	Least     float64  `default:"0.93" placeholder:"RATIO" help:"The ratio of rates, this build to the other, below which a question fails. Default: ${default}."`
+	Users     int      `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
+	Questions []string `placeholder:"Q,…" help:"Which: ${bench_questions}, mixed. Default: all."`
+
+	benchFlags `set:"bench_states=warm" set:"bench_rounds=5" set:"bench_heat=5s"`
+}
+
+// Run compares, and prints the table. If a question is slower than allowed, it returns an error after that.
+func (c *BenchGuardCmd) Run(ctx context.Context, k *kong.Context) error {
+	if c.Users < bench.Community {
+		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	}
+	if len(c.Engines) == 0 {
+		c.Engines = []string{report.SQLite}
+	}
+	config := suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}, Questions: bench.Questions}
+	if len(c.Questions) == 0 || slices.Contains(c.Questions, bench.MixName) {
+		config.MixedUsers = c.Users
+	}
+	if len(c.Questions) > 0 {
+		var err error
+		if config.Questions, err = questionsNamed(slices.DeleteFunc(slices.Clone(c.Questions), func(n string) bool { return n == bench.MixName })); err != nil {
+			return err
+		}
+	}
+	var compared []suite.Compared
+	err := c.configured(k, config, func(config suite.Config) (err error) {
+		compared, err = suite.RunGuard(ctx, config, c.Before)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON() {
+		if err := cli.WriteJSON(k.Stdout, compared); err != nil {
+			return err
+		}
+	} else {
+		w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+		fmt.Fprintln(w, "engine\tstate\tquestion\tbefore, 1/s\tafter, 1/s\trate\tCPU of a request\t")
+		for _, one := range compared {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.0f\t%.3f\t%.3f\t\n", one.Engine, one.State, one.Question, one.Before, one.After, one.Rate, one.CPU)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	var slow error
+	for _, one := range compared {
+		if one.Rate < c.Least {
+			slow = errors.Join(slow, fmt.Errorf("%s %s, %s: %.3f of the rate before, at least %g is allowed", one.Engine, one.State, one.Question, one.Rate, c.Least))
+		}
+	}
+	return slow
+}

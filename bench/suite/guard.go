@@ -1,0 +1,161 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+
+	"kith/bench"
+	"kith/bench/report"
+)
+
+// Compared is how two builds of Kith have answered one question.
+type Compared struct {
+	Engine   string  `json:"engine"`
+	State    string  `json:"state"`
+	Question string  `json:"question"`
+	Before   float64 `json:"beforePerSecond"`
+	After    float64 `json:"afterPerSecond"`
+	Rate     float64 `json:"rate"` // After to Before: the median of the rounds
+	CPU      float64 `json:"cpu"`  // of gateway and databases for a request, After to Before; 0: unknown
+}
+
+// RunGuard puts each question, and the mixed load if there is one, to another build of kith and to the program, in turn, on stores of their own
+// that hold the same. The one that is asked first in a round is asked second in the next. It stops everything that it has started. A wrong
+// answer of the program is an error.
+func RunGuard(ctx context.Context, c Config, before string) (all []Compared, err error) {
+	r := &run{Config: c, machine: describeMachine(), shards: 1}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.openServers(ctx); err != nil {
+		return nil, err
+	}
+	for _, engine := range c.Engines {
+		for _, state := range c.States {
+			if state == report.Baseline {
+				continue
+			}
+			compared, err := r.guard(ctx, subject{engine: engine, state: state}, before)
+			if err != nil {
+				return all, fmt.Errorf("%s %s: %w", engine, state, err)
+			}
+			all = append(all, compared...)
+		}
+	}
+	return all, nil
+}
+
+func (r *run) guard(ctx context.Context, like subject, before string) (all []Compared, err error) {
+	graph := bench.NewGraph(r.Graphs[0].Users, r.Seed)
+	graph.Degree, graph.Spread, graph.Draw = max(1, r.Graphs[0].Edges/graph.Users), r.Sonyflake, r.Draw
+	workloads := make([]bench.Workload, 0, len(r.Questions)+1)
+	for _, q := range r.Questions {
+		workloads = append(workloads, q)
+	}
+	pair := []*subject{{engine: like.engine, state: like.state, build: before}, {engine: like.engine, state: like.state}}
+	defer func() { err = errors.Join(err, stopAll(pair)) }()
+	for _, s := range pair {
+		if s.location, err = r.imported(ctx, cmp.Or(s.build, r.Program), s.engine, graph); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range pair {
+		if s.program, err = r.start(ctx, s, s.location); err != nil {
+			return nil, err
+		}
+		if s.mix, err = bench.NewMix(graph, []byte(r.secret)); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range workloads {
+		if err := r.heatAll(ctx, pair, graph, w.(*bench.Question)); err != nil {
+			return nil, err
+		}
+		one, err := r.compare(ctx, pair, graph, func(*subject) bench.Workload { return w })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	if r.MixedUsers > 0 {
+		one, err := r.compare(ctx, pair, graph, func(s *subject) bench.Workload { return s.mix })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// imported makes a store by a build of Kith, which may have another layout than this one.
+func (r *run) imported(ctx context.Context, program, engine string, graph *bench.Graph) (location string, err error) {
+	if location, err = r.emptyStore(ctx, engine); err != nil {
+		return "", err
+	}
+	edges, err := os.Create(r.path("edges.csv"))
+	if err != nil {
+		return "", err
+	}
+	_, err = graph.WriteTo(edges)
+	if err = errors.Join(err, edges.Close()); err != nil {
+		return "", err
+	}
+	began := time.Now()
+	if out, err := exec.CommandContext(ctx, program, "import", "--store", location, edges.Name()).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%s import: %w: %s", program, err, out)
+	}
+	r.Log("%s: imported by %s in %s", engine, program, time.Since(began).Round(100*time.Millisecond))
+	return location, r.analyze(ctx, location)
+}
+
+// compare asks two subjects in turn, in all rounds.
+func (r *run) compare(ctx context.Context, pair []*subject, graph *bench.Graph, of func(*subject) bench.Workload) (c Compared, err error) {
+	rounds := [2][]bench.Result{}
+	rates := make([]float64, r.Rounds)
+	for round := range r.Rounds {
+		for turn := range pair {
+			i := (round + turn) % 2
+			load := r.load(pair[i], graph)
+			load.Seed += uint64(round) << 32
+			load.Warmup, load.Duration = r.Warmup, r.Duration
+			if round == 0 {
+				load.Warmup = r.FirstWarmup
+			}
+			result, err := load.Run(ctx, of(pair[i]))
+			switch {
+			case err != nil:
+				return c, err
+			case result.Error != nil && i == 0:
+				r.Log("%s %s: before, a wrong answer: %v", pair[i].name(), result.Question, result.Error)
+			case result.Error != nil:
+				return c, fmt.Errorf("%s: %w", result.Question, result.Error)
+			}
+			rounds[i] = append(rounds[i], result)
+		}
+		rates[round] = rounds[1][round].PerSecond() / rounds[0][round].PerSecond()
+	}
+	before, after := bench.Merge(rounds[0]), bench.Merge(rounds[1])
+	c = Compared{
+		Engine: pair[0].engine, State: pair[0].state, Question: before.Question,
+		Before: before.PerSecond(), After: after.PerSecond(), Rate: median(rates),
+	}
+	if was := cpuOf(before); was > 0 {
+		c.CPU = cpuOf(after) / was
+	}
+	r.Log("%s %s %s: %.0f/s and %.0f/s, %.3f", c.Engine, c.State, c.Question, c.Before, c.After, c.Rate)
+	return c, nil
+}
+
+// cpuOf is the CPU of a request; 0 if the gateway's is unknown.
+func cpuOf(r bench.Result) float64 {
+	return max(0, r.Gateway+max(0, r.Databases)) / float64(max(1, r.Requests))
+}
+
+func median(of []float64) float64 {
+	slices.Sort(of)
+	return (of[(len(of)-1)/2] + of[len(of)/2]) / 2
+}
