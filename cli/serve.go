@@ -88,6 +88,7 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 	defer c.closeTraces(ctx, spans)()
 	takes := c.footprint(settings)
 	c.tuneGC(takes)
+	addProcessors()
 	documents, err := c.trustedDocuments()
 	if err != nil {
 		return err

@@ -14,18 +14,17 @@ import (
 // then they are refused: a client that is asked to come back soon is better off than one of
 // thousands that all wait.
 //
-// Requests whose work takes milliseconds get half of the processors, so that cheap requests are
+// Requests whose work takes milliseconds take turns on half of the processors, so that cheap requests are
 // answered beside them. These are requests with long bodies, with long queries that were not seen
 // before, and with costly operations.
 type admission struct {
 	requests *semaphore.Weighted // of 1 each
-	costly   *semaphore.Weighted // of 1 each
-	sockets  *semaphore.Weighted // of 1: the one WebSocket that waits for costly work
+	costly   *turns
+	sockets  *semaphore.Weighted // of 1: the one long message of a WebSocket that is read
 
-	most         int64 // requests in work
-	queued       atomic.Int64
-	queuedCostly atomic.Int64
-	metrics      *Metrics
+	most    int64 // requests in work
+	queued  atomic.Int64
+	metrics *Metrics
 
 	mostWritten int64 // bytes of long answers
 	mu          sync.Mutex
@@ -35,7 +34,7 @@ type admission struct {
 
 const (
 	// costlyFrom is the cost from which an operation is not cheap.
-	costlyFrom = 2_000
+	costlyFrom = 500
 	// costlyBytes is the length from which a body, or a query that was not seen before, is not
 	// cheap.
 	costlyBytes = 4 << 10
@@ -53,7 +52,7 @@ const (
 func newAdmission(cfg Config) *admission {
 	return &admission{
 		requests: semaphore.NewWeighted(int64(cfg.MaxRequests)),
-		costly:   semaphore.NewWeighted(max(1, int64(runtime.GOMAXPROCS(0)/2))),
+		costly:   newTurns(max(1, runtime.GOMAXPROCS(0)/2), cfg.MaxRequests/4),
 		sockets:  semaphore.NewWeighted(1),
 
 		most:        int64(cfg.MaxRequests),
@@ -71,16 +70,21 @@ type permit struct {
 
 // enter takes a request in; false if there are too many. Its permit has to end.
 func (a *admission) enter(ctx context.Context) (permit, bool) {
-	if !a.wait(ctx, a.requests, &a.queued, a.most, "requests") {
+	if !a.wait(ctx) {
+		a.metrics.overload.WithLabelValues("requests").Inc()
 		return permit{}, false
 	}
 	return permit{of: a}, true
 }
 
-// work announces work of milliseconds; it returns false if there is too much such work.
-func (p *permit) work(ctx context.Context) bool {
-	if a := p.of; !p.costly {
-		p.costly = a.wait(ctx, a.costly, &a.queuedCostly, a.most/4, "costly")
+// work announces work of a cost, for a party, that takes milliseconds. It returns false if there is too much such work.
+func (p *permit) work(ctx context.Context, who Party, cost uint64) bool {
+	if p.costly {
+		p.of.costly.charge(who.payer(), cost)
+		return true
+	}
+	if p.costly = p.of.costly.begin(ctx, who.payer(), cost); !p.costly {
+		p.of.metrics.overload.WithLabelValues("costly").Inc()
 	}
 	return p.costly
 }
@@ -93,7 +97,7 @@ func (p *permit) end() {
 	}
 	p.of = nil
 	if p.costly {
-		a.costly.Release(1)
+		a.costly.end()
 	}
 	a.requests.Release(1)
 }
@@ -108,11 +112,7 @@ func (a *admission) take(ctx context.Context, length int) (done func(), err erro
 	if err := a.sockets.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
-	if err := a.costly.Acquire(ctx, 1); err != nil {
-		a.sockets.Release(1)
-		return nil, err
-	}
-	return func() { a.costly.Release(1); a.sockets.Release(1) }, nil
+	return func() { a.sockets.Release(1) }, nil
 }
 
 // enterWriting admits an answer that is to be sent to a party. leave is called when it has been sent. An answer for which there
@@ -156,20 +156,17 @@ func (a *admission) write(to Party, n int64) {
 }
 
 // wait waits for room, unless too many already wait.
-func (a *admission) wait(ctx context.Context, room *semaphore.Weighted, queued *atomic.Int64, most int64, why string) bool {
-	if room.TryAcquire(1) {
+func (a *admission) wait(ctx context.Context) bool {
+	if a.requests.TryAcquire(1) {
 		return true
 	}
-	defer queued.Add(-1)
-	if queued.Add(1) <= max(1, most) {
-		ctx, cancel := context.WithTimeout(ctx, queueTime)
-		defer cancel()
-		if room.Acquire(ctx, 1) == nil {
-			return true
-		}
+	defer a.queued.Add(-1)
+	if a.queued.Add(1) > max(1, a.most) {
+		return false
 	}
-	a.metrics.overload.WithLabelValues(why).Inc()
-	return false
+	ctx, cancel := context.WithTimeout(ctx, queueTime)
+	defer cancel()
+	return a.requests.Acquire(ctx, 1) == nil
 }
 
 const (

@@ -29,6 +29,14 @@ type Party struct {
 // each are the address and the user of a party, which are counted one by one. A part that is Party{} is not counted.
 func (p Party) each() [2]Party { return [...]Party{{Address: p.Address}, {User: p.User}} }
 
+// payer is whose share of the processors work takes: the user's, or the address's if nobody is signed in.
+func (p Party) payer() Party {
+	if p.User != 0 {
+		return Party{User: p.User}
+	}
+	return Party{Address: p.Address}
+}
+
 // slot is what one connection takes of the bounds. It is guarded by its connections.
 type slot struct {
 	of    *connections

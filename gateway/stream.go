@@ -118,7 +118,7 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 		span.Operation(op, cost)
 	}
 	responses, ctx := s.exec.DispatchOperation(ctx, op)
-	e, response, how := s.next(ctx, on, s.admitted(op, responses), true, span)
+	e, response, how := s.next(ctx, on, s.admitted(op, on, responses), true, span)
 	defer e.turn.release()
 	if x.span == nil { // otherwise the request ends it
 		span.End(string(how), how.isFailure())
@@ -142,13 +142,13 @@ func (s *server) send(ctx context.Context, on *slot, response *graphql.Response,
 }
 
 // admitted admits a query or a mutation as over plain HTTP, once it has its turn.
-func (s *server) admitted(op *graphql.OperationContext, responses graphql.ResponseHandler) graphql.ResponseHandler {
+func (s *server) admitted(op *graphql.OperationContext, on *slot, responses graphql.ResponseHandler) graphql.ResponseHandler {
 	return func(ctx context.Context) *graphql.Response {
 		admitted, ok := s.admission.enter(ctx)
 		defer admitted.end()
 		if ok {
 			cost, _ := s.costs.Of(op)
-			ok = cost <= costlyFrom || admitted.work(ctx)
+			ok = cost <= costlyFrom || admitted.work(ctx, on.party, cost)
 		}
 		if !ok {
 			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Unavailable(tooManyRequests))}}

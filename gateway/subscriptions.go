@@ -98,7 +98,7 @@ func (s Subscriptions) withDefaults() Subscriptions {
 	s.MaxUserSubscriptions = cmp.Or(s.MaxUserSubscriptions, 1_000)
 	s.MaxConnectionCost = cmp.Or(s.MaxConnectionCost, 10_000)
 	s.MaxUserCost = cmp.Or(s.MaxUserCost, 20_000)
-	s.MaxAnswers = cmp.Or(s.MaxAnswers, 8*runtime.GOMAXPROCS(0))
+	s.MaxAnswers = cmp.Or(s.MaxAnswers, 4*runtime.GOMAXPROCS(0))
 	s.MaxOperations = cmp.Or(s.MaxOperations, 100)
 	return s
 }

@@ -72,7 +72,7 @@ func (s *server) handle(a answer) *refusal {
 		return busy(tooManyRequests)
 	}
 	defer a.permit.end()
-	if max(len(a.r.URL.RawQuery), body.Len()) > costlyBytes && !a.permit.work(ctx) {
+	if max(len(a.r.URL.RawQuery), body.Len()) > costlyBytes && !a.permit.work(ctx, s.Subscriptions.Party(ctx), costlyFrom) {
 		return busy(tooManyRequests)
 	}
 	params, err := paramsOf(a.r, body)
@@ -88,7 +88,7 @@ func (s *server) handle(a answer) *refusal {
 func (s *server) execute(parent context.Context, params *graphql.RawParams, a answer) *refusal {
 	ctx, cancel := context.WithTimeout(parent, s.RequestTimeout)
 	defer cancel()
-	if len(params.Query) > costlyBytes && s.documents.of(ctx, params.Query) == nil && !a.permit.work(ctx) {
+	if len(params.Query) > costlyBytes && s.documents.of(ctx, params.Query) == nil && !a.permit.work(ctx, s.Subscriptions.Party(ctx), costlyFrom) {
 		return busy(tooManyRequests)
 	}
 	byID, began := params.Query == "", time.Now()
@@ -122,7 +122,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	case live || a.streaming:
 		return s.stream(a, op, nil)
 	}
-	if cost > costlyFrom && !a.permit.work(ctx) {
+	if cost > costlyFrom && !a.permit.work(ctx, s.Subscriptions.Party(ctx), cost) {
 		return busy(tooManyRequests)
 	}
 	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op, a.span)), &document.memo)

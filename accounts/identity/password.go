@@ -52,9 +52,9 @@ type Passwords struct {
 
 // NewPasswords makes hashes that take 19 MiB and two passes each, the least that OWASP's cheat sheet on storing
 // passwords allows, in one lane, because many users sign in at once. It hashes as many at a time as half of the
-// CPUs, so that logins do not block reads, and lets 100 more wait; further ones are refused with RATE_LIMITED.
+// processors, so that logins do not block reads, and lets 500 more wait; further ones are refused with RATE_LIMITED.
 func NewPasswords() *Passwords {
-	return newPasswords(cost{memory: 19 << 10, time: 2, threads: 1}, max(1, runtime.GOMAXPROCS(0)/2), 100)
+	return newPasswords(cost{memory: 19 << 10, time: 2, threads: 1}, max(1, runtime.GOMAXPROCS(0)/2), 500)
 }
 
 func newPasswords(c cost, concurrent, waiting int) *Passwords {

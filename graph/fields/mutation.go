@@ -4,9 +4,9 @@ const (
 	write    = 20 // a transaction or two
 	bothEnds = 50 // a change that is propagated to the shards of both users at once, in up to three steps
 
-	// Hashing a password takes memory and time on purpose: twenty hashes are more than one request
-	// may ask for.
-	hashing = 5000
+	// Hashing a password takes memory and time on purpose. It has a queue of its own and attempts have rates, so it takes no
+	// turn of those that costly work waits for.
+	hashing = 400
 )
 
 var mutation = Type{Name: "Mutation", Fields: map[string]*Field{

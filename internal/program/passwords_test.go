@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -143,4 +144,20 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	if late := kithtest.Start(t, options...); isGood(late, first) || !isGood(late, fresh) {
 		t.Error("a gateway that has started since takes the wrong tokens")
 	}
+}
+
+// Logins that come all at once are answered, one after another: hashing has a queue of its own.
+func TestManyLoginsAtOnce(t *testing.T) {
+	t.Parallel()
+	g := kithtest.Start(t, kithtest.Args("--store", location(newSQLite(t, 1)...), "--login-limit", "0", "--address-limit", "0"))
+	var all sync.WaitGroup
+	for range 150 {
+		all.Go(func() {
+			answer, err := g.Ask(`mutation { login(handle: "nobody", password: "correct horse") { token } }`, nil)
+			if err != nil || len(answer.Errors) != 1 || answer.Errors[0].Extensions["code"] != "UNAUTHENTICATED" {
+				t.Errorf("%v %+v", err, answer)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -1,0 +1,102 @@
+package gateway
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func user(n int64) Party { return Party{User: n} }
+
+// worked lets requests of parties come, one after another, while the only turn is taken, and returns in which order they get it.
+func worked(t *testing.T, turns *turns, requests []Party, cost func(Party) uint64) (order []int64) {
+	t.Helper()
+	if !turns.begin(t.Context(), user(0), 1) {
+		t.Fatal("the first was refused")
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, who := range requests {
+		all.Go(func() {
+			if !turns.begin(t.Context(), who, cost(who)) {
+				return
+			}
+			mu.Lock()
+			order = append(order, who.User)
+			mu.Unlock()
+			turns.end()
+		})
+		synctest.Wait() // it waits
+	}
+	turns.end()
+	all.Wait()
+	return order
+}
+
+func repeated(who int64, n int) []Party { return slices.Repeat([]Party{user(who)}, n) }
+
+func equal(Party) uint64 { return 100 }
+
+// One request of a party does not wait for the many that another has sent before.
+func TestAPartyThatComesLaterIsNotLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 20), repeated(2, 2)), equal)
+		if len(order) != 22 || slices.Contains(order[4:], 2) {
+			t.Errorf("the order was %v", order)
+		}
+	})
+}
+
+// Parties have turns in proportion to what their requests do not cost.
+func TestTurnsAreSharedByCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := worked(t, newTurns(1, 100), slices.Concat(repeated(1, 40), repeated(3, 40)), func(who Party) uint64 { return 100 * uint64(who.User) })
+		cheap := 0
+		for _, who := range order[:40] {
+			if who == 1 {
+				cheap++
+			}
+		}
+		if len(order) != 80 || cheap < 29 || cheap > 31 {
+			t.Errorf("of 40 turns, %d went to those who cost a third: %v", cheap, order)
+		}
+	})
+}
+
+// If too many wait, the one whose turn would come last leaves, not the one who has come last.
+func TestWhoSendsMostIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		order := worked(t, newTurns(1, 10), slices.Concat(repeated(1, 15), repeated(2, 3), repeated(3, 1)), equal)
+		slices.Sort(order)
+		if want := []int64{1, 1, 1, 1, 1, 1, 2, 2, 2, 3}; !slices.Equal(order, want) {
+			t.Errorf("%v got turns, not %v", order, want)
+		}
+	})
+}
+
+// Who does not wait any more, takes no turn; and turns do not get lost.
+func TestTurnsThatDoNotCome(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2, 10)
+		for range 2 {
+			turns.begin(t.Context(), user(1), 100)
+		}
+		began := time.Now()
+		if turns.begin(t.Context(), user(2), 100) || time.Since(began) != queueTime {
+			t.Errorf("a third turn, or refused after %s", time.Since(began))
+		}
+		gone, cancel := context.WithTimeout(t.Context(), queueTime/10)
+		defer cancel()
+		if began = time.Now(); turns.begin(gone, user(2), 100) || time.Since(began) != queueTime/10 {
+			t.Errorf("a third turn, or refused after %s", time.Since(began))
+		}
+		turns.end()
+		turns.end()
+		if turns.free != 2 || len(turns.waiting) != 0 || len(turns.ends) != 0 {
+			t.Errorf("afterwards: %+v", turns)
+		}
+	})
+}
