@@ -40,11 +40,13 @@ func CheckName(what, name string, least, most int) (string, error) {
 // checkSeen is [CheckName] for addresses, of which only one form may be right.
 func checkSeen(what, text string, least, most int) (string, error) {
 	text = withoutMarks.Replace(text)
-	rest := joined.ReplaceAllString(text, "-")
-	_, misplaced := joiners.ToUnicode(rest)
-	unseen := func(r rune) bool { return isIgnorable(r) && (r != '\u200c' && r != '\u200d' || misplaced != nil) }
-	if strings.ContainsFunc(rest, unseen) {
-		return "", apierr.BadInput("%s holds characters that cannot be seen", what)
+	if strings.ContainsFunc(text, isIgnorable) {
+		rest := joined.ReplaceAllString(text, "-")
+		_, misplaced := joiners.ToUnicode(rest)
+		unseen := func(r rune) bool { return isIgnorable(r) && (r != '\u200c' && r != '\u200d' || misplaced != nil) }
+		if strings.ContainsFunc(rest, unseen) {
+			return "", apierr.BadInput("%s holds characters that cannot be seen", what)
+		}
 	}
 	return CheckText(what, text, least, most)
 }
@@ -80,8 +82,8 @@ var withoutMarks = strings.NewReplacer("\u200e", "", "\u200f", "", "\u061c", "")
 // isIgnorable is for Unicode's Default_Ignorable_Code_Point, other characters of format, such as tags, and the
 // Braille pattern without dots.
 func isIgnorable(r rune) bool {
-	return r == '\u2800' || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
-		!unicode.Is(unicode.Prepended_Concatenation_Mark, r)
+	return r > unicode.MaxASCII && (r == '\u2800' || unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) &&
+		!unicode.Is(unicode.Prepended_Concatenation_Mark, r))
 }
 
 // isSeen is false for blanks, too.

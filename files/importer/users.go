@@ -23,8 +23,9 @@ type userRow struct {
 
 // reader implements rows.
 func (u *userRows) reader(*chunk) func(record []string, line, ordinal int64) error {
+	read := u.columns.Reader()
 	return func(record []string, line, _ int64) error {
-		user, err := u.columns.User(record)
+		user, err := read(record)
 		if err == nil {
 			u.list = append(u.list, userRow{user, line})
 		}
