@@ -24,6 +24,7 @@ type ImportCmd struct {
 	Relation graphfile.Relation `enum:"${relations}" default:"following" placeholder:"RELATION" help:"What the lines of edge lists say: that from follows to (following), blocks to (blocking), has asked to for friendship (friend_request), or one of the others that an export writes: ${enum}. Lists that name theirs keep it. Default: ${default}."`
 	Strict   bool               `help:"Stop at the first malformed line, with exit code 1."`
 	Chunk    int                `bound:"chunk" default:"${import_chunk}" placeholder:"LINES" help:"How many lines are written together: more are faster, and more is done again after a kill. Default: ${default}."`
+	MaxLoad  float64            `bound:"share" default:"1" placeholder:"SHARE" help:"The share of time in which rows may be written, above 0, for an import beside gateways that serve; 1 is without pauses. Default: ${default}."`
 	Output
 
 	files    *importer.Import
@@ -48,6 +49,7 @@ func (c *ImportCmd) Prepare(_ *Settings, k *kong.Context) (err error) {
 		Chunk:      c.Chunk,
 		Relation:   c.Relation,
 		Strict:     c.Strict,
+		MaxLoad:    c.MaxLoad,
 		Problems:   shownProblems,
 		OnProblem:  c.progress.problem,
 		OnProgress: c.progress.importing,

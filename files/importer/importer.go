@@ -16,6 +16,7 @@ import (
 
 	"kith/files/graphfile"
 	"kith/storage"
+	"kith/storage/sleep"
 )
 
 // window is how long before the import's start the times of untimed lines begin: with a microsecond
@@ -56,6 +57,10 @@ type Config struct {
 	// Strict ends the import at the first malformed line, with ErrMalformed. The
 	// chunks before it stay.
 	Strict bool
+
+	// MaxLoad is the share of time in which rows may be written, above 0. If it is less than 1, transactions are small as well, so that
+	// others wait for none of them for long. Defaults to 1, without pauses.
+	MaxLoad float64
 
 	// Problems is how many problems OnProblem gets; the others are only
 	// counted.
@@ -98,6 +103,7 @@ type run struct {
 	refusals    int                     // how many users could not be made
 	reported    int                     // problems so far
 
+	pace          sleep.Throttle
 	writing       *chunk // nil: none
 	written, toDo int64  // rows of that chunk: of users and records, and of both sides of edges
 	edgeRows      int64  // of those written
@@ -147,7 +153,7 @@ func Run(ctx context.Context, store Store, config Config) (Report, error) {
 // [ErrInterrupted]. If the store afterwards holds nothing of what the files say, the error is
 // [ErrNothing].
 func (i *Import) Run(ctx context.Context, store Store) (report Report, err error) {
-	im := &run{Config: i.config, inputs: i.inputs, store: store, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Done()}
+	im := &run{Config: i.config, inputs: i.inputs, store: store, pace: sleep.Throttle{Load: cmp.Or(i.config.MaxLoad, 1)}, users: map[storage.UserID]bool{}, began: time.Now(), ending: ctx.Done()}
 	if im.Start.IsZero() {
 		im.Start = im.began
 	}

@@ -123,7 +123,11 @@ func (r *recordRows[T, K]) write(ctx context.Context, im *run, c *chunk) error {
 	im.toDo += int64(len(r.list))
 	for some := range slices.Chunk(r.list, addedAtOnce) {
 		bare := storage.Each(some, func(row recordRow[T]) T { return row.row })
-		for i, result := range r.restore(im.store, ctx, bare) {
+		var results []storage.Result[bool]
+		if err := im.paced(ctx, func() { results = r.restore(im.store, ctx, bare) }); err != nil {
+			return err
+		}
+		for i, result := range results {
 			switch err := result.Err; {
 			case errors.Is(err, storage.ErrLimitReached), errors.Is(err, storage.ErrKeyTaken), errors.Is(err, storage.ErrIdentityTaken):
 				im.refuse(c, some[i].line, err)

@@ -122,8 +122,11 @@ func (im *run) createUsers(ctx context.Context, c *chunk, users []storage.User) 
 	}
 	im.toDo += int64(len(users))
 	var results []storage.Result[bool]
-	for some := range slices.Chunk(users, edgesAtOnce) {
-		results = append(results, im.store.CreateUsers(ctx, some)...)
+	atOnce, _ := im.callSize()
+	for some := range slices.Chunk(users, atOnce) {
+		if err := im.paced(ctx, func() { results = append(results, im.store.CreateUsers(ctx, some)...) }); err != nil {
+			return nil, err
+		}
 		im.wrote(len(some))
 	}
 	for i, result := range results {
@@ -217,7 +220,23 @@ const (
 	edgesAtOnce = 50_000
 	// callsAtOnce is how many calls write beside each other. More make SQLite wait for itself, and a server no faster.
 	callsAtOnce = 2
+
+	// gentleEdges is edgesAtOnce with [Config.MaxLoad]: some 50 ms.
+	gentleEdges = 5_000
 )
+
+// callSize is how many rows a call writes, about, and how many calls write at a time.
+func (im *run) callSize() (rows, calls int) {
+	if im.pace.Load < 1 {
+		return gentleEdges, 1
+	}
+	return edgesAtOnce, callsAtOnce
+}
+
+// paced writes rows, and then pauses as [Config.MaxLoad] has it.
+func (im *run) paced(ctx context.Context, write func()) error {
+	return im.pace.Do(ctx, func() error { write(); return nil })
+}
 
 // errStopped ends a chunk half-way: the import was interrupted, and can be continued.
 var errStopped = errors.New("stopped")
@@ -226,19 +245,23 @@ var errStopped = errors.New("stopped")
 func (im *run) apply(
 	ctx context.Context, side storage.Side, n int, edge func(int) storage.Edge, rule storage.Rule, each func(int, storage.Applied),
 ) error {
+	atOnce, calls := im.callSize()
 	writing, failed := errgroup.WithContext(ctx)
-	writing.SetLimit(callsAtOnce)
+	writing.SetLimit(calls)
 	var mu sync.Mutex
 	for from, to := 0, 0; from < n && failed.Err() == nil; from = to {
-		edges := make([]storage.Edge, 0, min(n-from, edgesAtOnce))
-		for to = from; to < n && !isEnd(side, edges, edge(to)); to++ {
+		edges := make([]storage.Edge, 0, min(n-from, atOnce))
+		for to = from; to < n && !isEnd(side, edges, edge(to), atOnce); to++ {
 			edges = append(edges, edge(to))
 		}
 		writing.Go(func() error {
 			if im.canStop() {
 				return errStopped
 			}
-			results := im.store.Apply(ctx, side, edges, rule)
+			var results []storage.Result[storage.Applied]
+			if err := im.paced(ctx, func() { results = im.store.Apply(ctx, side, edges, rule) }); err != nil {
+				return err
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			for i, result := range results {
@@ -256,12 +279,12 @@ func (im *run) apply(
 }
 
 // isEnd reports whether a call ends before an edge: after the last edge of an owner, unless that one has too many.
-func isEnd(side storage.Side, edges []storage.Edge, next storage.Edge) bool {
-	if len(edges) < edgesAtOnce {
+func isEnd(side storage.Side, edges []storage.Edge, next storage.Edge, atOnce int) bool {
+	if len(edges) < atOnce {
 		return false
 	}
 	last := edges[len(edges)-1]
-	return side.Owner(last.Pair()) != side.Owner(next.Pair()) || len(edges) == 2*edgesAtOnce
+	return side.Owner(last.Pair()) != side.Owner(next.Pair()) || len(edges) == 2*atOnce
 }
 
 // count counts a line by the row that is stored now.

@@ -1,0 +1,51 @@
+package importer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"kith/storage"
+)
+
+// slowKeeper takes a while for each call that writes edges, and notes the calls.
+type slowKeeper struct {
+	*keeper
+	calls, most, atOnce atomic.Int64
+	together            atomic.Bool
+}
+
+const slowCall = 5 * time.Millisecond
+
+func (k *slowKeeper) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
+	if k.atOnce.Add(1) > 1 {
+		k.together.Store(true)
+	}
+	defer k.atOnce.Add(-1)
+	k.calls.Add(1)
+	k.most.Store(max(k.most.Load(), int64(len(edges))))
+	time.Sleep(slowCall)
+	return k.keeper.Apply(ctx, side, edges, rule)
+}
+
+// An import beside gateways writes a little at a time, and pauses between.
+func TestAnImportRestsBetweenCalls(t *testing.T) {
+	k := &slowKeeper{keeper: newKeeper()}
+	const users, lines, load = 100, 6 * gentleEdges, 0.2
+	var text strings.Builder
+	for i := range lines {
+		fmt.Fprintf(&text, "%d %d\n", i%users+1, i/users+1_000)
+	}
+	began := time.Now()
+	mustRun(t, k, Config{Files: []string{file(t, "edges.csv", text.String())}, MaxLoad: load})
+	took, calls := time.Since(began), k.calls.Load()
+	if least := time.Duration(float64(calls*int64(slowCall)) / load); took < least {
+		t.Errorf("%d calls of %s took %s together, less than %s", calls, slowCall, took, least)
+	}
+	if calls < 12 || k.most.Load() > 2*gentleEdges || k.together.Load() {
+		t.Errorf("%d calls, of up to %d edges, some at once: %t", calls, k.most.Load(), k.together.Load())
+	}
+}
