@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -18,8 +19,8 @@ import (
 	"kith/storage/sqlstore"
 )
 
-// ReplicateCmd is `kith replicate`: the replicator of the mode binlog in a process
-// of its own.
+// ReplicateCmd is `kith replicate`: the replicator of the modes binlog and stream in a process
+// of its own, the copy service of the seeds ("好友中心" §7).
 type ReplicateCmd struct {
 	AdminAddr string   `env:"KITH_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Where to serve /metrics, /healthz, /readyz and /debug/pprof/, to your own network. Default: nowhere."`
 	Resync    bool     `help:"Copy all of following, friend_request and favorite again first: the way on after statements that were not logged row by row."`
@@ -38,8 +39,11 @@ func (c *ReplicateCmd) Validate() error {
 
 // Prepare implements [Preparer].
 func (c *ReplicateCmd) Prepare(settings *Settings, _ *kong.Context) error {
-	if settings.Redundancy != cluster.Binlog {
-		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for binlog", settings.Redundancy))
+	switch {
+	case settings.Redundancy == cluster.Stream && (c.Resync || len(c.Skip) > 0):
+		return Misset("redundancy", errors.New("it is stream: --resync and --skip are for binlog"))
+	case settings.Redundancy != cluster.Binlog && settings.Redundancy != cluster.Stream:
+		return Misset("redundancy", fmt.Errorf("it is %s: replicate is for stream and binlog", settings.Redundancy))
 	}
 	settings.modeLeftOpen = false // no other mode is possible
 	return nil
@@ -67,9 +71,8 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 		return Misset("redis", err)
 	}
 	defer caches.Close()
-	replicator := shared.NewReplicator(
-		cluster.Redundant{Store: store, Caches: caches, Bus: bus, Registerer: registry, Logger: logger},
-		binlog.Config{Skip: c.Skip, Resync: c.Resync, FailFast: true})
+	with := cluster.Redundant{Store: store, Caches: caches, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: true}
+	replicator, run := c.replicator(shared, with)
 
 	ctx, stop := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -83,11 +86,25 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	}
 	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
 	running.Go(func() { settings.agreed().Watch(ctx, store, redis, logger) })
-	return replicator.Run(ctx)
+	return run(ctx)
 }
 
-// statusOf answers /readyz: whether the servers are followed, and how far.
-func statusOf(replicator *cluster.Replicator) http.HandlerFunc {
+// replicator is that of the mode. run runs it until its context ends.
+func (c *ReplicateCmd) replicator(d cluster.Config, with cluster.Redundant) (_ cluster.Replication, run func(context.Context) error) {
+	if d.Redundancy == cluster.Stream {
+		consumer := d.OpenRedundancy(with)
+		return consumer.Replication, func(ctx context.Context) error {
+			<-ctx.Done()
+			consumer.Close()
+			return nil
+		}
+	}
+	binlogs := d.NewReplicator(with, binlog.Config{Skip: c.Skip, Resync: c.Resync, FailFast: true})
+	return binlogs, binlogs.Run
+}
+
+// statusOf answers /readyz: whether the servers or the stream are followed, and how far.
+func statusOf(replicator cluster.Replication) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if replicator.Ready(r.Context()) != nil {

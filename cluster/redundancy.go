@@ -23,15 +23,17 @@ import (
 type Redundancy struct {
 	social.Redundancy
 
-	// Replication reports the state of the replication, as seen by this process, for /readyz; nil if there is none.
-	Replication interface {
-		Ready(context.Context) error
-		Report() any
-	}
+	Replication Replication // nil if there is none
 
 	stop    context.CancelFunc
 	running sync.WaitGroup
 	close   func()
+}
+
+// Replication reports the state of the replication, as seen by this process, for /readyz.
+type Replication interface {
+	Ready(context.Context) error
+	Report() any
 }
 
 // Redundant is what a mode needs.

@@ -1,11 +1,14 @@
 package program_test
 
 import (
+	"encoding/json"
+	"errors"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"kith/internal/kithtest"
 	"kith/internal/testenv"
@@ -65,4 +68,46 @@ func TestTheStreamsRedisIsAway(t *testing.T) {
 	until("Redis has gone", true)
 	redis.Restart(t)
 	until("Redis is back", false)
+}
+
+// TestReplicatorsOfTheStream: `kith replicate` applies the stream for gateways that do not, and another one what a killed one has left.
+func TestReplicatorsOfTheStream(t *testing.T) {
+	t.Parallel()
+	redis := testenv.Redis(t)
+	with := kithtest.Args("--store", location(newSQLite(t, 2)...), "--redundancy", "stream", "--redis", redis.URL())
+	g := kithtest.Start(t, kithtest.Args("--no-replicate"), with)
+	id := func(handle string) (id, token string) {
+		token = tokenOf(t, g, "", `register(handle: "`+handle+`", name: "N", password: "correct horse")`)
+		var viewer struct{ Viewer struct{ ID string } }
+		_, text := askAs(t, g, token, "{ viewer { id } }")
+		var answer kithtest.Response
+		if err := errors.Join(json.Unmarshal([]byte(text), &answer), json.Unmarshal(answer.Data, &viewer)); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return viewer.Viewer.ID, token
+	}
+	followed, _ := id("maya")
+	followers := func() string {
+		_, text := askAs(t, g, "", `{ user(id: "`+followed+`") { followers(first: 9) { nodes { handle } } } }`)
+		return text
+	}
+	for _, follower := range []string{"noor", "zoe"} {
+		_, token := id(follower)
+		if _, text := askAs(t, g, token, `mutation { follow(userId: "`+followed+`") { changed } }`); !strings.Contains(text, `"changed":true`) {
+			t.Fatal(text)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if text := followers(); strings.Contains(text, follower) {
+			t.Errorf("nobody replicates: %s", text)
+		}
+		replicator := kithtest.Launch(t, kithtest.Args("replicate"), with)
+		g.Until(t, "the follow is on the other side", func() bool { return strings.Contains(followers(), follower) })
+		replicator.Kill(t)
+	}
+	for arguments, want := range map[string]string{"--resync": "--resync", "--redundancy=sync": "replicate is for stream and binlog"} {
+		end := kithtest.Run(t, kithtest.Args("replicate"), with, kithtest.Args(arguments))
+		if end.Code != 1 || !strings.Contains(end.Stderr, want) || strings.Count(end.Stderr, "\n") != 1 {
+			t.Errorf("%s: %+v", arguments, end)
+		}
+	}
 }
