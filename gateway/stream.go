@@ -148,7 +148,7 @@ func (s *server) admitted(op *graphql.OperationContext, on *slot, responses grap
 		defer admitted.end()
 		if ok {
 			cost, _ := s.costs.Of(op)
-			ok = cost <= costlyFrom || admitted.work(ctx, on.party, cost)
+			ok = cost <= costlyFrom || s.work(ctx, &admitted, on.party, op, cost)
 		}
 		if !ok {
 			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Unavailable(tooManyRequests))}}

@@ -122,7 +122,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	case live || a.streaming:
 		return s.stream(a, op, nil)
 	}
-	if cost > costlyFrom && !a.permit.work(ctx, s.Subscriptions.Party(ctx), cost) {
+	if cost > costlyFrom && !s.work(ctx, &a.permit, s.Subscriptions.Party(ctx), op, cost) {
 		return busy(tooManyRequests)
 	}
 	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op, a.span)), &document.memo)
@@ -140,6 +140,12 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 	}
 	a.result(ctx, response)
 	return nil
+}
+
+// work announces the work of an operation to its permit, except for what has a queue of its own.
+func (s *server) work(ctx context.Context, p *permit, who Party, op *graphql.OperationContext, cost uint64) bool {
+	cost -= s.costs.Queued(op)
+	return cost <= costlyFrom || p.work(ctx, who, cost)
 }
 
 // inTime is a response, or the error that explains why there is none: gqlgen returns none once the

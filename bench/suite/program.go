@@ -23,7 +23,17 @@ type program struct {
 
 // start runs a subject's program on a store. Settings are given as environment
 // variables, because a version of Kith that does not know a variable serves without it.
-func (r *run) start(ctx context.Context, s *subject, location string) (*program, error) {
+func (r *run) start(ctx context.Context, s *subject, location string) (p *program, err error) {
+	for range 5 {
+		p, err = r.startOnce(ctx, s, location)
+		if err == nil || !strings.Contains(err.Error(), "is taken by another program") { // an address that was free a moment ago
+			break
+		}
+	}
+	return p, err
+}
+
+func (r *run) startOnce(ctx context.Context, s *subject, location string) (*program, error) {
 	address, err := private.FreeAddress()
 	if err != nil {
 		return nil, err

@@ -4,9 +4,9 @@ const (
 	write    = 20 // a transaction or two
 	bothEnds = 50 // a change that is propagated to the shards of both users at once, in up to three steps
 
-	// Hashing a password takes memory and time on purpose. It has a queue of its own and attempts have rates, so it takes no
-	// turn of those that costly work waits for.
-	hashing = 400
+	// Hashing a password takes memory and time on purpose: twenty hashes are more than one request
+	// may ask for.
+	hashing = 5000
 )
 
 var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
@@ -34,14 +34,14 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"favorite":      {Weight: write},
 	"unfavorite":    {Weight: write},
 
-	"register":          {Weight: hashing},
-	"login":             {Weight: hashing},
+	"register":          {Weight: hashing, Queued: true},
+	"login":             {Weight: hashing, Queued: true},
 	"renewToken":        {},
 	"updateProfile":     {},
 	"deactivateAccount": {Weight: write},
 	"reactivateAccount": {Weight: write},
 	"deleteAccount":     {Weight: 100},
-	"changePassword":    {Weight: hashing},
+	"changePassword":    {Weight: hashing, Queued: true},
 	"signOutEverywhere": {Weight: write},
 	"linkIdentity":      {Weight: write},
 	"unlinkIdentity":    {Weight: write},

@@ -69,6 +69,19 @@ func (c *Costs) Of(op *graphql.OperationContext) (uint64, error) {
 	return cost, nil
 }
 
+// Queued is the part of an operation's cost that is for work with a queue of its own, such as hashing passwords, as far as the
+// operation asks for it outside of fragments.
+func (c *Costs) Queued(op *graphql.OperationContext) (cost uint64) {
+	w := costWalk{rules: c.rules, vars: op.Variables}
+	for _, selection := range op.Operation.SelectionSet {
+		field, ok := selection.(*ast.Field)
+		if list, _ := directivesOf(selection); ok && w.included(list) && c.rules[field.Definition].queued {
+			cost = sum(cost, c.rules[field.Definition].weight)
+		}
+	}
+	return cost
+}
+
 // textPerCost is how many bytes of its text add 1 to the cost of a subscription: the text,
 // and a document of up to 77 times its size, are held while it runs.
 const textPerCost = 16

@@ -26,6 +26,7 @@ const (
 type rule struct {
 	kind   kind
 	weight uint64
+	queued bool
 	inputs []input                                 // the arguments that have a size
 	length func(*ast.Field, map[string]any) uint64 // of a list or page
 }
@@ -65,7 +66,7 @@ func rulesOf(schema *ast.Schema) (rules, error) {
 			if !ok {
 				return nil, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
 			}
-			r.weight = max(1, known.Weight)
+			r.weight, r.queued = max(1, known.Weight), known.Queued
 			var err error
 			if r.inputs, err = inputs.arguments(name, field.Arguments); err != nil {
 				return nil, err

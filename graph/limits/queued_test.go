@@ -1,0 +1,41 @@
+package limits_test
+
+import (
+	"testing"
+
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
+
+	"kith/graph/generated"
+	"kith/graph/limits"
+)
+
+// Hashing passwords has a queue of its own. Nothing else is taken off the cost by which requests take turns.
+func TestQueuedWork(t *testing.T) {
+	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	costs, err := limits.New(schema, limits.Limits{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const login = `login(handle: "maya", password: "correct horse")`
+	for query, want := range map[string]uint64{
+		`mutation { ` + login + ` { token } }`:                                                    5000,
+		`mutation { ` + login + ` { token } b: ` + login + ` { token } }`:                         10_000,
+		`mutation { ` + login + ` @skip(if: true) { token } b: signOutEverywhere { signedOut } }`: 0,
+		`mutation ($x: Boolean = false) { ` + login + ` @include(if: $x) { token } }`:             0,
+		`mutation { ...F } fragment F on Mutation { ` + login + ` { token } }`:                    0,
+		`{ viewer { id } }`: 0,
+	} {
+		document, errs := gqlparser.LoadQuery(schema, query)
+		if errs != nil {
+			t.Fatal(errs)
+		}
+		op := &graphql.OperationContext{Operation: document.Operations[0], Variables: map[string]any{"x": false}}
+		if got := costs.Queued(op); got != want {
+			t.Errorf("%s: %d, not %d", query, got, want)
+		}
+		if all, err := costs.Of(op); err != nil || all < want {
+			t.Errorf("%s costs %d: %v", query, all, err)
+		}
+	}
+}
