@@ -15,7 +15,7 @@ type Settings struct {
 	JWTSecret     Secret        `name:"jwt-secret" env:"KITH_JWT_SECRET" placeholder:"TEXT" help:"Signs and verifies tokens with HS256, at least 32 bytes that cannot be guessed; better given in the environment. Default: one made for this run, unless there is --jwt-secret-file, --jwks or --jwt-issuers."`
 	JWTSecretFile string        `name:"jwt-secret-file" env:"KITH_JWT_SECRET_FILE" placeholder:"FILE" help:"A file with one or two such secrets, each on a line: the first signs, both verify. It is read again every five seconds, so that the secret can be changed without a restart. Default: none."`
 	JWKS          string        `name:"jwks" env:"KITH_JWKS" placeholder:"FILE|URL" help:"Keys of an identity provider, which verify tokens signed with RS256, ES256 or EdDSA. Default: none."`
-	JWTIssuer     string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any that is signed rightly."`
+	JWTIssuer     string        `name:"jwt-issuer" env:"KITH_JWT_ISSUER" placeholder:"ISS" help:"Whose tokens are accepted. Default: any issuer with a valid signature."`
 	JWTAudience   []string      `name:"jwt-audience" env:"KITH_JWT_AUDIENCE" placeholder:"AUD" help:"For whom accepted tokens are made; required with --jwks. Default: any."`
 	JWTUserClaim  string        `name:"jwt-user-claim" default:"sub" env:"KITH_JWT_USER_CLAIM" placeholder:"CLAIM" help:"The claim that holds the user's id. Default: ${default}."`
 	JWTSubjects   string        `name:"jwt-subjects" default:"ids" enum:"ids,mapped" env:"KITH_JWT_SUBJECTS" placeholder:"WAY" help:"What that claim is in tokens of --jwks: ids of users, or subjects of the provider that are mapped to users. Default: ${default}."`
@@ -24,7 +24,7 @@ type Settings struct {
 	SessionTTL    time.Duration `name:"session-ttl" default:"720h" env:"KITH_SESSION_TTL" help:"For how long after a sign-in its tokens can be renewed; 0: not at all. Default: ${default}."`
 	MachineID     *int          `name:"machine-id" env:"KITH_MACHINE_ID" placeholder:"N" help:"This gateway's part of new ids, 0 to 1023. Default: leased through the store."`
 	TrustedProxy  []string      `name:"trusted-proxy" env:"KITH_TRUSTED_PROXY" placeholder:"CIDR" help:"Proxies whose X-Forwarded-For is believed. Default: none."`
-	LoginLimit    int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Passwords that may be tried for one handle from one address in a minute, and ten times as many from all that are not known there; 0: any number. Default: ${default}."`
+	LoginLimit    int           `name:"login-limit" default:"10" env:"KITH_LOGIN_LIMIT" placeholder:"N" help:"Password attempts a minute for one handle from one address; all unknown addresses together have ten times as many; 0: any number. Default: ${default}."`
 	AddressLimit  int           `name:"address-limit" default:"60" env:"KITH_ADDRESS_LIMIT" placeholder:"N" help:"Passwords that may be tried, and users registered, from one address in a minute; 0: any number. Default: ${default}."`
 	WriteLimit    int           `name:"write-limit" default:"60" env:"KITH_WRITE_LIMIT" placeholder:"N" help:"How often one user may call each mutation in a minute, on all gateways of a Redis together, otherwise on each; what changes more than ten objects counts once for each ten; 0: any number. Default: ${default}."`
 }
