@@ -133,10 +133,10 @@ func (l *Limits) Write(ctx context.Context, user storage.UserID, mutation string
 	}
 	minute := now.Truncate(time.Minute)
 	count, err := l.CountAll(ctx, fmt.Sprintf("writes:%s:%d", key, minute.Unix()), n)
-	if err != nil || count <= most {
-		return nil
+	if err == nil && count > most {
+		return tooMany("too many of these changes", minute.Add(time.Minute).Sub(now))
 	}
-	return tooMany("too many of these changes", minute.Add(time.Minute).Sub(now))
+	return nil
 }
 
 func (l *Limits) take(b *buckets, key string) error {

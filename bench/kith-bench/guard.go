@@ -22,7 +22,7 @@ type BenchGuardCmd struct {
 	Users     int      `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
 	Questions []string `placeholder:"Q,…" help:"Which: ${bench_questions}, mixed. Default: all."`
 
-	benchFlags `set:"bench_states=warm" set:"bench_rounds=5" set:"bench_heat=5s"`
+	benchFlags `kong:"set='bench_states=warm',set='bench_rounds=5',set='bench_heat=5s'"`
 }
 
 // Run compares, and prints the table. If a question is slower than allowed, it returns an error after that.
