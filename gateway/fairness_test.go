@@ -93,6 +93,9 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 		if began = time.Now(); turns.begin(gone, user(2), 100) || time.Since(began) != queueTime/10 {
 			t.Errorf("a third turn, or refused after %s", time.Since(began))
 		}
+		if next := turns.ends[user(2)]; next > turns.now {
+			t.Errorf("requests that were refused have cost their party %d", next-turns.now)
+		}
 		turns.end()
 		turns.end()
 		if turns.free != 2 || len(turns.waiting) != 0 || len(turns.ends) != 0 {

@@ -24,6 +24,8 @@ type turns struct {
 
 // waiter is a request that waits for its turn.
 type waiter struct {
+	who  Party
+	cost uint64
 	tag  uint64
 	turn bool          // it has got its turn; otherwise another has taken its place
 	done chan struct{} // closed when that is known
@@ -50,8 +52,8 @@ func (t *turns) begin(ctx context.Context, who Party, cost uint64) bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at := slices.Index(t.waiting, w); at >= 0 {
-		t.waiting = slices.Delete(t.waiting, at, at+1)
+	if slices.Contains(t.waiting, w) {
+		t.refuse(w)
 	}
 	return w.turn
 }
@@ -66,7 +68,7 @@ func (t *turns) enqueue(who Party, cost uint64) (w *waiter, turn bool) {
 		if last.tag <= tag {
 			return nil, false
 		}
-		t.leave(last)
+		t.refuse(last)
 	}
 	t.ends[who] = tag + cost
 	if t.free > 0 {
@@ -74,7 +76,7 @@ func (t *turns) enqueue(who Party, cost uint64) (w *waiter, turn bool) {
 		t.now = tag
 		return nil, true
 	}
-	w = &waiter{tag: tag, done: make(chan struct{})}
+	w = &waiter{who: who, cost: cost, tag: tag, done: make(chan struct{})}
 	t.waiting = append(t.waiting, w)
 	return w, false
 }
@@ -86,6 +88,12 @@ func (t *turns) leave(w *waiter) {
 	at := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, at, at+1)
 	close(w.done)
+}
+
+// refuse ends the waiting of a request whose turn does not come: it costs its party nothing. The caller holds the lock.
+func (t *turns) refuse(w *waiter) {
+	t.ends[w.who] -= min(w.cost, t.ends[w.who])
+	t.leave(w)
 }
 
 // charge adds to the cost of a request that has its turn.
