@@ -5,6 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/validator/rules"
 
 	"kith/graph/generated"
 	"kith/graph/limits"
@@ -26,7 +27,7 @@ func TestQueuedWork(t *testing.T) {
 		`mutation { ...F } fragment F on Mutation { ` + login + ` { token } }`:                    0,
 		`{ viewer { id } }`: 0,
 	} {
-		document, errs := gqlparser.LoadQuery(schema, query)
+		document, errs := gqlparser.LoadQueryWithRules(schema, query, rules.NewDefaultRules())
 		if errs != nil {
 			t.Fatal(errs)
 		}
