@@ -71,6 +71,10 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 		return Misset("redis", err)
 	}
 	defer caches.Close()
+	admin, err := listenAdmin(ctx, c.AdminAddr)
+	if err != nil {
+		return err
+	}
 	with := cluster.Redundant{Store: store, Caches: caches, Redis: redis, Bus: bus, Registerer: registry, Logger: logger, Replicate: true}
 	replicator, run := c.replicator(shared, with)
 
@@ -80,10 +84,6 @@ func (c *ReplicateCmd) Run(ctx context.Context, settings *Settings, store *sqlst
 	defer stop()
 	attend := caches.Attend(ctx, heard)
 	running.Go(func() { attend(ctx) })
-	admin, err := listenAdmin(ctx, c.AdminAddr)
-	if err != nil {
-		return err
-	}
 	defer serveAdmin(admin, gateway.Admin{Metrics: registry, Ready: statusOf(replicator)})()
 	running.Go(func() { settings.agreed().Watch(ctx, store, redis, logger) })
 	return run(ctx)

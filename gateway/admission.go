@@ -14,7 +14,7 @@ import (
 // then they are refused: a client that is asked to come back soon is better off than one of
 // thousands that all wait.
 //
-// Requests whose work takes milliseconds take turns on half of the processors, so that cheap requests are
+// Requests whose work takes milliseconds take turns, half as many at a time as Go runs goroutines, so that cheap requests are
 // answered beside them. These are requests with long bodies, with long queries that were not seen
 // before, and with costly operations.
 type admission struct {
