@@ -188,7 +188,7 @@ func configOf(b *testing.B, store storage.Store, cache *localcache.Cache, recent
 		feeds.Reader = cache
 	}
 	root := &resolvers.Resolver{
-		Relations: relations, HiddenUsers: hiddenUsers, Store: store, Handles: store,
+		Relations: relations, HiddenUsers: hiddenUsers, Store: store,
 		Feeds:   &social.Feeds{Store: feeds, Recent: recent},
 		Cursors: cursor.NewSealer([]byte("of a benchmark")),
 		Hub:     events.NewHub(nil), Dismissals: store, Popular: social.NewPopular(store, time.Now),

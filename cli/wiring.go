@@ -198,7 +198,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		States:    p.states, HiddenUsers: p.hiddenUsers,
 		Accounts: p.accounts, Limits: p.identity.Limits, Activity: p.activity, Posts: p.posts, Feeds: p.feeds,
 		Reads: p.caches.Reader(),
-		Store: p.caches.Exact(), Handles: p.store, Tokens: p.tokens, Cursors: p.cursors,
+		Store: p.caches.Exact(), Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}

@@ -193,6 +193,9 @@ func eventsOf(w storage.Change) (list []events.Event) {
 	for _, id := range w.Posts {
 		ofPost(id, events.Changed(id))
 	}
+	for _, id := range w.Beside {
+		list = append(list, events.Counts(id).Since(w.Version(id)))
+	}
 	return append(list, storage.Each(w.Comments, events.Commented)...)
 }
 

@@ -326,7 +326,7 @@ func TestFriendRequests(t *testing.T) {
 
 			v.pass(3*month - time.Minute)
 			v.stand(a, b, "NONE sent PENDING received REMOVED", "NONE sent REMOVED received PENDING")
-			v.pass(2 * time.Minute)
+			v.pass(4 * time.Minute)
 			v.stand(a, b, "NONE sent EXPIRED received REMOVED", "NONE sent REMOVED received EXPIRED")
 			v.do(b, "acceptFriend", a).Refused("NOT_FOUND")
 			v.do(b, "declineFriend", a).Refused("NOT_FOUND")

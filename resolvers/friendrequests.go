@@ -60,12 +60,15 @@ func (r *Resolver) requestList(user storage.UserID, direction model.FriendReques
 	if direction == model.FriendRequestDirectionReceived {
 		list.side = storage.Inbox
 	}
-	expired := storage.MicrosOf(r.Relations.Now().Add(-r.Relations.RequestTTL))
+	// Times are rounded, to a minute or so of 90 days, so that caches are asked the same again. About the time when it expires, a request
+	// is neither pending nor expired.
+	step := max(1, r.Relations.RequestTTL/100_000)
+	expired := r.Relations.Now().Add(-r.Relations.RequestTTL).Truncate(step)
 	switch state {
 	case model.FriendRequestStatePending:
-		list.newerThan = expired
+		list.newerThan = storage.MicrosOf(expired.Add(step))
 	case model.FriendRequestStateExpired:
-		list.upTo = expired
+		list.upTo = storage.MicrosOf(expired)
 	}
 	return list
 }

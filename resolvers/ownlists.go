@@ -148,7 +148,7 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
 func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int64, error) {
 	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
-	t := r.Store.CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]
+	t := r.reads().CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]
 	return int64(t.Value), t.Err
 }
 

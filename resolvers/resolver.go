@@ -53,9 +53,6 @@ type Resolver struct {
 	// Cursors reads cursors, and writes those of positions at which no user was shown.
 	Cursors *cursor.Sealer
 
-	// Handles finds users by the beginnings of their handles.
-	Handles storage.HandleSearcher
-
 	// Dismissals keep the users whom others have dismissed from their suggestions.
 	Dismissals storage.SuggestionStore
 	// Popular has the suggestions for users without followings. Nil: nobody.

@@ -36,7 +36,7 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	if err != nil {
 		return nil, err
 	}
-	d := directory{r.Handles, loaders.For(ctx).Reader()}
+	d := directory{r.reads(), loaders.For(ctx).Reader()}
 	found, err := social.SearchHandles(ctx, d, audience, r.Budget, prefix, from, args.size)
 	if err != nil {
 		return nil, err

@@ -87,8 +87,8 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 	if viewer, ok := identity.Of(ctx); !ok || viewer.ID != user {
 		return nil, nil
 	}
-	since := storage.MicrosOf(r.Relations.Now().Add(-dismissedFor))
-	answer := r.Store.Dismissals(ctx, []storage.DismissalQuery{{User: user, Since: since}})[0]
+	since := storage.MicrosOf(r.Relations.Now().Add(-dismissedFor).Truncate(24 * time.Hour))
+	answer := r.reads().Dismissals(ctx, []storage.DismissalQuery{{User: user, Since: since}})[0]
 	return answer.Value, answer.Err
 }
 

@@ -75,7 +75,7 @@ const MaxDismissals = 5000
 type SuggestionStore interface {
 	// Dismiss records that a user does not want another one suggested, from At on. It deletes the
 	// user's dismissals from before Forget, and the oldest beyond [MaxDismissals]. If the same two
-	// users are named several times, the latest At counts. [ErrUserUnknown].
+	// users are named several times, the latest At counts. It raises the version of the user. [ErrUserUnknown].
 	Dismiss(ctx context.Context, user, dismissed UserID, at, forget Micros) error
 
 	// Popular lists the most followed of the users who were active on or after a day: most followed
@@ -148,7 +148,7 @@ type AnnotationWriter interface {
 	// beside: a mark without the follow, a message without the pending request, a dismissal by a
 	// user who does not exist. A message exists if it is not empty.
 	//
-	// Marks and messages raise the version of From. A mark beyond [MaxSpecials] gets
+	// Whatever is written raises the version of From. A mark beyond [MaxSpecials] gets
 	// [ErrLimitReached]; of the dismissals of a user the newest [MaxDismissals] stay. Rows of one
 	// shard are written in several transactions: after an error some may have been written, and
 	// calling it again is harmless.

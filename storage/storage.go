@@ -128,6 +128,7 @@ type Reader interface {
 	RecentPostReader
 	CommentReader
 	FavoriteReader
+	HandleSearcher
 	Bundler
 }
 
@@ -160,7 +161,6 @@ type Store interface {
 	CommentWriter
 	PostRestorer
 	FavoriteChanger
-	HandleSearcher
 	Leaser
 	Pinger
 	Snapshots

@@ -154,7 +154,7 @@ func New(t T, store storage.Store, o Options) *API {
 		},
 		Posts: &social.Posts{Store: posts, IDs: new(numbers), HiddenUsers: hiddenUsers, Now: relations.Now},
 		Feeds: o.Feeds,
-		Store: store, Handles: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
+		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
 		Dismissals: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
 	}

@@ -75,6 +75,11 @@ func Row(r storage.Row) Event {
 	return Edge(r.Edge)
 }
 
+// Side is the table of the truth of the row that an EdgeChanged, RequestChanged or FavoriteChanged is about.
+func (e Event) Side() storage.Side {
+	return map[Kind]storage.Side{RequestChanged: storage.Requests, FavoriteChanged: storage.Favorites}[e.Kind]
+}
+
 // Edge is the event of an edge.
 func Edge(e storage.Edge) Event { return Event{Kind: EdgeChanged, Edge: e} }
 

@@ -107,15 +107,15 @@ func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserI
 		results[i].Found, results[i].Value = found, added
 		changed = changed || added
 	}
-	switch {
-	case !changed:
+	if !changed {
 		return results, nil
-	case kind == storage.AnnotationDismissal:
-		return results, w.forgetBeyond(owner)
 	}
-	w.leaves(owner, judge.Diff{}, nil)
-	_, err := w.Exec(1, sqlRaiseVersion, int64(owner))
-	return results, err
+	if kind == storage.AnnotationDismissal {
+		if err := w.forgetBeyond(owner); err != nil {
+			return nil, err
+		}
+	}
+	return results, w.raiseVersion(owner)
 }
 
 // besideAdder adds rows of one owner.

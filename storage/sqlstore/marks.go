@@ -170,9 +170,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 		if err := w.writeMark(pair, mark); err != nil {
 			return err
 		}
-		w.leaves(pair.From, judge.Diff{}, nil)
-		_, err = w.Exec(1, sqlRaiseVersion, int64(pair.From))
-		return err
+		return w.raiseVersion(pair.From)
 	})
 	if err != nil {
 		return storage.EdgeMark{}, false, err

@@ -99,7 +99,10 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 		if _, err := w.Exec(1, sqlForgetOld, int64(user), int64(forget)); err != nil {
 			return err
 		}
-		return w.forgetBeyond(user)
+		if err := w.forgetBeyond(user); err != nil {
+			return err
+		}
+		return w.raiseVersion(user)
 	})
 }
 

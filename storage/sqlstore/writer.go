@@ -98,6 +98,14 @@ func (w *writer) unchanged(diffs judge.Diffs) {
 	}
 }
 
+// raiseVersion raises the version of a user, whose counts are locked, because something beside its edges has changed.
+func (w *writer) raiseVersion(user storage.UserID) error {
+	w.leaves(user, judge.Diff{}, nil)
+	w.change.Beside = append(w.change.Beside, user)
+	_, err := w.Exec(1, sqlRaiseVersion, int64(user))
+	return err
+}
+
 // leaves notes that the transaction leaves an owner, whose counts are locked, with its counts
 // changed by a difference, a new version, and a profile, nil if that has not changed.
 func (w *writer) leaves(owner storage.UserID, d judge.Diff, profile *storage.User) {

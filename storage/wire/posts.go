@@ -56,3 +56,25 @@ func ParsePost(id storage.PostID, value string, version int64) (storage.Post, er
 	}
 	return p, nil
 }
+
+// AppendComments appends comments: for each its id, the number of its post, who wrote it, when, and its text.
+func AppendComments(to []byte, comments []storage.Comment) []byte {
+	for _, c := range comments {
+		for _, n := range [...]int64{int64(c.Author), c.Number, c.Post, int64(c.By), int64(c.CreatedAt)} {
+			to = binary.AppendVarint(to, n)
+		}
+		to = appendText(to, c.Text)
+	}
+	return to
+}
+
+// ParseComments reads what AppendComments has written in this process.
+func ParseComments(data []byte) (comments []storage.Comment) {
+	for r := NewDecoder(string(data)); r.More(); {
+		id := storage.CommentID{Author: storage.UserID(r.varint()), Number: r.varint()}
+		comments = append(comments, storage.Comment{
+			CommentID: id, Post: r.varint(), By: storage.UserID(r.varint()), CreatedAt: storage.Micros(r.varint()), Text: r.text(),
+		})
+	}
+	return comments
+}

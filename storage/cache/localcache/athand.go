@@ -23,6 +23,9 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 	atHand(c, profileKind, profileKey, b.Counts, func(p *profile) storage.Result[storage.Counts] {
 		return storage.Result[storage.Counts]{Value: p.Counts, Found: p.Counted}
 	})
+	if l := b.Handles; l.Open() {
+		l.Results = c.handlesAtHand(l.Keys)
+	}
 	atHand(c, blocksKind, blocksKey, b.Blocks, (*blockList).result)
 	atHand(c, postKind, c.postKey, b.Posts, (*post).result)
 	dir := c.directory.Load()
@@ -32,6 +35,7 @@ func (c *Cache) AtHand(b *storage.Bundle) {
 		of := func(owner storage.UserID) key { return key{kind: listKind(side), id: owner} }
 		atHand(c, listKind(side), of, b.Sets[side], func(l *list) storage.Result[storage.Set] { return l.set(dir) })
 	}
+	c.answersAtHand(b)
 	if b.Recommenders.Open() {
 		c.recommendersAtHand(b.Recommenders)
 	}
@@ -76,6 +80,34 @@ func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, 
 	}
 	c.asked(kind, len(results), 0)
 	l.Results = results
+}
+
+// answersAtHand answers what it can from [answers].
+func (c *Cache) answersAtHand(b *storage.Bundle) {
+	a := &c.answers
+	for side := storage.Requests; side <= storage.FavoriteInbox; side++ {
+		answerAtHand(c, &a.edges[side], b.Edges[side])
+	}
+	for side := range a.pages {
+		answerAtHand(c, &a.pages[side], b.Pages[side])
+	}
+	answerAtHand(c, &a.marks, b.Marks)
+	answerAtHand(c, &a.messages, b.Messages)
+	answerAtHand(c, &a.specials, b.Specials)
+	answerAtHand(c, &a.comments, b.CommentPages)
+	answerAtHand(c, &a.favorites, b.FavoritePages)
+	answerAtHand(c, &a.favoritedBy, b.FavoritedBy)
+	if l := b.PostPages; l.Open() {
+		if answerAtHand(c, &a.postPages, l); !l.Open() && !c.complete(l.Results, c.postsAtHand) {
+			l.Results = nil
+		}
+	}
+}
+
+func answerAtHand[Q comparable, V any](c *Cache, a *answers[Q, V], l *storage.Lookup[Q, V]) {
+	if l.Open() {
+		atHand(c, answerKind, func(q Q) key { return a.key(c, q) }, l, a.result)
+	}
 }
 
 func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, storage.Edge]) {

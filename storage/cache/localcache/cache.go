@@ -45,6 +45,7 @@ type Cache struct {
 	stripes   [64]stripe
 	seed      maphash.Seed
 
+	handles      fills[string, storage.UserID]
 	profiles     fills[storage.UserID, storage.Profile]
 	blocks       fills[storage.UserID, []storage.UserID]
 	lists        [2]fills[storage.UserID, *list] // by side
@@ -54,7 +55,10 @@ type Cache struct {
 		abandon(key)
 		abandonAll()
 	}
-	stamps stamps
+	answers answerKinds
+	unkept  atomic.Int64  // answers of users without a version
+	names   atomic.Uint32 // how often somebody may have got a handle
+	stamps  stamps
 
 	reported reported
 	building sync.Mutex // of one long list at a time
@@ -106,10 +110,11 @@ func New(cfg Config) *Cache {
 		background: newBackground(), reported: newReported(), longest: shortList,
 		packed: max(shortList, int(cfg.Bytes/longShare/bytesAnEdge)),
 	}
-	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind] = &c.profiles, &c.blocks, &c.recommenders, &c.posts
+	c.reads[profileKind], c.reads[blocksKind], c.reads[recommenderKind], c.reads[postKind], c.reads[handleKind] = &c.profiles, &c.blocks, &c.recommenders, &c.posts, &c.handles
 	for _, side := range listSides {
 		c.reads[listKind(side)] = &c.lists[side]
 	}
+	c.answers.init()
 	c.kept = newKept(cfg.Bytes, cfg.Now)
 	c.directory.Store(idset.NewDirectory())
 	c.metrics.cache = c
@@ -158,11 +163,13 @@ const (
 	inverseKind
 	recommenderKind
 	postKind
+	handleKind
+	answerKind
 	kinds
 )
 
 func (k kind) String() string {
-	return [...]string{"user", "blocks", "following", "follower", "recommender", "post"}[k]
+	return [...]string{"user", "blocks", "following", "follower", "recommender", "post", "handle", "answer"}[k]
 }
 
 // listKind is the kind of lists of a side, which must be Forward or Inverse.
@@ -236,7 +243,7 @@ func (c *Cache) MaxBytes() uint64 { return c.kept.bytes }
 // Forget forgets everything, including what is being read.
 func (c *Cache) Forget() {
 	c.lockAll()
-	for _, reads := range c.reads {
+	for _, reads := range c.reads[:answerKind] { // a read of an answer is kept under the version from before it
 		reads.abandonAll()
 	}
 	c.kept.flat.clear()

@@ -60,6 +60,54 @@ func (c *cached) Posts(ctx context.Context, ids []storage.PostID) []storage.Resu
 	return c.cache.Posts(ctx, ids)
 }
 
+func (c *cached) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	return c.cache.UserIDs(ctx, handles)
+}
+
+func (c *cached) CountEdges(ctx context.Context, side storage.Side, q []storage.EdgeCountQuery) []storage.Result[int] {
+	return c.cache.CountEdges(ctx, side, q)
+}
+
+func (c *cached) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	return c.cache.Marks(ctx, pairs)
+}
+
+func (c *cached) Messages(ctx context.Context, pairs []storage.Pair) []storage.Result[string] {
+	return c.cache.Messages(ctx, pairs)
+}
+
+func (c *cached) Specials(ctx context.Context, users []storage.UserID) []storage.Result[[]storage.UserID] {
+	return c.cache.Specials(ctx, users)
+}
+
+func (c *cached) Dismissals(ctx context.Context, q []storage.DismissalQuery) []storage.Result[[]storage.UserID] {
+	return c.cache.Dismissals(ctx, q)
+}
+
+func (c *cached) PostPages(ctx context.Context, q []storage.PostsQuery) []storage.Result[[]storage.Post] {
+	return c.cache.PostPages(ctx, q)
+}
+
+func (c *cached) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
+	return c.cache.LastPosts(ctx, authors, upTo)
+}
+
+func (c *cached) CommentPages(ctx context.Context, q []storage.CommentsQuery) []storage.Result[[]storage.Comment] {
+	return c.cache.CommentPages(ctx, q)
+}
+
+func (c *cached) FavoritePages(ctx context.Context, q []storage.FavoritesQuery) []storage.Result[[]storage.Edge] {
+	return c.cache.FavoritePages(ctx, q)
+}
+
+func (c *cached) FavoritedByPages(ctx context.Context, q []storage.FavoritedByQuery) []storage.Result[[]storage.Edge] {
+	return c.cache.FavoritedByPages(ctx, q)
+}
+
+func (c *cached) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
+	return c.cache.SearchHandles(ctx, prefix, after, limit)
+}
+
 func (c *cached) AtHand(b *storage.Bundle) { c.cache.AtHand(b) }
 
 func (c *cached) Bundle(ctx context.Context, b *storage.Bundle) { c.cache.Bundle(ctx, b) }

@@ -2,6 +2,7 @@ package localcache
 
 import (
 	"context"
+	"slices"
 
 	"kith/storage"
 )
@@ -17,7 +18,10 @@ func (c *Cache) keeps(side storage.Side) bool {
 
 // Edges implements [storage.EdgeReader].
 func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	if !c.keeps(side) || ctx.Err() != nil {
+	if side > storage.Inverse {
+		return c.answers.edges[side].fetch(ctx, c, pairs)
+	}
+	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Edges(ctx, side, pairs)
 	}
 	results := make([]storage.Result[storage.Edge], len(pairs))
@@ -126,13 +130,11 @@ func answer[Q, V any](ctx context.Context, c *Cache, side storage.Side, queries 
 
 // Pages implements [storage.EdgeReader].
 func (c *Cache) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
-	if !c.keeps(side) || ctx.Err() != nil {
-		return c.Reader.Pages(ctx, side, queries)
+	if side > storage.Inverse || slices.ContainsFunc(queries, func(q storage.PageQuery) bool { return q.Type > storage.Following }) {
+		return c.answers.pages[side].fetch(ctx, c, queries)
 	}
-	for _, q := range queries {
-		if q.Type > storage.Following {
-			return c.Reader.Pages(ctx, side, queries) // blocks, which are seldom listed
-		}
+	if c.Mode() == Off || ctx.Err() != nil {
+		return c.Reader.Pages(ctx, side, queries)
 	}
 	return answer(ctx, c, side, queries, func(q storage.PageQuery) storage.UserID { return q.Owner }, (*list).page, c.Reader.Pages)
 }

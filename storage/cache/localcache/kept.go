@@ -120,27 +120,49 @@ func (c *Cache) mayUse(k key, l *list, now int64) bool {
 
 // version is that of the counts of a user; 0 if they are not kept.
 func (c *Cache) version(id storage.UserID) int64 {
-	k := profileKey(id)
+	version, _ := c.lookVersion(profileKey(id))
+	return version
+}
+
+// lookVersion is the version of the counts of a user or a post, if they are kept. Those of a user or a post that does not exist have
+// none.
+func (c *Cache) lookVersion(k key) (version int64, known bool) {
 	if data, _, there := c.kept.flat.look(k, c.now().UnixMicro()); there {
 		version, _ := binary.Varint(data)
-		return version
+		return version, version != noVersion
 	}
 	e, _ := c.kept.large.GetEntryQuietly(k)
-	if p, isProfile := e.Value.(*profile); isProfile {
-		return p.Counts.Version
+	switch e := e.Value.(type) {
+	case *profile:
+		return e.Counts.Version, e.Counted
+	case *post:
+		return e.Counts.Version, e.Number != 0
 	}
-	return 0
+	return 0, false
 }
+
+// noVersion is in the form of what has no counts.
+const noVersion = -1
 
 func flatForm(e entry) []byte {
 	to := make([]byte, 0, 256)
 	switch e := e.(type) {
 	case *profile:
-		return wire.AppendWhole(to, e.Profile)
+		p := e.Profile
+		if !p.Counted {
+			p.Counts.Version = noVersion
+		}
+		return wire.AppendWhole(to, p) // the version comes first
 	case *post:
-		return wire.AppendPost(binary.AppendVarint(to, e.Counts.Version), e.Post)
+		version := e.Counts.Version
+		if e.Number == 0 {
+			version = noVersion
+		}
+		return wire.AppendPost(binary.AppendVarint(to, version), e.Post)
 	case *blockList:
 		return append(to, bytesOf(e.users)...)
+	case *said:
+		return e.data
 	case *list:
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.blocks))<<1|uint32(e.side))
 		to = binary.NativeEndian.AppendUint32(to, uint32(len(e.ended)))
@@ -165,6 +187,8 @@ func (c *Cache) fromFlat(k key, data []byte, until int64) (entry, bool) {
 		version, n := binary.Varint(data)
 		p, err := wire.ParsePost(storage.PostID{Author: k.id, Number: k.number}, string(data[n:]), version)
 		return &post{life, p}, err == nil
+	case answerKind, handleKind:
+		return &said{life, data}, true
 	case blocksKind:
 		return &blockList{life, slices.Clone(valuesOf[storage.UserID](data, len(data)/8))}, true
 	}
@@ -200,6 +224,10 @@ func valuesOf[T any](data []byte, n int) []T {
 }
 
 func taken[T any](data []byte, n int) (values []T, rest []byte) {
+	return valuesOf[T](data, n), data[n*sizeOf[T]():]
+}
+
+func sizeOf[T any]() int {
 	var one T
-	return valuesOf[T](data, n), data[n*int(unsafe.Sizeof(one)):]
+	return int(unsafe.Sizeof(one))
 }

@@ -2,6 +2,8 @@ package localcache
 
 import (
 	"context"
+	"encoding/binary"
+	"hash/maphash"
 
 	"kith/storage"
 )
@@ -79,4 +81,68 @@ func (c *Cache) Blocks(ctx context.Context, users []storage.UserID) []storage.Re
 		return r
 	}
 	return fetch(ctx, c, &c.blocks, source[storage.UserID, []storage.UserID]{blocksKind, blocksKey, known(c, (*blockList).result), c.Reader.Blocks, keepBlocks, false}, users)
+}
+
+// UserIDs implements [storage.UserReader]. Whose a handle is stays true as long as that user, which is kept as others are, has the
+// handle. That it is nobody's is kept until somebody is created or renamed.
+func (c *Cache) UserIDs(ctx context.Context, handles []string) []storage.Result[storage.UserID] {
+	if c.Mode() != On || ctx.Err() != nil {
+		return c.Reader.UserIDs(ctx, handles)
+	}
+	keep := func(k key, r storage.Result[storage.UserID], _ []storage.Edge) storage.Result[storage.UserID] {
+		if r.Found {
+			k.stamp = 0
+		}
+		c.set(k, &said{c.livesIf(r.Found), binary.NativeEndian.AppendUint64(nil, uint64(r.Value))})
+		return r
+	}
+	// What is known is found by the handle itself, before there is a key.
+	results, rest := make([]storage.Result[storage.UserID], len(handles)), []int(nil)
+	for i, h := range handles {
+		if r, ok := c.handle(h); ok {
+			results[i] = r
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	c.asked(handleKind, len(handles)-len(rest), 0)
+	none := func(key) (r storage.Result[storage.UserID], ok bool) { return r, false }
+	for i, r := range fetch(ctx, c, &c.handles, source[string, storage.UserID]{handleKind, c.handleKey, none, c.Reader.UserIDs, keep, false}, storage.Chosen(handles, rest)) {
+		results[rest[i]] = r
+	}
+	return results
+}
+
+// handleKey is where it is kept that a handle is nobody's; without the stamp, whose it is.
+func (c *Cache) handleKey(handle string) key {
+	return key{kind: handleKind, number: int64(maphash.String(c.seed, handle)), stamp: c.names.Load() + 1}
+}
+
+// handle says whose a handle is, if that is known.
+func (c *Cache) handle(handle string) (r storage.Result[storage.UserID], ok bool) {
+	k := c.handleKey(handle)
+	if _, none := get[*said](c, k); none {
+		return r, true
+	}
+	k.stamp = 0
+	whose, known := get[*said](c, k)
+	if !known {
+		return r, false
+	}
+	id := storage.UserID(binary.NativeEndian.Uint64(whose.data))
+	p, there := get[*profile](c, profileKey(id))
+	return storage.Result[storage.UserID]{Value: id, Found: true}, there && p.User.Handle == handle
+}
+
+// handlesAtHand are the users whose the handles are; nil if that is not known of all of them.
+func (c *Cache) handlesAtHand(handles []string) []storage.Result[storage.UserID] {
+	results := make([]storage.Result[storage.UserID], len(handles))
+	for i, h := range handles {
+		var ok bool
+		if results[i], ok = c.handle(h); !ok {
+			return nil
+		}
+	}
+	c.asked(handleKind, len(handles), 0)
+	return results
 }

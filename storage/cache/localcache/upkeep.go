@@ -36,6 +36,7 @@ func (c *Cache) Wrote(w storage.Change) {
 	}
 	for _, id := range w.Profiles {
 		c.forget(recommenderKey(id))
+		c.names.Add(1)
 	}
 	for _, id := range w.Posts {
 		c.forgetPost(id)
@@ -198,6 +199,9 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 				}
 			}
 		case events.UserChanged, events.CountsChanged:
+			if e.Kind == events.UserChanged {
+				c.names.Add(1)
+			}
 			if !c.hasVersion(e.User, e.Version) {
 				c.forget(profileKey(e.User))
 			}
@@ -212,8 +216,8 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			c.forgetPost(storage.PostID{Author: e.User})
 		case events.Gap:
 			c.Forget()
-		case events.FavoriteChanged: // favorites are not kept, but their counts are
-			for _, side := range [...]storage.Side{storage.Favorites, storage.FavoriteInbox} {
+		case events.RequestChanged, events.FavoriteChanged:
+			for _, side := range [...]storage.Side{e.Side(), e.Side().Replica()} {
 				if row := (storage.Row{Side: side, Edge: e.Edge}); !c.reported.has(row) {
 					c.forget(profileKey(side.Owner(e.Edge.Pair())))
 					c.forgetPostOf(side, e.Edge)
@@ -221,7 +225,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			}
 		case events.PostPublished, events.PostDeleted, events.PostChanged:
 			c.forgetPost(e.Post.PostID)
-		case events.RequestChanged, events.CommentAdded: // they are not kept
+		case events.CommentAdded: // its post has changed, too
 		}
 	}
 	for side, edges := range doubtful {
@@ -264,14 +268,11 @@ func (c *Cache) RequireRows(rows []storage.Row) {
 	defer c.reported.add(rows)
 	for _, r := range rows {
 		owner := r.Side.Owner(r.Edge.Pair())
-		if r.Side.OfPosts() {
-			c.forget(profileKey(owner))
-			c.forgetPostOf(r.Side, r.Edge)
-		}
+		c.forget(profileKey(owner))
 		if r.Side > storage.Inverse {
+			c.forgetPostOf(r.Side, r.Edge)
 			continue
 		}
-		c.forget(profileKey(owner))
 		c.forget(blocksKey(owner))
 		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}

@@ -51,6 +51,7 @@ func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind,
 func (s *Store) besideChanged(user storage.UserID) {
 	s.raiseVersion(user)
 	counts := s.counts[user]
+	s.change.Beside = append(s.change.Beside, user)
 	s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
 }
 
@@ -91,5 +92,6 @@ func (s *Store) addDismissal(row storage.Annotation) storage.Result[bool] {
 		return storage.Result[bool]{Found: true}
 	}
 	s.dismiss(row.From, row.To, row.At)
+	s.besideChanged(row.From)
 	return storage.Result[bool]{Value: true, Found: true}
 }

@@ -30,8 +30,7 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	defer s.write(ctx)()
 	if _, counted := s.counts[user]; !counted {
 		return fmt.Errorf("dismiss %d for user %d: %w", dismissed, user, storage.ErrUserUnknown)
 	}
@@ -39,6 +38,7 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	if at >= forget {
 		s.dismiss(user, dismissed, at)
 	}
+	s.besideChanged(user)
 	return nil
 }
 

@@ -77,6 +77,11 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	return s.Store.SetMark(s.on(ctx), pair, change)
 }
 
+// Dismiss writes through the store.
+func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at, forget storage.Micros) error {
+	return s.Store.Dismiss(s.on(ctx), user, dismissed, at, forget)
+}
+
 // AddAnnotations writes through the store.
 func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
 	return s.Store.AddAnnotations(s.on(ctx), kind, rows)
