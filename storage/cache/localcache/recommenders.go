@@ -39,18 +39,42 @@ func (c *Cache) recommendersAtHand(l *storage.Lookup[storage.UserID, storage.Rec
 // fetchRecommenders reads users as suggestions need them. Users whose lists are too long are not
 // Found.
 func (c *Cache) fetchRecommenders(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	return fetch(ctx, c, &c.recommenders, c.recommendersBy(c.readRecommenders), ids)
+}
+
+// recommendersBy is where recommenders are read from.
+func (c *Cache) recommendersBy(read func(context.Context, *idset.Directory, []storage.UserID) []storage.Result[storage.Recommender]) source[storage.UserID, storage.Recommender] {
 	dir, now := c.directory.Load(), c.now().UnixMicro()
-	known := func(k key) (storage.Result[storage.Recommender], bool) { return c.recommender(k.id, dir, now) }
-	read := func(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
-		return c.readRecommenders(ctx, dir, ids)
-	}
 	keep := func(k key, r storage.Result[storage.Recommender], _ []storage.Edge) storage.Result[storage.Recommender] {
 		if r.Found && c.directory.Load() == dir {
 			c.kept.flat.set(k, flatRecommender(dir, r.Value), c.now().UnixMicro(), c.lives(keep).until.UnixMicro())
 		}
 		return r
 	}
-	return fetch(ctx, c, &c.recommenders, source[storage.UserID, storage.Recommender]{recommenderKind, recommenderKey, known, read, keep, false}, ids)
+	return source[storage.UserID, storage.Recommender]{
+		kind: recommenderKind, key: recommenderKey, keep: keep,
+		known: func(k key) (storage.Result[storage.Recommender], bool) { return c.recommender(k.id, dir, now) },
+		read: func(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Recommender] {
+			return read(ctx, dir, ids)
+		},
+	}
+}
+
+// recommendersInMemory makes them of users and lists that are kept.
+func (c *Cache) recommendersInMemory(_ context.Context, dir *idset.Directory, ids []storage.UserID) []storage.Result[storage.Recommender] {
+	return storage.Each(ids, func(id storage.UserID) (r storage.Result[storage.Recommender]) {
+		user, _ := c.look(profileKey(id))
+		followings, _ := c.find(key{kind: forwardKind, id: id})
+		p, isKept := user.(*profile)
+		l, isWhole := followings.(*list)
+		if r.Found = isKept && isWhole && l.follows.Len() <= c.kept.flat.longest()/bytesAFollow; r.Found {
+			r.Value = storage.Recommender{
+				Visibility: p.User.FollowingsVisibility, Following: p.Counts.Following, Directory: dir,
+				Followings: string(idset.CompactOf(dir, l.follows.Peers.IDs())),
+			}
+		}
+		return r
+	})
 }
 
 // readRecommenders reads profiles, and then the lists of the first of them.

@@ -30,8 +30,8 @@ func (c *Cache) Wrote(w storage.Change) {
 			c.forgetPostOf(r.Side, r.Edge)
 		case r.Side <= storage.Inverse:
 			c.forgetBlocks(r.Side.Owner(r.Edge.Pair()), r.Edge)
-			c.forgetRecommender(r.Side, r.Edge)
 			c.change(r.Side, r.Edge, true)
+			c.forgetRecommender(r.Side, r.Edge) // not before: it may be made of the list
 		}
 	}
 	for _, id := range w.Profiles {
@@ -193,10 +193,10 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 					continue // the writer has reported it
 				}
 				c.forgetUser(side.Owner(e.Edge.Pair()), e.Edge)
-				c.forgetRecommender(side, e.Edge)
 				if !c.change(side, e.Edge, false) {
 					doubtful[side] = append(doubtful[side], e.Edge)
 				}
+				c.forgetRecommender(side, e.Edge)
 			}
 		case events.UserChanged, events.CountsChanged:
 			if e.Kind == events.UserChanged {
@@ -245,6 +245,7 @@ func (c *Cache) compare(ctx context.Context, side storage.Side, edges []storage.
 		case r.Found:
 			c.change(side, r.Value, true)
 		}
+		c.forgetRecommender(side, edges[i])
 	}
 }
 
@@ -274,13 +275,13 @@ func (c *Cache) RequireRows(rows []storage.Row) {
 			continue
 		}
 		c.forget(blocksKey(owner))
-		c.forgetRecommender(r.Side, r.Edge)
 		k := key{kind: listKind(r.Side), id: owner}
 		if l, ok := c.lookOrAbandon(r.Side, k).(*list); ok {
 			if v, _, _ := l.compareRow(r.Edge); v != old {
 				c.forget(k)
 			}
 		}
+		c.forgetRecommender(r.Side, r.Edge)
 	}
 }
 

@@ -92,6 +92,9 @@ func (c *Cache) warm(ctx context.Context, ids []storage.UserID) error {
 			return err
 		}
 	}
+	recommenders := c.recommendersBy(c.recommendersInMemory)
+	recommenders.warming = true
+	fetch(ctx, c, &c.recommenders, recommenders, ids)
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"kith/storage"
+	"kith/storage/cache/idset"
 	"kith/storage/cache/localcache"
 	"kith/storage/storagetest/oracle"
 )
@@ -115,6 +116,17 @@ func TestWarmUp(t *testing.T) {
 			if r.Value.Peers.Len() != 1 {
 				t.Fatalf("a list of %d", r.Value.Peers.Len())
 			}
+		}
+	}
+	recommenders := &storage.Lookup[storage.UserID, storage.Recommender]{Keys: everybody}
+	if cache.AtHand(&storage.Bundle{Recommenders: recommenders}); recommenders.Open() {
+		t.Fatal("suggestions would read the store")
+	}
+	for i, r := range recommenders.Results {
+		dir := r.Value.Directory.(*idset.Directory)
+		followings := idset.Compact(r.Value.Followings).Set(dir).IDs()
+		if want := storage.UserID(1 + (int(everybody[i])-1+293)%300); !slices.Equal(followings, []storage.UserID{want}) || r.Value.Following != 1 {
+			t.Fatalf("user %d is known to follow %v, it follows %v", everybody[i], followings, want)
 		}
 	}
 	if len(store.read) != read {
