@@ -30,6 +30,9 @@ type Caches struct {
 	client redis.UniversalClient // through which the changes of other processes arrive; nil: there is none
 
 	echo     *binlogNotifier // nil: this process does not replicate by the binlog, or there is no cache in Redis
+	follows  bool            // changes of other processes arrive by the binlogs, if there are any
+	hasLogs  bool            // there are
+	alone    atomic.Bool     // there are no other processes
 	unlogged bool            // nobody else reports what this process has written, if it is killed before it has
 	doubts   atomic.Int64    // reports of commits without an answer that are still to be made
 	own      *presence
@@ -57,6 +60,8 @@ func (d Config) OpenCaches(cfg CacheConfig) (*Caches, error) {
 	if cfg.Redis != nil {
 		c.client = cfg.Redis.client
 	}
+	c.hasLogs = d.Redundancy == Binlog
+	c.follows = c.client == nil && !cfg.Store.HasLog()
 	c.unlogged = c.client != nil && d.Redundancy != Binlog
 	var source storage.Snapshots = cfg.Store
 	var err error
@@ -254,19 +259,20 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 	}
 
 	var mu sync.Mutex
-	hearing, told := false, true
+	hearing, following, told := false, false, true
 	change := func(what *bool, is bool) {
 		mu.Lock()
 		defer mu.Unlock()
 		*what = is
+		c.alone.Store(alone)
 		if c.local != nil {
-			mode := c.mode(hearing, alone && h.SelfSufficient)
+			mode := c.mode(hearing || following, alone && h.SelfSufficient)
 			c.local.Switch(mode)
 			isOn := mode == localcache.On
 			settled := what == &alone && c.own.others >= 0 // once a second
 			if settled && isOn != told && c.local.MaxBytes() > 1 {
 				told = isOn
-				c.tell(ctx, h.Logger, isOn, c.own.others)
+				c.tell(ctx, h.Logger, isOn)
 			}
 		}
 		if c.feed != nil {
@@ -274,28 +280,29 @@ func (c *Caches) Run(ctx context.Context, h Hearing) {
 		}
 	}
 	c.bus.OnHearing(func(is bool) { change(&hearing, is) })
+	if c.follows && c.local != nil {
+		running.Go(func() { c.followLogs(ctx, func(is bool) { change(&following, is) }, h.Logger) })
+	}
 	h.Started()
 	c.own.watch(ctx, func(is bool) { change(&alone, is) })
 }
 
-// tell logs that nothing is kept in the memory of this process, and why, or that it is again. others is how many other processes
-// use the store.
-func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool, others int) {
+// tell logs that nothing is kept in the memory of this process, and why, or that it is again.
+func (c *Caches) tell(ctx context.Context, logger *slog.Logger, isOn bool) {
 	reason := "the events of other processes do not arrive from Redis"
 	switch {
 	case isOn:
 		logger.InfoContext(ctx, "users and lists are kept in memory again")
 		return
-	case c.client == nil && others > 0:
-		reason = "other processes use the store, and without --redis their changes are not heard of"
+	case c.follows:
+		reason = "other processes use the store, there is no --redis, and the servers' binlogs, which also show their changes, are not followed (yet)"
 	case c.client == nil:
-		reason = "another process writes the followers, and without --redis its changes are not heard of"
+		reason = "other processes use the store, and without --redis their changes are not heard of"
 	}
 	logger.InfoContext(ctx, "nothing is kept in memory: every request reads the store", "reason", reason)
 }
 
-// mode is what the cache of this process may do. hearing means that the others' events arrive, and
-// therefore that Redis answers.
+// mode is what the cache of this process may do. hearing means that the others' events arrive, with a Redis therefore that it answers.
 func (c *Caches) mode(hearing, alone bool) localcache.Mode {
 	switch {
 	case c.local.MaxBytes() > 1 && (hearing || alone):

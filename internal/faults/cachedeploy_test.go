@@ -16,11 +16,11 @@ import (
 // come back with the data on its disk, new or old.
 type cachedDeployment struct{ *deployment }
 
-// deployCached starts two gateways with caches over a number of shards. Each shard is a database on
-// its own server. In the modes that need a replicator, it starts one.
-func deployCached(t testing.TB, mode string, shards, users int) *cachedDeployment {
+// deployCached starts two gateways with caches over shards, each a database on its own server, with a Redis or without. In the modes
+// that need a replicator, it starts one.
+func deployCached(t testing.TB, servers testenv.Servers, redis *testenv.RedisServer, mode string, users int) *cachedDeployment {
 	t.Helper()
-	d := prepareCached(t, mode, shards, users)
+	d := &cachedDeployment{assemble(t, servers, servers.FreshDatabases(t, 1), redis, mode, users)}
 	for i := range 2 {
 		d.gateways = append(d.gateways, d.serving(fmt.Sprint("gateway ", i), "--no-replicate", "--max-cost", "10000000"))
 	}
@@ -54,7 +54,9 @@ func (d *cachedDeployment) ready(t testing.TB) {
 func (d *cachedDeployment) cold(t testing.TB) *life {
 	t.Helper()
 	args := append(d.settings(), "--jwt-secret", secret, "--no-replicate", "--max-cost", "10000000", "--cache-bytes", "0")
-	args = append(args, "--redis", "127.0.0.1:1") // one that never answers is not compared with the others'
+	if d.redis != nil {
+		args = append(args, "--redis", "127.0.0.1:1") // one that never answers is not compared with the others'
+	}
 	g := kithtest.Start(t, kithtest.Args(args...))
 	return &life{Command: g.Command, gateway: g, name: "the gateway without caches"}
 }

@@ -18,6 +18,9 @@ func TestCacheHistory(t *testing.T) {
 	t.Run("binlog", func(t *testing.T) {
 		cacheHistory{mode: "binlog", shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost}.run(t)
 	})
+	t.Run("binlog without a Redis", func(t *testing.T) {
+		cacheHistory{mode: "binlog", noRedis: true, shards: 2, calm: time.Second, faults: 1, freeze: time.Second / 2, viewers: 4, late: 5 * lateAtMost}.run(t)
+	})
 }
 
 // TestLongCacheHistory lets 32 users write and look through two gateways. The gateways keep what
@@ -31,6 +34,8 @@ func TestCacheHistory(t *testing.T) {
 //   - In the end all answers are the same as those of a gateway without any cache, and Redis holds
 //     only what the tables hold.
 //
+// Without a Redis the gateways follow the binlogs; the connections over which they do are ended, and a server is killed.
+//
 // In the mode stream Redis also keeps the rows that are under way. There it is not harmed.
 //
 //	KITH_TEST_LONG=1 KITH_TEST_SEED=… go test ./internal/faults -run TestLongCacheHistory/binlog -v
@@ -40,14 +45,16 @@ func TestLongCacheHistory(t *testing.T) {
 		{mode: "binlog", shards: 2, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers, late: lateAtMost},
 		{mode: "sync", shards: 1, calm: 15 * time.Second, faults: 5, freeze: 3 * time.Second, viewers: onlookers, late: lateAtMost},
 		{mode: "stream", shards: 2, calm: 15 * time.Second, viewers: onlookers, late: lateAtMost},
+		{mode: "binlog", noRedis: true, shards: 2, calm: 15 * time.Second, faults: 5, viewers: onlookers, late: lateAtMost},
 	} {
-		t.Run(h.mode, h.run)
+		t.Run(h.name(), h.run)
 	}
 }
 
 // cacheHistory is how much happens.
 type cacheHistory struct {
 	mode    string
+	noRedis bool
 	shards  int
 	calm    time.Duration // before the faults, and the same time again among them
 	faults  int           // of each kind, with kinds in turn
@@ -56,9 +63,24 @@ type cacheHistory struct {
 	late    time.Duration // how old answers may be while Redis answers; beside other tests the machine has other work
 }
 
+func (h cacheHistory) name() string {
+	if h.noRedis {
+		return h.mode + "_alone"
+	}
+	return h.mode
+}
+
 func (h cacheHistory) run(t *testing.T) {
 	seed := seedOf(t)
-	d := deployCached(t, h.mode, h.shards, everybodyThere)
+	servers, redis := testenv.SharedMariaDB(t, h.shards), (*testenv.RedisServer)(nil)
+	if h.noRedis {
+		for i := range servers { // which are killed
+			servers[i] = testenv.MariaDB(t)
+		}
+	} else {
+		redis = testenv.Redis(t)
+	}
+	d := deployCached(t, servers, redis, h.mode, everybodyThere)
 	j := newJournal()
 	watchers := make([]*onlooker, onlookers)
 	for i := range watchers {
@@ -77,7 +99,9 @@ func (h cacheHistory) run(t *testing.T) {
 	t.Logf("%d users wrote and looked for %v: %v", onlookers, time.Since(began).Round(time.Millisecond), total(watchers))
 	stopProbes()
 	d.quiet(t, newHistory())
-	d.allReported(t)
+	if !h.noRedis {
+		d.allReported(t)
+	}
 	d.allWell(t)
 	j.holds(t, h.late, lags, calmUntil, outages)
 	var viewers []int64
@@ -85,7 +109,9 @@ func (h cacheHistory) run(t *testing.T) {
 		viewers = append(viewers, w.me)
 	}
 	d.agree(t, viewers)
-	d.redisAgrees(t)
+	if !h.noRedis {
+		d.redisAgrees(t)
+	}
 	d.wasWorthIt(t)
 }
 
@@ -125,6 +151,9 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 	if h.faults == 0 {
 		time.Sleep(h.calm)
 		return nil
+	}
+	if h.noRedis {
+		return d.harmLogs(t, h, random)
 	}
 	aside := filepath.Join(t.TempDir(), "old.rdb")
 	d.save(t)
@@ -173,6 +202,29 @@ func (d *cachedDeployment) harm(t *testing.T, h cacheHistory, random *rand.Rand)
 	return outages
 }
 
+// harmLogs ends the connections over which gateways and the replicator follow the binlogs, again and again, and writes go on.
+func (d *cachedDeployment) harmLogs(t *testing.T, h cacheHistory, random *rand.Rand) (outages []redisOutage) {
+	t.Helper()
+	for range 4 * h.faults {
+		from, shard := time.Now(), random.IntN(h.shards)
+		const dumps = "SELECT COUNT(*) FROM information_schema.processlist WHERE command = 'Binlog Dump'"
+		if n := d.number(t, shard, dumps); n < 3 {
+			t.Errorf("%d connections follow the binlog of two gateways and a replicator", n)
+		}
+		for d.number(t, shard, dumps) > 0 {
+			connection := d.number(t, shard, "SELECT MAX(id) FROM information_schema.processlist WHERE command = 'Binlog Dump'")
+			_, _ = d.shards[shard].ExecContext(t.Context(), fmt.Sprint("KILL ", connection)) // it may have ended meanwhile
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(h.calm))))
+		until(t, "all are followed again", func() bool { return d.number(t, shard, dumps) >= 3 })
+		d.ready(t)
+		outages = append(outages, redisOutage{span{from, time.Now()}, "was not there, and a binlog was not followed"})
+		time.Sleep(200 * time.Millisecond)
+	}
+	time.Sleep(recovered)
+	return outages
+}
+
 // recovered is how long after an outage of Redis gateways may need to notice that it is back.
 const recovered = 1500 * time.Millisecond
 
@@ -190,10 +242,13 @@ func (d *cachedDeployment) wasWorthIt(t *testing.T) {
 	t.Helper()
 	for _, n := range d.gateways {
 		l := n.now.Load()
-		memory, redis := l.metric(t, "kith_cache_hits_total", ""), l.metric(t, "kith_redis_cache_lookups_total", `outcome="hit"`)
+		memory, redis, filled := l.metric(t, "kith_cache_hits_total", ""), 0.0, 0.0
+		if d.redis != nil {
+			redis, filled = l.metric(t, "kith_redis_cache_lookups_total", `outcome="hit"`), l.metric(t, "kith_redis_cache_lookups_total", `outcome="miss"`)
+		}
 		t.Logf("%s: %.0f keys from memory, %.0f missed; %.0f from Redis, %.0f read to fill it; forgot everything %.0f times", l.name, memory,
-			l.metric(t, "kith_cache_misses_total", ""), redis, l.metric(t, "kith_redis_cache_lookups_total", `outcome="miss"`), l.metric(t, "kith_cache_forgotten_total", ""))
-		if memory < 1000 || redis < 20 {
+			l.metric(t, "kith_cache_misses_total", ""), redis, filled, l.metric(t, "kith_cache_forgotten_total", ""))
+		if memory < 1000 || redis < 20 && d.redis != nil {
 			t.Errorf("%s: %.0f keys were found in memory and %.0f in Redis: the test shows little", l.name, memory, redis)
 		}
 	}

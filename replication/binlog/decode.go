@@ -111,6 +111,7 @@ type decoder struct {
 	known  map[uint64]*mapped // by table id: the last table map of each
 	of     func(schema, name []byte) table
 	both   bool // rows of inverse tables are relevant, too
+	values bool // and those of other tables than of edges
 	sum    int  // bytes of the checksum behind each event
 }
 
@@ -191,10 +192,7 @@ func loadData(raw []byte) (*replication.QueryEvent, error) {
 // reads reports whether rows of a table are parsed. Replication itself writes the rows of inverse
 // tables, so they are parsed only if they are deleted, because most of them must not be deleted.
 func (d *decoder) reads(t table, deleted bool) bool {
-	if d.both {
-		return t.isEdges()
-	}
-	return t != foreign && t != bookkeeping && t != mover && (!t.isInverse() || deleted)
+	return t != foreign && t != bookkeeping && t != mover && (t.isEdges() || d.values) && (!t.isInverse() || deleted || d.both)
 }
 
 // rows decodes the relevant rows of a compressed transaction.

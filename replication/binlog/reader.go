@@ -11,6 +11,7 @@ import (
 
 	"kith/replication"
 	"kith/storage"
+	"kith/storage/events"
 )
 
 // A Reader reads the changes of all tables of edges from the binlogs of a store's
@@ -147,4 +148,60 @@ func (r *reading) take(_ context.Context, done *transaction) error {
 
 func (r *reading) give(rows []storage.Row) error {
 	return r.each(rows, func() (string, error) { return r.text(r.tail.at) })
+}
+
+// Follow passes what is committed from now on to take, as events of caches and subscriptions, until the context or the connection
+// ends. A row has its event when it is on both sides. A transaction is in the log a moment before others can read what it has written:
+// left is the counts of a user that it leaves, if it leaves any. heard is called once, when the log has been heard: nothing is missed
+// from then on. Its errors are those of Read; it does not return nil.
+func (l *Log) Follow(ctx context.Context, heard func(), take func(list []events.Event, left storage.UserChange)) error {
+	set, err := l.server.serverPosition(ctx)
+	if err != nil {
+		return err
+	}
+	f := &passing{tail: tail{server: l.server, at: position{before: set}, values: true}, heard: heard, pass: take}
+	return f.tail.connection(ctx, f)
+}
+
+// passing is one stream of a log that is passed on as events.
+type passing struct {
+	tail  tail
+	heard func() // nil once it has been called
+	pass  func([]events.Event, storage.UserChange)
+}
+
+// complete implements [sink].
+func (f *passing) complete() bool { return false }
+
+// hear implements [sink].
+func (f *passing) hear() {
+	if f.heard != nil {
+		f.heard()
+		f.heard = nil
+	}
+}
+
+// rotated implements [sink].
+func (f *passing) rotated(context.Context) error { return nil }
+
+// take implements [sink].
+func (f *passing) take(_ context.Context, done *transaction) error {
+	f.tail.advance(done)
+	list := stale(done)
+	for _, r := range done.rows {
+		if r.Side.IsInverse() && r.Edge.UpdateTime > 0 {
+			list = append(list, events.Row(storage.Row{Side: r.Side.Truth(), Edge: r.Edge}))
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	var left storage.UserChange
+	for _, c := range done.counts {
+		if c.Counts.Version > 0 {
+			left = c
+		}
+	}
+	f.pass(list, left)
+	return nil
 }

@@ -36,6 +36,7 @@ type tail struct {
 	server   *server
 	feed     *replication.Feed // nil for a Reader
 	progress *progress         // likewise
+	values   bool              // a Reader wants what is no edge as well
 
 	heard     time.Time    // when the server was last heard, heartbeats included
 	connected bool         // there is a connection, and something has come on it
@@ -132,9 +133,9 @@ func (t *tail) stream(session context.Context, from start, to sink) error {
 		defer close(watching)
 		t.watch(ctx, cancel)
 	}()
-	a := &assembler{server: s.name, databases: s.databases, skip: s.cfg.Skip, both: t.feed == nil}
+	a := &assembler{server: s.name, databases: s.databases, skip: s.cfg.Skip, both: t.feed == nil, values: t.feed != nil || t.values}
 	d := newDecoder(s.flavor, a.tableOf)
-	d.both = a.both
+	d.both, d.values = a.both, a.values
 	next := eventsOf(ctx, streamer)
 	for {
 		e, err := next()

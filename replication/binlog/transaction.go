@@ -44,7 +44,8 @@ type assembler struct {
 	server    string
 	databases []string
 	skip      []string // GTIDs of transactions in which events that cannot be followed are skipped
-	both      bool     // collect the edges of both sides, and nothing else
+	both      bool     // collect the edges of both sides
+	values    bool     // collect what is no edge
 
 	open       *transaction // nil between transactions
 	begun      bool         // it ends with a commit, not with its first statement
@@ -232,7 +233,7 @@ func (a *assembler) rollback(name string) {
 // rows takes rows of a table.
 func (a *assembler) rows(what operation, e *replication.RowsEvent) error {
 	t := a.tableOf(e.Table.Schema, e.Table.Table)
-	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover || a.both && !t.isEdges() ||
+	if a.open == nil || a.open.moves || t == foreign || t == bookkeeping || t == mover || !a.values && !t.isEdges() ||
 		t.isInverse() && what != deleted && !a.both {
 		return nil
 	}

@@ -197,6 +197,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 					doubtful[side] = append(doubtful[side], e.Edge)
 				}
 				c.forgetRecommender(side, e.Edge)
+				c.reported.add([]storage.Row{{Side: side, Edge: e.Edge}}) // it may come again, in another way
 			}
 		case events.UserChanged, events.CountsChanged:
 			if e.Kind == events.UserChanged {

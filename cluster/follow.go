@@ -1,0 +1,134 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"kith/replication/binlog"
+	"kith/storage"
+	"kith/storage/events"
+	"kith/storage/sleep"
+)
+
+// How long a gateway waits before it follows the binlogs, again, and if a server's settings do not allow that.
+const (
+	followPause = time.Second
+	unfitPause  = 30 * time.Second
+)
+
+// followLogs has a gateway without a Redis hear of what all processes commit: it follows the binlogs of all servers, as the replicator
+// does, from their present ends. hearing is told whether it hears of everything from that moment on.
+func (c *Caches) followLogs(ctx context.Context, hearing func(bool), logger *slog.Logger) {
+	told := ""
+	for pause := followPause; sleep.For(ctx, pause) == nil; {
+		if c.alone.Load() && !c.hasLogs { // a server may have no binlog, and need none
+			continue
+		}
+		pause = followPause
+		err := c.followServers(ctx, hearing, logger)
+		hearing(false)
+		if ctx.Err() != nil || err == nil {
+			continue
+		}
+		if err.Error() != told {
+			told = err.Error()
+			logger.WarnContext(ctx, "the binlog cannot be followed, and nothing is kept in memory while other processes use the store", "error", err)
+		}
+		if unfit := (*binlog.StopError)(nil); errors.As(err, &unfit) {
+			pause = unfitPause
+		}
+	}
+}
+
+// followServers follows until the first binlog ends, or the store has more shards.
+func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *slog.Logger) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	addresses := c.store.Addresses()
+	reader, err := binlog.OpenReader(ctx, addresses, logger)
+	if err != nil {
+		return err
+	}
+	defer reader.Close()
+	var following sync.WaitGroup
+	var heard atomic.Int64
+	for _, log := range reader.Logs() {
+		news := &logNews{caches: c, came: make(chan struct{}, 1)}
+		following.Go(func() { news.pass(ctx) })
+		following.Go(func() {
+			end(log.Follow(ctx, func() {
+				if heard.Add(1) == int64(len(reader.Logs())) {
+					time.AfterFunc(becomesVisible, func() { // what the log ends with may not be visible yet
+						if ctx.Err() == nil {
+							hearing(true)
+						}
+					})
+				}
+			}, news.add))
+		})
+	}
+	following.Go(func() {
+		select {
+		case <-c.store.Grown(len(addresses)):
+			end(nil)
+		case <-ctx.Done():
+		}
+	})
+	<-ctx.Done()
+	hearing(false) // at once
+	following.Wait()
+	return context.Cause(ctx)
+}
+
+// logNews are the events of one log that have not been passed on. A server logs a transaction before others can read what it has
+// written. They become visible in the order of the log: if the counts that the last one leaves can be read, all of them can.
+type logNews struct {
+	caches *Caches
+	came   chan struct{}
+
+	mu   sync.Mutex
+	list []events.Event
+	last storage.UserChange // the counts that were left last
+}
+
+// becomesVisible is far longer than it takes until what is in the log can be read.
+const becomesVisible = 100 * time.Millisecond
+
+func (n *logNews) add(list []events.Event, left storage.UserChange) {
+	n.mu.Lock()
+	n.list = append(n.list, list...)
+	if left.User != 0 {
+		n.last = left
+	}
+	n.mu.Unlock()
+	select {
+	case n.came <- struct{}{}:
+	default:
+	}
+}
+
+// pass passes events on, all that have come together, until the context is done.
+func (n *logNews) pass(ctx context.Context) {
+	for {
+		select {
+		case <-n.came:
+		case <-ctx.Done():
+			return
+		}
+		n.mu.Lock()
+		list, last := n.list, n.last
+		n.list, n.last = nil, storage.UserChange{}
+		n.mu.Unlock()
+		for end := time.Now().Add(becomesVisible); last.User != 0 && time.Now().Before(end); {
+			r := n.caches.store.Counts(ctx, []storage.UserID{last.User})[0]
+			if r.Err == nil && (!r.Found || r.Value.Version >= last.Counts.Version) || sleep.For(ctx, time.Millisecond) != nil {
+				break
+			}
+		}
+		n.caches.bus.Send(ctx, list...)
+	}
+}
