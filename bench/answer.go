@@ -48,15 +48,25 @@ type listAnswer struct {
 
 // Skim looks at a response without decoding it: cheap enough for every one.
 func Skim(status int, response []byte) error {
+	if err := skimErrors(status, response); err != nil {
+		return err
+	}
+	switch {
+	case bytes.Contains(response, []byte(`:null`)):
+		return fmt.Errorf("something is missing: %.200s", response)
+	case bytes.Contains(response, []byte(`"complete":false`)):
+		return fmt.Errorf("incomplete: %w: %.200s", errIncomplete, response)
+	}
+	return nil
+}
+
+// skimErrors looks for errors only.
+func skimErrors(status int, response []byte) error {
 	switch {
 	case status != 200:
 		return fmt.Errorf("status %d: %.200s", status, response)
 	case !bytes.HasPrefix(response, []byte(`{"data":{`)), bytes.Contains(response, []byte(`"errors":`)):
 		return fmt.Errorf("errors: %.200s", response)
-	case bytes.Contains(response, []byte(`:null`)):
-		return fmt.Errorf("something is missing: %.200s", response)
-	case bytes.Contains(response, []byte(`"complete":false`)):
-		return fmt.Errorf("incomplete: %w: %.200s", errIncomplete, response)
 	}
 	return nil
 }

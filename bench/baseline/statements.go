@@ -129,6 +129,7 @@ type handler struct {
 	following, follower                               lists
 	writes                                            *writes
 	feeds                                             feeds
+	app                                               app
 }
 
 // lists answers what two lists of one table have in common.
@@ -171,6 +172,7 @@ func newHandler(dbs databases, inboxes redis.UniversalClient) (*handler, error) 
 		following:       listsOf("commonFollowings", sqlSharedFollowings),
 		follower:        listsOf("commonFollowers", sqlSharedFollowers),
 		feeds:           feeds{joined: prepare(sqlFeed), inboxes: inboxes},
+		app:             newApp(prepare),
 	}
 	if inboxes != nil { // only with MariaDB; SQLite writes such a list in another way
 		h.feeds.byID = prepare(strings.Replace(sqlPosts, "IN (?)", "IN ((?, ?)"+strings.Repeat(", (?, ?)", feedPage-1)+")", 1))

@@ -109,6 +109,9 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"several", "--engines", "sqlite"}, "--engines"},
 		{[]string{"guard", kithtest.Binary(t), "--users", "10"}, "--users"},
 		{[]string{"guard", "/none", "--users", "300"}, "/none"},
+		{[]string{"app", "--users", "10"}, "--users"},
+		{[]string{"app", "--operations", "Profile"}, "--operations"},
+		{[]string{"app", "--engines", "mariadb", "--mariadb", "no dsn"}, "DSN"},
 		{[]string{"report", filepath.Join(t.TempDir(), "none.json")}, "none.json"},
 	} {
 		_, err := benchCommand(t, c.arguments...)
@@ -136,6 +139,29 @@ func TestBenchGuard(t *testing.T) {
 	}
 	out, err = benchCommand(t, append(arguments, "--least", "1000")...)
 	if err == nil || strings.Count(err.Error(), "at least 1000 is allowed") != 2 || !strings.Contains(out, "CPU of a request") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// `kith bench app` puts what the web app asks to the baseline and to the program.
+func TestBenchApp(t *testing.T) {
+	arguments := append([]string{"app", "--users", "300", "--operations", "app,AppProfile"}, quick...)
+	out, err := benchCommand(t, append(arguments, "--output", "json")...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var rates []suite.AppRates
+	if err := json.Unmarshal([]byte(out), &rates); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, operation := range []string{"app", "AppProfile"} {
+		if len(rates) != 2 || rates[i].Operation != operation || rates[i].State != report.Warm || rates[i].Ratio <= 0 || rates[i].Kith.Statements == nil {
+			t.Fatalf("%+v", rates)
+		}
+	}
+	out, err = benchCommand(t, arguments...)
+	if lines := strings.Split(out, "\n"); err != nil || len(lines) != 4 || !strings.Contains(lines[0], "SQL statements") || !strings.Contains(lines[2], "AppProfile") ||
+		strings.Contains(out, "?") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

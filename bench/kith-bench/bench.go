@@ -24,6 +24,7 @@ type BenchCmd struct {
 	Feed     BenchFeedCmd     `cmd:"" help:"Measure home feeds: pages beside a join and beside inboxes in Redis, both written by hand, and when a post is seen through another gateway."`
 	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store, before and after one of them is killed: with Redis as their cache, and with Redis for events only."`
 	Guard    BenchGuardCmd    `cmd:"" help:"Compare this program with another build of it, in turn, and fail if it is slower."`
+	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for users who are signed in, in turn with a hand-written handler: profiles, home feeds, posts, followings."`
 	Simulate BenchSimulateCmd `cmd:"" help:"Draw a year of a growing graph from measured figures: bytes, servers, connections, moves."`
 	Report   BenchReportCmd   `cmd:"" help:"Put what was measured into the tables and charts of a page."`
 	Generate BenchGenerateCmd `cmd:"" help:"Write a large synthetic graph that kith import reads."`

@@ -39,7 +39,7 @@ func benchCommand(t *testing.T, arguments ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, flags := range []*benchFlags{&program.Bench.All.benchFlags, &program.Bench.Grow.benchFlags, &program.Bench.Guard.benchFlags} {
+	for _, flags := range []*benchFlags{&program.Bench.All.benchFlags, &program.Bench.Grow.benchFlags, &program.Bench.Guard.benchFlags, &program.Bench.App.benchFlags} {
 		flags.program, flags.self = kithtest.Binary(t), kithtest.BenchBinary(t)
 	}
 	err = k.Run()

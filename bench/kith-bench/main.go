@@ -24,8 +24,9 @@ type program struct {
 }
 
 var vars = kong.Vars{
-	"bench_questions": strings.Join(bench.QuestionNames(), ", "),
-	"bench_states":    "baseline,cold,warm", "bench_rounds": "2", "bench_heat": "30s",
+	"bench_questions":  strings.Join(bench.QuestionNames(), ", "),
+	"bench_operations": strings.Join(append([]string{bench.AppName}, bench.AppOperations()...), ","),
+	"bench_states":     "baseline,cold,warm", "bench_rounds": "2", "bench_heat": "30s",
 }
 
 func main() {

@@ -147,7 +147,7 @@ func FiguresOf(r bench.Result) Figures {
 func kindsOf(r bench.Result) (kinds []Kind) {
 	longest := r.Percentile(99)
 	slow, time := r.Beyond(longest), r.Total()
-	for _, name := range bench.MixKinds() {
+	for _, name := range slices.Concat(bench.MixKinds(), bench.AppOperations()) {
 		if l := r.Kinds[name]; len(l) > 0 {
 			kinds = append(kinds, Kind{
 				Name: name, Share: float64(len(l)) / float64(len(r.Latencies)), P50: millis(l, 50), P99: millis(l, 99),

@@ -116,7 +116,7 @@ func (r *feedRun) measureFeeds(ctx context.Context, into *report.Size) (err erro
 }
 
 // loaded waits until a gateway has the recent posts in memory, and reports what they take.
-func (r *feedRun) loaded(ctx context.Context, p *program, into *report.Feeds) error {
+func (r *run) loaded(ctx context.Context, p *program, into *report.Feeds) error {
 	for began := time.Now(); ; {
 		posts, err := metric(ctx, p.admin, "kith_feed_posts")
 		if err != nil {

@@ -112,10 +112,30 @@ func (r *run) imported(ctx context.Context, program, engine string, graph *bench
 	return location, r.analyze(ctx, location)
 }
 
-// compare asks two subjects in turn, in all rounds.
+// compare compares two builds.
 func (r *run) compare(ctx context.Context, pair []*subject, graph *bench.Graph, of func(*subject) bench.Workload) (c Compared, err error) {
+	before, after, rate, err := r.inTurn(ctx, pair, graph, of)
+	if err != nil {
+		return c, err
+	}
+	c = Compared{
+		Engine: pair[0].engine, State: pair[0].state, Question: before.Question,
+		Before: before.PerSecond(), After: after.PerSecond(), Rate: rate,
+	}
+	if was := cpuOf(before); was > 0 {
+		c.CPU = cpuOf(after) / was
+	}
+	r.Log("%s %s %s: %.0f/s and %.0f/s, %.3f", c.Engine, c.State, c.Question, c.Before, c.After, c.Rate)
+	return c, nil
+}
+
+// inTurn asks two subjects in turn, in all rounds. The ratio is the median of the rounds' ratios of rates, the second to the first. A wrong
+// answer is an error, unless another build gives it.
+func (r *run) inTurn(
+	ctx context.Context, pair []*subject, graph *bench.Graph, of func(*subject) bench.Workload,
+) (first, second bench.Result, ratio float64, err error) {
 	rounds := [2][]bench.Result{}
-	rates := make([]float64, r.Rounds)
+	ratios := make([]float64, r.Rounds)
 	for round := range r.Rounds {
 		for turn := range pair {
 			i := (round + turn) % 2
@@ -128,26 +148,17 @@ func (r *run) compare(ctx context.Context, pair []*subject, graph *bench.Graph, 
 			result, err := load.Run(ctx, of(pair[i]))
 			switch {
 			case err != nil:
-				return c, err
-			case result.Error != nil && i == 0:
+				return first, second, 0, err
+			case result.Error != nil && pair[i].build != "":
 				r.Log("%s %s: before, a wrong answer: %v", pair[i].name(), result.Question, result.Error)
 			case result.Error != nil:
-				return c, fmt.Errorf("%s: %w", result.Question, result.Error)
+				return first, second, 0, fmt.Errorf("%s: %w", result.Question, result.Error)
 			}
 			rounds[i] = append(rounds[i], result)
 		}
-		rates[round] = rounds[1][round].PerSecond() / rounds[0][round].PerSecond()
+		ratios[round] = rounds[1][round].PerSecond() / rounds[0][round].PerSecond()
 	}
-	before, after := bench.Merge(rounds[0]), bench.Merge(rounds[1])
-	c = Compared{
-		Engine: pair[0].engine, State: pair[0].state, Question: before.Question,
-		Before: before.PerSecond(), After: after.PerSecond(), Rate: median(rates),
-	}
-	if was := cpuOf(before); was > 0 {
-		c.CPU = cpuOf(after) / was
-	}
-	r.Log("%s %s %s: %.0f/s and %.0f/s, %.3f", c.Engine, c.State, c.Question, c.Before, c.After, c.Rate)
-	return c, nil
+	return bench.Merge(rounds[0]), bench.Merge(rounds[1]), median(ratios), nil
 }
 
 // cpuOf is the CPU of a request; 0 if the gateway's is unknown.

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/bench/report"
+	"kith/bench/suite"
+	"kith/cli"
+)
+
+// BenchAppCmd is `kith bench app`.
+type BenchAppCmd struct {
+	Users      int      `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average and has 10 posts of the last 30 days. Default: ${default}."`
+	Operations []string `default:"app" enum:"${bench_operations}" placeholder:"O,…" help:"Which, one after another: app, all in the shares that they have; ${enum}. Default: ${default}."`
+
+	benchFlags `kong:"set='bench_states=warm',set='bench_rounds=5',set='bench_heat=5s'"`
+}
+
+// Run measures, and prints the table.
+func (c *BenchAppCmd) Run(ctx context.Context, k *kong.Context) error {
+	if c.Users < bench.Community {
+		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	}
+	if len(c.Engines) == 0 {
+		c.Engines = []string{report.SQLite}
+	}
+	var all []suite.AppRates
+	err := c.configured(k, suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}}, func(config suite.Config) (err error) {
+		all, err = suite.RunApp(ctx, config, c.Operations)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON() {
+		return cli.WriteJSON(k.Stdout, all)
+	}
+	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "engine\tstate\toperation\tbaseline, 1/s\tKith, 1/s\tratio\tCPU of a request, baseline, µs\tKith, µs\tSQL statements of Kith\t")
+	for _, one := range all {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%.0f\t%.0f\t%.3f\t%s\t%s\t%s\t\n", one.Engine, one.State, one.Operation,
+			one.Baseline.PerSecond, one.Kith.PerSecond, one.Ratio, known("%.0f", one.Baseline.GatewayCPU, one.Baseline.DatabaseCPU),
+			known("%.0f", one.Kith.GatewayCPU, one.Kith.DatabaseCPU), known("%.3f", one.Kith.Statements, nil))
+	}
+	return w.Flush()
+}
+
+// known writes the sum of two figures, of which the second may be unknown.
+func known(format string, a, b *float64) string {
+	switch {
+	case a == nil:
+		return "?"
+	case b == nil:
+		return fmt.Sprintf(format, *a)
+	}
+	return fmt.Sprintf(format, *a+*b)
+}

@@ -1,0 +1,160 @@
+package suite
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"time"
+
+	"kith/bench"
+	"kith/bench/report"
+	"kith/storage/sqlstore"
+)
+
+// AppRates are how fast the baseline and Kith have answered one operation of the web app, or all in their shares.
+type AppRates struct {
+	Engine    string         `json:"engine"`
+	State     string         `json:"state"`
+	Operation string         `json:"operation"`
+	Baseline  report.Figures `json:"baseline"`
+	Kith      report.Figures `json:"kith"`
+	Ratio     float64        `json:"ratio"` // of the rates, Kith to the baseline: the median of the rounds
+}
+
+// RunApp puts what the web app asks to the baseline and to Kith, in turn: each of the operations ([bench.AppOperations], or [bench.AppName] for
+// all). It stops everything that it has started. Before anything is timed, both have to give the same answers. A wrong answer is an error.
+func RunApp(ctx context.Context, c Config, operations []string) (all []AppRates, err error) {
+	r := &run{Config: c, machine: describeMachine(), shards: 1}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.openServers(ctx); err != nil {
+		return nil, err
+	}
+	graph := bench.NewGraph(c.Graphs[0].Users, c.Seed)
+	graph.Degree, graph.Spread = max(1, c.Graphs[0].Edges/graph.Users), c.Sonyflake
+	for _, engine := range c.Engines {
+		made, err := r.makeStore(ctx, engine, graph)
+		if err == nil {
+			err = r.addPosts(ctx, made.location, graph)
+		}
+		if err != nil {
+			return all, fmt.Errorf("%s: %w", engine, err)
+		}
+		for _, state := range c.States {
+			if state == report.Baseline {
+				continue
+			}
+			pair := []*subject{{engine: engine, state: report.Baseline, location: made.location}, {engine: engine, state: state, location: made.location}}
+			rates, err := r.app(ctx, pair, graph, operations)
+			if err = errors.Join(err, stopAll(pair)); err != nil {
+				return all, fmt.Errorf("%s %s: %w", engine, state, err)
+			}
+			all = append(all, rates...)
+		}
+	}
+	return all, nil
+}
+
+// addPosts lets the users of a store have posted.
+func (r *run) addPosts(ctx context.Context, location string, graph *bench.Graph) error {
+	store, err := sqlstore.Open(ctx, sqlstore.Config{Location: location})
+	if err != nil {
+		return err
+	}
+	posts, err := restorePosts(ctx, store, bench.NewFeedGraph(graph, time.Now(), nil))
+	if err := errors.Join(err, store.Close()); err != nil {
+		return err
+	}
+	r.Log("%d posts loaded", posts)
+	return r.analyze(ctx, location)
+}
+
+func (r *run) app(ctx context.Context, pair []*subject, graph *bench.Graph, operations []string) (all []AppRates, err error) {
+	for _, s := range pair {
+		if s.engine == report.SQLite { // what one writes for itself is not to disturb the other
+			if s.location, err = r.copyStore(s.location); err != nil {
+				return nil, err
+			}
+		}
+		if s.program, err = r.start(ctx, s, s.location); err != nil {
+			return nil, err
+		}
+	}
+	kith := pair[1]
+	if err := r.loaded(ctx, kith.program, &report.Feeds{}); err != nil {
+		return nil, err
+	}
+	mix, err := bench.NewApp(graph, bench.AppName, []byte(r.secret))
+	if err != nil {
+		return nil, err
+	}
+	if err := sameAnswers(ctx, mix, r.Seed, pair[0].program.url, kith.program.url); err != nil {
+		return nil, err
+	}
+	heat := r.load(kith, graph)
+	heat.Duration = r.Heat
+	heat.Seed-- // other requests
+	if _, err := heat.Run(ctx, mix); err != nil {
+		return nil, err
+	}
+	for _, name := range operations {
+		load, err := bench.NewApp(graph, name, []byte(r.secret))
+		if err != nil {
+			return nil, err
+		}
+		first, second, ratio, err := r.inTurn(ctx, pair, graph, func(*subject) bench.Workload { return load })
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, AppRates{kith.engine, kith.state, name, report.FiguresOf(first), report.FiguresOf(second), ratio})
+		r.Log("%s %s: %.0f/s and %.0f/s, %.3f", kith.name(), name, first.PerSecond(), second.PerSecond(), ratio)
+	}
+	return all, nil
+}
+
+// answersCompared is how many answers of both are compared before anything is timed.
+const answersCompared = 300
+
+// sameAnswers asks the baseline and Kith the same. The first difference of their data is an error.
+func sameAnswers(ctx context.Context, app *bench.App, seed uint64, baseline, kith string) error {
+	return app.Ask(seed, answersCompared, func(q bench.AppRequest) ([]byte, error) {
+		text, data, err := askOnce(ctx, kith, q)
+		if err != nil {
+			return nil, fmt.Errorf("Kith: %w", err)
+		}
+		byHand, dataByHand, err := askOnce(ctx, baseline, q)
+		if err == nil && !reflect.DeepEqual(dataByHand, data) {
+			err = fmt.Errorf("it answers %s\nKith %s", byHand, text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the baseline: %w", err)
+		}
+		return text, nil
+	})
+}
+
+func askOnce(ctx context.Context, url string, q bench.AppRequest) (text []byte, data any, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(q.Body))
+	if err != nil {
+		return nil, nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Authorization", "Bearer "+q.Token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	if text, err = io.ReadAll(response.Body); err != nil {
+		return nil, nil, err
+	}
+	var answer struct{ Data, Errors any }
+	if err := json.Unmarshal(text, &answer); err != nil || answer.Data == nil || answer.Errors != nil {
+		return nil, nil, errors.Join(fmt.Errorf("status %d: %.1000s", response.StatusCode, text), err)
+	}
+	return text, answer.Data, nil
+}
