@@ -5,7 +5,6 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
-	"kith/accounts/identity"
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
@@ -182,12 +181,8 @@ func (userFields) Relationship(ctx context.Context, obj *model.User, _ string) (
 	return relationshipsOf(ctx, []storage.Pair{{From: obj.UserID, To: other}}, f.Below, here(ctx))[0], nil
 }
 
-func (userFields) ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		return nil, nil
-	}
-	return relationshipsOf(ctx, []storage.Pair{{From: viewer.ID, To: obj.UserID}}, planned(ctx).Below, here(ctx))[0], nil
+func (userFields) ViewerRelationship(_ context.Context, obj *model.User) (*model.Relationship, error) {
+	return obj.Viewers, nil
 }
 
 func (relationshipFields) From(_ context.Context, obj *model.Relationship) (*model.User, error) {

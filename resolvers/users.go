@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -79,7 +80,46 @@ func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
 		}
 		users[i] = u
 	}
+	selected := fieldsOn(w.on)
+	if aheadOn(selected, fields.FriendCount, storage.Forward) != nil {
+		e.addFriendCounts(users)
+	}
+	if asked := aheadOn(selected, fields.FromViewer, storage.Forward); asked != nil && e.viewer != 0 {
+		addViewers(ctx, users, asked, at)
+	}
 	return users
+}
+
+// addViewers adds the viewer's relationships.
+func addViewers(ctx context.Context, users []*model.User, asked []*selections.Field, at paths) {
+	viewer := accessOf(ctx).viewer
+	pairs, index := make([]storage.Pair, 0, len(users)), make([]int, 0, len(users))
+	for i, u := range users {
+		if u != nil {
+			pairs, index = append(pairs, storage.Pair{From: viewer, To: u.UserID}), append(index, i)
+		}
+	}
+	for k, r := range relationshipsOf(ctx, pairs, belowOf(asked), at.of(index...).below(asked)) {
+		users[index[k]].Viewers = r
+	}
+}
+
+// addFriendCounts adds how many friends users have, whose lists are both open.
+func (e *access) addFriendCounts(users []*model.User) {
+	for _, u := range users {
+		if u == nil {
+			continue
+		}
+		n, open := int32(u.Counts.Value.Friend), true
+		for _, list := range bothLists(u.UserID) {
+			if is, err := e.isOpen(list); err != nil || !is {
+				open, u.Friends.Err = false, cmp.Or(u.Friends.Err, err)
+			}
+		}
+		if open {
+			u.Friends = storage.Result[*int32]{Value: &n, Err: u.Counts.Err}
+		}
+	}
 }
 
 // failAt reports why something could not be read, at each path of the answer that is empty because
@@ -265,15 +305,6 @@ func orNil[T any, N interface {
 		}
 	}
 	return nil
-}
-
-// FriendCount answers `friendCount`, which is worked out from both lists of the user.
-func (userFields) FriendCount(ctx context.Context, obj *model.User) (*int32, error) {
-	if open, err := isOpen(ctx, bothLists(obj.UserID)...); err != nil || !open {
-		return nil, err
-	}
-	n := int32(obj.Counts.Value.Friend)
-	return &n, obj.Counts.Err
 }
 
 // fetchQuery reads what all root fields of the query and everything below them

@@ -78,11 +78,12 @@ const (
 	LatestPosts   // the newest posts
 
 	// On a user.
-	List       // a page of its followings or followers, by Side
-	Towards    // the relationship towards the user of the argument `to`
-	FromViewer // the relationship of the viewer towards it
-	Posts      // a page of its posts
-	Favorites  // a page of its favorites
+	List        // a page of its followings or followers, by Side
+	Towards     // the relationship towards the user of the argument `to`
+	FromViewer  // the relationship of the viewer towards it
+	FriendCount // how many friends it has
+	Posts       // a page of its posts
+	Favorites   // a page of its favorites
 
 	// On a post or a comment.
 	Author       // who has written it
@@ -222,7 +223,10 @@ var (
 
 	friendRequestConnection = with(pageOf("FriendRequestConnection", func(c *model.FriendRequestConnection) ([]*model.FriendRequestEdge, []*model.FriendRequest, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{"totalCount": {Needs: Total}, "complete": {}})
+	}), map[string]*Field{
+		"totalCount": {Needs: Total, Value: number((*model.FriendRequestConnection).TotalCount)},
+		"complete":   {Value: boolean(func(c *model.FriendRequestConnection) bool { return c.Complete })},
+	})
 	friendRequestEdge = edgeOf("FriendRequestEdge", func(e *model.FriendRequestEdge) (string, *model.FriendRequest) { return e.Cursor, e.Node })
 )
 
@@ -289,6 +293,16 @@ func number[T any](get func(*T) (int32, error)) *Value {
 			return err != nil
 		},
 	}
+}
+
+// optionalNumber is a nullable Int, which fails if get does.
+func optionalNumber[T any](get func(*T) (*int32, error)) *Value {
+	v := optional(func(v *T) *int32 { n, _ := get(v); return n }, func(to []byte, n int32) []byte { return appendInt(to, int64(n)) })
+	v.Fails = func(v any) bool {
+		_, err := get(v.(*T))
+		return err != nil
+	}
+	return v
 }
 
 func optional[T, V any](get func(*T) *V, spell func([]byte, V) []byte) *Value {

@@ -17,10 +17,11 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 	"blocking":     {Needs: Edge, Value: optionalBoolean((*model.Relationship).Blocking)},
 	"blockedBy":    {Needs: Back | Inverse, Value: optionalBoolean((*model.Relationship).BlockedBy)},
 
-	"special":         {Needs: Mark},
-	"remark":          {Needs: Mark, Weight: 2},
-	"sentRequest":     {Ahead: Request, Side: storage.Requests},
-	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse},
+	"special": {Needs: Mark, Value: optionalBoolean((*model.Relationship).Special)},
+	"remark":  {Needs: Mark, Weight: 2, Value: optionalText((*model.Relationship).Remark)},
+
+	"sentRequest":     {Ahead: Request, Side: storage.Requests, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
+	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},
 }}
 
 func appendRelationshipID(to []byte, v any) []byte {
@@ -30,11 +31,11 @@ func appendRelationshipID(to []byte, v any) []byte {
 }
 
 var friendRequest = Type{Name: "FriendRequest", Is: []string{"Node", "_Entity"}, Fields: map[string]*Field{
-	"id":        {},
-	"from":      {Ahead: End, Side: storage.Forward},
-	"to":        {Ahead: End, Side: storage.Inverse},
-	"state":     {},
-	"message":   {Ahead: Message, Weight: 5},
-	"updatedAt": {},
-	"expiresAt": {},
+	"id":        {Value: text((*model.FriendRequest).ID)},
+	"from":      {Ahead: End, Side: storage.Forward, Value: object(func(r *model.FriendRequest) *model.User { return r.From })},
+	"to":        {Ahead: End, Side: storage.Inverse, Value: object(func(r *model.FriendRequest) *model.User { return r.To })},
+	"state":     {Value: text((*model.FriendRequest).State)},
+	"message":   {Ahead: Message, Weight: 5, Value: optionalText((*model.FriendRequest).Message)},
+	"updatedAt": {Value: moment((*model.FriendRequest).UpdatedAt)},
+	"expiresAt": {Value: optionalMoment((*model.FriendRequest).ExpiresAt)},
 }}

@@ -22,11 +22,11 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 	"followingCount": {Needs: Counts, Value: number((*model.User).FollowingCount)},
 	"followerCount":  {Needs: Counts | Inverse, Value: number((*model.User).FollowerCount)},
-	"friendCount":    {Needs: Counts | Inverse | bothOpen},
+	"friendCount":    {Ahead: FriendCount, Needs: Counts | Inverse | bothOpen, Value: optionalNumber((*model.User).FriendCount)},
 
-	"listVisibility": {Needs: Row},
-	"discoverable":   {Needs: Row},
-	"deactivated":    {},
+	"listVisibility": {Needs: Row, Value: object((*model.User).ListVisibility)},
+	"discoverable":   {Needs: Row, Value: optionalBoolean((*model.User).Discoverable)},
+	"deactivated":    {Value: optionalBoolean((*model.User).Deactivated)},
 	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: 2},
@@ -36,7 +36,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"notFollowedBack":  {Ahead: BothLists, Needs: Counts | Inverse | bothOpen, Weight: setAlgebra},
 
 	"relationship":       {Ahead: Towards},
-	"viewerRelationship": {Ahead: FromViewer, Needs: SignedIn},
+	"viewerRelationship": {Ahead: FromViewer, Needs: SignedIn, Value: object(func(u *model.User) *model.Relationship { return u.Viewers })},
 
 	"commonFollowings": {Ahead: Common, Side: storage.Forward, Needs: Counts | OpenFollowings, Weight: setAlgebra},
 	"commonFollowers":  {Ahead: Common, Side: storage.Inverse, Needs: Counts | OpenFollowers | Inverse, Weight: setAlgebra},
@@ -61,4 +61,7 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 
 var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")
 
-var listVisibility = made("ListVisibility", "followings", "followers")
+var listVisibility = Type{Name: "ListVisibility", Fields: map[string]*Field{
+	"followings": {Value: text(func(v *model.ListVisibility) model.Visibility { return v.Followings })},
+	"followers":  {Value: text(func(v *model.ListVisibility) model.Visibility { return v.Followers })},
+}}

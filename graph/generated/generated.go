@@ -569,8 +569,6 @@ type SuggestionEdgeResolver interface {
 	Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error)
 }
 type UserResolver interface {
-	FriendCount(ctx context.Context, obj *model.User) (*int32, error)
-
 	Identities(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error)
 	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.UserConnection, error)
 	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
@@ -13684,7 +13682,7 @@ func (ec *executionContext) _User_friendCount(ctx context.Context, field graphql
 			return ec.fieldContext_User_friendCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.User().FriendCount(ctx, obj)
+			return obj.FriendCount()
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *int32) graphql.Marshaler {
@@ -13695,7 +13693,7 @@ func (ec *executionContext) _User_friendCount(ctx context.Context, field graphql
 	)
 }
 func (ec *executionContext) fieldContext_User_friendCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type Int does not have child fields"))
+	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Int does not have child fields"))
 }
 
 func (ec *executionContext) _User_listVisibility(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
@@ -19693,43 +19691,10 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "friendCount":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._User_friendCount(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
+			out.Values[i] = ec._User_friendCount(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
-				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "listVisibility":
 			out.Values[i] = ec._User_listVisibility(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -14,6 +14,8 @@ type User struct {
 	Row    storage.User                   // zero when no field of it is selected
 	Counts storage.Result[storage.Counts] // zero when no count is selected
 
+	Viewers  *Relationship          // of the viewer to it; nil unless selected
+	Friends  storage.Result[*int32] // how many it has; nil unless selected, and open to the viewer
 	IsViewer bool
 	State    storage.UserState
 }
@@ -37,6 +39,9 @@ func (u *User) FavoriteCount() (int32, error) {
 func (u *User) TotalFavorited() (int32, error) {
 	return int32(u.Counts.Value.Favorited), u.Counts.Err
 }
+
+// FriendCount fails when the user's shard did not answer, or whether its lists are open is not known.
+func (u *User) FriendCount() (*int32, error) { return u.Friends.Value, u.Friends.Err }
 
 // FollowingCount fails when the user's shard did not answer.
 func (u *User) FollowingCount() (int32, error) {
