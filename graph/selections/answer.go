@@ -46,6 +46,9 @@ func decided[T any](ctx context.Context, sel ast.SelectionSet, v *T, slow func(c
 			graphql.AddError(ctx, err)
 			return graphql.Null
 		}
+		if m := mixedOf(ctx, t, sel); m != nil && !m.values.fails(v) {
+			return m.answer(v, slow(ctx, m.slow, v))
+		}
 	}
 	return slow(ctx, sel, v)
 }

@@ -2,6 +2,7 @@ package selections
 
 import (
 	"context"
+	"io"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -19,7 +20,7 @@ type template struct {
 
 // step writes one field.
 type step struct {
-	key   []byte        // `"alias":`, with a comma before it unless it is the first
+	key   []byte        // `"alias":`
 	value *fields.Value // nil: __typename
 	below *template     // of a field that is an object, or a list of them
 }
@@ -73,6 +74,7 @@ func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet)
 	if err != nil {
 		return nil
 	}
+	p.fixed = !varies(op.Doc)
 	for _, f := range all {
 		if !p.add(op, t, f.Field, f.Selections) {
 			return nil
@@ -86,9 +88,6 @@ func (p *template) add(op *graphql.OperationContext, t *fields.Type, f *ast.Fiel
 	s := step{value: valueOf(t, f.Name)}
 	if s.value == nil && f.Name != "__typename" {
 		return false
-	}
-	if len(p.steps) > 0 {
-		s.key = append(s.key, ',')
 	}
 	s.key = append(fields.AppendString(s.key, f.Alias), ':')
 	if s.value != nil {
@@ -167,20 +166,26 @@ func (p *template) appendObject(to []byte, v any, most int) []byte {
 	}
 	to = append(to, '{')
 	for i := range p.steps {
-		s := &p.steps[i]
-		to = append(to, s.key...)
-		switch {
-		case s.value == nil:
-			to = fields.AppendString(to, p.typeName)
-		case s.value.Append != nil:
-			to = s.value.Append(to, v)
-		case s.value.Object != nil:
-			to = s.below.appendObject(to, s.value.Object(v), most)
-		default:
-			to = s.below.appendList(to, s.value, v, most)
+		if i > 0 {
+			to = append(to, ',')
 		}
+		to = p.appendValue(to, &p.steps[i], v, most)
 	}
 	return append(to, '}')
+}
+
+// appendValue writes one field.
+func (p *template) appendValue(to []byte, s *step, v any, most int) []byte {
+	to = append(to, s.key...)
+	switch {
+	case s.value == nil:
+		return fields.AppendString(to, p.typeName)
+	case s.value.Append != nil:
+		return s.value.Append(to, v)
+	case s.value.Object != nil:
+		return s.below.appendObject(to, s.value.Object(v), most)
+	}
+	return s.below.appendList(to, s.value, v, most)
 }
 
 // appendList writes a list that v has as a value.
@@ -197,4 +202,88 @@ func (p *template) appendList(to []byte, value *fields.Value, v any, most int) [
 		to = p.appendObject(to, value.At(v, i), most)
 	}
 	return append(to, ']')
+}
+
+// mixed is a selection on an object of which gqlgen has to answer some fields, and no others.
+type mixed struct {
+	values *template        // of the other fields
+	order  []int            // for each field, which one it is of the values; negative: of slow, from −1 on
+	slow   ast.SelectionSet // for gqlgen
+	keys   [][]byte         // of the fields of slow
+}
+
+type mixedKey struct{ *fields.Type }
+
+// mixedOf separates a selection; nil if there is nothing to separate, or if that does not follow from the document alone.
+func mixedOf(ctx context.Context, t *fields.Type, sel ast.SelectionSet) *mixed {
+	memo := For(ctx)
+	if known, ok := memo.Get(mixedKey{t}, sel); ok {
+		return known.(*mixed)
+	}
+	op := graphql.GetOperationContext(ctx)
+	if memo == nil || isByGqlgen(ctx) || varies(op.Doc) {
+		return nil
+	}
+	m := separate(op, t, sel)
+	memo.Put(mixedKey{t}, sel, m)
+	return m
+}
+
+func separate(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *mixed {
+	all, err := Collect(op, sel, t.Is)
+	if err != nil {
+		return nil
+	}
+	m := &mixed{values: &template{typeName: t.Name}}
+	for _, f := range all {
+		if m.values.add(op, t, f.Field, f.Selections) {
+			m.order = append(m.order, len(m.values.steps)-1)
+			continue
+		}
+		if len(f.Selections) != len(f.Field.SelectionSet) { // several fields of the document are one in the answer
+			return nil
+		}
+		m.slow = append(m.slow, f.Field)
+		m.order = append(m.order, -len(m.slow))
+		m.keys = append(m.keys, append(fields.AppendString(nil, f.Alias), ':'))
+	}
+	if len(m.values.steps) == 0 || len(m.slow) == 0 {
+		return nil
+	}
+	return m
+}
+
+// answer joins both. If gqlgen has made no object of its fields, there is none.
+func (m *mixed) answer(v any, slow graphql.Marshaler) graphql.Marshaler {
+	set, is := slow.(*graphql.FieldSet)
+	if !is {
+		return slow
+	}
+	return mixture{m, v, set}
+}
+
+// mixture is an object whose fields both have answered.
+type mixture struct {
+	*mixed
+	v    any
+	slow *graphql.FieldSet
+}
+
+// MarshalGQL implements [graphql.Marshaler].
+func (m mixture) MarshalGQL(w io.Writer) {
+	text, ok := w.(*answer)
+	if !ok {
+		text = &answer{most: noLimit}
+		defer func() { w.Write(text.bytes) }()
+	}
+	for i, k := range m.order {
+		io.WriteString(text, "{,"[min(i, 1):][:1])
+		if k >= 0 {
+			text.bytes = m.values.appendValue(text.bytes, &m.values.steps[k], m.v, text.most)
+			continue
+		}
+		text.Write(m.keys[-k-1])
+		m.slow.Values[-k-1].MarshalGQL(text)
+	}
+	io.WriteString(text, "}")
 }
