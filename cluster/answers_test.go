@@ -47,6 +47,11 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 		}
 	}
 	text := make(map[string]string, len(all))
+	for i, r := range all["favorite"].([]storage.Result[storage.Edge]) { // a cache may say of a tombstone that there is nothing
+		if r.Value.Type == storage.None {
+			all["favorite"].([]storage.Result[storage.Edge])[i] = storage.Result[storage.Edge]{}
+		}
+	}
 	for kind, said := range all {
 		text[kind] = fmt.Sprintf("%+v", said)
 	}

@@ -31,6 +31,7 @@ type form[V any] struct {
 
 // answerKinds are all kinds of answers.
 type answerKinds struct {
+	rows        answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
 	edges       [len(storage.AllSides)]answers[storage.Pair, storage.Edge] // of requests and favorites
 	pages       [len(storage.Sides)]answers[storage.PageQuery, []storage.Edge]
 	edgeCounts  [len(storage.Sides)]answers[storage.EdgeCountQuery, int]
@@ -77,6 +78,7 @@ func (a *answerKinds) init() {
 			return r.CountEdges(ctx, side, q)
 		})
 	}
+	define(&kinds, &a.rows, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, readShortRows)
 	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
 	define(&kinds, &a.marks, ofFrom, form[storage.EdgeMark]{addMark, parseMark}, storage.Reader.Marks)
 	define(&kinds, &a.messages, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }}, storage.Reader.Messages)
@@ -196,7 +198,102 @@ func (c *Cache) CountEdges(ctx context.Context, side storage.Side, queries []sto
 
 // Marks implements [storage.RelationReader].
 func (c *Cache) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
-	return c.answers.marks.fetch(ctx, c, pairs)
+	results, rest := make([]storage.Result[storage.EdgeMark], len(pairs)), []int(nil)
+	for i, p := range pairs {
+		if !c.hasNoMark(p) {
+			rest = append(rest, i)
+		}
+	}
+	for k, r := range c.answers.marks.fetch(ctx, c, storage.Chosen(pairs, rest)) {
+		results[rest[k]] = r
+	}
+	return results
+}
+
+// hasNoMark reports that the cache knows that there is no follow, which a mark needs.
+func (c *Cache) hasNoMark(p storage.Pair) bool {
+	if c.Mode() != On {
+		return false
+	}
+	of, ok := get[*list](c, key{kind: forwardKind, id: p.From})
+	if !ok {
+		return false
+	}
+	edge, sure := of.edge(p)
+	return sure && edge.Value.Type != storage.Following
+}
+
+// shortRows is up to how many requests or favorites of a user are kept whole: then it is known of everybody else, and of all other
+// posts, that there is none.
+const shortRows = 256
+
+func rowsOf(side storage.Side, p storage.Pair) storage.RowsQuery {
+	return storage.RowsQuery{Side: side, Owner: side.Owner(p), Limit: shortRows + 1}
+}
+
+// readShortRows does not find rows that are too many.
+func readShortRows(r storage.Reader, ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+	results := r.AllRows(ctx, queries)
+	for i := range results {
+		if len(results[i].Value) > shortRows {
+			results[i] = storage.Result[[]storage.Edge]{}
+		}
+	}
+	return results
+}
+
+// edgeIn looks for an edge in all rows of its owner. Tombstones are not among them.
+func edgeIn(rows []storage.Edge, side storage.Side, p storage.Pair) (r storage.Result[storage.Edge]) {
+	at, found := slices.BinarySearchFunc(rows, p, func(e storage.Edge, p storage.Pair) int { return side.Compare(e.Pair(), p) })
+	if found {
+		r.Value, r.Found = rows[at], true
+	}
+	return r
+}
+
+// besideEdges answers edges of requests and favorites. Of one that has ended, it may say that there is none.
+func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
+	of := &c.answers.edges[side]
+	if c.Mode() != On || ctx.Err() != nil || side == storage.FavoriteInbox {
+		return of.fetch(ctx, c, pairs)
+	}
+	var owners []storage.RowsQuery
+	for _, p := range pairs {
+		if q := rowsOf(side, p); len(owners) <= fillOwners && !slices.Contains(owners, q) {
+			owners = append(owners, q)
+		}
+	}
+	if len(owners) > fillOwners {
+		return of.fetch(ctx, c, pairs)
+	}
+	results, rest := make([]storage.Result[storage.Edge], len(pairs)), []int(nil)
+	all := c.answers.rows.fetch(ctx, c, owners)
+	for i, p := range pairs {
+		if r := all[slices.Index(owners, rowsOf(side, p))]; r.Found {
+			results[i] = edgeIn(r.Value, side, p)
+		} else {
+			rest = append(rest, i)
+		}
+	}
+	for k, r := range of.fetch(ctx, c, storage.Chosen(pairs, rest)) {
+		results[rest[k]] = r
+	}
+	return results
+}
+
+// besideEdge is an edge of requests or favorites, if it is known.
+func (c *Cache) besideEdge(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], ok bool) {
+	if all, there := get[*said](c, c.answers.rows.key(c, rowsOf(side, p))); there {
+		if known := c.answers.rows.result(all); known.Found {
+			return edgeIn(known.Value, side, p), true
+		}
+	}
+	of := &c.answers.edges[side]
+	one, there := get[*said](c, of.key(c, p))
+	if there {
+		r = of.result(one)
+	}
+	return r, there
 }
 
 // Messages implements [storage.RelationReader].
@@ -352,6 +449,12 @@ func lists[T any]() form[[]T] {
 		func(data []byte) []T { all, _ := taken[T](data, len(data)/sizeOf[T]()); return slices.Clone(all) },
 	}
 }
+
+// rows is the form of rows, which are read in place: bytes of the cache are never changed.
+var rows = form[[]storage.Edge]{lists[storage.Edge]().add, func(data []byte) []storage.Edge {
+	all, _ := taken[storage.Edge](data, len(data)/sizeOf[storage.Edge]())
+	return all
+}}
 
 // values is the form of values without pointers.
 func values[T any]() form[T] {

@@ -86,12 +86,21 @@ func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, 
 func (c *Cache) answersAtHand(b *storage.Bundle) {
 	a := &c.answers
 	for side := storage.Requests; side <= storage.FavoriteInbox; side++ {
-		answerAtHand(c, &a.edges[side], b.Edges[side])
+		eachAtHand(c, b.Edges[side], func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
 	}
 	for side := range a.pages {
 		answerAtHand(c, &a.pages[side], b.Pages[side])
 	}
-	answerAtHand(c, &a.marks, b.Marks)
+	eachAtHand(c, b.Marks, func(p storage.Pair) (r storage.Result[storage.EdgeMark], ok bool) {
+		if c.hasNoMark(p) {
+			return r, true
+		}
+		one, there := get[*said](c, a.marks.key(c, p))
+		if there {
+			r = a.marks.result(one)
+		}
+		return r, there
+	})
 	answerAtHand(c, &a.messages, b.Messages)
 	answerAtHand(c, &a.specials, b.Specials)
 	answerAtHand(c, &a.comments, b.CommentPages)
@@ -108,6 +117,22 @@ func answerAtHand[Q comparable, V any](c *Cache, a *answers[Q, V], l *storage.Lo
 	if l.Open() {
 		atHand(c, answerKind, func(q Q) key { return a.key(c, q) }, l, a.result)
 	}
+}
+
+// eachAtHand answers questions if each can be.
+func eachAtHand[Q, V any](c *Cache, l *storage.Lookup[Q, V], of func(Q) (storage.Result[V], bool)) {
+	if !l.Open() {
+		return
+	}
+	results := make([]storage.Result[V], len(l.Keys))
+	for i, q := range l.Keys {
+		var ok bool
+		if results[i], ok = of(q); !ok {
+			return
+		}
+	}
+	c.asked(answerKind, len(results), 0)
+	l.Results = results
 }
 
 func (c *Cache) edgesAtHand(side storage.Side, l *storage.Lookup[storage.Pair, storage.Edge]) {

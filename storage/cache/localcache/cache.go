@@ -1,6 +1,6 @@
 // Package localcache keeps in a gateway's memory what is read often: users and posts with their
-// counts, and whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store. It is
-// bounded in bytes, and keeps what is read again, so that it finds hot users by itself.
+// counts, and whole lists of followings and followers as [idset.List]s. A [Cache] reads like a store,
+// except that it may leave out tombstones of requests and favorites. It is bounded in bytes, and keeps what is read again, so that it finds hot users by itself.
 //
 // The cache stays right because every change is reported to it: by the writers of this gateway before
 // they answer ([Cache.Wrote]), and by the events of all other gateways ([Cache.Follow]). It forgets

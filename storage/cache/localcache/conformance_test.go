@@ -37,7 +37,15 @@ func (c *cached) Counts(ctx context.Context, ids []storage.UserID) []storage.Res
 }
 
 func (c *cached) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
-	return c.cache.Edges(ctx, side, pairs)
+	results := c.cache.Edges(ctx, side, pairs)
+	for i, r := range results {
+		if side > storage.Inverse && !r.Found && r.Err == nil { // it may say of a tombstone that there is nothing
+			if row := c.Store.Edges(ctx, side, pairs[i:i+1])[0]; row.Value.Type == storage.None {
+				results[i] = row
+			}
+		}
+	}
+	return results
 }
 
 func (c *cached) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {

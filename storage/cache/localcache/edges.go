@@ -19,7 +19,7 @@ func (c *Cache) keeps(side storage.Side) bool {
 // Edges implements [storage.EdgeReader].
 func (c *Cache) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	if side > storage.Inverse {
-		return c.answers.edges[side].fetch(ctx, c, pairs)
+		return c.besideEdges(ctx, side, pairs)
 	}
 	if c.Mode() == Off || ctx.Err() != nil {
 		return c.Reader.Edges(ctx, side, pairs)
