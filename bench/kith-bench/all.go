@@ -31,7 +31,7 @@ type benchFlags struct {
 	Sonyflake   bool          `help:"Ids as Sonyflake makes them, 63 bits, instead of 1, 2, 3 …"`
 	Connections int           `default:"16" placeholder:"N" help:"How many requests are under way at once. Default: ${default}."`
 	Rounds      int           `default:"${bench_rounds}" placeholder:"N" help:"How often each is asked each question, in turn with the others. Default: ${default}."`
-	Duration    time.Duration `default:"2s" help:"How long, each time. Default: ${default}."`
+	Duration    time.Duration `default:"${bench_duration}" help:"How long, each time. Default: ${default}."`
 	Heat        time.Duration `default:"${bench_heat}" help:"How long everybody may be asked about before, to fill the caches of a warm gateway. Default: ${default}."`
 	Draw        bench.Draw    `placeholder:"BY" default:"users" help:"Whom the questions are about: users, all alike, in proportion to their followers or followings, or by Zipf's law (zipf). Default: ${default}."`
 	Folder      string        `placeholder:"PATH" help:"Where stores are made, in a folder that is removed at the end. Default: the system's folder for temporary files."`

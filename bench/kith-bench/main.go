@@ -26,7 +26,7 @@ type program struct {
 var vars = kong.Vars{
 	"bench_questions":  strings.Join(bench.QuestionNames(), ", "),
 	"bench_operations": strings.Join(append([]string{bench.AppName}, bench.AppOperations()...), ","),
-	"bench_states":     "baseline,cold,warm", "bench_rounds": "2", "bench_heat": "30s",
+	"bench_states":     "baseline,cold,warm", "bench_rounds": "2", "bench_heat": "30s", "bench_duration": "2s",
 }
 
 func main() {

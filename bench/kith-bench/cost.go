@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+
+	"github.com/alecthomas/kong"
+
+	"kith/bench"
+	"kith/bench/suite"
+	"kith/cli"
+)
+
+// BenchCostCmd is `kith bench cost`.
+type BenchCostCmd struct {
+	Users  int    `default:"10000" placeholder:"N" help:"How many users, from 250 up; each follows 50 on average. Default: ${default}."`
+	Field  string `placeholder:"TEXT" help:"Only fields whose names contain this, such as User.friends, or ×100 for all of 100 objects."`
+	Random int    `placeholder:"N" help:"Ask N legal queries that are drawn at random, instead of each field."`
+
+	benchFlags `kong:"set='bench_states=warm',set='bench_rounds=1',set='bench_heat=0s',set='bench_duration=200ms'"`
+}
+
+// Run measures, and prints the table.
+func (c *BenchCostCmd) Run(ctx context.Context, k *kong.Context) error {
+	if c.Users < bench.Community {
+		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)
+	}
+	var all []suite.Cost
+	err := c.configured(k, suite.Config{Graphs: []suite.Graph{{Users: c.Users, Edges: 50 * c.Users}}}, func(config suite.Config) (err error) {
+		all, err = suite.RunCost(ctx, config, c.Field, c.Random)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON() {
+		return cli.WriteJSON(k.Stdout, all)
+	}
+	w := tabwriter.NewWriter(k.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "state\tfield\tcost\tCPU, µs\tµs a unit\tkB\tbytes a unit\t")
+	for _, one := range all {
+		fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f\t%.2f\t%.0f\t%.0f\t\n", one.State, one.Name, one.Cost, one.CPU, one.MicrosPerUnit(), one.Bytes/1e3, one.Bytes/one.Cost)
+	}
+	return w.Flush()
+}
