@@ -381,7 +381,7 @@ func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1} // for few users, some of these are one statement
 	for _, shards := range []int{1, 4} {
 		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
-		for _, users := range []int{2, 10, 100, 500} {
+		for _, users := range []int{2, 10, 100, 150} {
 			for _, first := range []int{1, 20, 40} {
 				api.Ask(query, apitest.Vars{"ids": idsUpTo(1, users), "first": first}).Whole()
 				got := recorder.Take().MostOnOneShard()

@@ -31,6 +31,7 @@ type Field struct {
 	Side  storage.Side // of the list, the edge or the end of a relationship that Ahead names
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
+	Each   uint64 // what each element of its list costs, if it has a list that does not set its length; 0 means 1
 	Queued bool   // its work has a queue of its own
 	Length uint64 // of a list that has no argument for its length, but is not longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed

@@ -15,11 +15,11 @@ var post = Type{Name: "Post", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"createdAt":    {Value: moment((*model.Post).CreatedAt)},
 	"editedAt":     {Value: optionalMoment((*model.Post).EditedAt)},
 	"commentCount": {Value: count((*model.Post).CommentCount)},
-	"comments":     {Ahead: Comments, Weight: 2},
+	"comments":     {Ahead: Comments, Weight: pageOfList},
 
 	"favoriteCount":      {Needs: Inverse, Value: count((*model.Post).FavoriteCount)},
 	"viewerHasFavorited": {Ahead: HasFavorited, Value: &Value{Append: appendFavorited, Fails: notKnown}},
-	"favoritedBy":        {Ahead: FavoritedBy, Needs: Inverse, Weight: 2},
+	"favoritedBy":        {Ahead: FavoritedBy, Needs: Inverse, Weight: pageOfList},
 }}
 
 var media = Type{Name: "Media", Fields: map[string]*Field{

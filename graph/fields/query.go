@@ -19,12 +19,12 @@ var query = Type{Name: "Query", Fields: map[string]*Field{
 	"relationships": {Ahead: Relationships},
 
 	"_entities": {Ahead: Entities},
-	"_service":  {Weight: 100}, // a long text
+	"_service":  {Weight: 300}, // a long text
 
-	"latestPosts": {Ahead: LatestPosts, Weight: 20}, // of all shards
-	"people":      {Weight: 200},                    // up to 16 lists
-	"edgesAmong":  {Weight: 1000},                   // up to 2,000 lists
-	"searchUsers": {Weight: 20},                     // handles in steps, of all shards
+	"latestPosts": {Ahead: LatestPosts, Weight: 200}, // of all shards, with their texts
+	"people":      {Weight: 200},                     // up to 16 lists
+	"edgesAmong":  {Weight: 500, Each: 12},           // up to 2,000 lists
+	"searchUsers": {Weight: 50},                      // handles in steps, of all shards
 	"consistency": {},
 }}
 

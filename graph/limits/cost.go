@@ -156,6 +156,8 @@ func (w *costWalk) field(field *ast.Field) amount {
 	switch rule.kind {
 	case item:
 		return amount{perItem: sum(weight, below.once)}
+	case info:
+		return amount{once: sum(weight, below.once), perItem: 1}
 	case page:
 		n := rule.length(field, w.vars)
 		return amount{once: sum(weight, below.once, product(n, below.perItem))}

@@ -47,10 +47,10 @@ const bytesAUnit = 64
 
 // input is what may be given for an argument or for a field of an input object.
 type input struct {
-	name   string
-	most   int  // bytes of a text; 0: it is not a text
-	list   bool // of such values
-	counts bool // its elements cost; false if they set the length of the field's result
+	name string
+	most int    // bytes of a text; 0: it is not a text
+	list bool   // of such values
+	each uint64 // what its elements cost; 0 if they set the length of the field's result
 
 	fields map[string]*input // of an input object; nil: it is not one
 }
@@ -118,7 +118,7 @@ func (r *inputsOf) fields(d *ast.Definition) (map[string]*input, error) {
 		if one == nil {
 			one = &input{name: f.Name}
 		}
-		one.counts = true
+		one.each = 1
 		fields[f.Name] = one
 	}
 	return fields, nil
@@ -147,8 +147,9 @@ func (w *costWalk) literal(in *input, v *ast.Value) (cost uint64) {
 	case v.Kind != ast.ListValue && v.Kind != ast.ObjectValue:
 		return w.text(in, v.Raw)
 	}
-	if v.Kind == ast.ObjectValue || in.counts {
-		cost = uint64(len(v.Children))
+	cost = uint64(len(v.Children))
+	if v.Kind == ast.ListValue {
+		cost *= in.each
 	}
 	for _, child := range v.Children {
 		cost += w.literal(in.below(child.Name), child.Value)
@@ -189,9 +190,7 @@ func (w *costWalk) value(in *input, v any) (cost uint64) {
 	case string:
 		return w.text(in, v)
 	case []any:
-		if in.counts {
-			cost = uint64(len(v))
-		}
+		cost = uint64(len(v)) * in.each
 		for _, one := range v {
 			cost += w.value(in, one)
 		}

@@ -21,6 +21,7 @@ const (
 	list              // a list whose length the field sets
 	page              // a connection, or a payload with outcomes
 	item              // `edges` or `nodes` of a connection, or `outcomes`, as many as the page has
+	info              // `pageInfo`, for which the rows of the page are read
 )
 
 type rule struct {
@@ -72,7 +73,9 @@ func rulesOf(schema *ast.Schema) (rules, error) {
 				return nil, err
 			}
 			for i := range r.inputs {
-				r.inputs[i].counts = r.kind == plain || r.inputs[i].fields != nil
+				if r.kind == plain || r.inputs[i].fields != nil {
+					r.inputs[i].each = max(1, known.Each)
+				}
 			}
 			all[field] = r
 		}
@@ -87,6 +90,8 @@ func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefiniti
 		return rule{kind: page, length: pageLength}, true
 	case hasOutcomes(schema.Types[field.Type.Name()]) && len(lists) > 0:
 		return rule{kind: page, length: lengthOfArguments(lists)}, true
+	case isConnection(parent) && field.Name == "pageInfo":
+		return rule{kind: info}, true
 	case !isList(field.Type):
 		return rule{kind: plain}, true
 	case isConnection(parent) && (field.Name == "edges" || field.Name == "nodes"),
