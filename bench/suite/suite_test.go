@@ -234,7 +234,7 @@ func checkParts(t *testing.T, sizes []report.Size, engine string) *report.Store 
 		t.Fatalf("%+v", s.Hits)
 	}
 	for _, h := range s.Hits {
-		if h.Share <= 0 || h.Share > 1 || h.PerSecond <= 0 || h.Entries < 1 || h.Entries > 1500 || h.Bytes < 100*int64(h.Entries) || h.Bytes > 2<<20 {
+		if h.Share <= 0 || h.Share > 1 || h.PerSecond <= 0 || h.Entries < 1 || h.Entries > 2000 || h.Bytes < 100*int64(h.Entries) || h.Bytes > 2<<20 {
 			t.Errorf("%+v", h)
 		}
 	}
