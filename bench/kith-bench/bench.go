@@ -22,7 +22,7 @@ type BenchCmd struct {
 	All      BenchAllCmd      `cmd:"" default:"withargs" help:"Measure this program on private servers: six questions and a mixed load, cold and warm, beside a hand-written handler. This is what bench does when nothing else is said."`
 	Grow     BenchGrowCmd     `cmd:"" help:"Measure what a request costs on graphs of several sizes and numbers of databases, and what their stores take and do."`
 	Feed     BenchFeedCmd     `cmd:"" help:"Measure home feeds: pages beside a join and beside inboxes in Redis, both written by hand, and when a post is seen through another gateway."`
-	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store, before and after one of them is killed: with Redis as their cache, and with Redis for events only."`
+	Several  BenchSeveralCmd  `cmd:"" help:"Measure several gateways on one store, before, while and after one of them is restarted, and when others see a write: with Redis as their cache, with Redis for events only, and without a Redis."`
 	Guard    BenchGuardCmd    `cmd:"" help:"Compare this program with another build of it, in turn, and fail if it is slower."`
 	App      BenchAppCmd      `cmd:"" help:"Measure what the web app asks for users who are signed in, in turn with a hand-written handler: profiles, home feeds, posts, followings."`
 	Cost     BenchCostCmd     `cmd:"" help:"Measure what each field of a query takes, beside what it costs by --max-cost."`

@@ -88,6 +88,7 @@ const (
 	// Of several gateways: with Redis as their cache, and with Redis for events only.
 	Shared     = "cache in Redis"
 	EventsOnly = "events only"
+	NoRedis    = "no Redis"
 	Restarted  = "restarted" // one of them, with nothing in its memory
 )
 

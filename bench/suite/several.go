@@ -1,13 +1,17 @@
 package suite
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"kith/accounts/identity"
 	"kith/bench"
 	"kith/bench/report"
 )
@@ -22,9 +26,9 @@ type SeveralConfig struct {
 	NoWarmUp   bool
 }
 
-// RunSeveral measures deployments of several gateways, with Redis as a cache and with Redis for events only, in turn: all
-// gateways are asked, one is killed and started again while the others are asked, and all are asked again. It stops everything
-// that it has started.
+// RunSeveral measures deployments of several gateways, with Redis as a cache, with Redis for events only, and without a Redis, in turn: all
+// gateways are asked, one is killed and started again while the others are asked, and all are asked again. At the end, it measures after
+// what time another gateway shows a write. It stops everything that it has started.
 func RunSeveral(ctx context.Context, c SeveralConfig) (size report.Size, machine report.Machine, err error) {
 	c.Engines = []string{report.MariaDBRedis}
 	r := &severalRun{what: c, run: run{Config: c.Config, machine: describeMachine(), shards: 1}}
@@ -66,7 +70,7 @@ func (r *severalRun) measureDeployments(ctx context.Context, into *report.Size) 
 		builds = append(builds, r.what.Beside)
 	}
 	for _, build := range builds {
-		for _, state := range []string{report.Shared, report.EventsOnly} {
+		for _, state := range []string{report.Shared, report.EventsOnly, report.NoRedis} {
 			edges, err := r.deploy(ctx, build, state)
 			if err != nil {
 				return err
@@ -81,6 +85,65 @@ func (r *severalRun) measureDeployments(ctx context.Context, into *report.Size) 
 			}
 		}
 	}
+	for _, d := range r.deployments {
+		if err := r.seenByOthers(ctx, d, into); err != nil {
+			return fmt.Errorf("%s: %w", d.state, err)
+		}
+	}
+	return nil
+}
+
+// writesSeen is how many writes are made to see after what time they are seen, if there is time for so many.
+const writesSeen = 200
+
+// seenByOthers renames users through the first gateway, while all are asked, and reads them through the last until it shows another name.
+func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *report.Size) error {
+	issuer, err := identity.NewIssuer(identity.IssuerConfig{Secrets: identity.NewSecrets([]byte(r.secret))})
+	if err != nil {
+		return err
+	}
+	asking, stop := context.WithCancel(ctx)
+	var load errgroup.Group
+	load.Go(func() error { _, _ = r.askAll(asking, d, d.gateways, time.Hour); return nil })
+	defer func() { stop(); _ = load.Wait() }()
+	here, there := d.gateways[0].program.url, d.gateways[len(d.gateways)-1].program.url
+	took := make([]time.Duration, min(writesSeen, 20+int(r.Duration/(10*time.Millisecond))))
+	for i := range took {
+		id := r.graph.ID(1 + i)
+		token, _, err := issuer.Issue(id, 0)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprint("seen ", d.state, i)
+		ask := func(url, query string) ([]byte, error) {
+			body, _ := json.Marshal(map[string]string{"query": query})
+			text, _, err := askOnce(ctx, url, bench.AppRequest{Body: body, Token: token})
+			return text, err
+		}
+		read := fmt.Sprintf(`{ user(id: "%d") { name } }`, id)
+		before, err := ask(there, read) // it is in memory then
+		if err != nil {
+			return err
+		}
+		if _, err := ask(here, fmt.Sprintf(`mutation { updateProfile(name: %q) { user { id } } }`, name)); err != nil {
+			return err
+		}
+		written := time.Now()
+		for text := before; bytes.Equal(text, before); { // the load may have renamed the user, too
+			if text, err = ask(there, read); err == nil && time.Since(written) > time.Minute {
+				err = fmt.Errorf("after a minute another gateway answers %s", text)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		took[i] = time.Since(written)
+	}
+	slices.Sort(took)
+	at := func(percent int) float64 { return took[(len(took)-1)*percent/100].Seconds() * 1e3 }
+	cell := report.Cell{Engine: report.MariaDBRedis, State: d.state, Question: "seen by others", Figures: report.Figures{P50: at(50), P99: at(99), Max: at(100), Requests: len(took)}}
+	into.Cells = append(into.Cells, cell)
+	r.Log("%s: another gateway shows a write after %.1f ms, p99 %.1f ms, at most %.1f ms", d.state, cell.P50, cell.P99, cell.Max)
 	return nil
 }
 
@@ -89,6 +152,10 @@ func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int
 	var env []string
 	if state == report.EventsOnly {
 		env = append(env, "KITH_REDIS_CACHE=false")
+	}
+	engine := report.MariaDBRedis
+	if state == report.NoRedis {
+		engine = report.MariaDB
 	}
 	if r.what.NoWarmUp {
 		env = append(env, "KITH_WARM_UP=false")
@@ -107,7 +174,7 @@ func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int
 	}
 	r.deployments = append(r.deployments, d)
 	for range r.what.Gateways {
-		s := &subject{engine: report.MariaDBRedis, state: report.Warm, build: build, redundancy: r.what.Redundancy, env: env}
+		s := &subject{engine: engine, state: report.Warm, build: build, redundancy: r.what.Redundancy, env: env}
 		if s.program, err = r.start(ctx, s, d.location); err != nil {
 			return 0, err
 		}
@@ -119,8 +186,7 @@ func (r *severalRun) deploy(ctx context.Context, build, state string) (edges int
 
 // askAround asks a deployment before and after one of its gateways was killed.
 func (r *severalRun) askAround(ctx context.Context, d *deployment, round int, into *report.Size) error {
-	note := func(when string) error {
-		result, err := r.askAll(ctx, d, d.gateways, r.Duration)
+	note := func(when string, result bench.Result, err error) error {
 		if err != nil {
 			return err
 		}
@@ -129,32 +195,30 @@ func (r *severalRun) askAround(ctx context.Context, d *deployment, round int, in
 		r.Log("%s, %s: %.0f/s, p99 %.1f ms, %d wrong", cell.State, cell.Question, cell.PerSecond, cell.P99, cell.Errors)
 		return nil
 	}
-	if err := note("before"); err != nil {
+	result, err := r.askAll(ctx, d, d.gateways, r.Duration)
+	if err := note("before", result, err); err != nil {
 		return err
 	}
-	if err := r.restartLast(ctx, d); err != nil {
+	result, err = r.restartLast(ctx, d)
+	if err := note("during", result, err); err != nil {
 		return err
 	}
-	return note("after")
+	result, err = r.askAll(ctx, d, d.gateways, r.Duration)
+	return note("after", result, err)
 }
 
 // restartLast kills the last gateway and starts it again, with nothing in its memory, while the others are asked.
-func (r *severalRun) restartLast(ctx context.Context, d *deployment) error {
+func (r *severalRun) restartLast(ctx context.Context, d *deployment) (result bench.Result, err error) {
 	last := d.gateways[len(d.gateways)-1]
 	last.program.Kill()
 	last.state = report.Restarted
-	asking, stop := context.WithCancel(ctx)
-	asked := make(chan struct{})
-	go func() {
-		defer close(asked)
-		const untilStopped = time.Hour
-		_, _ = r.askAll(asking, d, d.gateways[:len(d.gateways)-1], untilStopped) // wrong answers are counted before and after
-	}()
-	var err error
+	var others errgroup.Group
+	others.Go(func() (err error) {
+		result, err = r.askAll(ctx, d, d.gateways[:len(d.gateways)-1], r.Duration)
+		return err
+	})
 	last.program, err = r.start(ctx, last, d.location)
-	stop()
-	<-asked
-	return err
+	return result, errors.Join(err, others.Wait())
 }
 
 // askAll asks some gateways at the same time, each over its share of the connections, as one load. Every answer is checked for errors and
