@@ -195,7 +195,7 @@ func (w *writer) otherSide(side storage.Side, edges []storage.Edge) (others othe
 			if err := rows.Scan(&owner, &kind, &peers); err != nil {
 				return err
 			}
-			list, complete := parseIDs(peers, int(min(w.lengthOf(other, owner), db.MaxForeseen)))
+			list, complete := parseIDs(peers, int(min(max(w.lengthOf(other, owner), 0), db.MaxForeseen)))
 			slices.Sort(list)
 			switch {
 			case !complete:

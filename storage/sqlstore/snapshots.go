@@ -212,7 +212,7 @@ func (s *Store) listTexts(
 			return nil // stays among those that are asked for row by row
 		default:
 			var ok bool
-			if list.Edges, ok = parseEdges(side, owner, edges, int(min(count, db.MaxForeseen))); !ok {
+			if list.Edges, ok = parseEdges(side, owner, edges, int(min(max(0, count), db.MaxForeseen))); !ok {
 				return nil
 			}
 			db.SortByPeer(side, list.Edges)
@@ -304,7 +304,7 @@ func (s *Store) listRows(
 			return row.Err
 		}
 		if list.Edges == nil {
-			list.Edges = make([]storage.Edge, 0, min(count, db.MaxForeseen)+1)
+			list.Edges = make([]storage.Edge, 0, min(max(count, 0), db.MaxForeseen)+1)
 		}
 		pair := side.Pair(q.Owner, storage.UserID(row.At(4)))
 		list.Edges = append(list.Edges, pair.Edge(storage.EdgeType(row.At(5)), storage.Micros(row.At(6))))

@@ -204,3 +204,24 @@ func rowsRead(t *testing.T, s *Store) (n int) {
 	}
 	return n
 }
+
+// A count that is wrong, even one below zero, does not keep a list from being read.
+func TestListsOfWrongCounts(t *testing.T) {
+	s, err := Open(t.Context(), Config{Location: "sqlite:" + filepath.Join(t.TempDir(), "0.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.CreateUsers(t.Context(), []storage.User{{ID: 1, Handle: "a"}, {ID: 2, Handle: "b"}})
+	edge := storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: 1}
+	s.Apply(t.Context(), storage.Forward, []storage.Edge{edge}, storage.IfNewer)
+	for _, count := range []int{-1, -2, -1000, 7, 1 << 40} {
+		if _, err := s.db.All()[0].Write.ExecContext(t.Context(), "UPDATE user_counts SET following_count = ? WHERE user_id = 1", count); err != nil {
+			t.Fatal(err)
+		}
+		r := s.Lists(t.Context(), storage.Forward, []storage.ListQuery{{Owner: 1, Longest: 1 << 50, EndedSince: 1}})[0]
+		if r.Err != nil || !r.Found || len(r.Value.Edges) != 1 || r.Value.Edges[0] != edge {
+			t.Errorf("with a count of %d: %+v", count, r)
+		}
+	}
+}
