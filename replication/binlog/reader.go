@@ -189,7 +189,10 @@ func (f *passing) take(_ context.Context, done *transaction) error {
 	f.tail.advance(done)
 	list := stale(done)
 	for _, r := range done.rows {
-		if r.Side.IsInverse() && r.Edge.UpdateTime > 0 {
+		switch {
+		case r.Edge.UpdateTime == 0: // somebody has deleted or changed it by hand
+			list = append(list, events.Event{Kind: events.Corrected, User: r.Side.Owner(r.Edge.Pair())})
+		case r.Side.IsInverse():
 			list = append(list, events.Row(storage.Row{Side: r.Side.Truth(), Edge: r.Edge}))
 		}
 	}

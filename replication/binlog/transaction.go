@@ -319,7 +319,7 @@ func (a *assembler) edge(what operation, t table, e *replication.RowsEvent, l la
 	}
 	switch {
 	case a.both:
-		if was.Pair() != edge.Pair() {
+		if was.Pair() != edge.Pair() || a.values && before != nil && was.UpdateTime >= edge.UpdateTime { // Kith writes newer rows only
 			a.open.rows = append(a.open.rows, storage.Row{Side: t.side(), Edge: was.Pair().Edge(storage.None, 0)})
 		}
 		if what == deleted {
