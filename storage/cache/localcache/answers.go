@@ -200,7 +200,7 @@ func (c *Cache) CountEdges(ctx context.Context, side storage.Side, queries []sto
 func (c *Cache) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	results, rest := make([]storage.Result[storage.EdgeMark], len(pairs)), []int(nil)
 	for i, p := range pairs {
-		if !c.hasNoMark(p) {
+		if ctx.Err() != nil || !c.hasNoMark(p) {
 			rest = append(rest, i)
 		}
 	}
