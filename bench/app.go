@@ -119,7 +119,8 @@ func (s *appStream) next(body []byte) ([]byte, string, bool) {
 		body = append(body, `,"variables":{"handle":`...)
 		body = append(strconv.AppendQuote(body, s.asked.Handle), '}')
 	}
-	s.asked.Body = append(body, '}')
+	body = append(body, '}')
+	s.asked.Body = body
 	if s.asked.Token = s.tokens[s.asked.Viewer]; s.asked.Token == "" {
 		s.asked.Token, _, s.failed = s.issuer.Issue(s.asked.Viewer, 0)
 		s.tokens[s.asked.Viewer] = s.asked.Token

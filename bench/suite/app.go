@@ -124,7 +124,7 @@ func sameAnswers(ctx context.Context, app *bench.App, seed uint64, baseline, kit
 	return app.Ask(seed, answersCompared, func(q bench.AppRequest) ([]byte, error) {
 		text, data, err := askOnce(ctx, kith, q)
 		if err != nil {
-			return nil, fmt.Errorf("Kith: %w", err)
+			return nil, fmt.Errorf("asking Kith: %w", err)
 		}
 		byHand, dataByHand, err := askOnce(ctx, baseline, q)
 		if err == nil && !reflect.DeepEqual(dataByHand, data) {

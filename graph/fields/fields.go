@@ -213,7 +213,10 @@ var (
 
 	suggestionConnection = with(pageOf("SuggestionConnection", func(c *model.SuggestionConnection) ([]*model.SuggestionEdge, []*model.User, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
-	}), map[string]*Field{"complete": {}, "excluded": {}})
+	}), map[string]*Field{
+		"complete": {Value: boolean(func(c *model.SuggestionConnection) bool { return c.Complete })},
+		"excluded": {},
+	})
 	suggestionEdge = with(edgeOf("SuggestionEdge", func(e *model.SuggestionEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 		"score":       {Value: decimal(func(e *model.SuggestionEdge) float64 { return e.Score })},
 		"mutualCount": {Value: number(func(e *model.SuggestionEdge) (int32, error) { return e.MutualCount, nil })},

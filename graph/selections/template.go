@@ -277,13 +277,13 @@ func (m mixture) MarshalGQL(w io.Writer) {
 		defer func() { w.Write(text.bytes) }()
 	}
 	for i, k := range m.order {
-		io.WriteString(text, "{,"[min(i, 1):][:1])
+		text.bytes = append(text.bytes, "{,"[min(i, 1)])
 		if k >= 0 {
 			text.bytes = m.values.appendValue(text.bytes, &m.values.steps[k], m.v, text.most)
 			continue
 		}
-		text.Write(m.keys[-k-1])
+		text.bytes = append(text.bytes, m.keys[-k-1]...)
 		m.slow.Values[-k-1].MarshalGQL(text)
 	}
-	io.WriteString(text, "}")
+	text.bytes = append(text.bytes, '}')
 }

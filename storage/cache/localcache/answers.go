@@ -78,23 +78,28 @@ func (a *answerKinds) init() {
 			return r.CountEdges(ctx, side, q)
 		})
 	}
-	define(&kinds, &a.rows, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, readShortRows)
+	define(&kinds, &a.rows, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, by(readShortRows))
 	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
 	define(&kinds, &a.marks, ofFrom, form[storage.EdgeMark]{addMark, parseMark}, storage.Reader.Marks)
 	define(&kinds, &a.messages, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }}, storage.Reader.Messages)
 	define(&kinds, &a.specials, ofUser, lists[storage.UserID](), storage.Reader.Specials)
 	define(&kinds, &a.dismissals, func(q storage.DismissalQuery) storage.PostID { return ofUser(q.User) }, lists[storage.UserID](), storage.Reader.Dismissals)
 	define(&kinds, &a.postPages, func(q storage.PostsQuery) storage.PostID { return ofUser(q.Author) }, form[[]storage.Post]{addPostIDs, parsePostIDs}, storage.Reader.PostPages)
-	define(&kinds, &a.lastPosts, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), readLastPosts)
+	define(&kinds, &a.lastPosts, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), by(readLastPosts))
 	define(&kinds, &a.comments, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments}, storage.Reader.CommentPages)
 	define(&kinds, &a.favorites, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge](), storage.Reader.FavoritePages)
 	define(&kinds, &a.favoritedBy, func(q storage.FavoritedByQuery) storage.PostID { return q.Post }, lists[storage.Edge](), storage.Reader.FavoritedByPages)
-	define(&kinds, &a.searches, func(search) storage.PostID { return storage.PostID{} }, form[[]storage.HandleOwner]{addOwners, parseOwners}, readSearches)
+	define(&kinds, &a.searches, func(search) storage.PostID { return storage.PostID{} }, form[[]storage.HandleOwner]{addOwners, parseOwners}, by(readSearches))
 }
 
 func define[Q comparable, V any](kinds *uint8, a *answers[Q, V], of func(Q) storage.PostID, form form[V], read func(storage.Reader, context.Context, []Q) []storage.Result[V]) {
 	*kinds++
 	a.number, a.of, a.form, a.read = *kinds, of, form, read
+}
+
+// by has the order of a method of [storage.Reader].
+func by[Q, V any](read func(context.Context, storage.Reader, []Q) []storage.Result[V]) func(storage.Reader, context.Context, []Q) []storage.Result[V] {
+	return func(r storage.Reader, ctx context.Context, questions []Q) []storage.Result[V] { return read(ctx, r, questions) }
 }
 
 // ofUser names a user as a post without a number.
@@ -232,7 +237,7 @@ func rowsOf(side storage.Side, p storage.Pair) storage.RowsQuery {
 }
 
 // readShortRows does not find rows that are too many.
-func readShortRows(r storage.Reader, ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
+func readShortRows(ctx context.Context, r storage.Reader, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	results := r.AllRows(ctx, queries)
 	for i := range results {
 		if len(results[i].Value) > shortRows {
@@ -332,7 +337,7 @@ func (c *Cache) LastPosts(ctx context.Context, authors []storage.UserID, upTo st
 }
 
 // readLastPosts reads by time: callers that ask at the same moment may ask about several.
-func readLastPosts(r storage.Reader, ctx context.Context, questions []lastPost) []storage.Result[storage.Micros] {
+func readLastPosts(ctx context.Context, r storage.Reader, questions []lastPost) []storage.Result[storage.Micros] {
 	results := make([]storage.Result[storage.Micros], len(questions))
 	at := make(map[storage.Micros][]int)
 	for i, q := range questions {
@@ -353,7 +358,7 @@ func (c *Cache) SearchHandles(ctx context.Context, prefix, after string, limit i
 	return r.Value, r.Err
 }
 
-func readSearches(r storage.Reader, ctx context.Context, searches []search) []storage.Result[[]storage.HandleOwner] {
+func readSearches(ctx context.Context, r storage.Reader, searches []search) []storage.Result[[]storage.HandleOwner] {
 	return storage.Each(searches, func(s search) storage.Result[[]storage.HandleOwner] {
 		owners, err := r.SearchHandles(ctx, s.prefix, s.after, s.limit)
 		return storage.Result[[]storage.HandleOwner]{Value: owners, Found: err == nil, Err: err}
