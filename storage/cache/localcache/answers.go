@@ -331,8 +331,14 @@ func (c *Cache) FavoritedByPages(ctx context.Context, queries []storage.Favorite
 	return c.answers.favoritedBy.fetch(ctx, c, queries)
 }
 
+// mostAuthors bounds the authors of one feed about whom it is kept when they have posted last.
+const mostAuthors = 500
+
 // LastPosts implements [storage.RecentPostReader].
 func (c *Cache) LastPosts(ctx context.Context, authors []storage.UserID, upTo storage.Micros) []storage.Result[storage.Micros] {
+	if len(authors) > mostAuthors {
+		return c.Reader.LastPosts(ctx, authors, upTo)
+	}
 	return c.answers.lastPosts.fetch(ctx, c, storage.Each(authors, func(id storage.UserID) lastPost { return lastPost{id, upTo} }))
 }
 
