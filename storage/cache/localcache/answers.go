@@ -99,7 +99,9 @@ func define[Q comparable, V any](kinds *uint8, a *answers[Q, V], of func(Q) stor
 
 // by has the order of a method of [storage.Reader].
 func by[Q, V any](read func(context.Context, storage.Reader, []Q) []storage.Result[V]) func(storage.Reader, context.Context, []Q) []storage.Result[V] {
-	return func(r storage.Reader, ctx context.Context, questions []Q) []storage.Result[V] { return read(ctx, r, questions) }
+	return func(r storage.Reader, ctx context.Context, questions []Q) []storage.Result[V] {
+		return read(ctx, r, questions)
+	}
 }
 
 // ofUser names a user as a post without a number.
