@@ -62,8 +62,8 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *
 		following.Go(func() {
 			end(log.Follow(ctx, func() {
 				if heard.Add(1) == int64(len(reader.Logs())) {
-					time.AfterFunc(becomesVisible, func() { // what the log ends with may not be visible yet
-						if ctx.Err() == nil {
+					following.Go(func() {
+						if sleep.For(ctx, becomesVisible) == nil { // what the log ends with may not be visible yet
 							hearing(true)
 						}
 					})
@@ -81,7 +81,10 @@ func (c *Caches) followServers(ctx context.Context, hearing func(bool), logger *
 	<-ctx.Done()
 	hearing(false) // at once
 	following.Wait()
-	return context.Cause(ctx)
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
 }
 
 // logNews are the events of one log that have not been passed on. A server logs a transaction before others can read what it has
@@ -98,9 +101,14 @@ type logNews struct {
 // becomesVisible is far longer than it takes until what is in the log can be read.
 const becomesVisible = 100 * time.Millisecond
 
+// mostNews is how many events wait. If there are more, all is forgotten instead.
+const mostNews = 1 << 16
+
 func (n *logNews) add(list []events.Event, left storage.UserChange) {
 	n.mu.Lock()
-	n.list = append(n.list, list...)
+	if n.list = append(n.list, list...); len(n.list) > mostNews {
+		n.list = []events.Event{{Kind: events.Gap}}
+	}
 	if left.User != 0 {
 		n.last = left
 	}

@@ -46,7 +46,7 @@ type CountReader interface {
 // on the [Forward] side, To on the [Inverse] side. The other end is its peer.
 type EdgeReader interface {
 	// Edges reads single edges. A tombstone (type [None]) is Found like any other row: callers must
-	// check Type.
+	// check Type. A cache may say that there is none of a request or a favorite instead.
 	Edges(ctx context.Context, side Side, pairs []Pair) []Result[Edge]
 
 	// Pages reads a range of each owner's list: the edges of one type, newest first. See

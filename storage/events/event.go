@@ -77,7 +77,13 @@ func Row(r storage.Row) Event {
 
 // Side is the table of the truth of the row that an EdgeChanged, RequestChanged or FavoriteChanged is about.
 func (e Event) Side() storage.Side {
-	return map[Kind]storage.Side{RequestChanged: storage.Requests, FavoriteChanged: storage.Favorites}[e.Kind]
+	switch e.Kind {
+	case RequestChanged:
+		return storage.Requests
+	case FavoriteChanged:
+		return storage.Favorites
+	}
+	return storage.Forward
 }
 
 // Edge is the event of an edge.

@@ -177,6 +177,15 @@ func (a *answers[Q, V]) fetch(ctx context.Context, c *Cache, questions []Q) []st
 	}, questions)
 }
 
+// inMemory answers one question, if the cache has the answer.
+func (a *answers[Q, V]) inMemory(c *Cache, q Q) (r storage.Result[V], ok bool) {
+	s, ok := get[*said](c, a.key(c, q))
+	if ok {
+		r = a.result(s)
+	}
+	return r, ok
+}
+
 // learn reads the users and posts whose versions are not known.
 func (a *answers[Q, V]) learn(ctx context.Context, c *Cache, questions []Q) {
 	var users []storage.UserID
@@ -290,17 +299,10 @@ func (c *Cache) besideEdges(ctx context.Context, side storage.Side, pairs []stor
 
 // besideEdge is an edge of requests or favorites, if it is known.
 func (c *Cache) besideEdge(side storage.Side, p storage.Pair) (r storage.Result[storage.Edge], ok bool) {
-	if all, there := get[*said](c, c.answers.rows.key(c, rowsOf(side, p))); there {
-		if known := c.answers.rows.result(all); known.Found {
-			return edgeIn(known.Value, side, p), true
-		}
+	if all, _ := c.answers.rows.inMemory(c, rowsOf(side, p)); all.Found {
+		return edgeIn(all.Value, side, p), true
 	}
-	of := &c.answers.edges[side]
-	one, there := get[*said](c, of.key(c, p))
-	if there {
-		r = of.result(one)
-	}
-	return r, there
+	return c.answers.edges[side].inMemory(c, p)
 }
 
 // Messages implements [storage.RelationReader].

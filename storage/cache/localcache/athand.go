@@ -95,11 +95,7 @@ func (c *Cache) answersAtHand(b *storage.Bundle) {
 		if c.hasNoMark(p) {
 			return r, true
 		}
-		one, there := get[*said](c, a.marks.key(c, p))
-		if there {
-			r = a.marks.result(one)
-		}
-		return r, there
+		return a.marks.inMemory(c, p)
 	})
 	answerAtHand(c, &a.messages, b.Messages)
 	answerAtHand(c, &a.specials, b.Specials)
