@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"kith/accounts/identity"
+	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
@@ -45,6 +46,7 @@ type requestState struct {
 	opens    smallMap[social.List, bool] // which lists are open
 	sizes    smallMap[social.List, storage.Result[social.Size]]
 	answers  smallMap[answerName, any] // the pages that have been read, see answerTo
+	among    smallMap[*selections.Field, func() (*model.EdgesAmong, error)]
 }
 
 // answerName names a page of a field of one object.
@@ -53,8 +55,9 @@ type answerName struct {
 	of    storage.PostID // the post, or the user without a number
 }
 
+// nameOf is one name for all aliases of a field.
 func nameOf(f *selections.Field, user storage.UserID) answerName {
-	return answerName{f, storage.PostID{Author: user}}
+	return answerName{f.Same, storage.PostID{Author: user}}
 }
 
 // answerTo is a page that the plan has read.

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"sync"
 
 	"kith/graph/limits"
 	"kith/graph/model"
@@ -14,7 +15,15 @@ import (
 const mostAmong = 100_000
 
 func (r queries) EdgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
-	fetchQuery(ctx)
+	field, request := fetchQuery(ctx).Same, stateOf(ctx)
+	request.mu.Lock()
+	request.among.add(field, sync.OnceValues(func() (*model.EdgesAmong, error) { return r.edgesAmong(ctx, texts) }))
+	answer, _ := request.among.get(field)
+	request.mu.Unlock()
+	return answer()
+}
+
+func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAmong, error) {
 	if err := checkLength("ids", len(texts), limits.MaxAmong); err != nil {
 		return nil, err
 	}

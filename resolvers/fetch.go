@@ -62,7 +62,7 @@ type batch struct {
 	nodes    []wanted // posts and comments by their ids
 	places   []placePages
 
-	sets []answerName
+	sets []answerName // by each alias
 	next []wanted
 }
 
@@ -144,7 +144,7 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 	request := stateOf(ctx)
 	if f.Ahead.IsSet() {
 		for _, id := range users {
-			b.sets = append(b.sets, nameOf(f, id))
+			b.sets = append(b.sets, answerName{f, storage.PostID{Author: id}})
 		}
 	}
 	switch f.Ahead {

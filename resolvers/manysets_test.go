@@ -1,7 +1,9 @@
 package resolvers_test
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"testing"
 
 	"kith/internal/apitest"
@@ -50,4 +52,45 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Aliases with the same arguments are one answer, of which each shows what it selects. Dismissals are read once for each time
+// that suggestions are worked out.
+func TestAliasesAreWorkedOutOnce(t *testing.T) {
+	api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Limits: apitest.NoLimits})
+	viewer := api.As(11)
+	for _, c := range []struct {
+		query string
+		times int
+	}{
+		{`query($n: Int = 3) { viewer { ` + aliased(9, `followSuggestions(first: $n) { edges { via { handle } } }`) + ` } }`, 1},
+		{`{ viewer { ` + aliased(4, `followSuggestions(first: %d) { nodes { handle } }`) + ` } }`, 4},
+		{`{ a: viewer { followSuggestions { nodes { id } } } b: user(id: 11) { followSuggestions { complete } } }`, 1},
+		{`{ viewer { id followings(first: 2) { nodes { followersYouKnow { nodes { followSuggestions { complete } } } } } followSuggestions { nodes { id } } } }`, 1},
+	} {
+		recorder.Take()
+		viewer.Ask(c.query, nil).Whole()
+		if got := recorder.Take().ByLookup()["dismissals"]; got != c.times {
+			t.Errorf("%s: suggestions of the viewer were worked out %d times, want %d", c.query, got, c.times)
+		}
+	}
+	fields := []string{
+		`followSuggestions(first: 3) { nodes { handle } }`,
+		`followSuggestions(first: 3) { edges { via(first: 1) { handle } node { name } } }`,
+		`followSuggestions(first: 3) { edges { via(first: 5) { id } } pageInfo { endCursor } }`,
+		`friends(first: 2) { totalCount }`,
+		`friends(first: 2) { nodes { handle } }`,
+	}
+	all := "{ user(id: 11) {"
+	for i, field := range fields {
+		all += fmt.Sprintf(" f%d: %s", i, field)
+	}
+	together := viewer.Ask(all+" } }", nil).Whole()
+	for i, field := range fields {
+		alone := viewer.Ask("{ user(id: 11) { f: "+field+" } }", nil).Whole()
+		if got, want := together.At(fmt.Sprintf("user.f%d", i)), alone.At("user.f"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v beside others, and %v alone", field, got, want)
+		}
+	}
+	api.Ask(`{ `+aliased(2, `edgesAmong(ids: ["11", "12", "13"]) { followings }`)+` }`, nil).Whole()
 }

@@ -62,17 +62,19 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 func (b *batch) answerSets(ctx context.Context) {
 	e := accessOf(ctx)
 	var sets smallMap[answerName, *setAnswer]
+	var aliases smallMap[answerName, struct{}]
 	for _, name := range b.sets {
-		if !e.isAbsent(name.of.Author) && !b.lacks(e, name.of.Author) {
-			sets.add(name, nil)
+		if user := name.of.Author; !e.isAbsent(user) && !b.lacks(e, user) && aliases.add(name, struct{}{}) {
+			sets.add(nameOf(name.field, user), nil)
 		}
 	}
 	among := len(sets.keys)
 	e.loaders.Together(among, func(i int, read loaders.Reader) {
 		sets.values[i] = e.resolver.answerSet(ctx, sets.keys[i], read, among)
 	})
-	for i, name := range sets.keys {
-		b.next = append(b.next, sets.values[i].wanted(ctx, name.field)...)
+	for _, name := range aliases.keys {
+		a, _ := sets.get(nameOf(name.field, name.of.Author))
+		b.next = append(b.next, a.wanted(ctx, name.field)...)
 	}
 	e.request.mu.Lock()
 	defer e.request.mu.Unlock()
@@ -128,7 +130,11 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	case fields.Known:
 		*a, err = q.known(ctx)
 	case fields.Suggestions:
-		*a, err = q.suggestions(ctx, viaOf(ctx, f).most)
+		most := 0
+		for _, alias := range f.Twins {
+			most = max(most, viaOf(ctx, alias).most)
+		}
+		*a, err = q.suggestions(ctx, most)
 	}
 	a.err = err
 	return a

@@ -125,6 +125,7 @@ type Plan struct {
 	Asked []*Field
 
 	size int // fields, with those that have no [Field]
+	same map[string]*Field
 }
 
 // Object is the selection on objects of one type.
@@ -146,6 +147,9 @@ type Field struct {
 
 	Below []*Object // one for each type that there may be
 	Index int       // in [Plan.Asked]; negative: it is not in it
+
+	Same  *Field   // the first field of the plan with its name and arguments: aliases of one field have one
+	Twins []*Field // of the first one: all that have it as Same
 
 	first *ast.Field // in the document
 }
@@ -286,6 +290,7 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 		p.Asked = append(p.Asked, field)
 	}
 	o.Fields = append(o.Fields, field)
+	p.pair(field, o.Type)
 	if len(f.Selections) == 0 {
 		return
 	}
@@ -301,6 +306,24 @@ func (p *Plan) add(op *graphql.OperationContext, o *Object, f graphql.CollectedF
 			*to |= below.always & fields.Cursors
 		}
 	}
+}
+
+// pair finds the first field of the plan with the name and the arguments of a field.
+func (p *Plan) pair(f *Field, typeName string) {
+	name := typeName + "." + f.Name
+	for _, takes := range f.first.Definition.Arguments {
+		if given := f.first.Arguments.ForName(takes.Name); given != nil {
+			name += " " + takes.Name + ":" + given.Value.String()
+		}
+	}
+	if p.same[name] == nil {
+		if p.same == nil {
+			p.same = map[string]*Field{}
+		}
+		p.same[name] = f
+	}
+	f.Same = p.same[name]
+	f.Same.Twins = append(f.Same.Twins, f)
 }
 
 // Collect is [graphql.CollectFields]. It fails if @skip or @include takes a variable that is null, which is valid if the variable
