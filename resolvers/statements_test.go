@@ -134,9 +134,6 @@ func aliased(n int, field string) string {
 // The row of an owner says whether its lists are open. So a relationship between two others costs a
 // look-up of the first of them. For a viewer, queries with a list, a set answer or such a relationship
 // cost one more statement, which reads blocks.
-//
-// Small look-ups on one shard at the same time share a statement: a user with a page of its list
-// (userpage), users or counts with edges (bundle).
 var countedQueries = []struct {
 	name  string
 	query string
@@ -147,7 +144,7 @@ var countedQueries = []struct {
 	{"a user with both counts", `{ user(id: 1) { handle followingCount followerCount } }`, nil,
 		costs{"profiles": 1}},
 	{"an unknown user", `{ user(id: 9999) { handle followingCount followings { nodes { handle } } } }`, nil,
-		costs{"counts": 1, "pages.following": 1, "profiles": 1, "userpage.following": 1}},
+		costs{"counts": 1, "pages.following": 1, "profiles": 1}},
 	{"a user by handle", `{ userByHandle(handle: "U7") { handle } }`, nil, costs{"handles": 1, "users": 1}},
 	{"20 users by handle, by alias", "{" + aliased(20, `userByHandle(handle: "u%d") { name }`) + "}", nil,
 		costs{"handles": 1, "users": 1}},
@@ -158,31 +155,31 @@ var countedQueries = []struct {
 	{"users by id, handle and node", `{ user(id: 1) { name } userByHandle(handle: "u2") { name } node(id: 3) { ... on User { name } } users(ids: [4, 5]) { name } }`, nil,
 		costs{"handles": 1, "users": 1}},
 	{"nothing but ids of followings", `{ user(id: 1) { followings { nodes { id } } } }`, nil,
-		costs{"userpage.following": 1}},
+		costs{"pages.following": 1, "users": 1}},
 	{"followings with names", `{ user(id: 1) { followings { nodes { handle name } } } }`, nil,
-		costs{"userpage.following": 1, "users": 1}},
+		costs{"pages.following": 1, "users": 2}},
 	{"followings with names and the total", `{ user(id: 1) { followings(first: 20) { totalCount edges { cursor followedAt node { handle name } } pageInfo { hasNextPage endCursor } } } }`, nil,
-		costs{"userpage.following": 1, "users": 1}},
+		costs{"pages.following": 1, "profiles": 1, "users": 1}},
 	{"the total alone", `{ user(id: 1) { followings(first: 0) { totalCount } followers { totalCount complete } } }`, nil,
 		costs{"profiles": 1}},
 	{"followings and followers", `{ user(id: 1) { followings { nodes { name } } followers { nodes { name } } } }`, nil,
 		costs{"users": 2, "pages.following": 1, "pages.follower": 1}},
 	{"followings' followings' followings, with counts", `{ user(id: 1) { followings(first: 5) { nodes { followings(first: 5) { nodes { followings(first: 5) { nodes { name followerCount } } } } } } } }`, nil,
-		costs{"pages.following": 2, "profiles": 1, "userpage.following": 1, "users": 2}},
+		costs{"pages.following": 3, "profiles": 1, "users": 3}},
 	{"a relationship of two others", `{ relationship(from: 1, to: 2) { status followedAt followedByAt } }`, nil,
-		costs{"bundle": 1}},
-	{"one half of a relationship of two others", `{ relationship(from: 1, to: 2) { following } }`, nil, costs{"bundle": 1}},
-	{"the other half", `{ relationship(from: 1, to: 2) { followedByAt } }`, nil, costs{"bundle": 1}},
+		costs{"edges.follower": 1, "edges.following": 1, "users": 1}},
+	{"one half of a relationship of two others", `{ relationship(from: 1, to: 2) { following } }`, nil, costs{"edges.following": 1, "users": 1}},
+	{"the other half", `{ relationship(from: 1, to: 2) { followedByAt } }`, nil, costs{"edges.follower": 1, "users": 1}},
 	{"no half", `{ relationship(from: 1, to: 2) { id } }`, nil, costs{"users": 1}},
 	{"a relationship with both users", `{ relationship(from: 1, to: 2) { status from { name } to { name followerCount } } }`, nil,
-		costs{"bundle": 1, "profiles": 1}},
+		costs{"edges.follower": 1, "edges.following": 1, "profiles": 1, "users": 1}},
 	{"a relationship with itself", `{ relationship(from: 1, to: 1) { status } }`, nil, costs{}},
 	{"edges among 100 users", `query($ids: [ID!]!) { edgesAmong(ids: $ids) { followings } }`,
 		apitest.Vars{"ids": idsUpTo(1, 100)}, costs{"profiles": 1, "neighbours.following": 1}},
 	{"400 pairs", `query($from: [ID!]!, $to: [ID!]!) { relationships(from: $from, to: $to) { status } }`,
 		apitest.Vars{"from": idsUpTo(1, 20), "to": idsUpTo(101, 120)}, costs{"edges.following": 1, "edges.follower": 1, "users": 1}},
 	{"nodes of both types", `{ nodes(ids: [1, "rel_1_2", 3, "rel_4_3", "rel_1_2"]) { id ... on User { name } ... on Relationship { status } } }`, nil,
-		costs{"bundle": 1}},
+		costs{"edges.follower": 1, "edges.following": 1, "users": 1}},
 	{"aliased relationships of aliased users", "{" + aliased(10, `user(id: %d) { `+aliased(5, `relationship(to: 10%d) { status }`)+"}") + "}", nil,
 		costs{"users": 1, "edges.following": 1, "edges.follower": 1}},
 	{"friends", `{ user(id: 2) { friends { totalCount nodes { name } } } }`, nil,
@@ -194,16 +191,16 @@ var countedQueries = []struct {
 	{"common followers", `{ user(id: 41) { commonFollowers(with: 43) { totalCount nodes { name } } } }`, nil,
 		costs{"neighbours.follower": 1, "profiles": 1, "users": 1}},
 	{"suggestions", `{ user(id: 1) { followSuggestions { nodes { name } } } }`, nil,
-		costs{"neighbours.following": 1, "profiles": 1, "userpage.following": 1, "users": 1}},
+		costs{"neighbours.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
 	{"suggestions with who speaks for them", `{ user(id: 1) { followSuggestions { edges { mutualCount node { name } via { name followerCount } } } } }`, nil,
-		costs{"neighbours.following": 1, "profiles": 1, "userpage.following": 1, "users": 1}},
+		costs{"neighbours.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
 	{"what is below a set answer", `{ user(id: 2) { friends { nodes { name followerCount relationship(to: 5) { status } followers(first: 3) { nodes { name } } } } } }`, nil,
 		costs{"edges.follower": 2, "edges.following": 1, "pages.follower": 1, "pages.following": 1, "profiles": 2, "users": 1}},
 	{"fragments, aliases and directives", `
 		query($yes: Boolean = true, $no: Boolean = false) { user(id: 1) { ...A ... @include(if: $no) { friends { totalCount } } followers @skip(if: $yes) { nodes { name } } } }
 		fragment A on User { b: followings(first: 3) { edges { n: node { ...C } } } ... on Node { id } }
 		fragment C on User { x: relationship(to: 9) { s: status other: to { name } } followingCount }`, nil,
-		costs{"bundle": 1, "userpage.following": 1, "users": 1}},
+		costs{"edges.follower": 1, "edges.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
 	{"the number of friends that is kept", `{ user(id: 2) { friendCount listVisibility { followings followers } } }`, nil,
 		costs{"profiles": 1}},
 	{"who does not follow back", `{ user(id: 2) { notFollowingBack { totalCount nodes { name } } } }`, nil,
@@ -241,23 +238,23 @@ var viewersQueries = []struct {
 		costs{"edges.friend_request": 1, "edges.friend_request_inbox": 1}},
 	{"somebody towards the viewer", `{ relationship(from: 3, to: 2) { status } }`, costs{"edges.following": 1, "edges.follower": 1}},
 	{"own followings", `{ viewer { followings { totalCount nodes { name } } } }`,
-		costs{"blocks": 1, "userpage.following": 1, "users": 1}},
+		costs{"blocks": 1, "pages.following": 1, "profiles": 1, "users": 1}},
 	{"own special follows", `{ viewer { followings(filter: {special: true}) { totalCount nodes { name } } } }`,
 		costs{"users": 1, "specials": 1, "blocks": 1}},
 	{"another's lists", `{ user(id: 3) { followings { nodes { name } } followers { totalCount } friends { nodes { id } } } }`,
-		costs{"blocks": 1, "edges.follower": 1, "pages.following": 1, "userpage.following": 1, "users": 1}},
+		costs{"blocks": 1, "edges.follower": 1, "pages.following": 2, "profiles": 1, "users": 1}},
 	{"the latest posts with the relation to each author", `{ latestPosts { nodes { text commentCount author { name followerCount viewerRelationship { status } } } } }`,
-		costs{"blocks": 1, "posts.latest": 1, "bundle": 1}},
+		costs{"blocks": 1, "edges.follower": 1, "edges.following": 1, "posts.latest": 1, "profiles": 1}},
 	{"the latest posts with the viewer's favorites", `{ latestPosts(first: 20) { nodes { text commentCount favoriteCount viewerHasFavorited author { name followerCount totalFavorited viewerRelationship { status } } } } }`,
-		costs{"blocks": 1, "posts.latest": 1, "bundle": 1, "edges.favorite": 1}},
+		costs{"blocks": 1, "edges.favorite": 1, "edges.follower": 1, "edges.following": 1, "posts.latest": 1, "profiles": 1}},
 	{"favorites of users", `{ users(ids: [3, 4, 5]) { favoriteCount favorites(first: 4) { nodes { text viewerHasFavorited author { name } } } } }`,
 		costs{"blocks": 1, "favorites.pages": 1, "posts": 1, "edges.favorite": 1, "profiles": 1, "users": 1}},
 	{"who has favorited posts", `{ latestPosts(first: 20) { nodes { favoritedBy(first: 3) { edges { favoritedAt node { name viewerRelationship { status } } } } } } }`,
-		costs{"blocks": 1, "posts.latest": 1, "favorites.by": 1, "bundle": 1}},
+		costs{"blocks": 1, "edges.follower": 1, "edges.following": 1, "favorites.by": 1, "posts.latest": 1, "users": 1}},
 	{"another's posts", `{ user(id: 3) { posts { nodes { text author { name } comments { nodes { author { name } } } } } } }`,
 		costs{"blocks": 1, "posts.pages": 1, "comments.pages": 1, "users": 2}},
 	{"the feed, from the store", `{ viewer { feed { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`,
-		costs{"blocks": 1, "counts": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "bundle": 1, "users": 1}},
+		costs{"blocks": 1, "counts": 1, "edges.follower": 1, "edges.following": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1}},
 	{"followers you know", `{ users(ids: [12, 13, 14, 15]) { followersYouKnow(first: 3) { totalCount complete nodes { handle } } } }`,
 		costs{"profiles": 1, "users": 1, "neighbours.following": 1, "neighbours.follower": 1, "blocks": 1}},
 }
@@ -282,30 +279,11 @@ func TestStatementsOfTheViewersQueries(t *testing.T) {
 		for _, q := range viewersQueries {
 			api.As(2).Ask(q.query, nil).Whole()
 			got := recorder.Take().MostOnOneShard()
-			if shards == 1 && !maps.Equal(got, q.want) || shards > 1 && !within(got, whereSplit(q.name, q.want)) {
+			if shards == 1 && !maps.Equal(got, q.want) || shards > 1 && !within(got, q.want) {
 				t.Errorf("%s, %d shards: %v, want %v", q.name, shards, got, q.want)
 			}
 		}
 	}
-}
-
-// apart are queries of several users with edges. Users and edges are read as one bundle only if they
-// are on one shard.
-var apart = map[string]costs{
-	"nodes of both types":                               {"users": 1, "edges.following": 1, "edges.follower": 1},
-	"the latest posts with the relation to each author": {"blocks": 1, "posts.latest": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1},
-	"the feed, from the store":                          {"blocks": 1, "counts": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
-	"the latest posts with the viewer's favorites":      {"blocks": 1, "posts.latest": 1, "profiles": 1, "edges.following": 1, "edges.follower": 1, "edges.favorite": 1},
-	"who has favorited posts":                           {"blocks": 1, "posts.latest": 1, "favorites.by": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
-	"fragments, aliases and directives":                 {"userpage.following": 1, "profiles": 1, "users": 1, "edges.following": 1, "edges.follower": 1},
-}
-
-// whereSplit is what a query costs on each of several shards.
-func whereSplit(query string, want costs) costs {
-	if most, ok := apart[query]; ok {
-		return most
-	}
-	return want
 }
 
 func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
@@ -316,7 +294,7 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 		if said := statementsOf(answer); fmt.Sprint(said) != strconv.Itoa(len(all)) {
 			t.Errorf("%s: the answer says %v statements, there were %d", q.name, said, len(all))
 		}
-		got, want := all.MostOnOneShard(), whereSplit(q.name, q.want)
+		got, want := all.MostOnOneShard(), q.want
 		if !slices.Equal(slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(want))) {
 			t.Errorf("%s: look-ups %v, want %v", q.name, got, want)
 		}
@@ -330,7 +308,7 @@ func TestStatementsOfEachQueryOnFourShards(t *testing.T) {
 
 // The relation status of the viewer towards N others costs exactly two SQL statements, both on the
 // viewer's shard. For another user, it must also be known whether that user's lists are open: that
-// takes one more statement there, or if the others are few, one statement reads everything.
+// takes one more statement there.
 func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	lax := limits.Limits{Tokens: 20_000, Overlaps: 1_000_000}
 	for _, shards := range []int{1, 4} {
@@ -344,10 +322,7 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 					t.Helper()
 					got := recorder.Take()
 					want := costs{"edges.following": 1, "edges.follower": 1}
-					switch {
-					case rows > 0 && n <= 50:
-						want = costs{"bundle": 1}
-					case rows > 0:
+					if rows > 0 {
 						want["users"] = rows
 					}
 					if !maps.Equal(got.ByLookup(), want) || !slices.Equal(got.Shards(), home) {
@@ -378,17 +353,13 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 // constant as lists grow.
 func TestStatementsStayConstantAsListsGrow(t *testing.T) {
 	const query = `query($ids: [ID!]!, $first: Int) { users(ids: $ids) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
-	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1} // for few users, some of these are one statement
+	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1}
 	for _, shards := range []int{1, 4} {
 		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})
 		for _, users := range []int{2, 10, 100, 150} {
 			for _, first := range []int{1, 20, 40} {
 				api.Ask(query, apitest.Vars{"ids": idsUpTo(1, users), "first": first}).Whole()
 				got := recorder.Take().MostOnOneShard()
-				if n := got["bundle"]; n > 0 {
-					delete(got, "bundle")
-					got["edges.following"] += n
-				}
 				if !within(got, want) {
 					t.Errorf("%d users, %d followings each, %d shards: %v on one shard, want at most %v", users, first, shards, got, want)
 				}
@@ -419,10 +390,6 @@ func TestEntitiesTakeAConstantNumberOfStatements(t *testing.T) {
 				got, most := recorder.Take().MostOnOneShard(), maps.Clone(want)
 				if key == "handle" {
 					most["handles"] = 1
-				}
-				if n := got["bundle"]; n > 0 { // for few entities
-					delete(got, "bundle")
-					got["edges.following"] += n
 				}
 				if !within(got, most) {
 					t.Errorf("%d by %s, %d shards: %v on one shard, want at most %v", n, key, shards, got, most)
@@ -488,8 +455,8 @@ func TestStatementsAreThoseThatMariaDBCounts(t *testing.T) {
 		if counted != len(got) {
 			t.Errorf("%s: the servers counted %d, the hook %v", q.name, counted, got)
 		}
-		if want := whereSplit(q.name, q.want); !within(got.MostOnOneShard(), want) {
-			t.Errorf("%s: %v, want at most %v on each shard", q.name, got, want)
+		if !within(got.MostOnOneShard(), q.want) {
+			t.Errorf("%s: %v, want at most %v on each shard", q.name, got, q.want)
 		}
 	}
 }

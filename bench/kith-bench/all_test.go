@@ -104,7 +104,7 @@ func TestBenchAllFails(t *testing.T) {
 		{[]string{"feed", "--posts", "0"}, "--posts"},
 		{[]string{"feed", "--engines", "sqlite"}, "--engines"},
 		{[]string{"several", "--users", "10"}, "--users"},
-		{[]string{"several", "--gateways", "1"}, "--gateways"},
+		{[]string{"several", "--gateways", "0"}, "--gateways"},
 		{[]string{"several", "--gateways", "17"}, "--gateways"},
 		{[]string{"several", "--engines", "sqlite"}, "--engines"},
 		{[]string{"guard", kithtest.Binary(t), "--users", "10"}, "--users"},

@@ -16,7 +16,7 @@ import (
 // BenchSeveralCmd is `kith bench several`.
 type BenchSeveralCmd struct {
 	Users    int    `default:"50000" placeholder:"N" help:"How many users, from 250 up. Default: ${default}."`
-	Gateways int    `default:"3" placeholder:"N" help:"How many gateways are on the store, from 2 to 16. Default: ${default}."`
+	Gateways int    `default:"3" placeholder:"N" help:"How many gateways are on the store, from 1 to 16. Default: ${default}."`
 	WarmUp   bool   `default:"true" negatable:"" help:"Let gateways read into memory, when they start, whom they may be asked about (their own --warm-up)."`
 	Beside   string `placeholder:"PATH" help:"Another build of kith, which is measured in turn with the first."`
 	benchFlags
@@ -24,7 +24,7 @@ type BenchSeveralCmd struct {
 
 // Validate is called by kong.
 func (c *BenchSeveralCmd) Validate() error {
-	const fewest, most = 2, 16
+	const fewest, most = 1, 16
 	switch {
 	case c.Users < bench.Community:
 		return fmt.Errorf("--users: %d is less than one community, %d", c.Users, bench.Community)

@@ -106,12 +106,16 @@ func measureCost(ctx context.Context, p *program, probe bench.CostProbe, atLeast
 		}
 		total += cost
 	}
-	if c.Cost = total / float64(len(probe.Requests)); len(probe.Requests) == 1 {
-		atLeast = 0 // one of many
+	c.Cost = total / float64(len(probe.Requests))
+	enough := func(n int, used float64, since time.Time) bool {
+		if len(probe.Requests) == 1 { // one of many; one that takes long is not judged by what else went on at its moment
+			return n > 0 && used/float64(n) < 0.1 || n >= 10
+		}
+		return n > 0 && (atLeast == 0 || time.Since(since) >= atLeast && used >= leastCPU(atLeast))
 	}
 	cpu, allocated := metricsOf(ctx, p, &err)
 	n, began, used, bytes := 0, time.Now(), 0.0, 0.0
-	for rounds := 1; err == nil && (n == 0 || atLeast > 0 && (time.Since(began) < atLeast || used < leastCPU(atLeast))); rounds *= 2 { // reading the counters takes some ms
+	for rounds := 1; err == nil && !enough(n, used, began); rounds *= 2 { // reading the counters takes some ms
 		for i := range rounds * len(probe.Requests) {
 			if _, _, err = costOf(ctx, p.url, probe.Requests[i%len(probe.Requests)]); err != nil {
 				return c, err

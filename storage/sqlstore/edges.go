@@ -200,3 +200,14 @@ func (s *Store) readLists(ctx context.Context, lookup string, shard int, users [
 	}
 	return err
 }
+
+// peersOf lists the peers in pairs of one owner.
+func peersOf(side storage.Side, owner storage.UserID, pairs []storage.Pair) []storage.UserID {
+	peers := make([]storage.UserID, 0, len(pairs))
+	for _, p := range pairs {
+		if side.Owner(p) == owner {
+			peers = append(peers, side.Peer(p))
+		}
+	}
+	return peers
+}

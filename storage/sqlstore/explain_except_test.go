@@ -40,7 +40,7 @@ var unexplained = map[string]string{
 }
 
 // notOnTiDB are what the names of statements begin with that this engine does not run.
-var notOnTiDB = []string{"sqlUserPage", "sqlListTexts", "sqlNeighbourTexts", "sqlLockVersions"}
+var notOnTiDB = []string{"sqlListTexts", "sqlNeighbourTexts", "sqlLockVersions"}
 
 // mayTurn are the look-ups that may build a temporary table and sort it. The table holds a sample of
 // a fixed size.

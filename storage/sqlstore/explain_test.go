@@ -195,24 +195,7 @@ func runHotLookUps(ctx context.Context, s *Store) {
 			ofSecond[i] = storage.Pair{From: 2, To: ids[i]}
 		}
 		s.Users(ctx, ids)
-		for side, q := range []storage.PageQuery{
-			{Owner: ids[n-1], Limit: 21}, {Owner: ids[n-1], Limit: 21, Backward: true, After: storage.Position{UpdateTime: 5e8, Peer: 2500}},
-		} {
-			b := storage.Bundle{Users: look[storage.User](ids[n-1])}
-			b.Pages[side] = look[[]storage.Edge](q)
-			s.oneStatement(ctx, &b)
-			b.Counts = look[storage.Counts](ids[n-1])
-			s.oneStatement(ctx, &b)
-		}
-		type edges = [len(storage.AllSides)]*storage.Lookup[storage.Pair, storage.Edge]
-		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids...), Counts: look[storage.Counts](ids...), Edges: edges{look[storage.Edge](ofOne...)}})
-		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids[0]), Edges: edges{
-			look[storage.Edge](ofOne[:min(n, 50)]...), look[storage.Edge](storage.Pair{From: 7, To: ids[0]}, storage.Pair{From: 8, To: ids[0]}),
-		}})
-		s.oneStatement(ctx, &storage.Bundle{Users: look[storage.User](ids...), Counts: look[storage.Counts](ids...)})
-		s.oneStatement(ctx, &storage.Bundle{Counts: look[storage.Counts](ids[0]), Edges: edges{
-			look[storage.Edge](ofOne[:min(n, 50)]...), look[storage.Edge](storage.Pair{From: 7, To: ids[0]}),
-		}})
+		s.Profiles(ctx, ids)
 		s.UserIDs(ctx, handles)
 		s.UsersOfIdentities(ctx, identities)
 		s.Counts(ctx, ids)

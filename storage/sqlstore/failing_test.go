@@ -370,23 +370,9 @@ func faultyReads() map[string]operation {
 			_, err := s.neighboursByRow(ctx, s.shards.Of(1), side, 1)
 			return err
 		}
-		all["a page with its user of "+side.String()] = func(ctx context.Context, s *Store) error {
-			b := storage.Bundle{Users: look[storage.User](ids[0]), Counts: look[storage.Counts](ids[0])}
-			b.Pages[side] = look[[]storage.Edge](storage.PageQuery{Owner: ids[0], Limit: 3})
-			s.Bundle(ctx, &b)
-			return errors.Join(errorOf(b.Users.Results), errorOf(b.Counts.Results), errorOf(b.Pages[side].Results))
-		}
-		all["edges with their user of "+side.String()] = func(ctx context.Context, s *Store) error {
-			b := storage.Bundle{Users: look[storage.User](ids[0]), Counts: look[storage.Counts](ids[0])}
-			b.Edges[side] = look[storage.Edge](side.Pair(ids[0], 5), side.Pair(ids[0], 6))
-			s.Bundle(ctx, &b)
-			return errors.Join(errorOf(b.Users.Results), errorOf(b.Counts.Results), errorOf(b.Edges[side].Results))
-		}
 	}
 	all["users with their counts"] = func(ctx context.Context, s *Store) error {
-		b := storage.Bundle{Users: look[storage.User](ids...), Counts: look[storage.Counts](ids...)}
-		s.Bundle(ctx, &b)
-		return errors.Join(errorOf(b.Users.Results), errorOf(b.Counts.Results))
+		return errorOf(s.Profiles(ctx, ids))
 	}
 	return all
 }

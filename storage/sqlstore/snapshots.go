@@ -14,7 +14,7 @@ import (
 
 // Users with their counts, by one look-up by key for each. A user without a row in users is asked
 // for once more. Served by the primary keys.
-const sqlBundledProfiles = `
+const sqlProfilesByKey = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.handle, u.name, u.bio, u.avatar_url
@@ -100,7 +100,7 @@ func (s *Store) Profiles(ctx context.Context, ids []storage.UserID) []storage.Re
 
 func (s *Store) profilesByKey(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Profile] {
 	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, storage.Profile)) error {
-		text, args := db.In(sqlBundledProfiles, ids)
+		text, args := db.In(sqlProfilesByKey, ids)
 		row := newUserRow(1 + userNumbers + countNumbers)
 		return s.db.Query(ctx, "profiles", shard, len(ids), text, args, func(rows *sql.Rows) error {
 			row.Scan(rows)

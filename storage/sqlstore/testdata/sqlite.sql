@@ -526,35 +526,6 @@ SELECT to_user_id, from_user_id
 FROM follower /*! FORCE INDEX (idx_follower_list) */
 WHERE type = 2 AND to_user_id IN (?)
 
--- sqlBundledCounts. Served by PRIMARY.
-SELECT 3, user_id, version, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, NULL, NULL, NULL, NULL
-FROM user_counts
-WHERE user_id IN (?)
-
--- sqlBundledEdges, follower. Served by PRIMARY.
-SELECT 1, to_user_id, from_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM follower
-WHERE to_user_id = ? AND from_user_id IN (?)
-
--- sqlBundledEdges, following. Served by PRIMARY.
-SELECT 0, from_user_id, to_user_id, CAST(type AS SIGNED), update_time, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM following
-WHERE from_user_id = ? AND to_user_id IN (?)
-
--- sqlBundledProfiles. Served by PRIMARY.
-SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-LEFT JOIN user_counts c ON c.user_id = u.user_id
-WHERE u.user_id IN (?)
-
--- sqlBundledUsers. Served by PRIMARY.
-SELECT 2, user_id, created_at, updated_at, CAST(followings_visibility AS SIGNED), CAST(followers_visibility AS SIGNED), CAST(undiscoverable AS SIGNED), NULL, NULL,
-  handle, name, bio, avatar_url
-FROM users
-WHERE user_id IN (?)
-
 -- sqlClaimHandles
 INSERT OR IGNORE INTO handles (handle, user_id, claimed_at)
 VALUES (?, ?, ?)
@@ -1552,6 +1523,14 @@ FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id
 
+-- sqlProfilesByKey. Served by PRIMARY.
+SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
+  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
+  u.handle, u.name, u.bio, u.avatar_url
+FROM users u
+LEFT JOIN user_counts c ON c.user_id = u.user_id
+WHERE u.user_id IN (?)
+
 -- sqlPruneLog. Served by PRIMARY.
 DELETE FROM relation_log
 WHERE position <= ?
@@ -1824,24 +1803,6 @@ SELECT user_id
 FROM users
 WHERE user_id > ?
 ORDER BY user_id LIMIT ?
-
--- sqlUserPage, follower. Served by PRIMARY, idx_follower_list.
-SELECT from_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN user_counts c ON c.user_id = u.user_id
-JOIN follower ON to_user_id = ? AND type = ?
-WHERE u.user_id = ?
-
--- sqlUserPage, following. Served by PRIMARY, idx_following_list.
-SELECT to_user_id, update_time, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
-FROM users u
-JOIN user_counts c ON c.user_id = u.user_id
-JOIN following ON from_user_id = ? AND type = ?
-WHERE u.user_id = ?
 
 -- sqlUsers. Served by PRIMARY.
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,

@@ -39,9 +39,6 @@ type Dialect struct {
 	HasBinlog bool
 	Moves     bool // buckets can move: a transaction can share a lock
 
-	// A join is made as a whole before its ORDER BY and LIMIT, even if one side is a constant row.
-	LimitsBehindJoins bool
-
 	// A subquery whose range depends on the row of its statement reads the whole table.
 	ScansSubqueries bool
 

@@ -14,7 +14,6 @@ var tiDBDialect = tiDBOf(*mysqlDialect)
 func tiDBOf(d Dialect) *Dialect {
 	d.HasBinlog = false
 	d.Moves = false
-	d.LimitsBehindJoins = true
 	d.ScansSubqueries = true
 	d.WaitsByTrying = true
 	d.retryable = func(err error) bool {
