@@ -58,9 +58,9 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 	provided := caller.Identity.Valid() && a.Identities != nil
 	switch {
 	case provided && password != "":
-		return Session{}, apierr.BadInput("leave the password out: your identity provider signs you in")
+		return Session{}, apierr.PasswordUnwanted.Error("leave the password out: your identity provider signs you in").In("password")
 	case !provided && a.Tokens == nil:
-		return Session{}, apierr.Forbidden("users are made by the identity provider of this server")
+		return Session{}, apierr.ProviderDecides.Error("users are made by the identity provider of this server")
 	}
 	handle, err := a.newHandle(handle)
 	if err != nil {
@@ -98,7 +98,7 @@ func (a *Accounts) Register(ctx context.Context, handle, name, password string) 
 // from a wrong password.
 func (a *Accounts) Login(ctx context.Context, handle, password string) (Session, error) {
 	if a.Tokens == nil {
-		return Session{}, apierr.Forbidden("the identity provider of this server signs users in")
+		return Session{}, apierr.ProviderDecides.Error("the identity provider of this server signs users in")
 	}
 	handle = storage.FoldHandle(handle)
 	if err := a.Limits.SignIn(identity.AddressOf(ctx), handle); err != nil {
@@ -138,7 +138,7 @@ func (a *Accounts) mayReturn(ctx context.Context, id storage.UserID) error {
 	return err
 }
 
-var errCredentials = apierr.Unauthenticated("handle or password is wrong")
+var errCredentials = apierr.CredentialsWrong.Error("handle or password is wrong")
 
 // credentials returns an empty hash if the user does not exist. It makes the same two look-ups for
 // any valid handle.
@@ -182,7 +182,7 @@ func (a *Accounts) session(id storage.UserID, passwordAt storage.Micros) (Sessio
 // deactivated their accounts get one, too. [storage.ErrUserUnknown] if the user has been deleted.
 func (a *Accounts) Renew(ctx context.Context, viewer identity.Viewer) (Session, error) {
 	if a.Tokens == nil {
-		return Session{}, apierr.Forbidden("the identity provider of this server renews tokens")
+		return Session{}, apierr.ProviderDecides.Error("the identity provider of this server renews tokens")
 	}
 	token, expires, err := a.Tokens.Renew(viewer)
 	if err != nil {
@@ -234,7 +234,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	return a.session(id, now.ChangedAt)
 }
 
-var errWrongPassword = apierr.Forbidden("the current password is wrong")
+var errWrongPassword = apierr.PasswordWrong.Error("the current password is wrong").In("current")
 
 // UpdateProfile changes texts of a user.
 func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) (storage.User, error) {
@@ -278,10 +278,10 @@ func (a *Accounts) Create(ctx context.Context, id storage.UserID, handle, name s
 func (a *Accounts) newHandle(handle string) (string, error) {
 	handle = storage.FoldHandle(handle)
 	if !storage.ValidHandle(handle) {
-		return "", apierr.BadInput("a handle is 1 to %d of the characters a to z, 0 to 9 and _", storage.MaxHandleLength)
+		return "", apierr.HandleMalformed.Error("a handle is 1 to %d of the characters a to z, 0 to 9 and _", storage.MaxHandleLength).In("handle")
 	}
 	if storage.ReservedHandle(handle) {
-		return "", apierr.BadInput("handles of u and digits belong to imported users")
+		return "", apierr.HandleReserved.Error("handles of u and digits belong to imported users").In("handle")
 	}
 	return handle, nil
 }

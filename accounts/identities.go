@@ -183,20 +183,22 @@ func (a *Accounts) registered(ctx context.Context, id storage.UserID, handle str
 	case user.Err != nil:
 		return fmt.Errorf("read user %s: %w", id, user.Err)
 	case user.Value.Handle != handle:
-		return apierr.BadInput("this identity has a user already, with the handle %q", user.Value.Handle)
+		return apierr.IdentityTaken.Error("this identity has a user already, with the handle %q", user.Value.Handle)
 	}
 	return nil
 }
 
-var errLeaving = apierr.Forbidden("the user of this identity is being deleted: register again when that has ended")
+var errLeaving = apierr.BeingDeleted.Error("the user of this identity is being deleted: register again when that has ended")
 
-func handleTaken(handle string) error { return apierr.BadInput("the handle %q is taken", handle) }
+func handleTaken(handle string) error {
+	return apierr.HandleTaken.Error("the handle %q is taken", handle).In("handle")
+}
 
 // LinkIdentity makes an identity of a provider stand for a user. Doing it again changes nothing.
 // [storage.ErrUserUnknown].
 func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who storage.Identity) error {
 	if !who.Valid() {
-		return apierr.BadInput("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText)
+		return apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
 	}
 	state, err := stateOf(ctx, a.Store, id)
 	user := a.Store.Users(ctx, []storage.UserID{id})[0]
@@ -216,7 +218,7 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 	}
 	switch err := a.Identities.link(ctx, who, id); {
 	case errors.Is(err, storage.ErrIdentityTaken):
-		return apierr.BadInput("this identity stands for another user")
+		return apierr.IdentityTaken.Error("this identity stands for another user").In("subject")
 	case errors.Is(err, storage.ErrLimitReached):
 		return errTooManyIdentities
 	case err != nil:
@@ -225,7 +227,7 @@ func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who stor
 	return nil
 }
 
-var errTooManyIdentities = apierr.LimitReached("a user has at most 32 identities")
+var errTooManyIdentities = apierr.TooManyIdentities.Error("a user has at most 32 identities")
 
 // IdentitiesOf are the identities by which a user signs in, in the order in which they were linked.
 func (a *Accounts) IdentitiesOf(ctx context.Context, id storage.UserID) ([]storage.LinkedIdentity, error) {
@@ -280,9 +282,9 @@ func (a *Accounts) UnlinkOwnIdentity(ctx context.Context, id storage.UserID, who
 	return a.Identities.unlink(ctx, who, id)
 }
 
-var errUnlinking = apierr.Unavailable("another identity of this user is being unlinked")
+var errUnlinking = apierr.ChangedAtOnce.Error("another identity of this user is being unlinked")
 
-var errOnlyWay = apierr.Forbidden("this identity is your only way to sign in: link another one before")
+var errOnlyWay = apierr.OnlyIdentity.Error("this identity is your only way to sign in: link another one before")
 
 // SignOutEverywhere ends all tokens of a user that have been made until now, as a change of the
 // password does.

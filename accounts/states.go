@@ -40,7 +40,7 @@ func (s *States) MayAct(ctx context.Context, user storage.UserID) error {
 		s.HiddenUsers.Note(user, state)
 		return nil
 	case state == storage.Deactivated:
-		return apierr.Forbidden("your account is deactivated: reactivate it first")
+		return apierr.Deactivated.Error("your account is deactivated: reactivate it first")
 	}
 	return ended(state)
 }
@@ -67,7 +67,7 @@ func ended(state storage.UserState) error {
 }
 
 // errDeleting: a deletion cannot be undone.
-var errDeleting = apierr.Forbidden("your account is being deleted")
+var errDeleting = apierr.BeingDeleted.Error("your account is being deleted")
 
 // patience is how long a client waits for its deletion. The rest
 // is then done in the background.

@@ -22,10 +22,10 @@ import (
 func CheckText(what, text string, least, most int) (string, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, isUnprintable) {
-		return "", apierr.BadInput("%s holds characters that cannot be shown", what)
+		return "", apierr.TextInvisible.Error("%s holds characters that cannot be shown", what).In(what)
 	}
 	if n := utf8.RuneCountInString(text); n < least || n > most || least > 0 && !strings.ContainsFunc(text, isSeen) {
-		return "", apierr.BadInput("%s has %d to %d characters", what, least, most)
+		return "", apierr.TextLength.Error("%s has %d to %d characters", what, least, most).In(what)
 	}
 	return text, nil
 }
@@ -45,7 +45,7 @@ func checkSeen(what, text string, least, most int) (string, error) {
 		_, misplaced := joiners.ToUnicode(rest)
 		unseen := func(r rune) bool { return isIgnorable(r) && (r != '\u200c' && r != '\u200d' || misplaced != nil) }
 		if strings.ContainsFunc(rest, unseen) {
-			return "", apierr.BadInput("%s holds characters that cannot be seen", what)
+			return "", apierr.TextInvisible.Error("%s holds characters that cannot be seen", what).In(what)
 		}
 	}
 	return CheckText(what, text, least, most)
@@ -112,7 +112,7 @@ func CheckProfile(change storage.ProfileChange) (storage.ProfileChange, error) {
 		*c.text = &text
 	}
 	if url := change.AvatarURL; url != nil && *url != "" && !strings.HasPrefix(*url, "https://") && !facePath.MatchString(*url) {
-		return change, apierr.BadInput("avatarUrl begins with https://, or is a face such as /faces/42.svg")
+		return change, apierr.URLMalformed.Error("avatarUrl begins with https://, or is a face such as /faces/42.svg").In("avatarUrl")
 	}
 	return change, nil
 }
@@ -125,13 +125,13 @@ var facePath = regexp.MustCompile(`^/faces/(0|[1-9][0-9]{0,17})\.svg$`)
 func CheckClientKey(key string) error {
 	printable := !strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' })
 	if key == "" || len(key) > storage.MaxClientKeyLength || !printable {
-		return apierr.BadInput("clientKey has 1 to %d printable ASCII characters, without blanks", storage.MaxClientKeyLength)
+		return apierr.InvalidValue.Error("clientKey has 1 to %d printable ASCII characters, without blanks", storage.MaxClientKeyLength).In("clientKey")
 	}
 	return nil
 }
 
 // ErrMedia: a post has too many files. It is BAD_USER_INPUT.
-var ErrMedia = apierr.BadInput("a post has at most %d files", storage.MaxMedia)
+var ErrMedia = apierr.TooLong.Error("a post has at most %d files", storage.MaxMedia).In("media")
 
 // CheckMedia trims and checks the names and URLs of the files of a post with [CheckName]. A URL begins
 // with https://, because pages link to it. The error is BAD_USER_INPUT.
@@ -147,7 +147,7 @@ func CheckMedia(files []storage.Media) (err error) {
 			return err
 		}
 		if !strings.HasPrefix(files[i].URL, "https://") {
-			return apierr.BadInput("url begins with https://")
+			return apierr.URLMalformed.Error("url begins with https://").In("media")
 		}
 	}
 	return nil

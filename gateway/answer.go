@@ -119,12 +119,12 @@ type refusal struct {
 }
 
 func refuse(status int, format string, args ...any) *refusal {
-	return &refusal{status, apierr.BadInput(format, args...)}
+	return &refusal{status, apierr.MalformedRequest.Error(format, args...)}
 }
 
 // busy refuses a request, or a connection, that exceeds a bound.
 func busy(message string) *refusal {
-	return &refusal{http.StatusServiceUnavailable, apierr.Unavailable("%s", message)}
+	return &refusal{http.StatusServiceUnavailable, apierr.Overloaded.Error("%s", message)}
 }
 
 // refuse answers a request that is not GraphQL, or must not be sent this way.
@@ -146,7 +146,7 @@ func (a answer) requestError(response *graphql.Response) {
 	a.outcome = outcomeRefused
 	status := http.StatusOK
 	// It is not a failure to ask for the text of a query of which only the hash was sent.
-	if len(response.Errors) != 1 || response.Errors[0].Extensions["code"] != codePersistedNotFound {
+	if len(response.Errors) != 1 || response.Errors[0].Extensions["code"] != string(apierr.CodePersistedNotFound) {
 		if a.media == mediaResponse {
 			status = http.StatusBadRequest
 		}

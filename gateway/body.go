@@ -23,7 +23,7 @@ const extensionPersisted = "persistedQuery"
 const maxPersistedExtension = 1 << 10
 
 // errExtension means that a persisted query is not a version and a hash.
-var errExtension = apierr.BadInput("the extension %s has at most %d bytes", extensionPersisted, maxPersistedExtension)
+var errExtension = apierr.MalformedRequest.Error("the extension %s has at most %d bytes", extensionPersisted, maxPersistedExtension)
 
 // The other errors of a text of JSON. A text that is no JSON has one of jsontext.
 var (
@@ -34,7 +34,7 @@ var (
 
 // wrongType is the error of a parameter that has a value of the wrong type.
 func wrongType(name string) error {
-	return apierr.BadInput("the parameter %s is of the wrong type", name)
+	return apierr.MalformedRequest.Error("the parameter %s is of the wrong type", name)
 }
 
 // decoder reads the parameters of GraphQL requests. It reads by tokens, which costs half as much as
@@ -101,7 +101,7 @@ func (r decoder) params(p *graphql.RawParams) error {
 		return err
 	})
 	if errors.Is(err, errNoObject) {
-		return apierr.BadInput("the body has to be a JSON object: send each operation as a request of its own")
+		return apierr.MalformedRequest.Error("the body has to be a JSON object: send each operation as a request of its own")
 	}
 	nameDocument(p, document)
 	return err

@@ -195,7 +195,7 @@ func TestNpmClientsSeeErrors(t *testing.T) {
 		if got := code(`subscription { nonsense }`); got != "BAD_USER_INPUT" {
 			t.Errorf("got %v", got)
 		}
-		l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
+		l.refuseWith(apierr.NotSignedIn.Error("somebody has to be signed in"))
 		if got := code(followersQuery); got != "UNAUTHENTICATED" {
 			t.Errorf("got %v", got)
 		}

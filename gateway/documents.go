@@ -93,7 +93,7 @@ func (s *server) parse(text string) (*ast.QueryDocument, gqlerror.List) {
 	if err != nil {
 		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
 	}
-	errs := gqlerror.List{gqlerror.Wrap(apierr.BadInput("no operation provided"))}
+	errs := gqlerror.List{gqlerror.Wrap(apierr.InvalidQuery.Error("no operation provided"))}
 	if len(doc.Operations) > 0 {
 		errs = validator.ValidateWithRules(s.Schema.Schema(), doc, quietRules())
 	}
@@ -111,7 +111,7 @@ func (s *server) parse(text string) (*ast.QueryDocument, gqlerror.List) {
 // choose finds the operation in its document, its variables and its cost.
 func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cost uint64, err error) {
 	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
-		return 0, apierr.BadInput("operation %s not found", op.OperationName)
+		return 0, apierr.InvalidQuery.Error("operation %s not found", op.OperationName)
 	}
 	if op.Variables, err = selections.Variables(s.Schema.Schema(), op.Operation, given); err != nil {
 		return 0, err
@@ -175,11 +175,11 @@ func (r *registered) resolve(params *graphql.RawParams) error {
 	id, has := params.Extensions[parameterDocument].(string)
 	if has {
 		if params.Query != "" {
-			return apierr.BadInput("send query or documentId, not both")
+			return apierr.MalformedRequest.Error("send query or documentId, not both")
 		}
 		text, ok := r.trusted.Text(id)
 		if !ok {
-			return &apierr.Error{Code: codePersistedNotFound, Message: "there is no document with this id"}
+			return apierr.DocumentNotFound.Error("there is no document with this id")
 		}
 		delete(params.Extensions, parameterDocument)
 		params.Query = text
@@ -202,7 +202,7 @@ func (r *registered) find(ctx context.Context, params *graphql.RawParams) *gqler
 	}
 	if params.Query == "" || r.only != TrustKnown || r.trusted.Has(params.Query) { // a text that is refused is not kept by its hash
 		if err := r.apq.MutateOperationParameters(ctx, params); err != nil && err.Extensions["code"] == nil {
-			return gqlerror.Wrap(apierr.BadInput("%s", err.Message))
+			return gqlerror.Wrap(apierr.MalformedRequest.Error("%s", err.Message))
 		} else if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (r *registered) check(ctx context.Context, text, operation string) error {
 	}
 	if r.only == TrustKnown {
 		r.metrics.foreign.WithLabelValues("refused").Inc()
-		return apierr.Forbidden("this server answers registered documents only: send a documentId")
+		return apierr.DocumentsOnly.Error("this server answers registered documents only: send a documentId")
 	}
 	r.metrics.foreign.WithLabelValues("answered").Inc()
 	sum := sha256.Sum256([]byte(text))

@@ -36,10 +36,6 @@ const (
 	maxCause = 2000
 )
 
-// codePersistedNotFound is the only code that is not in the contract's list: it is a step of the
-// protocol of persisted queries, and clients expect it.
-const codePersistedNotFound = "PERSISTED_QUERY_NOT_FOUND"
-
 // presenter decides what a client sees of an error: the sentence of an [apierr.Error], a mistake in
 // the query in gqlgen's words, a fixed sentence if something cannot be reached or takes too long,
 // and nothing of any other error.
@@ -79,7 +75,7 @@ func explain(ctx context.Context, err error) *apierr.Error {
 	case (unavailable || stopped) && ctx.Err() != nil:
 		return overdue(ctx)
 	case unavailable:
-		return &apierr.Error{Code: apierr.CodeUnavailable, Retryable: true, Message: "a part of the data cannot be reached at the moment"}
+		return apierr.Unreachable.Error("a part of the data cannot be reached at the moment")
 	case stopped:
 		return overdue(ctx)
 	}
@@ -88,11 +84,10 @@ func explain(ctx context.Context, err error) *apierr.Error {
 
 // overdue says that an operation was ended before it was done.
 func overdue(ctx context.Context) *apierr.Error {
-	known := &apierr.Error{Code: apierr.CodeTimeout, Retryable: true, Message: "the request took too long"}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		known.Message = "the request was cancelled"
+		return apierr.Cancelled.Error("the request was cancelled")
 	}
-	return known
+	return apierr.TimeOver.Error("the request took too long")
 }
 
 // explainMistake finds the mistakes in a query that gqlgen itself found.
@@ -102,15 +97,17 @@ func explainMistake(ctx context.Context, err error) *apierr.Error {
 		return nil
 	}
 	switch code := found.Extensions["code"]; {
-	case code == codePersistedNotFound:
-		return &apierr.Error{Code: codePersistedNotFound, Message: found.Message, Retryable: true}
+	case code == string(apierr.CodePersistedNotFound):
+		again := apierr.DocumentNotFound.Error("%s", found.Message)
+		again.Retryable = true
+		return again
 	case code == errcode.ParseFailed, code == errcode.ValidationFailed:
-		return &apierr.Error{Code: apierr.CodeBadInput, Message: found.Message}
+		return apierr.InvalidQuery.Error("%s", found.Message)
 	case isHiddenSchema(ctx):
-		return &apierr.Error{Code: apierr.CodeForbidden, Message: "introspection is switched off"}
+		return apierr.SchemaHidden.Error("introspection is switched off")
 	}
 	if name, ok := argumentOf(ctx, found.Path); ok {
-		return &apierr.Error{Code: apierr.CodeBadInput, Message: fmt.Sprintf("argument %q: %s", name, found.Message)}
+		return apierr.InvalidValue.Error("argument %q: %s", name, found.Message).In(name)
 	}
 	return nil
 }
@@ -159,8 +156,7 @@ func logCause(ctx context.Context, logger *slog.Logger, level slog.Level, messag
 // [kith/graph/selections.Limit].
 func bounded(response *graphql.Response, most int) *graphql.Response {
 	if response != nil && len(response.Data) > most {
-		tooLong := apierr.TooCostly(uint64(len(response.Data)), uint64(most),
-			"the answer is longer than %d bytes: ask for fewer fields or shorter lists", most)
+		tooLong := apierr.AnswerTooLarge.Error("the answer is longer than %d bytes: ask for fewer fields or shorter lists", most).Over(uint64(len(response.Data)), uint64(most))
 		response.Data, response.Errors = []byte("null"), gqlerror.List{asGraphQL(tooLong)}
 	}
 	if response == nil || len(response.Errors) <= maxErrors {
@@ -210,7 +206,7 @@ func logPanic(ctx context.Context, logger *slog.Logger, reason any) {
 
 // internal is the masked error, with the request's id, by which its cause can be found.
 func internal(ctx context.Context) *apierr.Error {
-	err := &apierr.Error{Code: apierr.CodeInternal, Message: masked}
+	err := apierr.ServerAtFault.Error(masked)
 	if id := RequestID(ctx); id != "" {
 		err.Details = map[string]any{"requestId": id}
 	}

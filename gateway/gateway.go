@@ -165,7 +165,7 @@ func readToken(tokens *consistency.Tokens) func(*graphql.OperationContext) (cost
 		}
 		token, err := tokens.Parse(text)
 		if err != nil {
-			return 0, apierr.BadInput("the consistency token is none that this server has given")
+			return 0, apierr.TokenMalformed.Error("the consistency token is none that this server has given")
 		}
 		op.Stats.SetExtension(extensionConsistency, token)
 		return token.Cost(), nil

@@ -39,7 +39,7 @@ func (s *server) read(a answer) (*bytes.Buffer, *refusal) {
 	r := a.r
 	switch {
 	case r.Method == http.MethodGet && s.origins.forged(r):
-		return nil, &refusal{http.StatusForbidden, apierr.Forbidden(
+		return nil, &refusal{http.StatusForbidden, apierr.OriginForeign.Error(
 			"a page of another origin may not send queries by GET; if it is meant to, send the header %s", headersNotSimple[0])}
 	case r.Method == http.MethodGet:
 		return new(bytes.Buffer), nil
@@ -86,11 +86,11 @@ func paramsOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParams, e
 		params, err = readParams(body)
 	}
 	if err == nil && isNothing(params) {
-		err = apierr.BadInput("the parameter query is missing")
+		err = apierr.MalformedRequest.Error("the parameter query is missing")
 	}
 	if err != nil {
 		if _, ok := apierr.Of(err); !ok {
-			err = apierr.BadInput("the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
+			err = apierr.MalformedRequest.Error("the body is not JSON, or has a text that is not UTF-8 or has half of a surrogate pair")
 		}
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func paramsOf(r *http.Request, body *bytes.Buffer) (params *graphql.RawParams, e
 func decodeQuery(query string) (*graphql.RawParams, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, apierr.BadInput("the query string cannot be read")
+		return nil, apierr.MalformedRequest.Error("the query string cannot be read")
 	}
 	params := &graphql.RawParams{Query: values.Get("query"), OperationName: values.Get("operationName")}
 	for name, read := range map[string]func(decoder) error{
@@ -112,7 +112,7 @@ func decodeQuery(query string) (*graphql.RawParams, error) {
 		if text := values.Get(name); text != "" {
 			if err := readJSON(bytes.NewBufferString(text), read); err != nil {
 				if _, ok := apierr.Of(err); !ok {
-					err = apierr.BadInput("the parameter %s is not a JSON object", name)
+					err = apierr.MalformedRequest.Error("the parameter %s is not a JSON object", name)
 				}
 				return nil, err
 			}

@@ -78,11 +78,11 @@ func introspect(ctx context.Context, _ map[string]any) (any, error) {
 func failure(how any) error {
 	switch how {
 	case "input":
-		return fmt.Errorf("users 1: %w", apierr.BadInput("ids are positive"))
+		return fmt.Errorf("users 1: %w", apierr.IDMalformed.Error("ids are positive"))
 	case "notfound":
-		return apierr.NotFound("there is no such user")
+		return apierr.UserNotFound.Error("there is no such user")
 	case "rate":
-		return apierr.RateLimited("too many follows for now")
+		return apierr.TooManyWrites.Error("too many follows for now")
 	case "shard":
 		return fmt.Errorf("read users on shard 3 of %s: %w", secret, storage.ErrUnavailable)
 	case "panic":

@@ -88,7 +88,7 @@ type tooMany struct {
 }
 
 func tooManyOf(bound string, most int) *tooMany {
-	return &tooMany{bound, refusal{http.StatusTooManyRequests, apierr.RateLimited("at most %d connections may be open for one %s", most, bound)}}
+	return &tooMany{bound, refusal{http.StatusTooManyRequests, apierr.TooManyConnections.Error("at most %d connections may be open for one %s", most, bound)}}
 }
 
 // enter counts one more connection, unless there are too many or the gateway stops. A
@@ -145,14 +145,14 @@ func (s *slot) subscribe(cost uint64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.cost+cost > c.MaxConnectionCost {
-		return apierr.RateLimited("the subscriptions of one connection may cost at most %d together", c.MaxConnectionCost)
+		return apierr.TooManySubscriptions.Error("the subscriptions of one connection may cost at most %d together", c.MaxConnectionCost)
 	}
 	if s := c.shares[Party{User: s.party.User}]; s != nil {
 		if s.subscriptions >= c.MaxUserSubscriptions {
-			return apierr.RateLimited("one user may have at most %d subscriptions", c.MaxUserSubscriptions)
+			return apierr.TooManySubscriptions.Error("one user may have at most %d subscriptions", c.MaxUserSubscriptions)
 		}
 		if s.cost+cost > c.MaxUserCost {
-			return apierr.RateLimited("the subscriptions of one user may cost at most %d together", c.MaxUserCost)
+			return apierr.TooManySubscriptions.Error("the subscriptions of one user may cost at most %d together", c.MaxUserCost)
 		}
 		s.subscriptions++
 		s.cost += cost

@@ -214,7 +214,7 @@ func (s *socket) subscribe(ctx context.Context, m message) {
 	case stopping: // the client will repeat it elsewhere
 	case full:
 		s.Metrics.ran("", outcomeRefused)
-		fail(o, apierr.RateLimited("at most %d operations may run at once on one connection", s.Subscriptions.MaxOperations))
+		fail(o, apierr.TooManyOperations.Error("at most %d operations may run at once on one connection", s.Subscriptions.MaxOperations))
 	}
 	held()
 }

@@ -168,11 +168,11 @@ func TestErrorsOfServerSentEvents(t *testing.T) {
 		e.expect("", "")
 	}
 	expect(s.subscribeSSE(`subscription { nonsense }`), "BAD_USER_INPUT")
-	l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
+	l.refuseWith(apierr.NotSignedIn.Error("somebody has to be signed in"))
 	expect(s.subscribeSSE(followersQuery), "UNAUTHENTICATED")
 
 	failing := serve(t, gateway.Config{Schema: newSchema(map[string]resolver{"tick": func(ctx context.Context, _ map[string]any) (any, error) {
-		subscription.Fail(ctx, apierr.RateLimited("the client is too slow"))
+		subscription.Fail(ctx, apierr.TooManyWrites.Error("the client is too slow"))
 		return nil, nil
 	}})})
 	expect(failing.subscribeSSE(`subscription { tick }`), "RATE_LIMITED")

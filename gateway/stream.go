@@ -135,7 +135,7 @@ func (s *server) send(ctx context.Context, on *slot, response *graphql.Response,
 	leave, ok := s.admission.enterWriting(on.party, 2*len(response.Data))
 	defer leave()
 	if !ok {
-		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{asGraphQL(apierr.Unavailable(tooManyAnswers))}}
+		response = &graphql.Response{Data: []byte("null"), Errors: gqlerror.List{asGraphQL(apierr.Overloaded.Error(tooManyAnswers))}}
 	}
 	exchangeOf(ctx).stream.answers.Add(1)
 	return to.next(response)
@@ -151,7 +151,7 @@ func (s *server) admitted(op *graphql.OperationContext, on *slot, responses grap
 			ok = cost <= costlyFrom || s.work(ctx, &admitted, on.party, op, cost)
 		}
 		if !ok {
-			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Unavailable(tooManyRequests))}}
+			return &graphql.Response{Errors: gqlerror.List{asGraphQL(apierr.Overloaded.Error(tooManyRequests))}}
 		}
 		return responses(ctx)
 	}

@@ -151,7 +151,7 @@ func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model
 		case <-ctx.Done():
 		}
 	case 404:
-		return nil, apierr.NotFound("there is no such user")
+		return nil, apierr.UserNotFound.Error("there is no such user")
 	case 408:
 		<-ctx.Done()
 		return nil, fmt.Errorf("read: %w", ctx.Err())
@@ -203,7 +203,7 @@ func withToken(ctx context.Context, payload map[string]any) (context.Context, er
 	case "Bearer broken":
 		return nil, errors.New(secret)
 	}
-	return nil, apierr.Unauthenticated("the token is not valid")
+	return nil, apierr.TokenInvalid.Error("the token is not valid")
 }
 
 func soon(ctx context.Context) time.Time {

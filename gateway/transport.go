@@ -160,7 +160,7 @@ func inTime(ctx context.Context, response *graphql.Response) *graphql.Response {
 func asGraphQL(err error) *gqlerror.Error {
 	known, ok := apierr.Of(err)
 	if !ok {
-		known = &apierr.Error{Code: apierr.CodeInternal, Message: masked}
+		known = apierr.ServerAtFault.Error(masked)
 	}
 	return &gqlerror.Error{Message: apierr.Shortened(known.Message, maxMessage), Extensions: known.Extensions()}
 }

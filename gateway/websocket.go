@@ -29,7 +29,7 @@ const (
 func (s *server) serveSocket(a answer) *refusal {
 	r := a.r
 	if s.origins.isForeign(r) {
-		return &refusal{http.StatusForbidden, apierr.Forbidden("a page of another origin may not connect")}
+		return &refusal{http.StatusForbidden, apierr.OriginForeign.Error("a page of another origin may not connect")}
 	}
 	if sizeOf(r) > maxUpgrade {
 		return refuse(http.StatusRequestHeaderFieldsTooLarge, "the headers of a WebSocket have at most %d bytes", maxUpgrade)

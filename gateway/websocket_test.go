@@ -89,7 +89,7 @@ func TestSubscriptionsThatDoNotStartOrFail(t *testing.T) {
 		}
 	}
 
-	l.refuseWith(apierr.Unauthenticated("somebody has to be signed in"))
+	l.refuseWith(apierr.NotSignedIn.Error("somebody has to be signed in"))
 	c.subscribe("a", followersQuery)
 	got, _ := c.read()
 	if !strings.HasPrefix(got, `{"id":"a","type":"next","payload":{"errors":[{`) || !strings.Contains(got, `"code":"UNAUTHENTICATED"`) {
@@ -103,7 +103,7 @@ func TestSubscriptionsReportWhyTheyEnd(t *testing.T) {
 		err        error
 		code, text string
 	}{
-		{apierr.RateLimited("the client is too slow"), "RATE_LIMITED", "too slow"},
+		{apierr.TooManyWrites.Error("the client is too slow"), "RATE_LIMITED", "too slow"},
 		{fmt.Errorf("read %s", secret), "INTERNAL_SERVER_ERROR", "went wrong"},
 	} {
 		schema := newSchema(map[string]resolver{"tick": func(ctx context.Context, _ map[string]any) (any, error) {

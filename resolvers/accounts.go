@@ -108,13 +108,13 @@ func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject strin
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
-	id, err := parseUserID(text)
+	id, err := parseUserID("userId", text)
 	if err != nil {
 		return nil, err
 	}
 	err = r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
 	if errors.Is(err, storage.ErrUserUnknown) {
-		return nil, apierr.NotFound("there is no such user")
+		return nil, apierr.UserNotFound.Error("there is no such user")
 	}
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
-	id, err := parseUserID(text)
+	id, err := parseUserID("id", text)
 	if err != nil {
 		return nil, err
 	}

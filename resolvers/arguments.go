@@ -52,15 +52,15 @@ func argument[T any](r *requestState, f *selections.Field) (T, error) {
 func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
 	case fields.UserIDs:
-		return parsedAs(parseUserIDs(texts(ctx, f, "id", "ids"), limits.MaxIDs))
+		return parsedAs(parseUserIDs(idsOf(ctx, f)))
 	case fields.Handles:
 		return parsedAs(parseHandles(texts(ctx, f, "handle", "handles")))
 	case fields.NodeIDs:
-		ids := texts(ctx, f, "id", "ids")
-		if err := checkLength("ids", len(ids), limits.MaxIDs); err != nil {
+		name, ids := idsOf(ctx, f)
+		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
-		return parsedAs(parseEach(ids, parseNodeID), nil)
+		return parsedAs(parseEach(ids, func(text string) (nodeID, error) { return parseNodeID(name, text) }), nil)
 	case fields.Entities:
 		return parsedAs(parseEntities(f.Argument(ctx, "representations")))
 	case fields.Relationships:
@@ -80,7 +80,7 @@ func parse(ctx context.Context, f *selections.Field) any {
 	case fields.FavoritedBy:
 		return parsedAs(pageOf(ctx, f, cursor.FavoritedBy))
 	case fields.Towards:
-		return parsedAs(parseUserID(strings.Join(texts(ctx, f, "to"), "")))
+		return parsedAs(parseUserID("to", strings.Join(texts(ctx, f, "to"), "")))
 	case fields.BothLists, fields.Common, fields.Known, fields.Suggestions:
 		return parsedAs(parseSet(ctx, f))
 	case fields.Via:
@@ -113,19 +113,19 @@ func texts(ctx context.Context, f *selections.Field, names ...string) (all []str
 const maxIDLength = 19
 
 // parseUserID takes canonical decimal text only: MySQL would take '10abc' for 10.
-func parseUserID(text string) (storage.UserID, error) {
+func parseUserID(argument, text string) (storage.UserID, error) {
 	if len(text) > maxIDLength { // an error of strconv would hold all of it
-		return 0, notUserID(text)
+		return 0, notUserID(argument, text)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 || text[0] == '+' || text[0] == '0' {
-		return 0, notUserID(text)
+		return 0, notUserID(argument, text)
 	}
 	return storage.UserID(n), nil
 }
 
-func notUserID(text string) error {
-	return apierr.BadInput("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text))
+func notUserID(argument, text string) error {
+	return apierr.IDMalformed.Error("%q is not a user's id: it is a decimal number from 1 to 9223372036854775807", abridged(text)).In(argument)
 }
 
 // A given is a list that a client has given. An error in one of its elements is
@@ -198,16 +198,24 @@ func placed[T, M any](ctx context.Context, g given[T], made []M, at paths) []M {
 	return all
 }
 
-func parseUserIDs(texts []string, most int) (given[storage.UserID], error) {
-	if err := checkLength("ids", len(texts), most); err != nil {
+func parseUserIDs(argument string, texts []string) (given[storage.UserID], error) {
+	if err := checkLength(argument, len(texts), limits.MaxIDs); err != nil {
 		return given[storage.UserID]{}, err
 	}
-	return parseEach(texts, parseUserID), nil
+	return parseEach(texts, func(text string) (storage.UserID, error) { return parseUserID(argument, text) }), nil
+}
+
+// idsOf are the ids of a field for one or several objects, and the name of the argument.
+func idsOf(ctx context.Context, f *selections.Field) (name string, ids []string) {
+	if f.Has("ids") {
+		return "ids", texts(ctx, f, "ids")
+	}
+	return "id", texts(ctx, f, "id")
 }
 
 func checkLength(what string, n, most int) error {
 	if n > most {
-		return apierr.BadInput("%d %s are given, %d is the most", n, what, most)
+		return apierr.TooLong.Error("%d %s are given, %d is the most", n, what, most).In(what)
 	}
 	return nil
 }
@@ -235,7 +243,7 @@ func (id nodeID) comment() storage.CommentID {
 	return storage.CommentID{Author: id.numbers.From, Number: int64(id.numbers.To)}
 }
 
-func parseNodeID(text string) (id nodeID, err error) {
+func parseNodeID(argument, text string) (id nodeID, err error) {
 	id.typeName = "User"
 	rest := text
 	for _, t := range nodeTypes {
@@ -244,12 +252,12 @@ func parseNodeID(text string) (id nodeID, err error) {
 		}
 	}
 	if id.typeName == "User" {
-		id.numbers.From, err = parseUserID(rest)
+		id.numbers.From, err = parseUserID(argument, rest)
 	} else {
-		id.numbers, err = parsePair(rest)
+		id.numbers, err = parsePair(argument, rest)
 	}
 	if err != nil {
-		return nodeID{}, apierr.BadInput("%q is not an id", abridged(text))
+		return nodeID{}, apierr.IDMalformed.Error("%q is not an id", abridged(text)).In(argument)
 	}
 	return id, nil
 }
@@ -263,35 +271,35 @@ func parseHandles(texts []string) ([]string, error) {
 }
 
 // parsePair takes two ids with an underscore between them.
-func parsePair(text string) (storage.Pair, error) {
+func parsePair(argument, text string) (storage.Pair, error) {
 	from, to, _ := strings.Cut(text, "_")
-	a, err := parseUserID(from)
+	a, err := parseUserID(argument, from)
 	if err != nil {
 		return storage.Pair{}, err
 	}
-	b, err := parseUserID(to)
+	b, err := parseUserID(argument, to)
 	return storage.Pair{From: a, To: b}, err
 }
 
 // pairsOf is the grid of from and to, row by row.
 func pairsOf(from, to []string) (given[storage.Pair], error) {
 	if n := len(from) * len(to); n > limits.MaxPairs {
-		return given[storage.Pair]{}, apierr.BadInput("%d pairs are asked for, %d is the most", n, limits.MaxPairs)
+		return given[storage.Pair]{}, apierr.TooLong.Error("%d pairs are asked for, %d is the most", n, limits.MaxPairs).In("to")
 	}
-	if err := checkLength("ids", max(len(from), len(to)), limits.MaxPairs); err != nil {
+	if err := checkLength("from", max(len(from), len(to)), limits.MaxPairs); err != nil {
 		return given[storage.Pair]{}, err
 	}
 	pairs := given[storage.Pair]{good: make([]storage.Pair, 0, len(from)*len(to))}
 	second := make([]storage.UserID, len(to)) // 0: it is malformed
 	for j, text := range to {
-		second[j], _ = parseUserID(text)
+		second[j], _ = parseUserID("to", text)
 	}
 	for i, text := range from {
-		first, wrong := parseUserID(text)
+		first, wrong := parseUserID("from", text)
 		for j, id := range second {
 			err := wrong
 			if err == nil && id == 0 {
-				err = notUserID(to[j])
+				err = notUserID("to", to[j])
 			}
 			pairs.add(i*len(to)+j, storage.Pair{From: first, To: id}, err)
 		}

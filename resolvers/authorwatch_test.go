@@ -138,7 +138,7 @@ func TestAuthorsHear(t *testing.T) {
 
 				deleted := publish(t, v.api, v.a, "y", "2")
 				late := deed.written(v, v.b, deleted)
-				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": deleted}).Whole()
+				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": deleted}).Whole()
 				v.hub.Publish(late)
 				deed.does(v, v.d, post)
 				hears(t, answers, v.d, post)

@@ -20,7 +20,7 @@ func (r mutations) Block(ctx context.Context, id string) (*model.RelationshipPay
 	}
 	o, err := r.Relations.Block(ctx, loaders.For(ctx).Reader(), viewer, other)
 	if errors.Is(err, storage.ErrLimitReached) {
-		err = apierr.LimitReached("you block as many users as one may")
+		err = apierr.TooManyBlocks.Error("you block as many users as one may")
 	}
 	return r.relationshipPayload(ctx, viewer, other, o, err)
 }

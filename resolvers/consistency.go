@@ -16,9 +16,9 @@ func admin(ctx context.Context) error {
 	caller, ok := identity.Caller(ctx)
 	switch {
 	case !ok:
-		return apierr.Unauthenticated("sign in first")
+		return apierr.NotSignedIn.Error("sign in first")
 	case !caller.Has(identity.ScopeAdmin):
-		return apierr.Forbidden("that takes a token with the scope %s", identity.ScopeAdmin)
+		return apierr.ScopeMissing.Error("that takes a token with the scope %s", identity.ScopeAdmin)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (r queries) edgesAmong(ctx context.Context, texts []string) (*model.EdgesAm
 	var ids idSet
 	places := make([]int, 0, len(texts)) // of the distinct ids, in the answer
 	for i, text := range texts {
-		id, err := parseUserID(text)
+		id, err := parseUserID("ids", text)
 		if err != nil {
 			return nil, err
 		}

@@ -275,3 +275,56 @@ func TestCausesInTheLogAreCut(t *testing.T) {
 		t.Errorf("%d bytes of log: %.300s", len(text), text)
 	}
 }
+
+// TestRefusalsNameTheirReasonAndArgument: a form can show a refusal beside the field that it is about.
+func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
+	store := oracle.New()
+	apitest.Users(t, store, 4)
+	apitest.Follow(t, store, 1, 2)
+	api := apitest.New(t, store, apitest.Options{})
+	viewer := api.As(1)
+	viewer.Ask(`mutation { block(userId: 3) { changed } }`, nil).Whole()
+	end := viewer.Ask(`{ viewer { followings(first: 1) { pageInfo { endCursor } } } }`, nil).Whole().At("viewer.followings.pageInfo.endCursor")
+	for query, want := range map[string][2]string{
+		`{ user(id: "x") { id } }`:                                                     {"ID_MALFORMED", "id"},
+		`{ users(ids: ["x"]) { id } }`:                                                 {"ID_MALFORMED", "ids"},
+		`{ node(id: "x") { id } }`:                                                     {"ID_MALFORMED", "id"},
+		`{ relationship(from: 1, to: "x") { id } }`:                                    {"ID_MALFORMED", "to"},
+		`{ user(id: 1) { relationship(to: "x") { id } } }`:                             {"ID_MALFORMED", "to"},
+		`{ user(id: 1) { commonFollowers(with: "x") { totalCount } } }`:                {"ID_MALFORMED", "with"},
+		`{ edgesAmong(ids: ["x"]) { complete } }`:                                      {"ID_MALFORMED", "ids"},
+		`{ people(where: {followersOf: "x"}) { totalCount } }`:                         {"ID_MALFORMED", "where"},
+		`{ user(id: 1) { followings(first: 101) { totalCount } } }`:                    {"OUT_OF_RANGE", "first"},
+		`{ user(id: 1) { followings(last: 101) { totalCount } } }`:                     {"OUT_OF_RANGE", "last"},
+		`{ user(id: 1) { followings(first: 1, last: 1) { totalCount } } }`:             {"INVALID_VALUE", "last"},
+		`{ user(id: 1) { followings(before: "x") { totalCount } } }`:                   {"CURSOR_MALFORMED", "before"},
+		`{ user(id: 1) { friends(after: "") { totalCount } } }`:                        {"CURSOR_MALFORMED", "after"},
+		fmt.Sprintf(`{ user(id: 1) { followers(after: %q) { totalCount } } }`, end):    {"CURSOR_FOREIGN", "after"},
+		fmt.Sprintf(`{ user(id: 1) { friends(after: %q) { totalCount } } }`, end):      {"CURSOR_FOREIGN", "after"},
+		`{ searchUsers(prefix: "ä") { nodes { id } } }`:                                {"HANDLE_MALFORMED", "prefix"},
+		`mutation { follow(userId: 1) { changed } }`:                                   {"SELF", ""},
+		`mutation { follow(userId: 3) { changed } }`:                                   {"BLOCKING", ""},
+		`mutation { follow(userId: 9) { changed } }`:                                   {"USER_NOT_FOUND", ""},
+		`mutation { setFollowMark(userId: 4, special: true) { relationship { id } } }`: {"NOT_FOLLOWING", ""},
+		`mutation { cancelFriendRequest(userId: 4) { changed } }`:                      {"FRIEND_REQUEST_NOT_FOUND", ""},
+		`mutation { updateProfile(name: "") { user { id } } }`:                         {"TEXT_LENGTH", "name"},
+		`mutation { updateProfile(avatarUrl: "x") { user { id } } }`:                   {"URL_MALFORMED", "avatarUrl"},
+		`mutation { publishPost(text: "x", clientKey: " ") { post { id } } }`:          {"INVALID_VALUE", "clientKey"},
+		`mutation { favorite(postId: "x") { changed } }`:                               {"ID_MALFORMED", "postId"},
+		`mutation { favorite(postId: "post_1_9") { changed } }`:                        {"POST_NOT_FOUND", ""},
+		`mutation { deleteComment(commentId: "x") { changed } }`:                       {"ID_MALFORMED", "commentId"},
+		`{ nothing }`: {"INVALID_QUERY", ""},
+	} {
+		got := viewer.Ask(query, nil).Errors
+		if len(got) != 1 || got[0].Reason() != want[0] || got[0].Argument() != want[1] {
+			t.Errorf("%s: %+v, want %v", query, got, want)
+		}
+	}
+	for query, reason := range map[string]string{`mutation { follow(userId: 2) { changed } }`: "NOT_SIGNED_IN"} {
+		if got := api.Ask(query, nil).Errors; len(got) != 1 || got[0].Reason() != reason {
+			t.Errorf("%s: %+v, want %s", query, got, reason)
+		}
+	}
+	viewer.Ask(`mutation { followMany(userIds: [1, 2, 3]) { outcomes { error { code reason } } } }`, nil).Is(`{"followMany": {"outcomes": [
+		{"error": {"code": "BAD_USER_INPUT", "reason": "SELF"}}, {"error": null}, {"error": {"code": "FORBIDDEN", "reason": "BLOCKING"}}]}}`)
+}

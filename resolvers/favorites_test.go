@@ -75,7 +75,7 @@ func TestFavorites(t *testing.T) {
 				Is(fmt.Sprintf(`{"unfavorite": {"changed": %t, "viewer": {"favoriteCount": 0, "favorites": {"nodes": []}}, "post": {"favoriteCount": 0, "viewerHasFavorited": false}, "favoriteEdge": null}}`, changed))
 		}
 		b.Ask(favorite, vars).Whole()
-		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(id: $p) { viewer { totalFavorited } } }`, vars).Is(`{"deletePost": {"viewer": {"totalFavorited": 0}}}`)
+		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { viewer { totalFavorited } } }`, vars).Is(`{"deletePost": {"viewer": {"totalFavorited": 0}}}`)
 		b.Ask(favorite, vars).Refused("NOT_FOUND")
 		b.Ask(`{ viewer { favoriteCount favorites { nodes { id } } } }`, nil).Is(`{"viewer": {"favoriteCount": 1, "favorites": {"nodes": []}}}`)
 		b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed post { id } viewer { favoriteCount } } }`, vars).
@@ -119,7 +119,7 @@ func TestPagesOfFavorites(t *testing.T) {
 		remove := func(i int, by storage.UserID, mutation string) {
 			v.api.As(by).Ask(`mutation($p: ID!) { `+mutation+` { changed } }`, apitest.Vars{"p": all[i]}).Whole()
 		}
-		remove(2, v.a, "deletePost(id: $p)")
+		remove(2, v.a, "deletePost(postId: $p)")
 		want := []string{all[0], all[1], all[3], all[5], all[6], all[7], all[8]}
 		var got []string
 		var after any

@@ -34,12 +34,12 @@ func parseEntity(v any) (nodeID, error) {
 		return nodeID{typeName: typeName, handle: storage.FoldHandle(handle)}, nil
 	}
 	if representation["id"] == nil {
-		return nodeID{}, apierr.BadInput("a representation of %q has no id", abridged(typeName))
+		return nodeID{}, apierr.IDMalformed.Error("a representation of %q has no id", abridged(typeName)).In("representations")
 	}
 	text, _ := graphql.UnmarshalID(representation["id"]) // a router may send a number
-	id, err := parseNodeID(text)
+	id, err := parseNodeID("representations", text)
 	if err == nil && id.typeName != typeName {
-		err = apierr.BadInput("%q is not an id of type %q", abridged(text), abridged(typeName))
+		err = apierr.IDMalformed.Error("%q is not an id of type %q", abridged(text), abridged(typeName)).In("representations")
 	}
 	return id, err
 }
@@ -76,7 +76,7 @@ var subgraph = sync.OnceValues(func() (string, error) {
 
 func (r queries) Service(_ context.Context) (model.Service, error) {
 	if r.HideSchema {
-		return model.Service{}, apierr.Forbidden("the schema is hidden: compose from what `kith schema --federation` prints")
+		return model.Service{}, apierr.SchemaHidden.Error("the schema is hidden: compose from what `kith schema --federation` prints")
 	}
 	text, err := subgraph()
 	return model.Service{Sdl: text}, err

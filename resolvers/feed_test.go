@@ -147,7 +147,7 @@ func TestFeeds(t *testing.T) {
 					follows[pair] = !follows[pair]
 				case random.IntN(9) == 0 && len(s.posts) > 0:
 					if p := s.posts[random.IntN(len(s.posts))]; !s.hidden[p.by] {
-						api.As(p.by).Ask(`mutation($p: ID!, $t: String!) { editPost(id: $p, text: $t) { changed } }`, apitest.Vars{"p": p.id, "t": fmt.Sprint("t", step)}).Whole()
+						api.As(p.by).Ask(`mutation($p: ID!, $t: String!) { editPost(postId: $p, text: $t) { changed } }`, apitest.Vars{"p": p.id, "t": fmt.Sprint("t", step)}).Whole()
 					}
 				default:
 					s.change(t, api, random, step, by, other)

@@ -9,7 +9,6 @@ import (
 	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/consistency"
-	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/social"
@@ -23,7 +22,7 @@ func viewerOf(ctx context.Context) (storage.UserID, error) {
 		if caller, _ := identity.Caller(ctx); caller.Unknown() {
 			return 0, identity.ErrUnknown
 		}
-		return 0, apierr.Unauthenticated("sign in first")
+		return 0, apierr.NotSignedIn.Error("sign in first")
 	}
 	return viewer.ID, nil
 }
@@ -66,15 +65,15 @@ func clientError(err error) error {
 	case gone:
 		return viewerGone(err)
 	case errors.Is(err, social.ErrSelf):
-		return apierr.BadInput("a user cannot do this to itself")
+		return apierr.Self.Error("a user cannot do this to itself")
 	case errors.Is(err, storage.ErrNoRequest):
-		return apierr.NotFound("there is no such request")
+		return apierr.RequestNotFound.Error("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):
-		return apierr.NotFound("there is no such user")
+		return apierr.UserNotFound.Error("there is no such user")
 	case errors.Is(err, social.ErrTheirLimit):
-		return apierr.LimitReached("the other user follows as many users as one may")
+		return apierr.TooManyTheirs.Error("the other user follows as many users as one may")
 	case errors.Is(err, storage.ErrLimitReached):
-		return apierr.LimitReached("you follow as many users as one may")
+		return apierr.TooManyFollows.Error("you follow as many users as one may")
 	}
 	return err
 }
@@ -99,13 +98,13 @@ func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others 
 	for i := range others {
 		switch {
 		case out[i].Value.Type == storage.Blocking:
-			why[i] = apierr.Forbidden("you block this user: unblock it first")
+			why[i] = apierr.Blocking.Error("you block this user: unblock it first")
 		case back[i].Value.Type == storage.Blocking:
-			why[i] = apierr.Forbidden("this user blocks you")
+			why[i] = apierr.Blocked.Error("this user blocks you")
 		case asked[i].Value.Type == storage.Declined:
-			why[i] = apierr.Forbidden("this user has declined your request: ask again later")
+			why[i] = apierr.RequestDeclined.Error("this user has declined your request: ask again later")
 		default: // the block has just ended, or has not arrived here yet
-			why[i] = apierr.Forbidden("this is not possible between you and this user")
+			why[i] = apierr.NotPossible.Error("this is not possible between you and this user")
 		}
 	}
 	return why
@@ -143,14 +142,14 @@ func (r *Resolver) actorAndOther(ctx context.Context, id string) (viewer, other 
 	if viewer, err = r.actorOf(ctx, 1); err != nil {
 		return 0, 0, err
 	}
-	other, err = parseUserID(id)
+	other, err = parseUserID("userId", id)
 	return viewer, other, err
 }
 
 // viewerGone asks a viewer whom the store does not know to sign in again.
 func viewerGone(err error) error {
 	if errors.Is(err, storage.ErrUserUnknown) {
-		return apierr.Unauthenticated("the user who is signed in does not exist")
+		return apierr.TokenRevoked.Error("the user who is signed in does not exist")
 	}
 	return err
 }
@@ -220,7 +219,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	if err != nil {
 		return nil, err
 	}
-	list, err := parseUserIDs(texts, limits.MaxIDs)
+	list, err := parseUserIDs("userIds", texts)
 	if err != nil {
 		return nil, err
 	}
@@ -289,27 +288,28 @@ func followError(err error) *model.FollowError {
 	if err == nil {
 		return nil
 	}
-	if known, ok := apierr.Of(clientError(err)); ok {
-		return &model.FollowError{Code: known.Code, Message: known.Message}
-	}
+	known, ok := apierr.Of(clientError(err))
 	switch {
+	case ok:
 	case errors.Is(err, storage.ErrCopied):
-		return &model.FollowError{Code: apierr.CodeUnavailable, Message: apierr.Copied().Message}
+		known = apierr.Copied()
 	case errors.Is(err, storage.ErrUnavailable):
-		return &model.FollowError{Code: apierr.CodeUnavailable, Message: "a part of the data cannot be reached at the moment"}
+		known = apierr.Unreachable.Error("a part of the data cannot be reached at the moment")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return &model.FollowError{Code: apierr.CodeTimeout, Message: "the request took too long"}
+		known = apierr.TimeOver.Error("the request took too long")
+	default:
+		known = apierr.ServerAtFault.Error("something went wrong")
 	}
-	return &model.FollowError{Code: apierr.CodeInternal, Message: "something went wrong"}
+	return &model.FollowError{Code: known.Code, Reason: known.Reason, Message: known.Message}
 }
 
 // markError turns the refusal of a mark into the client's error.
 func markError(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFollowing):
-		return apierr.NotFound("you do not follow this user")
+		return apierr.NotFollowing.Error("you do not follow this user")
 	case errors.Is(err, storage.ErrLimitReached):
-		return apierr.LimitReached("you follow as many users specially as one may, which is %d", storage.MaxSpecials)
+		return apierr.TooManySpecials.Error("you follow as many users specially as one may, which is %d", storage.MaxSpecials)
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func TestAHiddenCommentIsAsNone(t *testing.T) {
 		for _, api := range []*apitest.API{v.api, v.api.As(v.c)} {
 			var got [2]string
 			for i, id := range []string{hidden, none} {
-				a := api.With("Kith-Cost", "1").Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": id})
+				a := api.With("Kith-Cost", "1").Ask(`mutation($c: ID!) { deleteComment(commentId: $c) { changed } }`, apitest.Vars{"c": id})
 				got[i] = strings.ReplaceAll(fmt.Sprint(a.Text, headersOf(a.Header)), id, "ID")
 			}
 			if got[0] != got[1] {

@@ -43,7 +43,7 @@ func pageOf(ctx context.Context, f *selections.Field, kind cursor.Kind) (p pageA
 	p.size = defaultFirst
 	switch {
 	case hasFirst && hasLast:
-		return p, apierr.BadInput("first and last cannot be given together")
+		return p, apierr.InvalidValue.Error("first and last cannot be given together").In("last")
 	case hasFirst:
 		p.size = first
 	case hasLast:
@@ -52,7 +52,7 @@ func pageOf(ctx context.Context, f *selections.Field, kind cursor.Kind) (p pageA
 	if kind == 0 {
 		given := false
 		if p.text, given = f.Argument(ctx, "after").(string); given && p.text == "" {
-			err = apierr.BadInput("%q is not a cursor", p.text)
+			err = apierr.CursorMalformed.Error("%q is not a cursor", p.text).In("after")
 		}
 		return p, err
 	}
@@ -67,7 +67,7 @@ func pageOf(ctx context.Context, f *selections.Field, kind cursor.Kind) (p pageA
 func sizeOf(ctx context.Context, f *selections.Field, name string) (n int, given bool, err error) {
 	size, given := f.Argument(ctx, name).(int64)
 	if size < 0 || size > maxFirst {
-		return 0, true, apierr.BadInput("%s is 0 to %d", name, maxFirst)
+		return 0, true, apierr.OutOfRange.Error("%s is 0 to %d", name, maxFirst).In(name)
 	}
 	return int(size), given, nil
 }
@@ -80,7 +80,15 @@ func placeOf(ctx context.Context, f *selections.Field, kind cursor.Kind, name st
 	}
 	var at, number int64
 	err := resolverOf(ctx).Cursors.Decode(kind, text, &at, &number)
-	return storage.Place{CreatedAt: storage.Micros(at), Number: number}, err
+	return storage.Place{CreatedAt: storage.Micros(at), Number: number}, in(name, err)
+}
+
+// in names the argument that a cursor was given in.
+func in(argument string, err error) error {
+	if known, ok := apierr.Of(err); ok {
+		return known.In(argument)
+	}
+	return err
 }
 
 // unsealed writes the cursors of rows that are shown.
@@ -128,10 +136,10 @@ func (b bound) read(ctx context.Context, text string, numbers ...*int64) error {
 		into = append(into, numbers...)
 	}
 	if err := resolverOf(ctx).Cursors.Decode(b.kind, text, into...); err != nil {
-		return err
+		return in("after", err)
 	}
 	if !slices.Equal(belongs, slices.Concat(b.to, b.also)) {
-		return apierr.BadInput("the cursor %q belongs to another %s", abridged(text), b.what)
+		return apierr.CursorForeign.Error("the cursor %q belongs to another %s", abridged(text), b.what).In("after")
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func filterError(err error) error {
 	if _, ok := apierr.Of(err); ok {
 		return err
 	}
-	return apierr.BadInput("%s", err)
+	return apierr.InvalidValue.Error("%s", err).In("where")
 }
 
 // filterOf turns a filter into the form of the rules. It has one field, which is not null.
@@ -99,7 +99,7 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 		if text == nil {
 			continue
 		}
-		owner, err := parseUserID(*text)
+		owner, err := parseUserID("where", *text)
 		if err != nil {
 			return f, err
 		}

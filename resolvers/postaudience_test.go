@@ -114,7 +114,7 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 		i := slices.IndexFunc(s.posts, func(p written) bool { return p.by == by })
 		if i >= 0 {
 			id := s.posts[i].id
-			api.As(by).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": id}).Whole()
+			api.As(by).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": id}).Whole()
 			s.posts = slices.Delete(s.posts, i, i+1)
 			s.comments = slices.DeleteFunc(s.comments, func(c written) bool { return c.post == id })
 		}

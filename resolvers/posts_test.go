@@ -43,32 +43,32 @@ func TestPostsAndComments(t *testing.T) {
 			{"node": {"text": "third", "author": {"handle": "u%s"}}}, {"node": {"text": "nice", "author": {"handle": "u%s"}}}]}}, "c": {"id": "%s", "text": "third"}}`, v.c, v.b, third))
 
 		// A comment of somebody else's is answered as none, so that one that is hidden does not show.
-		const deletes = `mutation($c: ID!) { deleteComment(id: $c) { changed } }`
+		const deletes = `mutation($c: ID!) { deleteComment(commentId: $c) { changed } }`
 		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false}}`)
 		v.api.As(v.b).Ask(`mutation($c: ID!) { block(userId: $c) { changed } }`, apitest.Vars{"c": v.c})
 		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false}}`)
 		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": unused(third)}).Is(`{"deleteComment": {"changed": false}}`)
 		v.api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"node": {"id": "%s"}}`, third))
 		for _, changed := range []bool{true, false} {
-			a.Ask(`mutation($c: ID!) { deleteComment(id: $c) { changed } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"deleteComment": {"changed": %t}}`, changed))
+			a.Ask(`mutation($c: ID!) { deleteComment(commentId: $c) { changed } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"deleteComment": {"changed": %t}}`, changed))
 		}
 		for _, changed := range []bool{true, false} {
-			a.Ask(`mutation($p: ID!) { editPost(id: $p, media: []) { changed post { text media { url } commentCount } } }`, apitest.Vars{"p": id}).
+			a.Ask(`mutation($p: ID!) { editPost(postId: $p, media: []) { changed post { text media { url } commentCount } } }`, apitest.Vars{"p": id}).
 				Is(fmt.Sprintf(`{"editPost": {"changed": %t, "post": {"text": "Hello", "media": [], "commentCount": 1}}}`, changed))
 		}
 		if edited := a.Ask(`query($p: ID!) { node(id: $p) { ... on Post { editedAt } } }`, apitest.Vars{"p": id}).Whole().At("node.editedAt"); edited == nil {
 			t.Error("no time of the edit")
 		}
-		for mutation, code := range map[string]string{`editPost(id: $p, text: "x") { changed }`: "FORBIDDEN", `deletePost(id: $p) { changed }`: "FORBIDDEN"} {
+		for mutation, code := range map[string]string{`editPost(postId: $p, text: "x") { changed }`: "FORBIDDEN", `deletePost(postId: $p) { changed }`: "FORBIDDEN"} {
 			v.api.As(v.b).Ask(`mutation($p: ID!) { `+mutation+` }`, apitest.Vars{"p": id}).Refused(code)
 		}
 		for _, changed := range []bool{true, false} {
-			a.Ask(`mutation($p: ID!) { deletePost(id: $p) { changed viewer { postCount posts { nodes { id } } } } }`, apitest.Vars{"p": id}).
+			a.Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed viewer { postCount posts { nodes { id } } } } }`, apitest.Vars{"p": id}).
 				Is(fmt.Sprintf(`{"deletePost": {"changed": %t, "viewer": {"postCount": 0, "posts": {"nodes": []}}}}`, changed))
 		}
 		v.api.Ask(look, apitest.Vars{"p": id, "c": third}).Is(`{"node": null, "c": null}`)
 		a.Ask(publishes, nil).Refused("BAD_USER_INPUT")
-		a.Ask(`mutation($p: ID!) { editPost(id: $p, text: "x") { changed } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
+		a.Ask(`mutation($p: ID!) { editPost(postId: $p, text: "x") { changed } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
 		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "late", clientKey: "2") { added } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
 	})
 }
@@ -106,8 +106,8 @@ func TestPagesOfPosts(t *testing.T) {
 		same(t, pages(`query($after: String, $a: ID!) { user(id: $a) { posts(first: 2, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`, "user.posts", wait), own)
 		gone := pages(latest, "latestPosts", func(page int) {
 			if page == 0 {
-				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": all[2]}).Whole()
-				v.api.As(v.b).Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": all[1]}).Whole()
+				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": all[2]}).Whole()
+				v.api.As(v.b).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": all[1]}).Whole()
 			}
 		})
 		same(t, gone, append([]string{all[0], all[1]}, all[3:]...))
@@ -183,9 +183,9 @@ func TestBadPosts(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"1", "post_1", "post_1_x", "post_0_1", "cmt_1_1", ""} {
-			a.Ask(`mutation($p: ID!) { deletePost(id: $p) { changed } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
+			a.Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
 		}
-		a.Ask(`mutation($p: ID!) { deleteComment(id: $p) { changed } }`, apitest.Vars{"p": post}).Refused("BAD_USER_INPUT")
+		a.Ask(`mutation($p: ID!) { deleteComment(commentId: $p) { changed } }`, apitest.Vars{"p": post}).Refused("BAD_USER_INPUT")
 		v.api.Ask(`mutation { publishPost(text: "x", clientKey: "k") { published } }`, nil).Refused("UNAUTHENTICATED")
 		v.api.As(99).Ask(`mutation { publishPost(text: "x", clientKey: "k") { published } }`, nil).Refused("UNAUTHENTICATED")
 		v.api.As(99).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "k") { added } }`, apitest.Vars{"p": post}).Refused("UNAUTHENTICATED")

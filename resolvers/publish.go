@@ -32,7 +32,7 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	}
 	post, published, err := r.Posts.Publish(ctx, viewer, key, text, files)
 	if errors.Is(err, storage.ErrPostUnknown) {
-		return nil, apierr.BadInput("the post with this key has been deleted")
+		return nil, apierr.PostDeleted.Error("the post with this key has been deleted").In("clientKey")
 	}
 	if err != nil {
 		return nil, clientError(err)
@@ -132,9 +132,9 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Delet
 	if err != nil {
 		return nil, err
 	}
-	id, err := parseNodeID(text)
+	id, err := parseNodeID("commentId", text)
 	if err != nil || id.typeName != "Comment" {
-		return nil, apierr.BadInput("%q is not a comment's id", abridged(text))
+		return nil, apierr.IDMalformed.Error("%q is not a comment's id", abridged(text)).In("commentId")
 	}
 	changed, err := r.Posts.Uncomment(ctx, viewer, id.comment())
 	if err != nil {
@@ -148,20 +148,20 @@ func (r *Resolver) actorAndPost(ctx context.Context, text string) (viewer storag
 	if viewer, err = r.actorOf(ctx, 1); err != nil {
 		return 0, post, err
 	}
-	id, err := parseNodeID(text)
+	id, err := parseNodeID("postId", text)
 	if err != nil || id.typeName != "Post" {
-		return 0, post, apierr.BadInput("%q is not a post's id", abridged(text))
+		return 0, post, apierr.IDMalformed.Error("%q is not a post's id", abridged(text)).In("postId")
 	}
 	return viewer, id.post(), nil
 }
 
-var errNoPost = apierr.NotFound("there is no such post")
+var errNoPost = apierr.PostNotFound.Error("there is no such post")
 
 // postError turns the refusal of a change of a post into the client's error.
 func postError(err error) error {
 	switch {
 	case errors.Is(err, storage.ErrForbidden):
-		return apierr.Forbidden("this post is another user's")
+		return apierr.NotYours.Error("this post is another user's")
 	case errors.Is(err, storage.ErrPostUnknown):
 		return errNoPost
 	}

@@ -27,7 +27,7 @@ func (r mutations) RequestFriend(ctx context.Context, id string, message *string
 	}
 	o, err := r.Relations.Ask(ctx, loaders.For(ctx).Reader(), viewer, other, text)
 	if errors.Is(err, storage.ErrLimitReached) {
-		err = apierr.LimitReached("you have as many requests pending, or follow as many users, as one may")
+		err = apierr.TooManyRequests.Error("you have as many requests pending, or follow as many users, as one may")
 	}
 	return r.requestPayload(ctx, viewer, other, o, err)
 }

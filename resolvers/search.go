@@ -22,7 +22,7 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	f := fetchQuery(ctx)
 	prefix := storage.FoldHandle(text)
 	if !storage.ValidHandle(prefix) {
-		return nil, apierr.BadInput("%q begins no handle: those are made of a to z, 0 to 9 and _, at most %d of them", abridged(text), storage.MaxHandleLength)
+		return nil, apierr.HandleMalformed.Error("%q begins no handle: those are made of a to z, 0 to 9 and _, at most %d of them", abridged(text), storage.MaxHandleLength).In("prefix")
 	}
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
@@ -80,11 +80,11 @@ func (r *Resolver) decodeHandle(text, prefix string) (string, error) {
 		into[i] = &numbers[i]
 	}
 	if err := r.Cursors.For(prefix).Decode(cursor.Search, text, into...); err != nil {
-		return "", err
+		return "", in("after", err)
 	}
 	handle := cursor.Unpack(numbers)
 	if handle != "" && (!storage.ValidHandle(handle) || !strings.HasPrefix(handle, prefix)) {
-		return "", apierr.BadInput("the cursor %q belongs to another search", abridged(text))
+		return "", apierr.CursorForeign.Error("the cursor %q belongs to another search", abridged(text)).In("after")
 	}
 	return handle, nil
 }

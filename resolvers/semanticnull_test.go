@@ -38,9 +38,9 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `block(userId: 6)`}, {1, `block(userId: 12)`}, {1, `unblock(userId: 12)`}, {9, `block(userId: 1)`},
 		{1, `updateProfile(bio: "me")`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
 		{1, `createUser(id: 20, handle: "v20", name: "V")`}, {1, `linkIdentity(userId: 20, issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `unlinkIdentity(issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `signOutEverywhere`},
-		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(id: "post_1_1", text: "y")`},
+		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(postId: "post_1_1", text: "y")`},
 		{1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
-		{1, `deleteComment(id: "cmt_1_1000")`}, {3, `deletePost(id: "post_3_3")`},
+		{1, `deleteComment(commentId: "cmt_1_1000")`}, {3, `deletePost(postId: "post_3_3")`},
 	} {
 		by := api.Admin()
 		if change.viewer != 1 {

@@ -51,7 +51,7 @@ func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err err
 	switch f.Ahead {
 	case fields.Common:
 		a.recent = order == model.CommonOrderRecent.String()
-		a.other, err = parseUserID(strings.Join(texts(ctx, f, "with"), ""))
+		a.other, err = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
 	case fields.Suggestions:
 		a.orderBy = suggestionOrders[model.SuggestionOrder(order)]
 	}
@@ -218,8 +218,8 @@ func (q setQuestion) recent(ctx context.Context, cursors bound, lists social.Mat
 		return setAnswer{}, err
 	}
 	if !fits {
-		return setAnswer{}, apierr.TooCostly(uint64(rows), uint64(q.graph.Budget()),
-			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, q.graph.Budget())
+		return setAnswer{}, apierr.ListTooLong.Error(
+			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, q.graph.Budget()).In("orderBy").Over(uint64(rows), uint64(q.graph.Budget()))
 	}
 	return q.matches(ctx, cursors, lists, func(c social.Match) storage.Micros { return c.At.UpdateTime })
 }

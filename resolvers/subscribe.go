@@ -127,7 +127,7 @@ func once[T any](ctx context.Context, r *Resolver, s subscriber[T], e events.Eve
 // ended gives a dropped client the reason.
 func ended(ctx context.Context, source *events.Subscription) {
 	if errors.Is(source.Err(), events.ErrSlow) {
-		subscription.Fail(ctx, apierr.Unavailable("more has changed than could be reported in time: subscribe again, and read what you missed"))
+		subscription.Fail(ctx, apierr.FellBehind.Error("more has changed than could be reported in time: subscribe again, and read what you missed"))
 	}
 }
 

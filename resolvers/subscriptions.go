@@ -8,7 +8,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"kith/graph/limits"
 	"kith/graph/model"
 	"kith/loaders"
 	"kith/storage"
@@ -23,7 +22,7 @@ func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) 
 	if err != nil {
 		return nil, err
 	}
-	list, err := parseUserIDs(texts, limits.MaxIDs)
+	list, err := parseUserIDs("userIds", texts)
 	if err != nil {
 		return nil, err
 	}

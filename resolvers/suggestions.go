@@ -149,7 +149,7 @@ func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, no
 	case user.Err != nil:
 		return user.Err
 	case !user.Found || isAbsent(ctx, other):
-		return apierr.NotFound("there is no such user")
+		return apierr.UserNotFound.Error("there is no such user")
 	}
 	return r.Dismissals.Dismiss(ctx, viewer, other, storage.MicrosOf(now), storage.MicrosOf(now.Add(-dismissedFor)))
 }

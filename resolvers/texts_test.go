@@ -26,7 +26,7 @@ func TestTextsOfUsers(t *testing.T) {
 			`publishPost(clientKey: "k", text: $text)`:                                           v.api.As(v.a),
 			`publishPost(clientKey: "m", media: [{url: $text, kind: IMAGE}])`:                    v.api.As(v.a),
 			`publishPost(clientKey: "n", media: [{name: $text, url: "https://x", kind: IMAGE}])`: v.api.As(v.a),
-			`editPost(id: "` + post + `", text: $text)`:                                          v.api.As(v.a),
+			`editPost(postId: "` + post + `", text: $text)`:                                      v.api.As(v.a),
 			`addComment(postId: "` + post + `", clientKey: "k", text: $text)`:                    v.api.As(v.a),
 			`createUser(id: 4711, handle: "a_new_user", name: $text)`:                            admin,
 		} {

@@ -19,7 +19,7 @@ type noWrites struct{ asked []string }
 
 func (n *noWrites) Write(_ context.Context, user storage.UserID, mutation string, objects int) error {
 	n.asked = append(n.asked, fmt.Sprintf("%s %s %d", user, mutation, objects))
-	return apierr.RateLimited("wait")
+	return apierr.TooManyWrites.Error("wait")
 }
 
 // Every mutation of a user is counted before anything is done, once for each alias. Those that

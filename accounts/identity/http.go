@@ -12,7 +12,7 @@ import (
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	known, ok := apierr.Of(err)
 	if !ok {
-		known, _ = apierr.Of(apierr.Internal("internal error"))
+		known = apierr.ServerAtFault.Error("internal error")
 	}
 	status := http.StatusInternalServerError
 	switch known.Code {

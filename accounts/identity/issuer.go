@@ -101,9 +101,9 @@ func (i *Issuer) Renew(v Viewer) (token string, expires time.Time, err error) {
 }
 
 var (
-	errNotRenewed  = apierr.Forbidden("this server does not renew tokens: sign in again")
-	errNotOfLogin  = apierr.Forbidden("only tokens of register and login are renewed here: ask whoever issued this one")
-	errSessionOver = apierr.Forbidden("the session has lasted as long as it may: sign in again")
+	errNotRenewed  = apierr.TokenNotRenewed.Error("this server does not renew tokens: sign in again")
+	errNotOfLogin  = apierr.TokenNotRenewed.Error("only tokens of register and login are renewed here: ask whoever issued this one")
+	errSessionOver = apierr.SessionOver.Error("the session has lasted as long as it may: sign in again")
 )
 
 // session is what tokens of one sign-in have in common.

@@ -89,7 +89,7 @@ func NewLimits(cfg LimitsConfig) *Limits {
 }
 
 // SignIn is called before a password is checked. The error is
-// [apierr.RateLimited] with the seconds to wait as `retryAfter`. An address that is over its limit
+// RATE_LIMITED with the seconds to wait as `retryAfter`. An address that is over its limit
 // does not use up the handle's limit, so that one address cannot lock everybody out.
 func (l *Limits) SignIn(address netip.Addr, handle string) error {
 	if err := l.take(l.addresses, AddressKey(address)); err != nil {
@@ -129,29 +129,27 @@ func (l *Limits) Write(ctx context.Context, user storage.UserID, mutation string
 	n := min(max(1, (objects+objectsACall-1)/objectsACall), most)
 	key, now := user.String()+":"+mutation, l.now()
 	if wait := l.writers.take(key, n, now); wait > 0 || l.CountAll == nil {
-		return tooMany("too many of these changes", wait)
+		return tooMany(apierr.TooManyWrites, "too many of these changes", wait)
 	}
 	minute := now.Truncate(time.Minute)
 	count, err := l.CountAll(ctx, fmt.Sprintf("writes:%s:%d", key, minute.Unix()), n)
 	if err == nil && count > most {
-		return tooMany("too many of these changes", minute.Add(time.Minute).Sub(now))
+		return tooMany(apierr.TooManyWrites, "too many of these changes", minute.Add(time.Minute).Sub(now))
 	}
 	return nil
 }
 
 func (l *Limits) take(b *buckets, key string) error {
-	return tooMany("too many attempts", b.take(key, 1, l.now()))
+	return tooMany(apierr.TooManySignIns, "too many attempts", b.take(key, 1, l.now()))
 }
 
 // tooMany is the error for who has to wait; nil if nobody has to.
-func tooMany(what string, wait time.Duration) error {
+func tooMany(reason apierr.Reason, what string, wait time.Duration) error {
 	if wait == 0 {
 		return nil
 	}
-	err := apierr.RateLimited("%s: wait for a while", what)
-	if known, ok := apierr.Of(err); ok {
-		known.Details = map[string]any{"retryAfter": int(math.Ceil(wait.Seconds()))}
-	}
+	err := reason.Error("%s: wait for a while", what)
+	err.Details = map[string]any{"retryAfter": int(math.Ceil(wait.Seconds()))}
 	return err
 }
 

@@ -25,17 +25,17 @@ const (
 	MaxPassword = 200
 )
 
-// CheckPassword refuses a text that cannot become a password; [apierr.BadInput].
+// CheckPassword refuses a text that cannot become a password; BAD_USER_INPUT.
 func CheckPassword(password string) error {
 	switch {
 	case len(password) < MinPassword:
-		return apierr.BadInput("the password is shorter than %d bytes", MinPassword)
+		return apierr.PasswordTooShort.Error("the password is shorter than %d bytes", MinPassword).In("password")
 	case len(password) > MaxPassword:
-		return apierr.BadInput("the password is longer than %d bytes", MaxPassword)
+		return apierr.PasswordTooLong.Error("the password is longer than %d bytes", MaxPassword).In("password")
 	case strings.ContainsRune(password, 0):
-		return apierr.BadInput("the password has a NUL in it")
+		return apierr.PasswordMalformed.Error("the password has a NUL in it").In("password")
 	case !utf8.ValidString(password):
-		return apierr.BadInput("the password is not UTF-8")
+		return apierr.PasswordMalformed.Error("the password is not UTF-8").In("password")
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func forms(password string) []string { return slices.Compact([]string{prepared(p
 func (p *Passwords) bounded(ctx context.Context, password string, salt []byte, c cost, length uint32) ([]byte, error) {
 	defer p.waiting.Add(-1)
 	if p.waiting.Add(1) > p.most {
-		return nil, apierr.RateLimited("too many are signing in at this moment")
+		return nil, apierr.TooManySignIns.Error("too many are signing in at this moment")
 	}
 	if err := p.concurrent.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("wait for a password's turn: %w", err)

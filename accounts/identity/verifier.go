@@ -113,10 +113,10 @@ func entries(payload map[string]any, name string) (values []string, ok bool) {
 }
 
 var (
-	errHeader    = apierr.Unauthenticated("the Authorization is not of the form Bearer TOKEN")
-	errAnonymous = apierr.Unauthenticated("%s needs a token", headerViewer)
-	errActAs     = apierr.Forbidden("the token may not act for others: it lacks the scope %s, or its issuer is not granted it", ScopeActAs)
-	errViewer    = apierr.BadInput("%s is not one user's id", headerViewer)
+	errHeader    = apierr.TokenInvalid.Error("the Authorization is not of the form Bearer TOKEN")
+	errAnonymous = apierr.NotSignedIn.Error("%s needs a token", headerViewer)
+	errActAs     = apierr.ScopeMissing.Error("the token may not act for others: it lacks the scope %s, or its issuer is not granted it", ScopeActAs)
+	errViewer    = apierr.IDMalformed.Error("%s is not one user's id", headerViewer)
 )
 
 // identify returns a context with the viewer that the headers name, or the given context
@@ -270,16 +270,16 @@ func (s *source) key(ctx context.Context, t *jwt.Token) (any, error) {
 // The errors that clients see. If a token is not signed by one of our keys, they learn
 // no more than that.
 var (
-	errMalformed    = apierr.Unauthenticated("the token is malformed")
-	errNotOurs      = apierr.Unauthenticated("the token is not signed in a way that is accepted here")
-	errExpired      = apierr.Unauthenticated("the token has expired")
-	errNotYet       = apierr.Unauthenticated("the token is not valid yet")
-	errElsewhere    = apierr.Unauthenticated("the token is from another issuer or for another audience")
-	errIncomplete   = apierr.Unauthenticated("the token lacks a claim, or has one that cannot be read")
-	errReplaced     = apierr.Unauthenticated("the user has changed the password or signed out everywhere since the token was made")
-	errUnmapped     = apierr.Unavailable("the user of the token cannot be looked up for now")
-	errUserless     = apierr.Unauthenticated("the token names no user, and has no scope that is granted to its issuer")
-	errScopes       = apierr.Unauthenticated("the token's scopes cannot be read")
+	errMalformed    = apierr.TokenInvalid.Error("the token is malformed")
+	errNotOurs      = apierr.TokenInvalid.Error("the token is not signed in a way that is accepted here")
+	errExpired      = apierr.TokenExpired.Error("the token has expired")
+	errNotYet       = apierr.TokenInvalid.Error("the token is not valid yet")
+	errElsewhere    = apierr.TokenInvalid.Error("the token is from another issuer or for another audience")
+	errIncomplete   = apierr.TokenInvalid.Error("the token lacks a claim, or has one that cannot be read")
+	errReplaced     = apierr.TokenRevoked.Error("the user has changed the password or signed out everywhere since the token was made")
+	errUnmapped     = apierr.Unreachable.Error("the user of the token cannot be looked up for now")
+	errUserless     = apierr.TokenInvalid.Error("the token names no user, and has no scope that is granted to its issuer")
+	errScopes       = apierr.TokenInvalid.Error("the token's scopes cannot be read")
 	explainedErrors = []struct{ of, as error }{
 		{jwt.ErrTokenMalformed, errMalformed},
 		{jwt.ErrTokenSignatureInvalid, errNotOurs},

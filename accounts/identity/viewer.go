@@ -76,7 +76,7 @@ func (v Viewer) Unknown() bool {
 func (v Viewer) Token() string { return v.token }
 
 // ErrUnknown answers everything that a caller who is [Viewer.Unknown] asks, except registering.
-var ErrUnknown = apierr.Unauthenticated("no user is known for this identity: register first, by the mutation register(handle, name) with this token")
+var ErrUnknown = apierr.NotRegistered.Error("no user is known for this identity: register first, by the mutation register(handle, name) with this token")
 
 // Has reports whether the token has a scope.
 func (v Viewer) Has(scope string) bool { return slices.Contains(v.Scopes, scope) }

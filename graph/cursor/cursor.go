@@ -143,7 +143,7 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	case err != nil || len(b) == 0:
 		return notCursor(text)
 	case Kind(b[0])&^sealed != kind:
-		return apierr.BadInput("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
+		return apierr.CursorForeign.Error("the cursor %q belongs to another field", apierr.Shortened(text, maxShown))
 	case Kind(b[0]) == kind:
 		return decode(kind, text, b[1:], numbers)
 	case len(b) != sealLength:
@@ -191,7 +191,7 @@ func readNumbers(b []byte, numbers []*int64) bool {
 const maxShown = 60
 
 func notCursor(text string) error {
-	return apierr.BadInput("%q is not a cursor", apierr.Shortened(text, maxShown))
+	return apierr.CursorMalformed.Error("%q is not a cursor", apierr.Shortened(text, maxShown))
 }
 
 // Pack turns a text of at most 7 × n bytes into n numbers for a cursor. The texts are

@@ -53,7 +53,7 @@ var (
 	followPayload            = made("FollowPayload", "changed", "viewer", "user", "relationship", "followingEdge", "consistencyToken")
 	followManyPayload        = made("FollowManyPayload", "viewer", "outcomes", "consistencyToken")
 	followOutcome            = made("FollowOutcome", "userId", "changed", "user", "relationship", "error")
-	followError              = made("FollowError", "code", "message")
+	followError              = made("FollowError", "code", "reason", "message")
 	relationshipPayload      = made("RelationshipPayload", "changed", "viewer", "user", "relationship", "consistencyToken")
 	friendRequestPayload     = made("FriendRequestPayload", "changed", "request", "viewer", "user", "relationship", "consistencyToken")
 	dismissSuggestionPayload = made("DismissSuggestionPayload", "viewer", "user")

@@ -155,6 +155,7 @@ type ComplexityRoot struct {
 	FollowError struct {
 		Code    func(childComplexity int) int
 		Message func(childComplexity int) int
+		Reason  func(childComplexity int) int
 	}
 
 	FollowManyPayload struct {
@@ -239,10 +240,10 @@ type ComplexityRoot struct {
 		DeactivateAccount   func(childComplexity int) int
 		DeclineFriend       func(childComplexity int, userID string) int
 		DeleteAccount       func(childComplexity int) int
-		DeleteComment       func(childComplexity int, id string) int
-		DeletePost          func(childComplexity int, id string) int
+		DeleteComment       func(childComplexity int, commentID string) int
+		DeletePost          func(childComplexity int, postID string) int
 		DismissSuggestion   func(childComplexity int, userID string) int
-		EditPost            func(childComplexity int, id string, text *string, media []*model.MediaInput) int
+		EditPost            func(childComplexity int, postID string, text *string, media []*model.MediaInput) int
 		Favorite            func(childComplexity int, postID string) int
 		Follow              func(childComplexity int, userID string) int
 		FollowMany          func(childComplexity int, userIds []string) int
@@ -523,10 +524,10 @@ type MutationResolver interface {
 	UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.UnlinkIdentityPayload, error)
 	CreateUser(ctx context.Context, id string, handle string, name string) (*model.ProfilePayload, error)
 	PublishPost(ctx context.Context, text string, media []*model.MediaInput, clientKey string) (*model.PublishPostPayload, error)
-	EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error)
-	DeletePost(ctx context.Context, id string) (*model.DeletePostPayload, error)
+	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error)
+	DeletePost(ctx context.Context, postID string) (*model.DeletePostPayload, error)
 	AddComment(ctx context.Context, postID string, text string, clientKey string) (*model.AddCommentPayload, error)
-	DeleteComment(ctx context.Context, id string) (*model.DeleteCommentPayload, error)
+	DeleteComment(ctx context.Context, commentID string) (*model.DeleteCommentPayload, error)
 	Favorite(ctx context.Context, postID string) (*model.FavoritePayload, error)
 	Unfavorite(ctx context.Context, postID string) (*model.FavoritePayload, error)
 }
@@ -951,6 +952,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FollowError.Message(childComplexity), true
+	case "FollowError.reason":
+		if e.ComplexityRoot.FollowError.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowError.Reason(childComplexity), true
 
 	case "FollowManyPayload.consistencyToken":
 		if e.ComplexityRoot.FollowManyPayload.ConsistencyToken == nil {
@@ -1313,7 +1320,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.DeleteComment(childComplexity, args["id"].(string)), true
+		return e.ComplexityRoot.Mutation.DeleteComment(childComplexity, args["commentId"].(string)), true
 	case "Mutation.deletePost":
 		if e.ComplexityRoot.Mutation.DeletePost == nil {
 			break
@@ -1324,7 +1331,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.DeletePost(childComplexity, args["id"].(string)), true
+		return e.ComplexityRoot.Mutation.DeletePost(childComplexity, args["postId"].(string)), true
 	case "Mutation.dismissSuggestion":
 		if e.ComplexityRoot.Mutation.DismissSuggestion == nil {
 			break
@@ -1346,7 +1353,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Mutation.EditPost(childComplexity, args["id"].(string), args["text"].(*string), args["media"].([]*model.MediaInput)), true
+		return e.ComplexityRoot.Mutation.EditPost(childComplexity, args["postId"].(string), args["text"].(*string), args["media"].([]*model.MediaInput)), true
 	case "Mutation.favorite":
 		if e.ComplexityRoot.Mutation.Favorite == nil {
 			break
@@ -3155,6 +3162,8 @@ type FollowOutcome {
 type FollowError {
   "As ` + "`" + `extensions.code` + "`" + ` of errors."
   code: ErrorCode!
+  "As ` + "`" + `extensions.reason` + "`" + ` of errors."
+  reason: ErrorReason!
   "A sentence for people."
   message: String!
 }
@@ -3511,7 +3520,7 @@ extend type Mutation {
   """
   editPost(
     "The post."
-    id: ID!
+    postId: ID!
     "At most 2,000 characters; left out: as it is."
     text: String
     "Its files, at most 9; left out: as they are."
@@ -3520,7 +3529,7 @@ extend type Mutation {
   "Deletes one of the viewer's posts for good, with its comments. FORBIDDEN for one of another user."
   deletePost(
     "The post."
-    id: ID!
+    postId: ID!
   ): DeletePostPayload @semanticNonNull
   """
   Writes a comment of at most 500 characters below a post. ` + "`" + `clientKey` + "`" + ` is as in ` + "`" + `publishPost` + "`" + `. Fails with NOT_FOUND if there
@@ -3540,7 +3549,7 @@ extend type Mutation {
   """
   deleteComment(
     "The comment."
-    id: ID!
+    commentId: ID!
   ): DeleteCommentPayload @semanticNonNull
   """
   Makes a post a favorite of the viewer. Fails with NOT_FOUND if there is no such post, or if the viewer may not see it, and
@@ -3857,6 +3866,8 @@ enum ErrorCode {
   NOT_FOUND
   "Nobody is signed in, or the token is not valid."
   UNAUTHENTICATED
+  "The token is valid, and its subject has no user yet."
+  NOT_REGISTERED
   "The viewer may not do this."
   FORBIDDEN
   "There are as many as there may be."
@@ -3873,6 +3884,158 @@ enum ErrorCode {
   INTERNAL_SERVER_ERROR
   "The gateway does not know the query that the hash stands for: send its text once."
   PERSISTED_QUERY_NOT_FOUND
+}
+
+"What exactly was refused, and why, in ` + "`" + `extensions.reason` + "`" + ` of an error; ` + "`" + `extensions.argument` + "`" + ` names the argument, if it is about one."
+enum ErrorReason {
+  "The request is not GraphQL over HTTP, as its method, headers, parameters or body say."
+  MALFORMED_REQUEST
+  "The query cannot be parsed, or does not fit the schema."
+  INVALID_QUERY
+  "An argument has a value that it does not take."
+  INVALID_VALUE
+  "A number is too small or too great."
+  OUT_OF_RANGE
+  "A list has too many elements, or a text too many bytes."
+  TOO_LONG
+  "This is not an id, or not one of this type."
+  ID_MALFORMED
+  "This is not a cursor."
+  CURSOR_MALFORMED
+  "The cursor belongs to another list, order or search."
+  CURSOR_FOREIGN
+  "The consistency token is none that Kith has given."
+  CONSISTENCY_TOKEN_MALFORMED
+  "A handle has other characters, or more of them, than it may."
+  HANDLE_MALFORMED
+  "Handles of this form belong to imported users."
+  HANDLE_RESERVED
+  "Another user has the handle."
+  HANDLE_TAKEN
+  "The password has fewer bytes than it must."
+  PASSWORD_TOO_SHORT
+  "The password has more bytes than it may."
+  PASSWORD_TOO_LONG
+  "The password is not a text."
+  PASSWORD_MALFORMED
+  "The identity provider signs the user in: there is no password."
+  PASSWORD_UNWANTED
+  "A text has too few characters, or too many."
+  TEXT_LENGTH
+  "A text has characters that cannot be shown or seen."
+  TEXT_INVISIBLE
+  "An address does not begin with https://."
+  URL_MALFORMED
+  "A user cannot do this to itself."
+  SELF
+  "An issuer or a subject is empty, too long, or has control characters."
+  IDENTITY_MALFORMED
+  "The identity stands for another user, or for one with another handle."
+  IDENTITY_TAKEN
+  "The post with this client key has been deleted."
+  POST_DELETED
+  "There is no such user, or it is hidden."
+  USER_NOT_FOUND
+  "There is no such post, or it is hidden."
+  POST_NOT_FOUND
+  "There is no such request."
+  FRIEND_REQUEST_NOT_FOUND
+  "The viewer does not follow the user."
+  NOT_FOLLOWING
+  "Somebody has to be signed in."
+  NOT_SIGNED_IN
+  "Handle or password is wrong."
+  CREDENTIALS_WRONG
+  "The token cannot be read, or is not accepted here."
+  TOKEN_INVALID
+  "The time of the token is over."
+  TOKEN_EXPIRED
+  "The user has signed out everywhere, changed its password, or is gone."
+  TOKEN_REVOKED
+  "The token is right, and its subject has no user yet: call ` + "`" + `register` + "`" + `."
+  NOT_REGISTERED
+  "The token lacks a scope."
+  SCOPE_MISSING
+  "A page of another origin asks."
+  ORIGIN_FOREIGN
+  "The schema cannot be read here."
+  SCHEMA_HIDDEN
+  "Only registered documents are answered here."
+  DOCUMENTS_ONLY
+  "The viewer blocks the user."
+  BLOCKING
+  "The user blocks the viewer."
+  BLOCKED
+  "The user has declined a request of the viewer not long ago."
+  FRIEND_REQUEST_DECLINED
+  "It is not possible between the two users."
+  NOT_POSSIBLE
+  "It belongs to another user."
+  NOT_YOURS
+  "The account is deactivated."
+  DEACTIVATED
+  "The account is being deleted."
+  BEING_DELETED
+  "The current password is wrong."
+  PASSWORD_WRONG
+  "It is the only way in which the user can sign in."
+  ONLY_IDENTITY
+  "The identity provider does this, not Kith."
+  PROVIDER_DECIDES
+  "The token is not renewed here."
+  TOKEN_NOT_RENEWED
+  "The session has lasted as long as it may."
+  SESSION_OVER
+  "The gateway does not know the query by its hash or id."
+  DOCUMENT_NOT_FOUND
+  "The viewer follows as many users as one may."
+  TOO_MANY_FOLLOWS
+  "The other user does."
+  TOO_MANY_FOLLOWS_OF_OTHER
+  "The viewer blocks as many users as one may."
+  TOO_MANY_BLOCKS
+  "There are as many special follows as there may be."
+  TOO_MANY_SPECIALS
+  "As many requests are pending as may be."
+  TOO_MANY_FRIEND_REQUESTS
+  "A user has as many identities as it may."
+  TOO_MANY_IDENTITIES
+  "Wait for ` + "`" + `extensions.retryAfter` + "`" + ` seconds."
+  TOO_MANY_WRITES
+  "There were too many attempts, or too many at once."
+  TOO_MANY_SIGN_INS
+  "Too many are open for one user or address."
+  TOO_MANY_CONNECTIONS
+  "At once, on one connection."
+  TOO_MANY_OPERATIONS
+  "At once, or by their cost."
+  TOO_MANY_SUBSCRIPTIONS
+  "` + "`" + `extensions.cost` + "`" + ` is above ` + "`" + `extensions.limit` + "`" + `."
+  COST_TOO_HIGH
+  "The query has too many bytes, tokens, fields or levels."
+  QUERY_TOO_LARGE
+  "The variables have too many values or levels."
+  VARIABLES_TOO_LARGE
+  "The answer has more bytes than it may."
+  ANSWER_TOO_LARGE
+  "A list is too long for the order that is asked for."
+  LIST_TOO_LONG
+  "The time of the request was over."
+  TIME_OVER
+  "The client has gone."
+  CANCELLED
+  "A shard does not answer."
+  UNREACHABLE
+  "There is too much to do."
+  OVERLOADED
+  "More has changed than a subscription could report: subscribe again."
+  FELL_BEHIND
+  "Another change of the same is under way."
+  CHANGED_AT_ONCE
+  "The data has been copied to another store, which is changed from now on."
+  STORE_COPIED
+  "A fault in Kith; ` + "`" + `extensions.requestId` + "`" + ` finds it in the log."
+  SERVER_AT_FAULT
 }
 `, BuiltIn: false},
 	{Name: "../schema/subscription.graphqls", Input: `"What the viewer is notified of while it is connected."
@@ -4434,6 +4597,8 @@ func (ec *executionContext) childFields_FollowError(ctx context.Context, field g
 	switch field.Name {
 	case "code":
 		return ec.fieldContext_FollowError_code(ctx, field)
+	case "reason":
+		return ec.fieldContext_FollowError_reason(ctx, field)
 	case "message":
 		return ec.fieldContext_FollowError_message(ctx, field)
 	}
@@ -5239,28 +5404,28 @@ func (ec *executionContext) field_Mutation_declineFriend_args(ctx context.Contex
 func (ec *executionContext) field_Mutation_deleteComment_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "commentId",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNID2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["id"] = arg0
+	args["commentId"] = arg0
 	return args, nil
 }
 
 func (ec *executionContext) field_Mutation_deletePost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "postId",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNID2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["id"] = arg0
+	args["postId"] = arg0
 	return args, nil
 }
 
@@ -5281,14 +5446,14 @@ func (ec *executionContext) field_Mutation_dismissSuggestion_args(ctx context.Co
 func (ec *executionContext) field_Mutation_editPost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "postId",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNID2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["id"] = arg0
+	args["postId"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "text",
 		func(ctx context.Context, v any) (*string, error) {
 			return ec.unmarshalOString2ᚖstring(ctx, v)
@@ -7933,6 +8098,29 @@ func (ec *executionContext) fieldContext_FollowError_code(_ context.Context, fie
 	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type ErrorCode does not have child fields"))
 }
 
+func (ec *executionContext) _FollowError_reason(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowError_reason(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Reason, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v apierr.Reason) graphql.Marshaler {
+			return ec.marshalNErrorReason2kithᚋgraphᚋapierrᚐReason(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowError_reason(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowError", field, false, false, errors.New("field of type ErrorReason does not have child fields"))
+}
+
 func (ec *executionContext) _FollowError_message(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10187,7 +10375,7 @@ func (ec *executionContext) _Mutation_editPost(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().EditPost(ctx, fc.Args["id"].(string), fc.Args["text"].(*string), fc.Args["media"].([]*model.MediaInput))
+			return ec.Resolvers.Mutation().EditPost(ctx, fc.Args["postId"].(string), fc.Args["text"].(*string), fc.Args["media"].([]*model.MediaInput))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.EditPostPayload) graphql.Marshaler {
@@ -10231,7 +10419,7 @@ func (ec *executionContext) _Mutation_deletePost(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeletePost(ctx, fc.Args["id"].(string))
+			return ec.Resolvers.Mutation().DeletePost(ctx, fc.Args["postId"].(string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.DeletePostPayload) graphql.Marshaler {
@@ -10319,7 +10507,7 @@ func (ec *executionContext) _Mutation_deleteComment(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Mutation().DeleteComment(ctx, fc.Args["id"].(string))
+			return ec.Resolvers.Mutation().DeleteComment(ctx, fc.Args["commentId"].(string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteCommentPayload) graphql.Marshaler {
@@ -17188,6 +17376,11 @@ func (ec *executionContext) _FollowError(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "reason":
+			out.Values[i] = ec._FollowError_reason(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "message":
 			out.Values[i] = ec._FollowError_message(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21078,6 +21271,23 @@ func (ec *executionContext) unmarshalNErrorCode2kithᚋgraphᚋapierrᚐCode(ctx
 }
 
 func (ec *executionContext) marshalNErrorCode2kithᚋgraphᚋapierrᚐCode(ctx context.Context, sel ast.SelectionSet, v apierr.Code) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNErrorReason2kithᚋgraphᚋapierrᚐReason(ctx context.Context, v any) (apierr.Reason, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := apierr.Reason(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNErrorReason2kithᚋgraphᚋapierrᚐReason(ctx context.Context, sel ast.SelectionSet, v apierr.Reason) graphql.Marshaler {
 	_ = sel
 	res := graphql.MarshalString(string(v))
 	if res == graphql.Null {

@@ -63,8 +63,7 @@ func (c *Costs) Of(op *graphql.OperationContext) (uint64, error) {
 		limit, what = min(limit, uint64(max(0, c.limits.SubscriptionCost))), "subscription"
 	}
 	if cost > limit {
-		return 0, apierr.TooCostly(cost, limit,
-			"the query costs %d and one %s may cost at most %d: ask for fewer fields or shorter lists", cost, what, limit)
+		return 0, apierr.CostTooHigh.Error("the query costs %d and one %s may cost at most %d: ask for fewer fields or shorter lists", cost, what, limit).Over(cost, limit)
 	}
 	return cost, nil
 }

@@ -215,7 +215,7 @@ func (in *input) below(name string) *input {
 
 func (w *costWalk) text(in *input, text string) uint64 {
 	if in.most > 0 && len(text) > in.most && w.err == nil {
-		w.err = apierr.BadInput("argument %q: a text of %d bytes is given, %d is the most", in.name, len(text), in.most)
+		w.err = apierr.TooLong.Error("argument %q: a text of %d bytes is given, %d is the most", in.name, len(text), in.most).In(in.name)
 	}
 	return uint64(len(text) / bytesAUnit)
 }
@@ -231,15 +231,15 @@ func CheckVariables(vars map[string]any) error {
 	var walk func(v any, depth int) error
 	walk = func(v any, depth int) error {
 		if values++; values > Values {
-			return apierr.TooCostly(uint64(values), uint64(Values), "the variables hold more than %d values", Values)
+			return apierr.VariablesTooLarge.Error("the variables hold more than %d values", Values).Over(uint64(values), uint64(Values))
 		}
 		if depth > ValueDepth {
-			return apierr.TooCostly(uint64(depth), uint64(ValueDepth), "the variables nest more than %d deep", ValueDepth)
+			return apierr.VariablesTooLarge.Error("the variables nest more than %d deep", ValueDepth).Over(uint64(depth), uint64(ValueDepth))
 		}
 		switch v := v.(type) {
 		case string:
 			if len(v) > longest {
-				return apierr.BadInput("a variable holds a text of %d bytes, and no argument takes more than %d", len(v), longest)
+				return apierr.TooLong.Error("a variable holds a text of %d bytes, and no argument takes more than %d", len(v), longest)
 			}
 		case []any:
 			for _, one := range v {

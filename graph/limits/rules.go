@@ -171,15 +171,13 @@ func introspectionLengths(schema *ast.Schema) map[string]uint64 {
 func (l Limits) Parse(text string) (*ast.QueryDocument, error) {
 	l = l.withDefaults()
 	if len(text) > l.TextBytes {
-		return nil, apierr.TooCostly(uint64(len(text)), uint64(l.TextBytes),
-			"the query text has %d bytes and may have at most %d: pass values as variables", len(text), l.TextBytes)
+		return nil, apierr.QueryTooLarge.Error("the query text has %d bytes and may have at most %d: pass values as variables", len(text), l.TextBytes).Over(uint64(len(text)), uint64(l.TextBytes))
 	}
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, l.Tokens)
 	if err != nil {
 		// The parser has no error type of its own for this.
 		if strings.Contains(err.Error(), "token limit") {
-			return nil, apierr.TooCostly(uint64(l.Tokens)+1, uint64(l.Tokens),
-				"the query text has more than %d tokens: pass values as variables", l.Tokens)
+			return nil, apierr.QueryTooLarge.Error("the query text has more than %d tokens: pass values as variables", l.Tokens).Over(uint64(l.Tokens)+1, uint64(l.Tokens))
 		}
 		errcode.Set(err, errcode.ParseFailed)
 		return nil, err
@@ -188,16 +186,16 @@ func (l Limits) Parse(text string) (*ast.QueryDocument, error) {
 }
 
 func tooMany(what string, count uint64, limit int) error {
-	return apierr.TooCostly(count, uint64(max(0, limit)), "the query has too many %s: at most %d are allowed", what, limit)
+	return apierr.QueryTooLarge.Error("the query has too many %s: at most %d are allowed", what, limit).Over(count, uint64(max(0, limit)))
 }
 
 func tooDeep(depth, limit int) error {
-	return apierr.TooCostly(uint64(depth), uint64(limit), "the query nests fields %d deep: at most %d levels are allowed", depth, limit)
+	return apierr.QueryTooLarge.Error("the query nests fields %d deep: at most %d levels are allowed", depth, limit).Over(uint64(depth), uint64(limit))
 }
 
 // positioned is an error about a position in the text.
 func positioned(at *ast.Position, format string, args ...any) error {
 	err := gqlerror.ErrorPosf(at, format, args...)
-	err.Err = apierr.BadInput(format, args...)
+	err.Err = apierr.InvalidQuery.Error(format, args...)
 	return err
 }

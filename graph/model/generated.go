@@ -192,6 +192,8 @@ type FeedConnection struct {
 type FollowError struct {
 	// As `extensions.code` of errors.
 	Code apierr.Code `json:"code"`
+	// As `extensions.reason` of errors.
+	Reason apierr.Reason `json:"reason"`
 	// A sentence for people.
 	Message string `json:"message"`
 }

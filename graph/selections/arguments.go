@@ -36,7 +36,7 @@ func Argument(f *ast.Field, name string, vars map[string]any) any {
 func CheckNulls(f *ast.Field, vars map[string]any) error {
 	for _, a := range f.Arguments {
 		if v := wrongNull(a.Value, vars); v != nil {
-			return apierr.BadInput("argument %q: $%s is null, and %s takes no null", a.Name, v.Raw, v.ExpectedType)
+			return apierr.InvalidValue.Error("argument %q: $%s is null, and %s takes no null", a.Name, v.Raw, v.ExpectedType).In(a.Name)
 		}
 	}
 	return nil
@@ -75,7 +75,7 @@ func Variables(schema *ast.Schema, op *ast.OperationDefinition, given map[string
 		}
 		value, err := coerced(schema, d.Type, value)
 		if err != nil {
-			return nil, apierr.BadInput("variable $%s%s", d.Variable, err)
+			return nil, apierr.InvalidValue.Error("variable $%s%s", d.Variable, err)
 		}
 		values[d.Variable] = value
 	}

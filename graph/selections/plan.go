@@ -343,7 +343,7 @@ func Collect(op *graphql.OperationContext, sel ast.SelectionSet, types []string)
 func NullDirective(reason any) error {
 	for _, name := range []string{"skip", "include"} {
 		if reason == fmt.Sprintf("%s: argument 'if' is not a boolean", name) {
-			return apierr.BadInput("argument %q of @%s: a variable is null, and Boolean! takes no null", "if", name)
+			return apierr.InvalidValue.Error("argument %q of @%s: a variable is null, and Boolean! takes no null", "if", name)
 		}
 	}
 	return nil

@@ -75,7 +75,7 @@ func (s *settling) value(v *ast.Value) {
 		s.dedent(v)
 	case v.Kind == ast.StringValue && strings.ContainsRune(v.Raw, utf8.RuneError) && surrogate.MatchString(whole.ReplaceAllString(string(s.written(v)), "|")):
 		s.err = gqlerror.ErrorPosf(v.Position, "a text has half of a surrogate pair")
-		s.err.Err = apierr.BadInput("%s", s.err.Message)
+		s.err.Err = apierr.InvalidQuery.Error("%s", s.err.Message)
 	case v.Kind == ast.IntValue && v.Definition != nil && v.Definition.Name == "ID":
 		v.Kind = ast.StringValue
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"kith/graph/apierr"
 )
 
 // Answer is the answer to a query.
@@ -44,6 +46,18 @@ func (e Error) Code() string {
 	return code
 }
 
+// Reason is `extensions.reason`, "" when it is missing.
+func (e Error) Reason() string {
+	reason, _ := e.Extensions["reason"].(string)
+	return reason
+}
+
+// Argument is `extensions.argument`, "" when it is missing.
+func (e Error) Argument() string {
+	argument, _ := e.Extensions["argument"].(string)
+	return argument
+}
+
 // Retryable is `extensions.retryable`; ok reports whether it exists.
 func (e Error) Retryable() (retryable, ok bool) {
 	retryable, ok = e.Extensions["retryable"].(bool)
@@ -68,6 +82,11 @@ func parseAnswer(t T, header http.Header, text []byte) (Answer, error) {
 	}
 	if err := decode(text, &parsed); err != nil {
 		return Answer{}, fmt.Errorf("%q is no GraphQL answer: %w", text, err)
+	}
+	for _, e := range parsed.Errors {
+		if reason := apierr.Reason(e.Reason()); reason == "" || string(reason.Code()) != e.Code() {
+			return Answer{}, fmt.Errorf("an error has the code %q and the reason %q: %q", e.Code(), reason, text)
+		}
 	}
 	return Answer{t: t, Text: string(text), Header: header, Data: parsed.Data, Errors: parsed.Errors, Extensions: parsed.Extensions}, nil
 }

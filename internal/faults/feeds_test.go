@@ -128,7 +128,7 @@ func (d *deployment) publishAnother(ctx context.Context, c *client, random *rand
 		return "publishPost", "", err
 	}
 	l = d.gateways[random.IntN(len(d.gateways))].now.Load()
-	a, err = c.ask(ctx, l.gateway.URL, viewer, "", fmt.Sprintf(`mutation { m: deletePost(id: %q) { changed } }`, published.Post.ID), nil)
+	a, err = c.ask(ctx, l.gateway.URL, viewer, "", fmt.Sprintf(`mutation { m: deletePost(postId: %q) { changed } }`, published.Post.ID), nil)
 	return "deletePost", cmp.Or(a.code(), "changed: true"), err
 }
 

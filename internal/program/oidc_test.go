@@ -189,9 +189,9 @@ func TestOpenIDProvider(t *testing.T) {
 
 	// Sign in, register, ask.
 	maya := p.signIn("auth0|64b1-maya")
-	asks(maya.Access, me, http.StatusOK, "register first")
+	asks(maya.Access, me, http.StatusOK, "NOT_REGISTERED")
 	asks(maya.Access, `{ __typename }`, http.StatusOK, "UNAUTHENTICATED")
-	asks(maya.Access, `mutation { follow(userId: 1) { changed } }`, http.StatusOK, "register first")
+	asks(maya.Access, `mutation { follow(userId: 1) { changed } }`, http.StatusOK, "NOT_REGISTERED")
 	const register = `mutation { register(handle: "maya", name: "Maya") { token user { handle } } }`
 	asks(maya.Access, register, http.StatusOK, maya.Access)
 	asks(maya.Access, register, http.StatusOK, `"maya"`)
@@ -225,7 +225,7 @@ func TestOpenIDProvider(t *testing.T) {
 	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
 	asks(backend.Access, `{ userByHandle(handle: "maya") { handle } }`, http.StatusOK, `"maya"`)
 
-	if status, text := askAs(t, strict, backend.Access, me); status != http.StatusOK || !strings.Contains(text, "register first") {
+	if status, text := askAs(t, strict, backend.Access, me); status != http.StatusOK || !strings.Contains(text, "NOT_REGISTERED") {
 		t.Errorf("a scope that is granted to nobody: %d %s", status, text)
 	}
 
