@@ -190,7 +190,7 @@ func TestOpenIDProvider(t *testing.T) {
 	// Sign in, register, ask.
 	maya := p.signIn("auth0|64b1-maya")
 	asks(maya.Access, me, http.StatusOK, "NOT_REGISTERED")
-	asks(maya.Access, `{ __typename }`, http.StatusOK, "UNAUTHENTICATED")
+	asks(maya.Access, `{ __typename }`, http.StatusOK, "NOT_REGISTERED")
 	asks(maya.Access, `mutation { follow(userId: 1) { changed } }`, http.StatusOK, "NOT_REGISTERED")
 	const register = `mutation { register(handle: "maya", name: "Maya") { token user { handle } } }`
 	asks(maya.Access, register, http.StatusOK, maya.Access)
