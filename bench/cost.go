@@ -29,8 +29,8 @@ var costFields = map[string][]string{
 	},
 	"Relationship": {"status", "following", "followedBy", "followedAt", "followedByAt", "blocking", "blockedBy", "special", "remark",
 		"sentRequest { id }", "receivedRequest { id }", "from { id }", "to { name }"},
-	"Post":           {"text", "media { url }", "createdAt", "editedAt", "commentCount", "favoriteCount", "viewerHasFavorited", "author { name }", "comments(first: 5) { nodes { id } }", "favoritedBy(first: 5) { nodes { id } }"},
-	"UserConnection": {"totalCount", "complete", "nodes { id }", "edges { cursor }", "edges { followedAt }", "pageInfo { hasNextPage endCursor }"},
+	"Post":             {"text", "media { url }", "createdAt", "editedAt", "commentCount", "favoriteCount", "viewerHasFavorited", "author { name }", "comments(first: 5) { nodes { id } }", "favoritedBy(first: 5) { nodes { id } }"},
+	"FollowConnection": {"totalCount", "complete", "nodes { id }", "edges { cursor }", "edges { followedAt }", "pageInfo { hasNextPage endCursor }"},
 }
 
 // costRoots are root fields. $m stands for the ids of many users, $h for the beginning of a handle.
@@ -59,12 +59,12 @@ func NewCostProbes(g *Graph, seed uint64, secret []byte) (probes []CostProbe, er
 		add(strings.Split(strings.TrimPrefix(field, "viewer { "), "(")[0], "{ "+field+" }")
 	}
 	in := map[string][2]string{
-		"User":           {"user(id: $o) { id %s }", "users(ids: $m) { id %s }"},
-		"Relationship":   {"relationship(from: $v, to: $o) { id %s }", "relationships(from: [$v], to: $m) { id %s }"},
-		"Post":           {"user(id: $o) { posts(first: 1) { nodes { id %s } } }", "users(ids: $t) { posts(first: 10) { nodes { id %s } } }"},
-		"UserConnection": {"user(id: $o) { followings(first: 20) { %s } }", "users(ids: $m) { followings(first: 20) { %s } }"},
+		"User":             {"user(id: $o) { id %s }", "users(ids: $m) { id %s }"},
+		"Relationship":     {"relationship(from: $v, to: $o) { id %s }", "relationships(from: [$v], to: $m) { id %s }"},
+		"Post":             {"user(id: $o) { posts(first: 1) { nodes { id %s } } }", "users(ids: $t) { posts(first: 10) { nodes { id %s } } }"},
+		"FollowConnection": {"user(id: $o) { followings(first: 20) { %s } }", "users(ids: $m) { followings(first: 20) { %s } }"},
 	}
-	for _, of := range []string{"User", "Relationship", "Post", "UserConnection"} {
+	for _, of := range []string{"User", "Relationship", "Post", "FollowConnection"} {
 		for _, field := range append([]string{"__typename"}, costFields[of]...) {
 			name := of + "." + strings.SplitN(strings.SplitN(field, "(", 2)[0], " {", 2)[0]
 			if strings.HasPrefix(field, "edges { followedAt") {

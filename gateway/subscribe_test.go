@@ -23,7 +23,7 @@ type live struct {
 	generated.ResolverRoot
 
 	mu        sync.Mutex
-	followers map[chan *model.UserEdge]bool
+	followers map[chan *model.FollowEdge]bool
 	began     atomic.Int64  // subscriptions so far
 	ended     atomic.Int64  // subscriptions whose context is done
 	attached  atomic.Int64  // sets of loaders made
@@ -33,7 +33,7 @@ type live struct {
 }
 
 func newLive() *live {
-	return &live{followers: make(map[chan *model.UserEdge]bool), hold: make(chan struct{})}
+	return &live{followers: make(map[chan *model.FollowEdge]bool), hold: make(chan struct{})}
 }
 
 func (l *live) Query() generated.QueryResolver               { return liveQuery{nil, l} }
@@ -76,8 +76,8 @@ type viewerKey struct{}
 
 type loaderKey struct{}
 
-func (l liveSubscription) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
-	followers := make(chan *model.UserEdge, 10)
+func (l liveSubscription) NewFollowers(ctx context.Context) (<-chan *model.FollowEdge, error) {
+	followers := make(chan *model.FollowEdge, 10)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refuse != nil {
@@ -107,7 +107,7 @@ func (l *live) publish(id storage.UserID) {
 	defer l.mu.Unlock()
 	for followers := range l.followers {
 		select {
-		case followers <- &model.UserEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}:
+		case followers <- &model.FollowEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}:
 		default:
 		}
 	}
@@ -162,10 +162,10 @@ func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model
 }
 
 // Followings returns a cursor that holds the number of its loaders, and the viewer.
-func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.UserConnection, error) {
+func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.FollowConnection, error) {
 	set, _ := ctx.Value(loaderKey{}).(int64)
 	viewer, _ := ctx.Value(viewerKey{}).(string)
-	return &model.UserConnection{Edges: []*model.UserEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil
+	return &model.FollowConnection{Edges: []*model.FollowEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil
 }
 
 // Viewer waits for hold.

@@ -64,7 +64,7 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 }
 
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.
-func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.BlockConnection, error) {
 	if !isViewer(ctx, obj.UserID) {
 		return nil, nil
 	}
@@ -78,10 +78,11 @@ func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, _ *int32,
 	if err != nil {
 		return nil, err
 	}
-	c := &model.UserConnection{Complete: own.complete, Total: own.total, PageInfo: own.info}
 	page := pageOfEdges(list.side, own.edges, false)
 	page.cursors = own.cursors
 	page.fetch(ctx, f)
-	page.fill(ctx, c, f)
-	return c, nil
+	shown := page.shown(ctx, f)
+	return &model.BlockConnection{
+		UserPage: model.UserPage{Nodes: shown.nodes, Complete: own.complete, Total: own.total, PageInfo: own.info}, Edges: shown.blocks(),
+	}, nil
 }

@@ -235,7 +235,7 @@ func TestBlockedUsers(t *testing.T) {
 		me := v.api.As(v.a)
 		var got []string
 		for after := "null"; ; {
-			answer := me.Ask(`{ viewer { blockedUsers(first: 7, after: `+after+`) { totalCount complete nodes { id handle } edges { followedAt node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
+			answer := me.Ask(`{ viewer { blockedUsers(first: 7, after: `+after+`) { totalCount complete nodes { id handle } edges { followedAt: blockedAt node { id } } pageInfo { hasNextPage hasPreviousPage endCursor } } } }`, nil).Whole()
 			p := apitest.Into[page](answer, "viewer.blockedUsers")
 			if p.TotalCount != len(others) || !p.Complete || p.PageInfo.HasPreviousPage {
 				t.Fatalf("total %d of %d, complete %t, previous %t", p.TotalCount, len(others), p.Complete, p.PageInfo.HasPreviousPage)

@@ -160,7 +160,7 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), watchNews(n))
 }
 
-func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error) {
+func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.FollowEdge, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -168,15 +168,15 @@ func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.UserEdge
 	begins := func(e events.Event) bool {
 		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer && e.Edge.Type == storage.Following
 	}
-	n := &edgeNews[*model.UserEdge]{
+	n := &edgeNews[*model.FollowEdge]{
 		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{storage.Following},
 		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
 		omits: func(ctx context.Context, row storage.Edge) bool { return isAbsent(ctx, row.From) },
-		convert: func(ctx context.Context, rows []storage.Edge) []*model.UserEdge {
+		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowEdge {
 			s := payloadSelection(ctx)
 			fetch(ctx, wanted{users: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: s.of("node")})
-			return storage.Each(rows, func(row storage.Edge) *model.UserEdge {
-				return userEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
+			return storage.Each(rows, func(row storage.Edge) *model.FollowEdge {
+				return followEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
 			})
 		},
 	}

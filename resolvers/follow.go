@@ -176,7 +176,7 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
-		f.FollowingEdge = userEdge(storage.Forward, tie.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
+		f.FollowingEdge = followEdge(storage.Forward, tie.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
 	}
 	return f, nil
 }

@@ -47,10 +47,9 @@ func cursorOf(side storage.Side, e storage.Edge) string {
 	return spell(unsealed, listKinds[side], placeAt(storage.PositionOf(side, e)))
 }
 
-// userEdge is an edge of a plain list.
-func userEdge(side storage.Side, e storage.Edge, node *model.User) *model.UserEdge {
-	since := e.UpdateTime.Time()
-	return &model.UserEdge{Cursor: cursorOf(side, e), Node: node, FollowedAt: &since}
+// followEdge is an edge of a plain list.
+func followEdge(side storage.Side, e storage.Edge, node *model.User) *model.FollowEdge {
+	return &model.FollowEdge{Cursor: cursorOf(side, e), Node: node, FollowedAt: e.UpdateTime.Time()}
 }
 
 // pagesOfSide are pages of plain lists of one side that are fetched together, and lists whose
@@ -122,15 +121,15 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	}
 }
 
-func (r userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.UserConnection, error) {
+func (r userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.FollowConnection, error) {
 	return r.list(ctx, obj)
 }
 
-func (r userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
+func (r userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
 	return r.list(ctx, obj)
 }
 
-func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
+func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.FollowConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
 	args, err := argument[listArguments](request, f)
 	switch {
@@ -144,7 +143,7 @@ func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.UserConnec
 		return nil, err
 	}
 	n := pageNeedsOf(f)
-	c := &model.UserConnection{Complete: true, PageInfo: &model.PageInfo{}}
+	c := &model.FollowConnection{UserPage: model.UserPage{Complete: true, PageInfo: &model.PageInfo{}}}
 	if n.total {
 		size := mustHave(request, &request.sizes, list)
 		c.Total = storage.Result[int64]{Value: size.Value.Total, Err: size.Err}
@@ -157,7 +156,8 @@ func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.UserConnec
 	if err != nil {
 		return nil, err
 	}
-	pageOfEdges(f.Side, shown.Edges, n.cursors).fill(ctx, c, f)
+	users := pageOfEdges(f.Side, shown.Edges, n.cursors).shown(ctx, f)
+	c.Nodes, c.Edges = users.nodes, users.follows()
 	c.Complete = c.Complete && shown.Complete
 	if !n.around {
 		return c, nil
@@ -191,7 +191,7 @@ func pageOfEdges(side storage.Side, edges []storage.Edge, cursors bool) userPage
 
 // marked answers `followings(filter: {special: true})`, and false, which are for the viewer's
 // own list. They have the order and the cursors of the list that they are a part of.
-func (r *Resolver) marked(ctx context.Context, obj *model.User, f *selections.Field, args listArguments) (*model.UserConnection, error) {
+func (r *Resolver) marked(ctx context.Context, obj *model.User, f *selections.Field, args listArguments) (*model.FollowConnection, error) {
 	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil || !obj.IsViewer {
 		return nil, err
@@ -208,7 +208,7 @@ func (r *Resolver) marked(ctx context.Context, obj *model.User, f *selections.Fi
 	}
 	a.page, a.info = pageOfEdges(storage.Forward, edges, true), args.info(r, storage.Forward, more, edges)
 	a.page.fetch(ctx, f)
-	return pageOfUsers(ctx, f, &a), nil
+	return follows(a.show(ctx, f)), nil
 }
 
 // others reads a page of the follows that are not special: so many more that all special ones may be among them.

@@ -196,19 +196,54 @@ func (p userPage) fetch(ctx context.Context, f *selections.Field) {
 	}
 }
 
-// fill puts the users, which have been fetched, into the connection.
-func (p userPage) fill(ctx context.Context, c *model.UserConnection, f *selections.Field) {
+// shownUsers are the users of a page that are shown, each with its cursor and the time of its edge.
+type shownUsers struct {
+	nodes   []*model.User
+	cursors []string    // nil: they are not selected
+	since   []time.Time // nil: the list is not made of edges
+}
+
+// shown makes the users, which have been fetched.
+func (p userPage) shown(ctx context.Context, f *selections.Field) (s shownUsers) {
 	nodes, places := p.nodes(ctx, f)
-	c.Nodes = nodes
-	c.Edges = edges(len(nodes), func(i int) (e model.UserEdge) {
-		e.Node = nodes[i]
+	s.nodes = nodes
+	for _, at := range places {
 		if p.cursors != nil {
-			e.Cursor = p.cursors[places[i]]
+			s.cursors = append(s.cursors, p.cursors[at])
 		}
 		if p.since != nil {
-			e.FollowedAt = &p.since[places[i]]
+			s.since = append(s.since, p.since[at])
 		}
-		return e
+	}
+	return s
+}
+
+func (s shownUsers) cursor(i int) string {
+	if s.cursors == nil {
+		return ""
+	}
+	return s.cursors[i]
+}
+
+func (s shownUsers) plain() []*model.UserEdge {
+	return edges(len(s.nodes), func(i int) model.UserEdge { return model.UserEdge{Cursor: s.cursor(i), Node: s.nodes[i]} })
+}
+
+func (s shownUsers) follows() []*model.FollowEdge {
+	return edges(len(s.nodes), func(i int) model.FollowEdge {
+		return model.FollowEdge{Cursor: s.cursor(i), Node: s.nodes[i], FollowedAt: s.since[i]}
+	})
+}
+
+func (s shownUsers) matches() []*model.MatchEdge {
+	return edges(len(s.nodes), func(i int) model.MatchEdge {
+		return model.MatchEdge{Cursor: s.cursor(i), Node: s.nodes[i], MatchedAt: s.since[i]}
+	})
+}
+
+func (s shownUsers) blocks() []*model.BlockEdge {
+	return edges(len(s.nodes), func(i int) model.BlockEdge {
+		return model.BlockEdge{Cursor: s.cursor(i), Node: s.nodes[i], BlockedAt: s.since[i]}
 	})
 }
 

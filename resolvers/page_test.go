@@ -48,13 +48,15 @@ type pageInfo struct {
 	StartCursor, EndCursor       *string
 }
 
-const selectPage = ` { edges { cursor followedAt node { id } } nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount complete }`
+func selectPage(field string) string {
+	return ` { edges { cursor ` + sinceOf(field) + ` node { id } } nodes { id } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount complete }`
+}
 
 // pageOf asks for a page of a user's list, such as `followings(first: 3)`, and checks what is true
 // of every page.
 func pageOf(t apitest.T, api *apitest.API, user storage.UserID, field string) page {
 	t.Helper()
-	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %s) { list: %s %s } }`, user, field, selectPage), nil).Whole()
+	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %s) { list: %s %s } }`, user, field, selectPage(field)), nil).Whole()
 	p := apitest.Into[page](answer, "user.list")
 	checkPage(t, field, p)
 	return p

@@ -13,7 +13,7 @@ import (
 // peopleOf asks for a page of people.
 func peopleOf(t *testing.T, api *apitest.API, where, args string) page {
 	t.Helper()
-	answer := api.Ask(`{ people(where: `+where+args+`)`+selectPage+` }`, nil).Whole()
+	answer := api.Ask(`{ people(where: `+where+args+`)`+selectPage("people")+` }`, nil).Whole()
 	p := apitest.Into[page](answer, "people")
 	checkPage(t, where+args, p)
 	return p

@@ -140,45 +140,54 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	return a
 }
 
-func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return set(ctx, obj)
+func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.MatchConnection, error) {
+	return set(ctx, obj, func(page model.UserPage, shown shownUsers) *model.MatchConnection {
+		return &model.MatchConnection{UserPage: page, Edges: shown.matches()}
+	})
 }
 
-func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return set(ctx, obj)
+func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FollowConnection, error) {
+	return set(ctx, obj, follows)
 }
 
-func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return set(ctx, obj)
+func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FollowConnection, error) {
+	return set(ctx, obj, follows)
+}
+
+func follows(page model.UserPage, shown shownUsers) *model.FollowConnection {
+	return &model.FollowConnection{UserPage: page, Edges: shown.follows()}
 }
 
 func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return set(ctx, obj)
+	return set(ctx, obj, plain)
 }
 
 func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
-	return set(ctx, obj)
+	return set(ctx, obj, plain)
 }
 
 func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
-	return set(ctx, obj)
+	return set(ctx, obj, plain)
+}
+
+func plain(page model.UserPage, shown shownUsers) *model.UserConnection {
+	return &model.UserConnection{UserPage: page, Edges: shown.plain()}
 }
 
 // set answers a field that is a set answer of users.
-func set(ctx context.Context, obj *model.User) (*model.UserConnection, error) {
+func set[C any](ctx context.Context, obj *model.User, connection func(model.UserPage, shownUsers) *C) (*C, error) {
 	f := planned(ctx)
 	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
 	if err != nil || a.isClosed {
 		return nil, err
 	}
-	return pageOfUsers(ctx, f, a), nil
+	return connection(a.show(ctx, f)), nil
 }
 
-// pageOfUsers makes the connection of an answer whose users have been fetched.
-func pageOfUsers(ctx context.Context, f *selections.Field, a *setAnswer) *model.UserConnection {
-	c := &model.UserConnection{PageInfo: a.info, Complete: a.complete, Total: storage.Result[int64]{Value: int64(a.total)}}
-	a.page.fill(ctx, c, f)
-	return c
+// show is the page of an answer whose users have been fetched.
+func (a *setAnswer) show(ctx context.Context, f *selections.Field) (model.UserPage, shownUsers) {
+	shown := a.page.shown(ctx, f)
+	return model.UserPage{Nodes: shown.nodes, PageInfo: a.info, Complete: a.complete, Total: storage.Result[int64]{Value: int64(a.total)}}, shown
 }
 
 // setQuestion has the inputs of a set answer.
@@ -221,7 +230,7 @@ func (q setQuestion) recent(ctx context.Context, cursors bound, lists social.Mat
 		return setAnswer{}, apierr.ListTooLong.Error(
 			"in the order RECENT this list takes %d rows, and one answer may examine %d: ask for it in the order ID", rows, q.graph.Budget()).In("orderBy").Over(uint64(rows), uint64(q.graph.Budget()))
 	}
-	return q.matches(ctx, cursors, lists, func(c social.Match) storage.Micros { return c.At.UpdateTime })
+	return q.matches(ctx, cursors, lists)
 }
 
 // known is the followers of a user whom the viewer follows.
@@ -291,11 +300,11 @@ func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists soci
 		return closed, err
 	}
 	cursors := bound{kind: kind, to: []int64{int64(lists.Base.Owner)}, what: "list"}
-	return q.matches(ctx, cursors, lists, func(c social.Match) storage.Micros { return max(c.At.UpdateTime, c.Other) })
+	return q.matches(ctx, cursors, lists)
 }
 
-// matches is a page of matches. since returns the time since when a match is one.
-func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.MatchQuery, since func(social.Match) storage.Micros) (setAnswer, error) {
+// matches is a page of matches, each with the time since when it is one.
+func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.MatchQuery) (setAnswer, error) {
 	var at, peer, found int64
 	if err := cursors.read(ctx, q.arguments.text, &at, &peer, &found); err != nil {
 		return setAnswer{}, err
@@ -313,7 +322,7 @@ func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.Ma
 	}
 	var page userPage
 	for i, one := range c.Matches {
-		page.users, page.since = append(page.users, one.ID), append(page.since, since(one).Time())
+		page.users, page.since = append(page.users, one.ID), append(page.since, max(one.At.UpdateTime, one.Other).Time())
 		page.cursors = append(page.cursors, spell(unsealed, social.MatchMark{After: one.At, Found: from.Found + i + 1}))
 	}
 	info := q.resolver.pageInfo(page.cursors, c.More, func(seal *cursor.Sealer) string { return spell(seal, c.Next) })

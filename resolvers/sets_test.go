@@ -259,13 +259,13 @@ func TestWhenSetAnswersCameToBe(t *testing.T) {
 		}
 		api := apitest.New(t, store, apitest.Options{})
 		api.Ask(`{ user(id: 1) {
-			friends { edges { followedAt node { id } } }
-			commonFollowings(with: 2) { edges { followedAt node { id } } }
-			commonFollowers(with: 2) { edges { followedAt node { id } } }
+			friends { edges { matchedAt node { id } } }
+			commonFollowings(with: 2) { edges { node { id } } }
+			commonFollowers(with: 2) { edges { node { id } } }
 		} }`, nil).Is(`{"user": {
-			"friends": {"edges": [{"followedAt": "2026-01-02T03:04:05.000008Z", "node": {"id": "3"}}]},
-			"commonFollowings": {"edges": [{"followedAt": null, "node": {"id": "3"}}]},
-			"commonFollowers": {"edges": [{"followedAt": null, "node": {"id": "3"}}]}
+			"friends": {"edges": [{"matchedAt": "2026-01-02T03:04:05.000008Z", "node": {"id": "3"}}]},
+			"commonFollowings": {"edges": [{"node": {"id": "3"}}]},
+			"commonFollowers": {"edges": [{"node": {"id": "3"}}]}
 		}}`)
 	})
 }

@@ -41,9 +41,9 @@ func TestAFollowOfTheEpochHasATime(t *testing.T) {
 		apitest.Users(t, store, 2)
 		apitest.Apply(t, store, storage.Edge{From: 1, To: 2, Type: storage.Following}, storage.Edge{From: 2, To: 1, Type: storage.Following})
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ user(id: 1) { followings { edges { followedAt } } friends { edges { followedAt } } relationship(to: 2) { followedAt } } }`, nil).Is(`{"user": {
+		api.Ask(`{ user(id: 1) { followings { edges { followedAt } } friends { edges { matchedAt } } relationship(to: 2) { followedAt } } }`, nil).Is(`{"user": {
 			"followings": {"edges": [{"followedAt": "1970-01-01T00:00:00.000000Z"}]},
-			"friends": {"edges": [{"followedAt": "1970-01-01T00:00:00.000000Z"}]},
+			"friends": {"edges": [{"matchedAt": "1970-01-01T00:00:00.000000Z"}]},
 			"relationship": {"followedAt": "1970-01-01T00:00:00.000000Z"}
 		}}`)
 	})

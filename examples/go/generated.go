@@ -84,67 +84,67 @@ func (v *FollowingsResponse) GetUserByHandle() *FollowingsUserByHandleUser { ret
 type FollowingsUserByHandleUser struct {
 	// The users whom this user follows, newest first. `first` is 0–100; `last` with `before` pages backward.
 	// `filter` is for the viewer's own list. Null if the list is not open to the viewer.
-	Followings *FollowingsUserByHandleUserFollowingsUserConnection `json:"followings"`
+	Followings *FollowingsUserByHandleUserFollowingsFollowConnection `json:"followings"`
 }
 
 // GetFollowings returns FollowingsUserByHandleUser.Followings, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUser) GetFollowings() *FollowingsUserByHandleUserFollowingsUserConnection {
+func (v *FollowingsUserByHandleUser) GetFollowings() *FollowingsUserByHandleUserFollowingsFollowConnection {
 	return v.Followings
 }
 
-// FollowingsUserByHandleUserFollowingsUserConnection includes the requested fields of the GraphQL type UserConnection.
+// FollowingsUserByHandleUserFollowingsFollowConnection includes the requested fields of the GraphQL type FollowConnection.
 // The GraphQL type's documentation follows.
 //
-// A page of a list of users.
-type FollowingsUserByHandleUserFollowingsUserConnection struct {
+// A page of a list of follows.
+type FollowingsUserByHandleUserFollowingsFollowConnection struct {
 	// The users of `edges`; a user whose shard cannot be reached is null, with an error.
-	Nodes []*FollowingsUserByHandleUserFollowingsUserConnectionNodesUser `json:"nodes"`
+	Nodes []*FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser `json:"nodes"`
 	// Where the page is in its list.
-	PageInfo FollowingsUserByHandleUserFollowingsUserConnectionPageInfo `json:"pageInfo"`
+	PageInfo FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo `json:"pageInfo"`
 }
 
-// GetNodes returns FollowingsUserByHandleUserFollowingsUserConnection.Nodes, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsUserConnection) GetNodes() []*FollowingsUserByHandleUserFollowingsUserConnectionNodesUser {
+// GetNodes returns FollowingsUserByHandleUserFollowingsFollowConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *FollowingsUserByHandleUserFollowingsFollowConnection) GetNodes() []*FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser {
 	return v.Nodes
 }
 
-// GetPageInfo returns FollowingsUserByHandleUserFollowingsUserConnection.PageInfo, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsUserConnection) GetPageInfo() FollowingsUserByHandleUserFollowingsUserConnectionPageInfo {
+// GetPageInfo returns FollowingsUserByHandleUserFollowingsFollowConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *FollowingsUserByHandleUserFollowingsFollowConnection) GetPageInfo() FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo {
 	return v.PageInfo
 }
 
-// FollowingsUserByHandleUserFollowingsUserConnectionNodesUser includes the requested fields of the GraphQL type User.
+// FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
 // Somebody who follows, and is followed.
-type FollowingsUserByHandleUserFollowingsUserConnectionNodesUser struct {
+type FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser struct {
 	// Unique name to type: `[a-z0-9_]{1,30}`.
 	Handle string `json:"handle"`
 }
 
-// GetHandle returns FollowingsUserByHandleUserFollowingsUserConnectionNodesUser.Handle, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsUserConnectionNodesUser) GetHandle() string {
+// GetHandle returns FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser.Handle, and is useful for accessing the field via an interface.
+func (v *FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser) GetHandle() string {
 	return v.Handle
 }
 
-// FollowingsUserByHandleUserFollowingsUserConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
+// FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
 // Where a page is in its list, as the Cursor Connections Specification of Relay has it.
-type FollowingsUserByHandleUserFollowingsUserConnectionPageInfo struct {
+type FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo struct {
 	// Whether there is a next page. Paging backward, whether `before` was given: its row comes next.
 	HasNextPage bool `json:"hasNextPage"`
 	// The cursor to go on from, with `after`: that of the last edge, or how far a search has come. Null if there is none.
 	EndCursor *string `json:"endCursor"`
 }
 
-// GetHasNextPage returns FollowingsUserByHandleUserFollowingsUserConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsUserConnectionPageInfo) GetHasNextPage() bool {
+// GetHasNextPage returns FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
+func (v *FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo) GetHasNextPage() bool {
 	return v.HasNextPage
 }
 
-// GetEndCursor returns FollowingsUserByHandleUserFollowingsUserConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsUserConnectionPageInfo) GetEndCursor() *string {
+// GetEndCursor returns FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
+func (v *FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo) GetEndCursor() *string {
 	return v.EndCursor
 }
 
@@ -169,40 +169,40 @@ type LoginResponse struct {
 // GetLogin returns LoginResponse.Login, and is useful for accessing the field via an interface.
 func (v *LoginResponse) GetLogin() *LoginLoginSessionPayload { return v.Login }
 
-// NewFollowersNewFollowersUserEdge includes the requested fields of the GraphQL type UserEdge.
+// NewFollowersNewFollowersFollowEdge includes the requested fields of the GraphQL type FollowEdge.
 // The GraphQL type's documentation follows.
 //
-// A user in a list.
-type NewFollowersNewFollowersUserEdge struct {
+// A user at the other end of a follow.
+type NewFollowersNewFollowersFollowEdge struct {
 	// Null only with an error.
-	Node *NewFollowersNewFollowersUserEdgeNodeUser `json:"node"`
+	Node *NewFollowersNewFollowersFollowEdgeNodeUser `json:"node"`
 }
 
-// GetNode returns NewFollowersNewFollowersUserEdge.Node, and is useful for accessing the field via an interface.
-func (v *NewFollowersNewFollowersUserEdge) GetNode() *NewFollowersNewFollowersUserEdgeNodeUser {
+// GetNode returns NewFollowersNewFollowersFollowEdge.Node, and is useful for accessing the field via an interface.
+func (v *NewFollowersNewFollowersFollowEdge) GetNode() *NewFollowersNewFollowersFollowEdgeNodeUser {
 	return v.Node
 }
 
-// NewFollowersNewFollowersUserEdgeNodeUser includes the requested fields of the GraphQL type User.
+// NewFollowersNewFollowersFollowEdgeNodeUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
 // Somebody who follows, and is followed.
-type NewFollowersNewFollowersUserEdgeNodeUser struct {
+type NewFollowersNewFollowersFollowEdgeNodeUser struct {
 	// Unique name to type: `[a-z0-9_]{1,30}`.
 	Handle string `json:"handle"`
 }
 
-// GetHandle returns NewFollowersNewFollowersUserEdgeNodeUser.Handle, and is useful for accessing the field via an interface.
-func (v *NewFollowersNewFollowersUserEdgeNodeUser) GetHandle() string { return v.Handle }
+// GetHandle returns NewFollowersNewFollowersFollowEdgeNodeUser.Handle, and is useful for accessing the field via an interface.
+func (v *NewFollowersNewFollowersFollowEdgeNodeUser) GetHandle() string { return v.Handle }
 
 // NewFollowersResponse is returned by NewFollowers on success.
 type NewFollowersResponse struct {
 	// Each user who begins to follow the viewer.
-	NewFollowers *NewFollowersNewFollowersUserEdge `json:"newFollowers"`
+	NewFollowers *NewFollowersNewFollowersFollowEdge `json:"newFollowers"`
 }
 
 // GetNewFollowers returns NewFollowersResponse.NewFollowers, and is useful for accessing the field via an interface.
-func (v *NewFollowersResponse) GetNewFollowers() *NewFollowersNewFollowersUserEdge {
+func (v *NewFollowersResponse) GetNewFollowers() *NewFollowersNewFollowersFollowEdge {
 	return v.NewFollowers
 }
 

@@ -125,7 +125,7 @@ func Of(typeName, name string) *Field {
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
 	&user, &listVisibility, &relationship, &edgesAmong,
-	&userConnection, &userEdge, &pageInfo, &searchConnection, &searchEdge,
+	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
@@ -187,16 +187,34 @@ func with(t Type, more map[string]*Field) Type {
 	return t
 }
 
-var userConnection = with(pageOf("UserConnection", func(c *model.UserConnection) ([]*model.UserEdge, []*model.User, *model.PageInfo) {
-	return c.Edges, c.Nodes, c.PageInfo
-}), map[string]*Field{
-	"totalCount": {Needs: Total, Value: number((*model.UserConnection).TotalCount)},
-	"complete":   {Value: boolean(func(c *model.UserConnection) bool { return c.Complete })},
-})
+// usersOf is a connection of users, which knows how long its list is.
+func usersOf[C, E any](name string, parts func(*C) (*model.UserPage, []*E)) Type {
+	return with(pageOf(name, func(c *C) ([]*E, []*model.User, *model.PageInfo) {
+		page, edges := parts(c)
+		return edges, page.Nodes, page.PageInfo
+	}), map[string]*Field{
+		"totalCount": {Needs: Total, Value: number(func(c *C) (int32, error) { page, _ := parts(c); return page.TotalCount() })},
+		"complete":   {Value: boolean(func(c *C) bool { page, _ := parts(c); return page.Complete })},
+	})
+}
 
-var userEdge = with(edgeOf("UserEdge", func(e *model.UserEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
-	"followedAt": {Value: optionalMoment(func(e *model.UserEdge) *time.Time { return e.FollowedAt })},
-})
+var (
+	userConnection   = usersOf("UserConnection", func(c *model.UserConnection) (*model.UserPage, []*model.UserEdge) { return &c.UserPage, c.Edges })
+	followConnection = usersOf("FollowConnection", func(c *model.FollowConnection) (*model.UserPage, []*model.FollowEdge) { return &c.UserPage, c.Edges })
+	matchConnection  = usersOf("MatchConnection", func(c *model.MatchConnection) (*model.UserPage, []*model.MatchEdge) { return &c.UserPage, c.Edges })
+	blockConnection  = usersOf("BlockConnection", func(c *model.BlockConnection) (*model.UserPage, []*model.BlockEdge) { return &c.UserPage, c.Edges })
+
+	userEdge   = edgeOf("UserEdge", func(e *model.UserEdge) (string, *model.User) { return e.Cursor, e.Node })
+	followEdge = with(edgeOf("FollowEdge", func(e *model.FollowEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"followedAt": {Value: moment(func(e *model.FollowEdge) time.Time { return e.FollowedAt })},
+	})
+	matchEdge = with(edgeOf("MatchEdge", func(e *model.MatchEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"matchedAt": {Value: moment(func(e *model.MatchEdge) time.Time { return e.MatchedAt })},
+	})
+	blockEdge = with(edgeOf("BlockEdge", func(e *model.BlockEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
+		"blockedAt": {Value: moment(func(e *model.BlockEdge) time.Time { return e.BlockedAt })},
+	})
+)
 
 var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 	"hasNextPage":     {Value: boolean(func(p *model.PageInfo) bool { return p.HasNextPage })},

@@ -50,3 +50,37 @@ func TestValuesAreWrittenOneWay(t *testing.T) {
 		}
 	}
 }
+
+// TestConnectionsFollowOneRule: a connection has edges, nodes and pageInfo, an edge a cursor and a node, and what else an edge says is
+// never null. Lists that are counted say whether the count is complete.
+func TestConnectionsFollowOneRule(t *testing.T) {
+	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
+	connections := 0
+	for name, d := range schema.Types {
+		if !strings.HasSuffix(name, "Connection") {
+			continue
+		}
+		connections++
+		for _, field := range []string{"edges", "nodes", "pageInfo"} {
+			if d.Fields.ForName(field) == nil {
+				t.Errorf("%s has no %s", name, field)
+			}
+		}
+		counted, complete := d.Fields.ForName("totalCount") != nil, d.Fields.ForName("complete") != nil
+		if counted && !complete {
+			t.Errorf("%s has totalCount without complete", name)
+		}
+		edge := schema.Types[d.Fields.ForName("edges").Type.Name()]
+		if !strings.HasSuffix(edge.Name, "Edge") || edge.Fields.ForName("cursor") == nil || edge.Fields.ForName("node") == nil {
+			t.Errorf("%s: edges of %s", name, edge.Name)
+		}
+		for _, f := range edge.Fields {
+			if f.Name != "node" && !f.Type.NonNull && f.Type.Elem == nil {
+				t.Errorf("%s.%s may be null", edge.Name, f.Name)
+			}
+		}
+	}
+	if connections < 10 {
+		t.Errorf("%d connections", connections)
+	}
+}

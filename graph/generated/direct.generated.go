@@ -105,6 +105,18 @@ func (ec *executionContext) marshalOAddCommentPayload2ᚖkithᚋgraphᚋmodelᚐ
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._AddCommentPayload)
 }
 
+func (ec *executionContext) marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx context.Context, sel ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._BlockConnection)
+}
+
+func (ec *executionContext) marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx context.Context, sel ast.SelectionSet, v []*model.BlockEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐBlockEdge)
+}
+
+func (ec *executionContext) marshalOBlockEdge2ᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx context.Context, sel ast.SelectionSet, v *model.BlockEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._BlockEdge)
+}
+
 func (ec *executionContext) marshalOChangePasswordPayload2ᚖkithᚋgraphᚋmodelᚐChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, v *model.ChangePasswordPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._ChangePasswordPayload)
 }
@@ -189,6 +201,18 @@ func (ec *executionContext) marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFee
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FeedConnection)
 }
 
+func (ec *executionContext) marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx context.Context, sel ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowConnection)
+}
+
+func (ec *executionContext) marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx context.Context, sel ast.SelectionSet, v []*model.FollowEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge)
+}
+
+func (ec *executionContext) marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx context.Context, sel ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowEdge)
+}
+
 func (ec *executionContext) marshalOFollowError2ᚖkithᚋgraphᚋmodelᚐFollowError(ctx context.Context, sel ast.SelectionSet, v *model.FollowError) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowError)
 }
@@ -223,6 +247,18 @@ func (ec *executionContext) marshalOFriendRequestEdge2ᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOFriendRequestPayload2ᚖkithᚋgraphᚋmodelᚐFriendRequestPayload(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestPayload)
+}
+
+func (ec *executionContext) marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐMatchConnection(ctx context.Context, sel ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._MatchConnection)
+}
+
+func (ec *executionContext) marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx context.Context, sel ast.SelectionSet, v []*model.MatchEdge) graphql.Marshaler {
+	return selections.AnswerOptionalSlice(ctx, sel, v, ec.marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐMatchEdge)
+}
+
+func (ec *executionContext) marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx context.Context, sel ast.SelectionSet, v *model.MatchEdge) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._MatchEdge)
 }
 
 func (ec *executionContext) marshalONewComment2ᚖkithᚋgraphᚋmodelᚐNewComment(ctx context.Context, sel ast.SelectionSet, v *model.NewComment) graphql.Marshaler {

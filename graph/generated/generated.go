@@ -54,6 +54,20 @@ type ComplexityRoot struct {
 		Post    func(childComplexity int) int
 	}
 
+	BlockConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	BlockEdge struct {
+		BlockedAt func(childComplexity int) int
+		Cursor    func(childComplexity int) int
+		Node      func(childComplexity int) int
+	}
+
 	ChangePasswordPayload struct {
 		Changed   func(childComplexity int) int
 		ExpiresAt func(childComplexity int) int
@@ -152,6 +166,20 @@ type ComplexityRoot struct {
 		PageInfo  func(childComplexity int) int
 	}
 
+	FollowConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	FollowEdge struct {
+		Cursor     func(childComplexity int) int
+		FollowedAt func(childComplexity int) int
+		Node       func(childComplexity int) int
+	}
+
 	FollowError struct {
 		Code    func(childComplexity int) int
 		Message func(childComplexity int) int
@@ -222,6 +250,20 @@ type ComplexityRoot struct {
 	ListVisibility struct {
 		Followers  func(childComplexity int) int
 		Followings func(childComplexity int) int
+	}
+
+	MatchConnection struct {
+		Complete   func(childComplexity int) int
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	MatchEdge struct {
+		Cursor    func(childComplexity int) int
+		MatchedAt func(childComplexity int) int
+		Node      func(childComplexity int) int
 	}
 
 	Media struct {
@@ -472,9 +514,8 @@ type ComplexityRoot struct {
 	}
 
 	UserEdge struct {
-		Cursor     func(childComplexity int) int
-		FollowedAt func(childComplexity int) int
-		Node       func(childComplexity int) int
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
 	}
 
 	UserSearchConnection struct {
@@ -560,7 +601,7 @@ type RelationshipResolver interface {
 }
 type SubscriptionResolver interface {
 	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.Relationship, error)
-	NewFollowers(ctx context.Context) (<-chan *model.UserEdge, error)
+	NewFollowers(ctx context.Context) (<-chan *model.FollowEdge, error)
 	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error)
 	FeedItems(ctx context.Context) (<-chan *model.PostEdge, error)
 	PostFavorited(ctx context.Context) (<-chan *model.NewFavorite, error)
@@ -571,18 +612,18 @@ type SuggestionEdgeResolver interface {
 }
 type UserResolver interface {
 	Identities(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error)
-	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.UserConnection, error)
-	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
-	Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
-	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
-	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
+	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.FollowConnection, error)
+	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
+	Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.MatchConnection, error)
+	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FollowConnection, error)
+	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FollowConnection, error)
 	Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error)
 	ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error)
 	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
 	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error)
-	BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
+	BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.BlockConnection, error)
 	FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
 	Feed(ctx context.Context, obj *model.User, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
 
@@ -640,6 +681,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AddCommentPayload.Post(childComplexity), true
+
+	case "BlockConnection.complete":
+		if e.ComplexityRoot.BlockConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockConnection.Complete(childComplexity), true
+	case "BlockConnection.edges":
+		if e.ComplexityRoot.BlockConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockConnection.Edges(childComplexity), true
+	case "BlockConnection.nodes":
+		if e.ComplexityRoot.BlockConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockConnection.Nodes(childComplexity), true
+	case "BlockConnection.pageInfo":
+		if e.ComplexityRoot.BlockConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockConnection.PageInfo(childComplexity), true
+	case "BlockConnection.totalCount":
+		if e.ComplexityRoot.BlockConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockConnection.TotalCount(childComplexity), true
+
+	case "BlockEdge.blockedAt":
+		if e.ComplexityRoot.BlockEdge.BlockedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockEdge.BlockedAt(childComplexity), true
+	case "BlockEdge.cursor":
+		if e.ComplexityRoot.BlockEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockEdge.Cursor(childComplexity), true
+	case "BlockEdge.node":
+		if e.ComplexityRoot.BlockEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.BlockEdge.Node(childComplexity), true
 
 	case "ChangePasswordPayload.changed":
 		if e.ComplexityRoot.ChangePasswordPayload.Changed == nil {
@@ -940,6 +1031,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FeedConnection.PageInfo(childComplexity), true
 
+	case "FollowConnection.complete":
+		if e.ComplexityRoot.FollowConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowConnection.Complete(childComplexity), true
+	case "FollowConnection.edges":
+		if e.ComplexityRoot.FollowConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowConnection.Edges(childComplexity), true
+	case "FollowConnection.nodes":
+		if e.ComplexityRoot.FollowConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowConnection.Nodes(childComplexity), true
+	case "FollowConnection.pageInfo":
+		if e.ComplexityRoot.FollowConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowConnection.PageInfo(childComplexity), true
+	case "FollowConnection.totalCount":
+		if e.ComplexityRoot.FollowConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowConnection.TotalCount(childComplexity), true
+
+	case "FollowEdge.cursor":
+		if e.ComplexityRoot.FollowEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowEdge.Cursor(childComplexity), true
+	case "FollowEdge.followedAt":
+		if e.ComplexityRoot.FollowEdge.FollowedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowEdge.FollowedAt(childComplexity), true
+	case "FollowEdge.node":
+		if e.ComplexityRoot.FollowEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FollowEdge.Node(childComplexity), true
+
 	case "FollowError.code":
 		if e.ComplexityRoot.FollowError.Code == nil {
 			break
@@ -1201,6 +1342,56 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ListVisibility.Followings(childComplexity), true
+
+	case "MatchConnection.complete":
+		if e.ComplexityRoot.MatchConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchConnection.Complete(childComplexity), true
+	case "MatchConnection.edges":
+		if e.ComplexityRoot.MatchConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchConnection.Edges(childComplexity), true
+	case "MatchConnection.nodes":
+		if e.ComplexityRoot.MatchConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchConnection.Nodes(childComplexity), true
+	case "MatchConnection.pageInfo":
+		if e.ComplexityRoot.MatchConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchConnection.PageInfo(childComplexity), true
+	case "MatchConnection.totalCount":
+		if e.ComplexityRoot.MatchConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchConnection.TotalCount(childComplexity), true
+
+	case "MatchEdge.cursor":
+		if e.ComplexityRoot.MatchEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchEdge.Cursor(childComplexity), true
+	case "MatchEdge.matchedAt":
+		if e.ComplexityRoot.MatchEdge.MatchedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchEdge.MatchedAt(childComplexity), true
+	case "MatchEdge.node":
+		if e.ComplexityRoot.MatchEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.MatchEdge.Node(childComplexity), true
 
 	case "Media.kind":
 		if e.ComplexityRoot.Media.Kind == nil {
@@ -2561,12 +2752,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UserEdge.Cursor(childComplexity), true
-	case "UserEdge.followedAt":
-		if e.ComplexityRoot.UserEdge.FollowedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.UserEdge.FollowedAt(childComplexity), true
 	case "UserEdge.node":
 		if e.ComplexityRoot.UserEdge.Node == nil {
 			break
@@ -2717,7 +2902,79 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
-	{Name: "../schema/connection.graphqls", Input: `"A page of a list of users."
+	{Name: "../schema/connection.graphqls", Input: `"A page of a list of follows."
+type FollowConnection {
+  "The rows of this page, each with its cursor."
+  edges: [FollowEdge] @semanticNonNull(levels: [0, 1])
+  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
+  pageInfo: PageInfo!
+  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  totalCount: Int!
+  "As in ` + "`" + `UserConnection` + "`" + `."
+  complete: Boolean!
+}
+
+"A user at the other end of a follow."
+type FollowEdge {
+  "Opaque; stays valid when the edge itself is gone."
+  cursor: String!
+  "Null only with an error."
+  node: User @semanticNonNull
+  "Since when one follows the other."
+  followedAt: DateTime!
+}
+
+"A page of friends."
+type MatchConnection {
+  "The rows of this page, each with its cursor."
+  edges: [MatchEdge] @semanticNonNull(levels: [0, 1])
+  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
+  pageInfo: PageInfo!
+  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  totalCount: Int!
+  "As in ` + "`" + `UserConnection` + "`" + `."
+  complete: Boolean!
+}
+
+"A friend."
+type MatchEdge {
+  "Opaque; stays valid when the edge itself is gone."
+  cursor: String!
+  "Null only with an error."
+  node: User @semanticNonNull
+  "Since when both follow each other: when the later follow began."
+  matchedAt: DateTime!
+}
+
+"A page of blocked users."
+type BlockConnection {
+  "The rows of this page, each with its cursor."
+  edges: [BlockEdge] @semanticNonNull(levels: [0, 1])
+  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
+  nodes: [User] @semanticNonNull(levels: [0, 1])
+  "Where the page is in its list."
+  pageInfo: PageInfo!
+  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  totalCount: Int!
+  "As in ` + "`" + `UserConnection` + "`" + `."
+  complete: Boolean!
+}
+
+"A blocked user."
+type BlockEdge {
+  "Opaque; stays valid when the edge itself is gone."
+  cursor: String!
+  "Null only with an error."
+  node: User @semanticNonNull
+  "Since when the viewer blocks it."
+  blockedAt: DateTime!
+}
+
+"A page of users who are not in their list because of one edge."
 type UserConnection {
   "The rows of this page, each with its cursor."
   edges: [UserEdge] @semanticNonNull(levels: [0, 1])
@@ -2740,12 +2997,6 @@ type UserEdge {
   cursor: String!
   "Null only with an error."
   node: User @semanticNonNull
-  """
-  Since when: of friends the time of the later follow, of blocked users of the block, of
-  common lists in the order RECENT of the first user's follow. Null in lists by ascending
-  id, because no single edge puts a user there.
-  """
-  followedAt: DateTime
 }
 
 "Where a page is in its list, as the Cursor Connections Specification of Relay has it."
@@ -3129,7 +3380,7 @@ type FollowPayload {
   "The viewer's relationship with the other user."
   relationship: Relationship @semanticNonNull
   "The new edge at the head of the viewer's followings; null unless the viewer follows the user now."
-  followingEdge: UserEdge
+  followingEdge: FollowEdge
   "Send it with a later query that must see this change: in the header ` + "`" + `Kith-Consistency` + "`" + ` or as the extension ` + "`" + `consistencyToken` + "`" + `."
   consistencyToken: String!
 }
@@ -4046,7 +4297,7 @@ type Subscription {
     userIds: [ID!]!
   ): Relationship @semanticNonNull
   "Each user who begins to follow the viewer."
-  newFollowers: UserEdge @semanticNonNull
+  newFollowers: FollowEdge @semanticNonNull
   "Friend requests from or to the viewer, whenever one changes."
   friendRequestChanged: FriendRequest @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
@@ -4192,7 +4443,7 @@ type User implements Node {
     before: String
     "Which of the followings are wanted; for the viewer's own list."
     filter: FollowingsFilter
-  ): UserConnection @cacheControl(maxAge: 10)
+  ): FollowConnection @cacheControl(maxAge: 10)
   """
   The users who follow this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
   Null if the list is not open to the viewer.
@@ -4206,28 +4457,28 @@ type User implements Node {
     last: Int
     "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
-  ): UserConnection @cacheControl(maxAge: 10)
+  ): FollowConnection @cacheControl(maxAge: 10)
   "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
   friends(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection @cacheControl(maxAge: 10)
+  ): MatchConnection @cacheControl(maxAge: 10)
   "Users whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
   notFollowingBack(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection @cacheControl(maxAge: 10)
+  ): FollowConnection @cacheControl(maxAge: 10)
   "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
   notFollowedBack(
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection @cacheControl(maxAge: 10)
+  ): FollowConnection @cacheControl(maxAge: 10)
 
   """
   The relationship of this user with another. Between two others, it is null unless both lists of this
@@ -4301,7 +4552,7 @@ type User implements Node {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-  ): UserConnection @cacheControl(scope: PRIVATE)
+  ): BlockConnection @cacheControl(scope: PRIVATE)
   """
   Friend requests from or to the viewer, last changed first; null unless
   this is the viewer.
@@ -4395,6 +4646,34 @@ func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, f
 		return ec.fieldContext_AddCommentPayload_post(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
+}
+
+func (ec *executionContext) childFields_BlockConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_BlockConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_BlockConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_BlockConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_BlockConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_BlockConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BlockConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_BlockEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_BlockEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_BlockEdge_node(ctx, field)
+	case "blockedAt":
+		return ec.fieldContext_BlockEdge_blockedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type BlockEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_ChangePasswordPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4593,6 +4872,34 @@ func (ec *executionContext) childFields_FeedConnection(ctx context.Context, fiel
 	return nil, fmt.Errorf("no field named %q was found under type FeedConnection", field.Name)
 }
 
+func (ec *executionContext) childFields_FollowConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_FollowConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_FollowConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_FollowConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_FollowConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_FollowConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_FollowEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_FollowEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_FollowEdge_node(ctx, field)
+	case "followedAt":
+		return ec.fieldContext_FollowEdge_followedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FollowEdge", field.Name)
+}
+
 func (ec *executionContext) childFields_FollowError(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "code":
@@ -4735,6 +5042,34 @@ func (ec *executionContext) childFields_ListVisibility(ctx context.Context, fiel
 		return ec.fieldContext_ListVisibility_followers(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ListVisibility", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_MatchConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_MatchConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_MatchConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_MatchConnection_totalCount(ctx, field)
+	case "complete":
+		return ec.fieldContext_MatchConnection_complete(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_MatchEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_MatchEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_MatchEdge_node(ctx, field)
+	case "matchedAt":
+		return ec.fieldContext_MatchEdge_matchedAt(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type MatchEdge", field.Name)
 }
 
 func (ec *executionContext) childFields_Media(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5111,8 +5446,6 @@ func (ec *executionContext) childFields_UserEdge(ctx context.Context, field grap
 		return ec.fieldContext_UserEdge_cursor(ctx, field)
 	case "node":
 		return ec.fieldContext_UserEdge_node(ctx, field)
-	case "followedAt":
-		return ec.fieldContext_UserEdge_followedAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserEdge", field.Name)
 }
@@ -6769,6 +7102,226 @@ func (ec *executionContext) fieldContext_AddCommentPayload_post(_ context.Contex
 	return fc, nil
 }
 
+func (ec *executionContext) _BlockConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.BlockEdge) graphql.Marshaler {
+			return ec.marshalOBlockEdge2ᚕᚖkithᚋgraphᚋmodelᚐBlockEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BlockConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BlockConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BlockEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BlockConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BlockConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BlockConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BlockConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BlockConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BlockConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BlockConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BlockConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BlockConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _BlockConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.BlockConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BlockConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BlockConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _BlockEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BlockEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BlockEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _BlockEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_BlockEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "BlockEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _BlockEdge_blockedAt(ctx context.Context, field graphql.CollectedField, obj *model.BlockEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_BlockEdge_blockedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.BlockedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_BlockEdge_blockedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("BlockEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _ChangePasswordPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.ChangePasswordPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8075,6 +8628,226 @@ func (ec *executionContext) fieldContext_FeedConnection_newerThan(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚕᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _FollowConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _FollowEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _FollowEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FollowEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FollowEdge_followedAt(ctx context.Context, field graphql.CollectedField, obj *model.FollowEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FollowEdge_followedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.FollowedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_FollowEdge_followedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("FollowEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _FollowError_code(ctx context.Context, field graphql.CollectedField, obj *model.FollowError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -8504,8 +9277,8 @@ func (ec *executionContext) _FollowPayload_followingEdge(ctx context.Context, fi
 			return obj.FollowingEdge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8518,7 +9291,7 @@ func (ec *executionContext) fieldContext_FollowPayload_followingEdge(_ context.C
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserEdge(ctx, field)
+			return ec.childFields_FollowEdge(ctx, field)
 		},
 	}
 	return fc, nil
@@ -9210,6 +9983,226 @@ func (ec *executionContext) _ListVisibility_followers(ctx context.Context, field
 }
 func (ec *executionContext) fieldContext_ListVisibility_followers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ListVisibility", field, false, false, errors.New("field of type Visibility does not have child fields"))
+}
+
+func (ec *executionContext) _MatchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_edges(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edges, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.MatchEdge) graphql.Marshaler {
+			return ec.marshalOMatchEdge2ᚕᚖkithᚋgraphᚋmodelᚐMatchEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_edges(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_MatchEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_nodes(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_nodes(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Nodes, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_nodes(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_pageInfo(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_pageInfo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.PageInfo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PageInfo) graphql.Marshaler {
+			return ec.marshalNPageInfo2ᚖkithᚋgraphᚋmodelᚐPageInfo(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_pageInfo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PageInfo(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchConnection_totalCount(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_totalCount(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.TotalCount()
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
+			return ec.marshalNInt2int32(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_totalCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchConnection", field, true, false, errors.New("field of type Int does not have child fields"))
+}
+
+func (ec *executionContext) _MatchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.MatchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _MatchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchEdge_cursor(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Cursor, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchEdge_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchEdge", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _MatchEdge_node(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchEdge_node(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Node, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_MatchEdge_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "MatchEdge",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _MatchEdge_matchedAt(ctx context.Context, field graphql.CollectedField, obj *model.MatchEdge) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_MatchEdge_matchedAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MatchedAt, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
+			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_MatchEdge_matchedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("MatchEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Media_name(ctx context.Context, field graphql.CollectedField, obj *model.Media) (ret graphql.Marshaler) {
@@ -13118,8 +14111,8 @@ func (ec *executionContext) _Subscription_newFollowers(ctx context.Context, fiel
 			return ec.Resolvers.Subscription().NewFollowers(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserEdge) graphql.Marshaler {
-			return ec.marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13132,7 +14125,7 @@ func (ec *executionContext) fieldContext_Subscription_newFollowers(_ context.Con
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserEdge(ctx, field)
+			return ec.childFields_FollowEdge(ctx, field)
 		},
 	}
 	return fc, nil
@@ -14007,8 +15000,8 @@ func (ec *executionContext) _User_followings(ctx context.Context, field graphql.
 			return ec.Resolvers.User().Followings(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.FollowingsFilter))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14021,7 +15014,7 @@ func (ec *executionContext) fieldContext_User_followings(ctx context.Context, fi
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserConnection(ctx, field)
+			return ec.childFields_FollowConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -14051,8 +15044,8 @@ func (ec *executionContext) _User_followers(ctx context.Context, field graphql.C
 			return ec.Resolvers.User().Followers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14065,7 +15058,7 @@ func (ec *executionContext) fieldContext_User_followers(ctx context.Context, fie
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserConnection(ctx, field)
+			return ec.childFields_FollowConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -14095,8 +15088,8 @@ func (ec *executionContext) _User_friends(ctx context.Context, field graphql.Col
 			return ec.Resolvers.User().Friends(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {
+			return ec.marshalOMatchConnection2ᚖkithᚋgraphᚋmodelᚐMatchConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14109,7 +15102,7 @@ func (ec *executionContext) fieldContext_User_friends(ctx context.Context, field
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserConnection(ctx, field)
+			return ec.childFields_MatchConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -14139,8 +15132,8 @@ func (ec *executionContext) _User_notFollowingBack(ctx context.Context, field gr
 			return ec.Resolvers.User().NotFollowingBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14153,7 +15146,7 @@ func (ec *executionContext) fieldContext_User_notFollowingBack(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserConnection(ctx, field)
+			return ec.childFields_FollowConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -14183,8 +15176,8 @@ func (ec *executionContext) _User_notFollowedBack(ctx context.Context, field gra
 			return ec.Resolvers.User().NotFollowedBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
+			return ec.marshalOFollowConnection2ᚖkithᚋgraphᚋmodelᚐFollowConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14197,7 +15190,7 @@ func (ec *executionContext) fieldContext_User_notFollowedBack(ctx context.Contex
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserConnection(ctx, field)
+			return ec.childFields_FollowConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -14479,8 +15472,8 @@ func (ec *executionContext) _User_blockedUsers(ctx context.Context, field graphq
 			return ec.Resolvers.User().BlockedUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
-			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
+			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14493,7 +15486,7 @@ func (ec *executionContext) fieldContext_User_blockedUsers(ctx context.Context, 
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UserConnection(ctx, field)
+			return ec.childFields_BlockConnection(ctx, field)
 		},
 	}
 	defer func() {
@@ -14950,29 +15943,6 @@ func (ec *executionContext) fieldContext_UserEdge_node(_ context.Context, field 
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _UserEdge_followedAt(ctx context.Context, field graphql.CollectedField, obj *model.UserEdge) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_UserEdge_followedAt(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.FollowedAt, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
-			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_UserEdge_followedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("UserEdge", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
@@ -16563,6 +17533,112 @@ func (ec *executionContext) _AddCommentPayload(ctx context.Context, sel ast.Sele
 	return out
 }
 
+var blockConnectionImplementors = []string{"BlockConnection"}
+
+func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.SelectionSet, obj *model.BlockConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, blockConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BlockConnection")
+		case "edges":
+			out.Values[i] = ec._BlockConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._BlockConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._BlockConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._BlockConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._BlockConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var blockEdgeImplementors = []string{"BlockEdge"}
+
+func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet, obj *model.BlockEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, blockEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("BlockEdge")
+		case "cursor":
+			out.Values[i] = ec._BlockEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._BlockEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "blockedAt":
+			out.Values[i] = ec._BlockEdge_blockedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var changePasswordPayloadImplementors = []string{"ChangePasswordPayload"}
 
 func (ec *executionContext) _ChangePasswordPayload(ctx context.Context, sel ast.SelectionSet, obj *model.ChangePasswordPayload) graphql.Marshaler {
@@ -17359,6 +18435,112 @@ func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.Selecti
 	return out
 }
 
+var followConnectionImplementors = []string{"FollowConnection"}
+
+func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.SelectionSet, obj *model.FollowConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowConnection")
+		case "edges":
+			out.Values[i] = ec._FollowConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._FollowConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._FollowConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._FollowConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._FollowConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var followEdgeImplementors = []string{"FollowEdge"}
+
+func (ec *executionContext) _FollowEdge(ctx context.Context, sel ast.SelectionSet, obj *model.FollowEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FollowEdge")
+		case "cursor":
+			out.Values[i] = ec._FollowEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._FollowEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "followedAt":
+			out.Values[i] = ec._FollowEdge_followedAt(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var followErrorImplementors = []string{"FollowError"}
 
 func (ec *executionContext) _FollowError(ctx context.Context, sel ast.SelectionSet, obj *model.FollowError) graphql.Marshaler {
@@ -17875,6 +19057,112 @@ func (ec *executionContext) _ListVisibility(ctx context.Context, sel ast.Selecti
 			}
 		case "followers":
 			out.Values[i] = ec._ListVisibility_followers(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchConnectionImplementors = []string{"MatchConnection"}
+
+func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.MatchConnection) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchConnectionImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchConnection")
+		case "edges":
+			out.Values[i] = ec._MatchConnection_edges(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "nodes":
+			out.Values[i] = ec._MatchConnection_nodes(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "pageInfo":
+			out.Values[i] = ec._MatchConnection_pageInfo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "totalCount":
+			out.Values[i] = ec._MatchConnection_totalCount(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "complete":
+			out.Values[i] = ec._MatchConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var matchEdgeImplementors = []string{"MatchEdge"}
+
+func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet, obj *model.MatchEdge) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, matchEdgeImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("MatchEdge")
+		case "cursor":
+			out.Values[i] = ec._MatchEdge_cursor(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "node":
+			out.Values[i] = ec._MatchEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "matchedAt":
+			out.Values[i] = ec._MatchEdge_matchedAt(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
@@ -20662,11 +21950,6 @@ func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet,
 			}
 		case "node":
 			out.Values[i] = ec._UserEdge_node(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "followedAt":
-			out.Values[i] = ec._UserEdge_followedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}

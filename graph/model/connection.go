@@ -2,9 +2,8 @@ package model
 
 import "kith/storage"
 
-// UserConnection is a page of a list of users.
-type UserConnection struct {
-	Edges    []*UserEdge
+// UserPage is what all pages of users have, whatever their edges say.
+type UserPage struct {
 	Nodes    []*User
 	PageInfo *PageInfo
 	Complete bool
@@ -12,7 +11,31 @@ type UserConnection struct {
 }
 
 // TotalCount fails when the shard of the list's owner did not answer.
-func (c *UserConnection) TotalCount() (int32, error) { return int32(c.Total.Value), c.Total.Err }
+func (p *UserPage) TotalCount() (int32, error) { return int32(p.Total.Value), p.Total.Err }
+
+// FollowConnection is a page of a list of follows.
+type FollowConnection struct {
+	UserPage
+	Edges []*FollowEdge
+}
+
+// MatchConnection is a page of friends.
+type MatchConnection struct {
+	UserPage
+	Edges []*MatchEdge
+}
+
+// BlockConnection is a page of blocked users.
+type BlockConnection struct {
+	UserPage
+	Edges []*BlockEdge
+}
+
+// UserConnection is a page of users in whose list no single edge puts them.
+type UserConnection struct {
+	UserPage
+	Edges []*UserEdge
+}
 
 // SuggestionEdge is one suggestion.
 type SuggestionEdge struct {

@@ -37,6 +37,16 @@ type AddCommentPayload struct {
 	Post *Post `json:"post,omitempty"`
 }
 
+// A blocked user.
+type BlockEdge struct {
+	// Opaque; stays valid when the edge itself is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *User `json:"node,omitempty"`
+	// Since when the viewer blocks it.
+	BlockedAt time.Time `json:"blockedAt"`
+}
+
 // The result of a change of the password.
 type ChangePasswordPayload struct {
 	// Always true.
@@ -188,6 +198,16 @@ type FeedConnection struct {
 	NewerThan *NewerPosts `json:"newerThan,omitempty"`
 }
 
+// A user at the other end of a follow.
+type FollowEdge struct {
+	// Opaque; stays valid when the edge itself is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *User `json:"node,omitempty"`
+	// Since when one follows the other.
+	FollowedAt time.Time `json:"followedAt"`
+}
+
 // Why one of many follows was refused.
 type FollowError struct {
 	// As `extensions.code` of errors.
@@ -233,7 +253,7 @@ type FollowPayload struct {
 	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
 	// The new edge at the head of the viewer's followings; null unless the viewer follows the user now.
-	FollowingEdge *UserEdge `json:"followingEdge,omitempty"`
+	FollowingEdge *FollowEdge `json:"followingEdge,omitempty"`
 	// Send it with a later query that must see this change: in the header `Kith-Consistency` or as the extension `consistencyToken`.
 	ConsistencyToken string `json:"consistencyToken"`
 }
@@ -292,6 +312,16 @@ type ListVisibilityInput struct {
 	Followings graphql.Omittable[*Visibility] `json:"followings,omitempty"`
 	// Who may see who follows the viewer.
 	Followers graphql.Omittable[*Visibility] `json:"followers,omitempty"`
+}
+
+// A friend.
+type MatchEdge struct {
+	// Opaque; stays valid when the edge itself is gone.
+	Cursor string `json:"cursor"`
+	// Null only with an error.
+	Node *User `json:"node,omitempty"`
+	// Since when both follow each other: when the later follow began.
+	MatchedAt time.Time `json:"matchedAt"`
 }
 
 // A file that belongs to a post. Kith keeps its address, not the file.
@@ -509,10 +539,6 @@ type UserEdge struct {
 	Cursor string `json:"cursor"`
 	// Null only with an error.
 	Node *User `json:"node,omitempty"`
-	// Since when: of friends the time of the later follow, of blocked users of the block, of
-	// common lists in the order RECENT of the first user's follow. Null in lists by ascending
-	// id, because no single edge puts a user there.
-	FollowedAt *time.Time `json:"followedAt,omitempty"`
 }
 
 // A page of users found.

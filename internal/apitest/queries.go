@@ -172,7 +172,7 @@ func (w *writer) root() {
 	case "latestPosts":
 		w.field("latestPosts(first: 3)", w.posts)
 	case "people":
-		w.field("people(where: "+w.filter(2)+", first: 3)", w.connection)
+		w.field("people(where: "+w.filter(2)+", first: 3)", w.people)
 	case "searchUsers":
 		w.field(`searchUsers(prefix: "u`+w.draw("digit", "", "1", "2")+`", first: 4)`, w.found)
 	case "relationship":
@@ -292,35 +292,35 @@ func (w *writer) belowUser() {
 		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "viewer",
 		"oneWay", "recent", "followersYouKnow", "special", "posts", "favorites") {
 	case "followings":
-		w.field("followings"+page, w.connection)
+		w.field("followings"+page, w.follows)
 	case "followers":
-		w.field("followers"+page, w.connection)
+		w.field("followers"+page, w.follows)
 	case "last":
-		w.field("followings(last: 2)", w.connection)
+		w.field("followings(last: 2)", w.follows)
 	case "relationship":
 		w.field("relationship(to: "+w.anID()+")", w.relationship)
 	case "friends":
-		w.field("friends"+page, w.connection)
+		w.field("friends"+page, w.matches)
 	case "commonFollowings":
-		w.field("commonFollowings(with: "+w.anID()+", first: 2)", w.connection)
+		w.field("commonFollowings(with: "+w.anID()+", first: 2)", w.people)
 	case "commonFollowers":
-		w.field("commonFollowers(with: "+w.anID()+", first: 2)", w.connection)
+		w.field("commonFollowers(with: "+w.anID()+", first: 2)", w.people)
 	case "followSuggestions":
 		w.field("followSuggestions"+page, w.suggestions)
 	case "viewer":
 		w.field("viewerRelationship", w.relationship)
 	case "oneWay":
-		w.field(w.draw("which way", "notFollowingBack", "notFollowedBack")+page, w.connection)
+		w.field(w.draw("which way", "notFollowingBack", "notFollowedBack")+page, w.follows)
 	case "recent":
-		w.field("commonFollow"+w.draw("which", "ings", "ers")+"(with: "+w.anID()+", orderBy: RECENT)", w.connection)
+		w.field("commonFollow"+w.draw("which", "ings", "ers")+"(with: "+w.anID()+", orderBy: RECENT)", w.people)
 	case "followersYouKnow":
-		w.field("followersYouKnow"+page, w.connection)
+		w.field("followersYouKnow"+page, w.people)
 	case "posts":
 		w.field("posts"+page, w.posts)
 	case "favorites":
 		w.field("favorites"+page, w.posts)
 	case "special":
-		w.field("followings(filter: {special: true}, first: 2)", w.connection)
+		w.field("followings(filter: {special: true}, first: 2)", w.follows)
 	}
 }
 
@@ -378,23 +378,28 @@ func (w *writer) request() {
 	}
 }
 
-func (w *writer) connection() {
-	w.on("UserConnection", func() {
+func (w *writer) follows() { w.connection("FollowConnection", "followedAt ") }
+func (w *writer) matches() { w.connection("MatchConnection", "matchedAt ") }
+func (w *writer) people()  { w.connection("UserConnection", "") }
+
+// connection writes a selection on a page whose edges have a time; "": they have none.
+func (w *writer) connection(of, time string) {
+	w.on(of, func() {
 		w.text.WriteString(w.draw("plain fields of a connection", "complete ", "totalCount ", "pageInfo { hasNextPage endCursor } "))
 		switch w.draw("how to list", "nodes", "edges", "both", "neither") {
 		case "nodes":
 			w.field("nodes", w.user)
 		case "edges":
-			w.field("edges", w.edge)
+			w.field("edges", func() { w.edge(time) })
 		case "both":
 			w.field("nodes", w.user)
-			w.field("edges", w.edge)
+			w.field("edges", func() { w.edge(time) })
 		}
 	})
 }
 
-func (w *writer) edge() {
-	w.text.WriteString("cursor followedAt ")
+func (w *writer) edge(time string) {
+	w.text.WriteString("cursor " + time)
 	w.field("node", w.user)
 }
 

@@ -5,7 +5,8 @@ import { CommentCountFragmentDoc, ViewerDocument, type FriendRequestState } from
 
 // Types that have no id belong to the object that they were read with.
 const parts = [
-  'UserConnection', 'UserEdge', 'PageInfo', 'ListVisibility', 'SuggestionConnection', 'SuggestionEdge', 'SuggestionExclusions',
+  'FollowConnection', 'FollowEdge', 'MatchConnection', 'MatchEdge', 'BlockConnection', 'BlockEdge', 'UserConnection', 'UserEdge', 'PageInfo',
+  'ListVisibility', 'SuggestionConnection', 'SuggestionEdge', 'SuggestionExclusions',
   'FriendRequestConnection', 'FriendRequestEdge', 'UserSearchConnection', 'UserSearchEdge', 'PostConnection', 'PostEdge',
   'FeedConnection', 'NewerPosts', 'CommentConnection', 'CommentEdge', 'FavoriteConnection', 'Media', 'EdgesAmong', 'FollowOutcome', 'FollowError',
 ];

@@ -170,7 +170,7 @@ function EndlessPage<Data, Variables extends AnyVariables, T>(props: EndlessPage
 
 type ConnectionOfPeople<P> = {
   totalCount: number;
-  edges: readonly ({ followedAt: string | null; node: P | null } | null)[] | null;
+  edges: readonly ({ node: P | null } | null)[] | null;
   pageInfo: MoreFragment;
 } | null;
 
