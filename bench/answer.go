@@ -41,7 +41,7 @@ type listAnswer struct {
 	Nodes      []*personAnswer
 	Edges      []*struct {
 		FollowedAt  time.Time
-		MutualCount int
+		SharedCount int
 		Node        *personAnswer
 	}
 }
@@ -183,7 +183,7 @@ func checkSuggestions(a Arguments, got *answer) error {
 			continue
 		}
 		before := list.Edges[i-1]
-		if e.MutualCount > before.MutualCount || e.MutualCount == before.MutualCount && e.Node.ID <= before.Node.ID {
+		if e.SharedCount > before.SharedCount || e.SharedCount == before.SharedCount && e.Node.ID <= before.Node.ID {
 			return errOrder
 		}
 	}

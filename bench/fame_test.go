@@ -188,7 +188,7 @@ var fameQuestions = []fameQuestion{
 	{name: "q4, common followings", query: `($id: ID!, $x: ID!) { user(id: $id) { commonFollowings(with: $x, first: 20) { totalCount nodes { id name } complete } } }`, args: withMember},
 	{name: "q5, common followers", query: `($id: ID!, $x: ID!) { user(id: $id) { commonFollowers(with: $x, first: 20) { totalCount nodes { id name } complete } } }`, args: withTwin},
 	{name: "common followers, latest", query: `($id: ID!, $x: ID!) { user(id: $x) { commonFollowers(with: $id, first: 20, orderBy: RECENT) { nodes { id name } complete } } }`, args: withTwin},
-	{name: "q6, suggestions", query: `($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { mutualCount node { id name } } complete } } }`},
+	{name: "q6, suggestions", query: `($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { sharedCount node { id name } } complete } } }`},
 	{name: "followers", query: `($id: ID!) { user(id: $id) { followers(first: 20) { edges { followedAt node { id name } } complete } } }`},
 	{name: "followers, oldest", query: `($id: ID!) { user(id: $id) { followers(last: 20) { edges { followedAt node { id name } } complete } } }`},
 	{name: "followers, from the middle", query: `($id: ID!) { user(id: $id) { followers(first: 20, after: "` + middle + `") { edges { followedAt node { id name } } complete } } }`},

@@ -98,8 +98,7 @@ func (w *world) answers(t *rapid.T) []string {
 	user := `id followingCount followerCount friendCount
 		followings(first: 3) { ` + page + ` } followers(last: 3) { ` + page + ` } all: followers(first: 100) { edges { cursor followedAt node { id } } }
 		friends { ` + page + ` } notFollowingBack { ` + page + ` } notFollowedBack { ` + page + ` } followersYouKnow { ` + page + ` }
-		followSuggestions { complete nodes { id } excluded { followed blocked dismissed } edges { score mutualCount via { id } } }
-		aa: followSuggestions(orderBy: ADAMIC_ADAR) { complete nodes { id } edges { score mutualCount via { id } } }
+		followSuggestions { complete nodes { id } excluded { followed blocked dismissed } edges { score sharedCount via { id } } }
 		viewerRelationship { status followedAt followedByAt blocking blockedBy }`
 	for _, other := range []int{1, 2, 5} {
 		user += strings.ReplaceAll(fmt.Sprintf(` c@: commonFollowings(with: @) { %[1]s } f@: commonFollowers(with: @) { %[1]s }

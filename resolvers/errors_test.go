@@ -214,9 +214,9 @@ var losses = map[string]lost{
 	"common lists": {`{ user(id: L1) { handle dead: commonFollowings(with: D1) { totalCount } live: commonFollowings(with: L2) { nodes { handle } } commonFollowers(with: D2) { totalCount } } }`,
 		`{"user": {"handle": "uL1", "dead": null, "live": {"nodes": [{"handle": "uL3"}]}, "commonFollowers": null}}`,
 		[]string{"user.dead", "user.commonFollowers"}},
-	"suggestions": {`{ user(id: L1) { handle followSuggestions { nodes { handle } } } l2: user(id: L2) { followSuggestions(first: 4) { complete edges { mutualCount node { handle } via { handle } } } } }`,
+	"suggestions": {`{ user(id: L1) { handle followSuggestions { nodes { handle } } } l2: user(id: L2) { followSuggestions(first: 4) { complete edges { sharedCount node { handle } via { handle } } } } }`,
 		`{"user": {"handle": "uL1", "followSuggestions": null}, "l2": {"followSuggestions": {"complete": true, "edges": [
-			{"mutualCount": 1, "node": null, "via": [{"handle": "uL1"}]}, {"mutualCount": 1, "node": null, "via": [{"handle": "uL1"}]}]}}}`,
+			{"sharedCount": 1, "node": null, "via": [{"handle": "uL1"}]}, {"sharedCount": 1, "node": null, "via": [{"handle": "uL1"}]}]}}}`,
 		[]string{"user.followSuggestions", "l2.followSuggestions.edges.0.node", "l2.followSuggestions.edges.1.node"}},
 }
 

@@ -32,28 +32,23 @@ type setAnswer struct {
 	total    int
 	complete bool
 
-	suggested suggested // by `followSuggestions`
+	suggested social.Suggestions // by `followSuggestions`
 }
 
 // setArguments are the arguments of a set answer: it pages forward only.
 type setArguments struct {
 	pageArguments
-	other   storage.UserID         // of a common list
-	recent  bool                   // a common list in the order RECENT
-	orderBy social.SuggestionOrder // of suggestions
+	other  storage.UserID // of a common list
+	recent bool           // a common list in the order RECENT
 }
 
 func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err error) {
 	if a.pageArguments, err = pageOf(ctx, f, 0); err != nil {
 		return a, err
 	}
-	order, _ := f.Argument(ctx, "orderBy").(string)
-	switch f.Ahead {
-	case fields.Common:
-		a.recent = order == model.CommonOrderRecent.String()
+	if f.Ahead == fields.Common {
+		a.recent = f.Argument(ctx, "orderBy") == model.CommonOrderRecent.String()
 		a.other, err = parseUserID("with", strings.Join(texts(ctx, f, "with"), ""))
-	case fields.Suggestions:
-		a.orderBy = suggestionOrders[model.SuggestionOrder(order)]
 	}
 	return a, err
 }
@@ -95,7 +90,7 @@ func (a *setAnswer) wanted(ctx context.Context, f *selections.Field) (level []wa
 	}
 	if via := viaOf(ctx, f); via.on != nil && len(a.page.users) > 0 {
 		w := wanted{on: via.on}
-		for _, s := range a.suggested.found.Suggestions {
+		for _, s := range a.suggested.Suggestions {
 			w.users = append(w.users, s.Via...)
 		}
 		level = append(level, w)

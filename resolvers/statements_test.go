@@ -192,7 +192,7 @@ var countedQueries = []struct {
 		costs{"neighbours.follower": 1, "profiles": 1, "users": 1}},
 	{"suggestions", `{ user(id: 1) { followSuggestions { nodes { name } } } }`, nil,
 		costs{"neighbours.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
-	{"suggestions with who speaks for them", `{ user(id: 1) { followSuggestions { edges { mutualCount node { name } via { name followerCount } } } } }`, nil,
+	{"suggestions with who speaks for them", `{ user(id: 1) { followSuggestions { edges { sharedCount node { name } via { name followerCount } } } } }`, nil,
 		costs{"neighbours.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
 	{"what is below a set answer", `{ user(id: 2) { friends { nodes { name followerCount relationship(to: 5) { status } followers(first: 3) { nodes { name } } } } } }`, nil,
 		costs{"edges.follower": 2, "edges.following": 1, "pages.follower": 1, "pages.following": 1, "profiles": 2, "users": 1}},

@@ -17,25 +17,13 @@ import (
 // dismissedFor is how long a dismissal lasts.
 const dismissedFor = 180 * 24 * time.Hour
 
-// suggestionOrders are the orders of the schema.
-var suggestionOrders = map[model.SuggestionOrder]social.SuggestionOrder{
-	model.SuggestionOrderMutualCount: social.ByMutualCount,
-	model.SuggestionOrderAdamicAdar:  social.ByAdamicAdar,
-}
-
-// suggested is the query of `followSuggestions`, and its result.
-type suggested struct {
-	query social.SuggestionQuery
-	found social.Suggestions
-}
-
 func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error) {
 	if open, err := isOpen(ctx, social.List{Side: storage.Forward, Owner: q.user}); err != nil || !open {
 		return closed, err
 	}
-	r, query := q.resolver, social.SuggestionQuery{User: q.user, Order: q.arguments.orderBy, First: q.arguments.size, Via: via}
+	r, query := q.resolver, social.SuggestionQuery{User: q.user, First: q.arguments.size, Via: via}
 	// A cursor names the following behind which the pool starts, who may be hidden.
-	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User), int64(query.Order)}, what: "list"}
+	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User)}, what: "list"}
 	var popular, at, peer, id int64
 	err := cursors.read(ctx, q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
 	if err != nil {
@@ -69,10 +57,10 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 		page.cursors = append(page.cursors, spell(social.SuggestionMark{Pool: query.From.Pool, Score: one.Score, ID: one.ID, Popular: s.Popular}))
 	}
 	info := r.pageInfo(page.cursors, s.More, func(*cursor.Sealer) string { return spell(s.Next) })
-	return setAnswer{page: page, info: info, complete: s.Complete, suggested: suggested{query, s}}, nil
+	return setAnswer{page: page, info: info, complete: s.Complete, suggested: s}, nil
 }
 
-func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string, _ model.SuggestionOrder) (*model.SuggestionConnection, error) {
+func (userFields) FollowSuggestions(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.SuggestionConnection, error) {
 	f := planned(ctx)
 	a, err := answerTo[*setAnswer](stateOf(ctx), nameOf(f, obj.UserID))
 	if err != nil || a.isClosed {
@@ -94,10 +82,7 @@ func (r *Resolver) dismissedBy(ctx context.Context, user storage.UserID) ([]stor
 
 func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer) *model.SuggestionConnection {
 	nodes, places := a.page.nodes(ctx, f)
-	s, unit := a.suggested.found, a.suggested.query.Order.Unit()
-	if s.Popular {
-		unit = 1
-	}
+	s := a.suggested
 	return &model.SuggestionConnection{
 		Nodes: nodes, Complete: a.complete, PageInfo: a.info,
 		Excluded: &model.SuggestionExclusions{
@@ -114,7 +99,7 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 			}
 			return model.SuggestionEdge{
 				Cursor: a.page.cursors[places[i]], Node: nodes[i],
-				Score: float64(one.Score) / float64(unit), MutualCount: int32(one.Mutual),
+				Score: float64(one.Score), SharedCount: int32(one.Shared),
 				Reason: reason, Via: one.Via,
 			}
 		}),

@@ -22,7 +22,7 @@ type suggestion struct {
 	Cursor      string
 	Node        node
 	Score       float64
-	MutualCount int
+	SharedCount int
 	Reason      string
 	Via         []node
 }
@@ -37,7 +37,7 @@ type suggestionPage struct {
 func suggestionsOf(t apitest.T, api *apitest.API, user, first, via int, after string) suggestionPage {
 	t.Helper()
 	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions(first: %d%s) {
-		edges { cursor score mutualCount reason node { id } via(first: %d) { id } } nodes { id }
+		edges { cursor score sharedCount reason node { id } via(first: %d) { id } } nodes { id }
 		pageInfo { hasNextPage hasPreviousPage startCursor endCursor } complete
 	} } }`, user, first, optional("after", after), via), nil).Whole()
 	p := apitest.Into[suggestionPage](answer, "user.list")
@@ -64,13 +64,13 @@ func (c drawnGraph) suggest(user int) []suggestion {
 				s.Via = append(s.Via, node{strconv.Itoa(y)})
 			}
 		}
-		if s.MutualCount = len(s.Via); s.MutualCount > 0 && x != user && c.follows[user][x] == 0 {
-			s.Score = float64(s.MutualCount)
+		if s.SharedCount = len(s.Via); s.SharedCount > 0 && x != user && c.follows[user][x] == 0 {
+			s.Score = float64(s.SharedCount)
 			s.Reason = "FOLLOWED_BY_FOLLOWINGS"
 			list = append(list, s)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b suggestion) int { return cmp.Compare(b.MutualCount, a.MutualCount) })
+	slices.SortStableFunc(list, func(a, b suggestion) int { return cmp.Compare(b.SharedCount, a.SharedCount) })
 	return list
 }
 
@@ -117,7 +117,7 @@ func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
 		user := rapid.IntRange(1, 8).Draw(t, "user")
 		want := map[string]int{}
 		for _, s := range c.suggest(user) {
-			want[s.Node.ID] = s.MutualCount
+			want[s.Node.ID] = s.SharedCount
 		}
 		got := map[string]int{}
 		cursor := ""
@@ -127,9 +127,9 @@ func TestSuggestionsOfASmallBudgetAskEveryFollowingOnce(t *testing.T) {
 			}
 			p := suggestionsOf(t, api, user, rapid.SampledFrom([]int{1, 10, 100}).Draw(t, "first"), 3, cursor)
 			for i, e := range p.Edges {
-				got[e.Node.ID] += e.MutualCount
+				got[e.Node.ID] += e.SharedCount
 				c.checkSuggestion(t, user, e)
-				if i > 0 && p.Edges[i-1].MutualCount < e.MutualCount {
+				if i > 0 && p.Edges[i-1].SharedCount < e.SharedCount {
 					t.Fatalf("out of order: %+v", p.Edges)
 				}
 			}
@@ -154,7 +154,7 @@ func (c drawnGraph) checkSuggestion(t apitest.T, user int, e suggestion) {
 	if err != nil || x == user || c.follows[user][x] != 0 {
 		t.Fatalf("to %d: %+v", user, e)
 	}
-	if e.Score != float64(e.MutualCount) || e.MutualCount < 1 || len(e.Via) != min(3, e.MutualCount) {
+	if e.Score != float64(e.SharedCount) || e.SharedCount < 1 || len(e.Via) != min(3, e.SharedCount) {
 		t.Fatalf("to %d: %+v", user, e)
 	}
 	last := 0

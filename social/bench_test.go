@@ -77,10 +77,6 @@ func waysOver(b *testing.B, id func(n int) storage.UserID) {
 			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3})
 			return err
 		}},
-		{"20 suggestions, Adamic Adar", viewer, func(g *Graph) error {
-			_, err := g.Suggest(context.Background(), SuggestionQuery{User: anyone(), First: 20, Via: 3, Order: ByAdamicAdar})
-			return err
-		}},
 	}
 	for _, q := range questions {
 		for _, way := range []struct {

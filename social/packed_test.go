@@ -200,9 +200,8 @@ func TestListsInMemoryAnswerAsRowsDo(t *testing.T) {
 		p.share = rapid.SampledFrom([]float64{0.7, 1}).Draw(t, "share of answers from memory")
 		none := storage.UserID(rapid.IntRange(0, people).Draw(t, "whose lists are empty"))
 		q := SuggestionQuery{
-			User:  storage.UserID(rapid.IntRange(1, people).Draw(t, "user")),
-			Order: rapid.SampledFrom([]SuggestionOrder{ByMutualCount, ByAdamicAdar}).Draw(t, "order"),
-			Via:   rapid.IntRange(0, 5).Draw(t, "via"),
+			User: storage.UserID(rapid.IntRange(1, people).Draw(t, "user")),
+			Via:  rapid.IntRange(0, 5).Draw(t, "via"),
 		}
 		for id := storage.UserID(1); id <= people; id++ {
 			if rapid.IntRange(0, 6).Draw(t, "dismissed") == 0 {
@@ -279,7 +278,7 @@ func TestLongListsInMemoryAnswerAsRowsDo(t *testing.T) {
 			lists := []List{{storage.Inverse, 1}, {storage.Inverse, 2}, {storage.Forward, 3}, {storage.Forward, 50}}
 			for i, list := range lists {
 				other := lists[(i+1)%len(lists)]
-				suggest := SuggestionQuery{User: storage.UserID(2 + 50*i), Order: SuggestionOrder(i % 2), Via: 3, Dismissed: some(100)}
+				suggest := SuggestionQuery{User: storage.UserID(2 + 50*i), Via: 3, Dismissed: some(100)}
 				for _, q := range questions(list, other, lists[0], f, func(List) bool { return false }, suggest) {
 					askBothWays(t, rows, readBy(rows, p), q, 8, size)
 				}

@@ -12,7 +12,7 @@ import (
 // value is the beginning.
 type SuggestionMark struct {
 	Pool  storage.Position
-	Score int64 // of the last suggestion, in its order's unit; 0: at the pool's best candidate
+	Score int64 // of the last suggestion; 0: at the pool's best candidate
 	ID    storage.UserID
 
 	// Popular reports that the list is for a user without followings.
@@ -22,8 +22,8 @@ type SuggestionMark struct {
 // Suggestion is a user whom another may want to follow.
 type Suggestion struct {
 	ID     storage.UserID
-	Mutual int              // how many of the user's followings follow the candidate
-	Score  int64            // the sort key, in the unit of the order
+	Shared int              // how many of the user's followings follow the candidate
+	Score  int64            // the sort key: Shared, or how popular a popular user is
 	Via    []storage.UserID // some of the followings, by ascending id
 }
 
@@ -52,31 +52,9 @@ type Suggestions struct {
 // once, by the first reason that applies.
 type Exclusions struct{ Followed, Blocked, Dismissed int }
 
-// SuggestionOrder says how suggestions rank.
-type SuggestionOrder uint8
-
-const (
-	// ByMutualCount ranks by how many of the user's followings follow the candidate.
-	// (Seeds: query 6 of the user relations, friends of friends.)
-	ByMutualCount SuggestionOrder = iota
-	// ByAdamicAdar gives each recommender the weight 1/ln(1+n), where n is how many users it
-	// follows. (Adamic and Adar, Friends and neighbors on the Web, 2003.)
-	ByAdamicAdar
-)
-
-// Unit is the Score that stands for 1. Weights are whole numbers, so that sums do not depend on the
-// order of addition.
-func (o SuggestionOrder) Unit() int64 {
-	if o == ByAdamicAdar {
-		return 1_000_000
-	}
-	return 1
-}
-
 // SuggestionQuery asks for suggestions to a user.
 type SuggestionQuery struct {
 	User  storage.UserID
-	Order SuggestionOrder
 	From  SuggestionMark
 	First int
 	Via   int // how many of each suggestion's recommenders are wanted
@@ -88,7 +66,8 @@ type SuggestionQuery struct {
 	Popular func(context.Context) ([]storage.PopularUser, error)
 }
 
-// Suggest ranks the users whom a user's followings follow, ties by smaller id. It leaves out
+// Suggest ranks the users whom a user's followings follow by how many of these do, ties by smaller id (seeds: query 6 of the user
+// relations, friends of friends). It leaves out
 // the user, users it follows already, users who are hidden from the audience or
 // dismissed, and users who do not want to be suggested. It returns the first ones behind a
 // mark, each with some of the followings that recommend it.

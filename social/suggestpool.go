@@ -3,7 +3,6 @@ package social
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 
 	"kith/storage"
@@ -168,18 +167,4 @@ func (g *Graph) viewerFollows(ctx context.Context, users []recommender) (func(st
 		followed[pairs[i].To] = r.Value.Type == storage.Following
 	}
 	return func(id storage.UserID) bool { return followed[id] }, nil
-}
-
-// weights are what each recommender adds to a score, in the unit of the order.
-func (p *pool) weights(order SuggestionOrder) []int64 {
-	weights := make([]int64, len(p.recommenders))
-	for i := range weights {
-		weights[i] = 1
-		if order == ByAdamicAdar {
-			// A degree that is behind the list must not make a weight infinite.
-			degree := float64(max(1, p.recommenders[i].degree))
-			weights[i] = int64(math.Round(float64(order.Unit()) / math.Log(1+degree)))
-		}
-	}
-	return weights
 }

@@ -19,16 +19,13 @@ type scores struct {
 func (g *Graph) scoresOf(ctx context.Context, q SuggestionQuery, p pool) (*scores, error) {
 	v := &scores{recommenders: p.recommenders, topK: idset.TopK{
 		Except: [][]storage.UserID{{q.User}, p.followings, g.audience.blocked(), q.Dismissed},
-		Behind: idset.Candidate{ID: q.From.ID, Score: q.From.Score},
+		Behind: idset.Candidate{ID: q.From.ID, Count: int(q.From.Score)},
 	}}
 	if err := g.addLists(ctx, v); err != nil {
 		return nil, err
 	}
 	if g.audience.hidesAny() {
 		v.topK.Hides = g.audience.Hides
-	}
-	if q.Order != ByMutualCount {
-		v.topK.Weights = p.weights(q.Order)
 	}
 	return v, nil
 }
@@ -71,7 +68,9 @@ func (v *scores) best(n int) (top ranking, all bool) {
 	v.topK.Most = n
 	best, excluded := v.topK.Best()
 	v.out = Exclusions{Followed: excluded[1], Blocked: excluded[2], Dismissed: excluded[3]}
-	top = storage.Each(best, func(b idset.Candidate) Suggestion { return Suggestion{ID: b.ID, Mutual: b.Count, Score: b.Score} })
+	top = storage.Each(best, func(b idset.Candidate) Suggestion {
+		return Suggestion{ID: b.ID, Shared: b.Count, Score: int64(b.Count)}
+	})
 	return top, len(top) < n
 }
 

@@ -83,7 +83,7 @@ func (h *handler) suggestions(id int64) ([]byte, error) {
 	}
 	b := append(make([]byte, 0, 2048), `{"data":{"user":{"followSuggestions":{"edges":[`...)
 	b, err = eachNamed(b, rows, func(b []byte, id int64, name []byte, mutual int64) []byte {
-		b = append(b, `{"mutualCount":`...)
+		b = append(b, `{"sharedCount":`...)
 		b = strconv.AppendInt(b, mutual, 10)
 		b = append(b, `,"node":`...)
 		return append(appendNode(b, id, name), '}')

@@ -86,7 +86,7 @@ export function follow(client, viewer, user) {
       follow: {
         __typename: "FollowPayload",
         viewer: { __typename: "User", id: viewer.id, followingCount: viewer.followingCount + 1 },
-        followingEdge: { __typename: "UserEdge", cursor: "", node },
+        followingEdge: { __typename: "FollowEdge", cursor: "", node },
       },
     },
     update: (cache, { data }) => prepend(cache, data.follow.viewer.id, "followings", data.follow.followingEdge),

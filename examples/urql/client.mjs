@@ -26,7 +26,7 @@ const cache = cacheExchange({
         __typename: "FollowPayload",
         viewer: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + 1 },
         followingEdge: {
-          __typename: "UserEdge",
+          __typename: "FollowEdge",
           cursor: "",
           node: {
             __typename: "User",

@@ -237,7 +237,7 @@ var (
 	})
 	suggestionEdge = with(edgeOf("SuggestionEdge", func(e *model.SuggestionEdge) (string, *model.User) { return e.Cursor, e.Node }), map[string]*Field{
 		"score":       {Value: decimal(func(e *model.SuggestionEdge) float64 { return e.Score })},
-		"mutualCount": {Value: number(func(e *model.SuggestionEdge) (int32, error) { return e.MutualCount, nil })},
+		"sharedCount": {Value: number(func(e *model.SuggestionEdge) (int32, error) { return e.SharedCount, nil })},
 		"reason":      {Value: text(func(e *model.SuggestionEdge) model.SuggestionReason { return e.Reason })},
 		"via":         {Ahead: Via},
 	})

@@ -453,10 +453,10 @@ type ComplexityRoot struct {
 
 	SuggestionEdge struct {
 		Cursor      func(childComplexity int) int
-		MutualCount func(childComplexity int) int
 		Node        func(childComplexity int) int
 		Reason      func(childComplexity int) int
 		Score       func(childComplexity int) int
+		SharedCount func(childComplexity int) int
 		Via         func(childComplexity int, first *int32) int
 	}
 
@@ -482,7 +482,7 @@ type ComplexityRoot struct {
 		FavoriteCount      func(childComplexity int) int
 		Favorites          func(childComplexity int, first *int32, after *string) int
 		Feed               func(childComplexity int, first *int32, after *string, newerThan *string) int
-		FollowSuggestions  func(childComplexity int, first *int32, after *string, orderBy model.SuggestionOrder) int
+		FollowSuggestions  func(childComplexity int, first *int32, after *string) int
 		FollowerCount      func(childComplexity int) int
 		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		FollowersYouKnow   func(childComplexity int, first *int32, after *string) int
@@ -622,7 +622,7 @@ type UserResolver interface {
 	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
-	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string, orderBy model.SuggestionOrder) (*model.SuggestionConnection, error)
+	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error)
 	BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.BlockConnection, error)
 	FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
 	Feed(ctx context.Context, obj *model.User, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
@@ -2385,12 +2385,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SuggestionEdge.Cursor(childComplexity), true
-	case "SuggestionEdge.mutualCount":
-		if e.ComplexityRoot.SuggestionEdge.MutualCount == nil {
-			break
-		}
-
-		return e.ComplexityRoot.SuggestionEdge.MutualCount(childComplexity), true
 	case "SuggestionEdge.node":
 		if e.ComplexityRoot.SuggestionEdge.Node == nil {
 			break
@@ -2409,6 +2403,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SuggestionEdge.Score(childComplexity), true
+	case "SuggestionEdge.sharedCount":
+		if e.ComplexityRoot.SuggestionEdge.SharedCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.SuggestionEdge.SharedCount(childComplexity), true
 	case "SuggestionEdge.via":
 		if e.ComplexityRoot.SuggestionEdge.Via == nil {
 			break
@@ -2548,7 +2548,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.FollowSuggestions(childComplexity, args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.SuggestionOrder)), true
+		return e.ComplexityRoot.User.FollowSuggestions(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.followerCount":
 		if e.ComplexityRoot.User.FollowerCount == nil {
 			break
@@ -4357,17 +4357,6 @@ type SuggestionExclusions {
   dismissed: Int!
 }
 
-"What suggestions are ordered by."
-enum SuggestionOrder {
-  "By how many of the user's followings follow the candidate, ties by smaller id."
-  MUTUAL_COUNT
-  """
-  Each following who follows the candidate adds 1 / ln(1 + n), where n is how many users it follows, so that
-  someone who follows everybody adds little (Adamic and Adar 2003). Ties by smaller id.
-  """
-  ADAMIC_ADAR
-}
-
 "Why a user is suggested."
 enum SuggestionReason {
   "The user's followings follow this one: see ` + "`" + `via` + "`" + `."
@@ -4384,13 +4373,13 @@ type SuggestionEdge {
   cursor: String!
   "Null only with an error."
   node: User @semanticNonNull
-  "What the suggestions are ordered by; greater is better."
+  "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, or how many follow a popular user."
   score: Float!
   "How many of the user's followings follow this one."
-  mutualCount: Int!
+  sharedCount: Int!
   "Why the user is suggested."
   reason: SuggestionReason!
-  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `mutualCount` + "`" + ` is how many there are."
+  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `sharedCount` + "`" + ` is how many there are."
   via(
     "How many users at most, 0 to 100."
     first: Int = 3
@@ -4542,8 +4531,6 @@ type User implements Node {
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "What the rows are ordered by. A cursor belongs to its order."
-    orderBy: SuggestionOrder! = MUTUAL_COUNT
   ): SuggestionConnection @cacheControl(maxAge: 60)
 
   "The users whom the viewer blocks, newest first; null unless this is the viewer."
@@ -5324,8 +5311,8 @@ func (ec *executionContext) childFields_SuggestionEdge(ctx context.Context, fiel
 		return ec.fieldContext_SuggestionEdge_node(ctx, field)
 	case "score":
 		return ec.fieldContext_SuggestionEdge_score(ctx, field)
-	case "mutualCount":
-		return ec.fieldContext_SuggestionEdge_mutualCount(ctx, field)
+	case "sharedCount":
+		return ec.fieldContext_SuggestionEdge_sharedCount(ctx, field)
 	case "reason":
 		return ec.fieldContext_SuggestionEdge_reason(ctx, field)
 	case "via":
@@ -6643,14 +6630,6 @@ func (ec *executionContext) field_User_followSuggestions_args(ctx context.Contex
 		return nil, err
 	}
 	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
-		func(ctx context.Context, v any) (model.SuggestionOrder, error) {
-			return ec.unmarshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["orderBy"] = arg2
 	return args, nil
 }
 
@@ -14488,16 +14467,16 @@ func (ec *executionContext) fieldContext_SuggestionEdge_score(_ context.Context,
 	return graphql.NewScalarFieldContext("SuggestionEdge", field, false, false, errors.New("field of type Float does not have child fields"))
 }
 
-func (ec *executionContext) _SuggestionEdge_mutualCount(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionEdge) (ret graphql.Marshaler) {
+func (ec *executionContext) _SuggestionEdge_sharedCount(ctx context.Context, field graphql.CollectedField, obj *model.SuggestionEdge) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SuggestionEdge_mutualCount(ctx, field)
+			return ec.fieldContext_SuggestionEdge_sharedCount(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.MutualCount, nil
+			return obj.SharedCount, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v int32) graphql.Marshaler {
@@ -14507,7 +14486,7 @@ func (ec *executionContext) _SuggestionEdge_mutualCount(ctx context.Context, fie
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_SuggestionEdge_mutualCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_SuggestionEdge_sharedCount(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("SuggestionEdge", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
@@ -15425,7 +15404,7 @@ func (ec *executionContext) _User_followSuggestions(ctx context.Context, field g
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().FollowSuggestions(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["orderBy"].(model.SuggestionOrder))
+			return ec.Resolvers.User().FollowSuggestions(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
@@ -20964,8 +20943,8 @@ func (ec *executionContext) _SuggestionEdge(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "mutualCount":
-			out.Values[i] = ec._SuggestionEdge_mutualCount(ctx, field, obj)
+		case "sharedCount":
+			out.Values[i] = ec._SuggestionEdge_sharedCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -22869,16 +22848,6 @@ func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel
 	}
 
 	return ret
-}
-
-func (ec *executionContext) unmarshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, v any) (model.SuggestionOrder, error) {
-	var res model.SuggestionOrder
-	err := res.UnmarshalGQL(v)
-	return res, graphql.ErrorOnPath(ctx, err)
-}
-
-func (ec *executionContext) marshalNSuggestionOrder2kithᚋgraphᚋmodelᚐSuggestionOrder(ctx context.Context, sel ast.SelectionSet, v model.SuggestionOrder) graphql.Marshaler {
-	return v
 }
 
 func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, v any) (model.SuggestionReason, error) {

@@ -42,7 +42,7 @@ type SuggestionEdge struct {
 	Cursor      string
 	Node        *User
 	Score       float64
-	MutualCount int32
+	SharedCount int32
 	Reason      SuggestionReason
 
 	Via []storage.UserID // the most that any `via` below asks for

@@ -1068,65 +1068,6 @@ func (e ReconcileMode) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// What suggestions are ordered by.
-type SuggestionOrder string
-
-const (
-	// By how many of the user's followings follow the candidate, ties by smaller id.
-	SuggestionOrderMutualCount SuggestionOrder = "MUTUAL_COUNT"
-	// Each following who follows the candidate adds 1 / ln(1 + n), where n is how many users it follows, so that
-	// someone who follows everybody adds little (Adamic and Adar 2003). Ties by smaller id.
-	SuggestionOrderAdamicAdar SuggestionOrder = "ADAMIC_ADAR"
-)
-
-var AllSuggestionOrder = []SuggestionOrder{
-	SuggestionOrderMutualCount,
-	SuggestionOrderAdamicAdar,
-}
-
-func (e SuggestionOrder) IsValid() bool {
-	switch e {
-	case SuggestionOrderMutualCount, SuggestionOrderAdamicAdar:
-		return true
-	}
-	return false
-}
-
-func (e SuggestionOrder) String() string {
-	return string(e)
-}
-
-func (e *SuggestionOrder) UnmarshalGQL(v any) error {
-	str, ok := v.(string)
-	if !ok {
-		return fmt.Errorf("enums must be strings")
-	}
-
-	*e = SuggestionOrder(str)
-	if !e.IsValid() {
-		return fmt.Errorf("%s is not a valid SuggestionOrder", str)
-	}
-	return nil
-}
-
-func (e SuggestionOrder) MarshalGQL(w io.Writer) {
-	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
-}
-
-func (e *SuggestionOrder) UnmarshalJSON(b []byte) error {
-	s, err := strconv.Unquote(string(b))
-	if err != nil {
-		return err
-	}
-	return e.UnmarshalGQL(s)
-}
-
-func (e SuggestionOrder) MarshalJSON() ([]byte, error) {
-	var buf bytes.Buffer
-	e.MarshalGQL(&buf)
-	return buf.Bytes(), nil
-}
-
 // Why a user is suggested.
 type SuggestionReason string
 

@@ -407,7 +407,7 @@ func (w *writer) suggestions() {
 	w.text.WriteString("complete ")
 	w.field("nodes", w.user)
 	w.field("edges", func() {
-		w.text.WriteString("mutualCount score ")
+		w.text.WriteString("sharedCount score ")
 		w.field("node", w.user)
 		w.field("via(first: "+w.draw("first", "0", "1", "3")+")", w.user)
 	})

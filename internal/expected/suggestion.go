@@ -25,7 +25,7 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 		return nil, 0
 	}
 	const query = `query($viewer: ID!, $first: Int!, $after: String) { user(id: $viewer) { followingCount followSuggestions(first: $first, after: $after) {
-		complete edges { score mutualCount node { id } } pageInfo { hasNextPage endCursor }
+		complete edges { score sharedCount node { id } } pageInfo { hasNextPage endCursor }
 	} } }`
 	variables := map[string]any{"viewer": id(s.Viewer), "first": 20}
 	seen, last := map[int64]bool{}, [2]int64{}
@@ -37,7 +37,7 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 					Complete bool
 					Edges    []struct {
 						Score       float64
-						MutualCount int64
+						SharedCount int64
 						Node        struct {
 							ID int64 `json:",string"`
 						}
@@ -53,9 +53,9 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 		page := got.User.FollowSuggestions
 		var list [][2]int64
 		for _, e := range page.Edges {
-			row := [2]int64{e.Node.ID, e.MutualCount}
-			if e.Score != float64(e.MutualCount) {
-				report("viewer %d: %d has the score %v and the count %d", s.Viewer, e.Node.ID, e.Score, e.MutualCount)
+			row := [2]int64{e.Node.ID, e.SharedCount}
+			if e.Score != float64(e.SharedCount) {
+				report("viewer %d: %d has the score %v and the count %d", s.Viewer, e.Node.ID, e.Score, e.SharedCount)
 			}
 			if len(seen) > 0 && (row[1] > last[1] || row[1] == last[1] && row[0] <= last[0]) {
 				report("viewer %d: %v comes after %v", s.Viewer, row, last)

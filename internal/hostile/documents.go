@@ -230,7 +230,7 @@ func costly() []Document {
 	users := func(n int) map[string]any { return map[string]any{"ids": ids(n)} }
 	return []Document{
 		post("suggestions of nobody, for 500", `query($ids: [ID!]!) { users(ids: $ids) { followSuggestions(first: 0) { complete } } }`, users(500)),
-		answered(post("suggestions for 19", `query($ids: [ID!]!) { users(ids: $ids) { followSuggestions(first: 5) { edges { mutualCount node { name } } } } }`, users(19))),
+		answered(post("suggestions for 19", `query($ids: [ID!]!) { users(ids: $ids) { followSuggestions(first: 5) { edges { sharedCount node { name } } } } }`, users(19))),
 		answered(post("friends of 290", `query($ids: [ID!]!) { users(ids: $ids) { friends(first: 40) { totalCount nodes { id } } } }`, users(290))),
 		answered(post("500 lists of 60 with names", `query($ids: [ID!]!) { users(ids: $ids) { followings(first: 60) { nodes { id name } } } }`, users(500))),
 		answered(post("2,000 relationships", `query($a: [ID!]!, $b: [ID!]!) { relationships(from: $a, to: $b) { status from { name } to { name } } }`, map[string]any{"a": ids(40), "b": ids(50)})),

@@ -226,10 +226,6 @@ func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 	random := rand.New(rand.NewPCG(13, 14))
 	queries := make([][]*Set, 20)
 	slow := make([][][]storage.UserID, len(queries))
-	weights := make([]int64, n)
-	for i := range weights {
-		weights[i] = random.Int64N(1000) + 1
-	}
 	lists := make([]*Set, 400)
 	ids := make([][]storage.UserID, len(lists))
 	for i := range lists {
@@ -245,11 +241,11 @@ func edgeCountRow(b *testing.B, out io.Writer, w world, n int) {
 			slow[i] = append(slow[i], ids[at])
 		}
 	}
-	if got, want := len(allCandidates(queries[0], nil)), len(mapCounts(slow[0])); got != want {
+	if got, want := len(allCandidates(queries[0])), len(mapCounts(slow[0])); got != want {
 		b.Fatalf("%d users have counts, want %d", got, want)
 	}
 	rates := measure([]func(int){
-		func(i int) { TopK{Sets: queries[i%20], Weights: weights, Except: ids[:2], Most: 20}.Best() },
+		func(i int) { TopK{Sets: queries[i%20], Except: ids[:2], Most: 20}.Best() },
 		func(i int) { mapCounts(slow[i%20]) },
 	})
 	fmt.Fprintf(out, "| %s | %d × %d | %d |%s\n", w.name, n, n, len(w.universe), cells(rates))

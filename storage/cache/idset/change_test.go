@@ -161,7 +161,7 @@ func TestVersionsAreReadWhileTheNextIsMade(t *testing.T) {
 				if page := line.Page(storage.Position{}, storage.Position{}, 5000, false); len(page) != line.Len() {
 					t.Errorf("a list of %d has a page of %d", line.Len(), len(page))
 				}
-				if counts := allCandidates([]*Set{s, s}, nil); len(counts) != s.Len() {
+				if counts := allCandidates([]*Set{s, s}); len(counts) != s.Len() {
 					t.Errorf("%d of %d users have counts", len(counts), s.Len())
 				}
 			}

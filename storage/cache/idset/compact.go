@@ -72,11 +72,11 @@ func (c Compact) reader() compactReader {
 }
 
 // add adds the users of a page, if the set has any, and moves on to the next page.
-func (r *compactReader) add(page uint32, b *pageCounts, weight int64) {
+func (r *compactReader) add(page uint32, b *pageCounts) {
 	end := ordinal(page<<pageBits | (pageSlots - 1))
 	o, at, left, rest := r.next, 0, r.left, r.rest
 	for o <= end {
-		b.addOne(o.slot(), weight)
+		b.addOne(o.slot())
 		if left--; left == 0 {
 			break
 		}

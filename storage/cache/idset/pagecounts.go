@@ -7,46 +7,35 @@ import (
 	"kith/storage"
 )
 
-// Candidate is a user with its counts.
+// Candidate is a user with its count.
 type Candidate struct {
 	ID    storage.UserID
-	Count int   // how many of the sets hold the user
-	Score int64 // the sum of the weights of these sets
+	Count int // how many of the sets hold the user
 }
 
-// better orders counts best first: by score, then by ascending id.
+// better orders candidates best first: by count, then by ascending id.
 func better(a, b Candidate) int {
-	if c := cmp.Compare(b.Score, a.Score); c != 0 {
+	if c := cmp.Compare(b.Count, a.Count); c != 0 {
 		return c
 	}
 	return cmp.Compare(a.ID, b.ID)
 }
 
-// pageCounts holds the counts for the users of one page, in 256 kB, or 768 kB with weights. These
+// pageCounts holds the counts for the users of one page, in 256 kB. These
 // stay in a processor's cache, which counters for all users would not.
 type pageCounts struct {
-	view     *view
-	weighted bool
-	counts   [pageSlots]int32
-	scores   [pageSlots]int64
-	touched  []uint16 // slots with counts
+	view    *view
+	counts  [pageSlots]int32
+	touched []uint16 // slots with counts
 }
 
 var pageCountsPool = sync.Pool{New: func() any { return new(pageCounts) }}
 
-func (b *pageCounts) score(slot uint16) int64 {
-	if b.weighted {
-		return b.scores[slot]
-	}
-	return int64(b.counts[slot])
-}
-
 // countPages counts for each user how many of some sets it is in, and passes the counts to show
-// page by page. The sets are of one directory; each has a positive weight, 1 unless they are
-// weighted. O(the sets' lengths together, and the pages they are spread over).
-func countPages(dir *Directory, iterators []iterator, weighted bool, show func(b *pageCounts, page uint32)) {
+// page by page. The sets are of one directory. O(the sets' lengths together, and the pages they are spread over).
+func countPages(dir *Directory, iterators []iterator, show func(b *pageCounts, page uint32)) {
 	b := pageCountsPool.Get().(*pageCounts)
-	b.view, b.weighted = dir.view.Load(), weighted // by now it has all of the sets' users
+	b.view = dir.view.Load() // by now it has all of the sets' users
 	for {
 		page, any := nextPage(iterators)
 		if !any {
@@ -57,7 +46,7 @@ func countPages(dir *Directory, iterators []iterator, weighted bool, show func(b
 		}
 		show(b, page)
 		for _, slot := range b.touched {
-			b.counts[slot], b.scores[slot] = 0, 0
+			b.counts[slot] = 0
 		}
 		b.touched = b.touched[:0]
 	}
@@ -70,7 +59,6 @@ type iterator struct {
 	few     []ordinal
 	chunks  []*chunk
 	compact compactReader
-	weight  int64
 	slots   []uint16
 }
 
@@ -102,13 +90,13 @@ func (r *iterator) add(page uint32, b *pageCounts) {
 		end := ordinal(page<<pageBits | (pageSlots - 1))
 		i := 0
 		for ; i < len(r.few) && r.few[i] <= end; i++ {
-			b.addOne(r.few[i].slot(), r.weight)
+			b.addOne(r.few[i].slot())
 		}
 		r.few = r.few[i:]
 		return
 	}
 	if r.compact.left > 0 {
-		r.compact.add(page, b, r.weight)
+		r.compact.add(page, b)
 		return
 	}
 	if len(r.chunks) == 0 || r.chunks[0].page != page {
@@ -117,16 +105,13 @@ func (r *iterator) add(page uint32, b *pageCounts) {
 	r.slots = r.chunks[0].appendSlots(r.slots[:0])
 	r.chunks = r.chunks[1:]
 	for _, slot := range r.slots {
-		b.addOne(slot, r.weight)
+		b.addOne(slot)
 	}
 }
 
-func (b *pageCounts) addOne(slot uint16, weight int64) {
+func (b *pageCounts) addOne(slot uint16) {
 	if b.counts[slot] == 0 {
 		b.touched = append(b.touched, slot)
 	}
 	b.counts[slot]++
-	if b.weighted {
-		b.scores[slot] += weight
-	}
 }

@@ -12,15 +12,15 @@ import (
 )
 
 // allCandidates are the counts of each user who is in any of the sets, in no order.
-func allCandidates(sets []*Set, weights []int64) (counts []Candidate) {
+func allCandidates(sets []*Set) (counts []Candidate) {
 	if len(sets) == 0 {
 		return nil
 	}
 	dir := sets[0].dir
-	countPages(dir, TopK{Sets: sets, Weights: weights}.iterators(dir), weights != nil, func(b *pageCounts, page uint32) {
+	countPages(dir, TopK{Sets: sets}.iterators(dir), func(b *pageCounts, page uint32) {
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
-			counts = append(counts, Candidate{users[slot], int(b.counts[slot]), b.score(slot)})
+			counts = append(counts, Candidate{users[slot], int(b.counts[slot])})
 		}
 	})
 	return counts
@@ -34,30 +34,20 @@ func TestTopKCounts(t *testing.T) {
 		c, d := drawUniverse(t, random, 10, 3000, 150_000)
 		n := rapid.IntRange(0, 6).Draw(t, "sets")
 		var sets []*Set
-		var weights []int64
-		if rapid.Bool().Draw(t, "weighted") {
-			weights = []int64{}
-		}
 		want := map[storage.UserID]Candidate{}
-		for i := range n {
+		for range n {
 			ids := drawSome(t, c, random, "share")
 			s := Build(d, ids)
 			if rapid.IntRange(0, 9).Draw(t, "other directory") == 0 {
 				s = s.In(NewDirectory())
 			}
 			sets = append(sets, s)
-			weight := int64(1)
-			if weights != nil {
-				weight = int64(i)<<40 + 1
-				weights = append(weights, weight)
-			}
 			for _, id := range ids {
-				v := want[id]
-				want[id] = Candidate{id, v.Count + 1, v.Score + weight}
+				want[id] = Candidate{id, want[id].Count + 1}
 			}
 		}
-		counts := allCandidates(sets, weights)
-		if again := allCandidates(sets, weights); !slices.Equal(again, counts) {
+		counts := allCandidates(sets)
+		if again := allCandidates(sets); !slices.Equal(again, counts) {
 			t.Fatal("another count has other counts")
 		}
 		for _, v := range counts {
@@ -70,14 +60,14 @@ func TestTopKCounts(t *testing.T) {
 		}
 		out := drawSome(t, c, random, "left out")
 		slices.SortFunc(counts, func(a, b Candidate) int {
-			return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+			return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.ID, b.ID))
 		})
 		counts = slices.DeleteFunc(counts, func(v Candidate) bool {
 			_, found := slices.BinarySearch(out, v.ID)
 			return found
 		})
 		most := rapid.SampledFrom([]int{0, 1, 20, 3000}).Draw(t, "most")
-		best, excluded := TopK{Sets: sets, Weights: weights, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
+		best, excluded := TopK{Sets: sets, Except: [][]storage.UserID{nil, out}, Most: most}.Best()
 		if !slices.Equal(best, counts[:min(most, len(counts))]) {
 			t.Fatalf("the best %d of %d are %d others", most, len(counts), len(best))
 		}

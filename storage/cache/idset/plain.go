@@ -129,31 +129,27 @@ func (p TopK) countPlain(top *topList, excluded []int) {
 	}
 	var b countTable
 	b.room(max(rows/2, 16))
-	for i, s := range p.Sets {
-		weight := int64(1)
-		if p.Weights != nil {
-			weight = p.Weights[i]
-		}
+	for _, s := range p.Sets {
 		for _, id := range s.plain {
-			b.addOne(id, weight)
+			b.addOne(id)
 		}
 	}
 	for i, ids := range p.Except {
 		for _, id := range ids {
 			if v := b.slotOf(id); v.Count > 0 {
-				v.Count, v.Score = 0, 0
+				v.Count = 0
 				excluded[i]++
 			}
 		}
 	}
 	for i := range b.slots {
-		if v := &b.slots[i]; v.Count > 0 && v.Score >= top.least {
+		if v := &b.slots[i]; v.Count > 0 && v.Count >= top.least {
 			top.enter(*v)
 		}
 	}
 }
 
-func (b *countTable) addOne(id storage.UserID, weight int64) {
+func (b *countTable) addOne(id storage.UserID) {
 	v := b.slotOf(id)
 	if v.ID == 0 {
 		if b.count++; 3*b.count > 2*len(b.slots) {
@@ -162,7 +158,7 @@ func (b *countTable) addOne(id storage.UserID, weight int64) {
 		}
 		v.ID = id
 	}
-	v.Count, v.Score = v.Count+1, v.Score+weight
+	v.Count++
 }
 
 // room makes room for more than n users.

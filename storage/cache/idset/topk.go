@@ -15,21 +15,19 @@ type TopK struct {
 	Compact   []Compact
 	Directory *Directory
 
-	Weights []int64 // the weight of each set, positive; nil stands for 1 each
-
 	// Except are users to leave out, in any order.
 	Except [][]storage.UserID
 	// Hides reports more users to leave out, who are not counted; nil: nobody. It is asked about
 	// the best only.
 	Hides func(storage.UserID) bool
-	// Behind is where to begin: only users who rank after its score and id are wanted. Zero begins
+	// Behind is where to begin: only users who rank after its count and id are wanted. Zero begins
 	// with the best.
 	Behind Candidate
 	// Most is how many are wanted.
 	Most int
 }
 
-// Best returns the best, best first: by score, ties by ascending id. It is faster than sorting all.
+// Best returns the best, best first: by count, ties by ascending id. It is faster than sorting all.
 // excluded has for each of Except how many of its users have counts and are in none of those before
 // it.
 func (p TopK) Best() (best []Candidate, excluded []int) {
@@ -53,7 +51,7 @@ func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 	for i, ids := range p.Except {
 		except[i] = dir.known(ids) // by now all users of the sets have numbers
 	}
-	countPages(dir, iterators, p.Weights != nil, func(b *pageCounts, page uint32) {
+	countPages(dir, iterators, func(b *pageCounts, page uint32) {
 		for i, rest := range except {
 			rest = rest[gallop(rest, 0, ordinal(page<<pageBits)):]
 			for ; len(rest) > 0 && rest[0].page() == page; rest = rest[1:] {
@@ -64,8 +62,8 @@ func (p TopK) countNumbered(dir *Directory, top *topList, excluded []int) {
 		users := b.view.pages[page].ids
 		for _, slot := range b.touched {
 			// Most users are skipped before they are looked at themselves.
-			if score := b.score(slot); b.counts[slot] > 0 && score >= top.least {
-				top.enter(Candidate{users[slot], int(b.counts[slot]), score})
+			if n := int(b.counts[slot]); n > 0 && n >= top.least {
+				top.enter(Candidate{users[slot], n})
 			}
 		}
 	})
@@ -93,10 +91,6 @@ func (p TopK) iterators(dir *Directory) []iterator {
 		} else {
 			r.compact = p.Compact[i].reader()
 		}
-		r.weight = 1
-		if p.Weights != nil {
-			r.weight = p.Weights[i]
-		}
 	}
 	return iterators
 }
@@ -106,7 +100,7 @@ func (b *pageCounts) exclude(slot uint16) int {
 	if b.counts[slot] == 0 {
 		return 0
 	}
-	b.counts[slot], b.scores[slot] = 0, 0
+	b.counts[slot] = 0
 	return 1
 }
 
@@ -116,18 +110,18 @@ type topList struct {
 	behind Candidate
 	hides  func(storage.UserID) bool
 	best   []Candidate
-	least  int64 // the lowest score that gets onto it
+	least  int // the lowest count that gets onto it
 }
 
 func (p *topList) enter(v Candidate) {
 	at, _ := slices.BinarySearchFunc(p.best, v, better)
 	switch {
-	case at >= p.most, p.behind.Score > 0 && better(v, p.behind) <= 0, p.hides != nil && p.hides(v.ID):
+	case at >= p.most, p.behind.Count > 0 && better(v, p.behind) <= 0, p.hides != nil && p.hides(v.ID):
 		return
 	case len(p.best) == p.most:
 		p.best = p.best[:p.most-1]
 	}
 	if p.best = slices.Insert(p.best, at, v); len(p.best) == p.most {
-		p.least = p.best[p.most-1].Score
+		p.least = p.best[p.most-1].Count
 	}
 }

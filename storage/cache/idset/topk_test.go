@@ -22,17 +22,16 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 		lists := make([][]storage.UserID, rapid.IntRange(1, 5).Draw(t, "sets"))
 		isPlain := drawPlain(t)
 		isCompact := rapid.Bool().Draw(t, "some are compact")
-		p := TopK{Weights: make([]int64, len(lists))}
+		p := TopK{}
 		want := map[storage.UserID]Candidate{}
 		for i := range lists {
 			lists[i] = drawSome(t, c, random, "share")
-			p.Weights[i] = int64(rapid.IntRange(1, 3).Draw(t, "weight"))
 			p.Sets, p.Compact = append(p.Sets, setOf(d, lists[i], isPlain())), append(p.Compact, "")
 			if isCompact && rapid.Bool().Draw(t, "compact") {
 				p.Sets[i], p.Compact[i], p.Directory = nil, CompactOf(d, lists[i]), d
 			}
 			for _, id := range lists[i] {
-				want[id] = Candidate{id, want[id].Count + 1, want[id].Score + p.Weights[i]}
+				want[id] = Candidate{id, want[id].Count + 1}
 			}
 		}
 		out := map[storage.UserID]bool{}
@@ -56,7 +55,7 @@ func TestTheTopKGoOnBehindACandidate(t *testing.T) {
 				ranking = append(ranking, v)
 			}
 		}
-		slices.SortFunc(ranking, func(a, b Candidate) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID)) })
+		slices.SortFunc(ranking, func(a, b Candidate) int { return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.ID, b.ID)) })
 		for pages := 0; pages < 3; pages++ {
 			p.Most = rapid.SampledFrom([]int{0, 1, 7, 2000}).Draw(t, "most")
 			best, excluded := p.Best()

@@ -18,13 +18,13 @@ function Reason({ of }: { of: Suggestion }): ReactNode {
       return 'Many people follow this one';
   }
   const via = present(of.via);
-  const others = of.mutualCount - via.length;
+  const others = of.sharedCount - via.length;
   const first = via[0];
   if (!first) return null;
   return (
     <Faces of={via}>
-      followed by {via.length === 1 || of.mutualCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
-      {of.mutualCount > 2 && ` and ${via.length - 1 + others} more you follow`}
+      followed by {via.length === 1 || of.sharedCount > 2 ? first.name : via.map(one => one.name).join(' and ')}
+      {of.sharedCount > 2 && ` and ${via.length - 1 + others} more you follow`}
     </Faces>
   );
 }
