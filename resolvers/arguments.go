@@ -60,7 +60,10 @@ func parse(ctx context.Context, f *selections.Field) any {
 		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
-		return parsedAs(parseEach(ids, func(text string) (nodeID, error) { return parseNodeID(name, text) }), nil)
+		return parsedAs(parseEach(ids, func(text string) (nodeID, error) {
+			id, _ := parseNodeID(name, text) // another's id may be a node behind the same router
+			return id, nil
+		}), nil)
 	case fields.Entities:
 		return parsedAs(parseEntities(f.Argument(ctx, "representations")))
 	case fields.Relationships:

@@ -23,7 +23,7 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
 	fields := []string{
-		`user(id: $id) { name }`, `users(ids: [1, $id]) { name }`, `node(id: $id) { id }`, `nodes(ids: [$id]) { id }`,
+		`user(id: $id) { name }`, `users(ids: [1, $id]) { name }`,
 		`relationship(from: $id, to: 1) { id }`, `relationship(from: 1, to: $id) { id }`,
 		`relationships(from: [$id], to: [1]) { id }`, `relationships(from: [1], to: [$id, 2]) { id }`,
 		`u: user(id: 1) { relationship(to: $id) { id } }`,
@@ -52,11 +52,11 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 		{`{ list: users(ids: ["1", "007", "9999", "2", ""]) { handle } }`, `{ list: users(ids: ["1", "9999", "2"]) { handle } }`, []string{"list.1", "list.4"},
 			`{"list": [{"handle": "u1"}, null, null, {"handle": "u2"}, null]}`},
 		{`{ list: nodes(ids: ["01", "rel_1_2", "x", "2", "rel_1_02", "req_0_1"]) { id ... on Relationship { status } ... on User { name } } }`, `{ list: nodes(ids: ["rel_1_2", "2"]) { id ... on Relationship { status } ... on User { name } } }`,
-			[]string{"list.0", "list.2", "list.4", "list.5"}, `{"list": [null, {"id": "rel_1_2", "status": "FOLLOWING"}, null, {"id": "2", "name": "User 2"}, null, null]}`},
+			[]string{}, `{"list": [null, {"id": "rel_1_2", "status": "FOLLOWING"}, null, {"id": "2", "name": "User 2"}, null, null]}`},
 		{`{ list: relationships(from: ["+1", "1"], to: ["2", "1e3", "42"]) { id status to { handle } } }`, `{ list: relationships(from: ["1"], to: ["2", "42"]) { id status to { handle } } }`, []string{"list.0", "list.1", "list.2", "list.4"},
 			`{"list": [null, null, null, {"id": "rel_1_2", "status": "FOLLOWING", "to": {"handle": "u2"}}, null, {"id": "rel_1_42", "status": "NONE", "to": {"handle": "u42"}}]}`},
 		{`{ a: users(ids: ["0"]) { handle } b: nodes(ids: ["-"]) { id } c: relationships(from: ["x"], to: ["y"]) { id } user(id: 1) { handle } }`, `{ user(id: 1) { handle } }`,
-			[]string{"a.0", "b.0", "c.0"}, `{"a": [null], "b": [null], "c": [null], "user": {"handle": "u1"}}`},
+			[]string{"a.0", "c.0"}, `{"a": [null], "b": [null], "c": [null], "user": {"handle": "u1"}}`},
 	}
 	for _, c := range asks {
 		api.Ask(c.alone, nil).Whole()
@@ -83,7 +83,8 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 		{"userId": "300", "changed": true, "user": {"handle": "u300"}, "relationship": {"status": "FOLLOWING"}, "error": null}, {"userId": "9999", ` + unknown + `}, ` + wrong("a") + `]}}`)
 }
 
-func TestTheIDsOfRelationshipsAreTwoIDs(t *testing.T) {
+// TestNodesOfAnotherFormAreNull: behind a router, another subgraph may have them.
+func TestNodesOfAnotherFormAreNull(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
@@ -91,11 +92,12 @@ func TestTheIDsOfRelationshipsAreTwoIDs(t *testing.T) {
 		"rel_", "rel_1", "rel_1_", "rel__1", "rel_1_2_3", "rel_01_2", "rel_1_02", "rel_+1_2", "rel_0_1", "rel_1_0", "rel_1_-2", "REL_1_2", "rel-1-2",
 		"rel_1_2 ", "rel_1_9223372036854775808", "post_1", "_", "rel_1_2\x00", "rel_" + strings.Repeat("1", 10_000) + "_1",
 	} {
-		for _, query := range []string{`query($id: ID!) { node(id: $id) { id } }`, `query($id: ID!) { nodes(ids: [1, $id]) { id } }`} {
-			if message := api.Ask(query, apitest.Vars{"id": id}).Refused("BAD_USER_INPUT"); len(message) > 250 {
-				t.Errorf("%.20q: a message of %d bytes", id, len(message))
-			}
+		answer := api.Ask(`query($id: ID!) { node(id: $id) { id } nodes(ids: [1, $id]) { id } }`, apitest.Vars{"id": id})
+		if len(id) > 1000 {
+			answer.Refused("BAD_USER_INPUT")
+			continue
 		}
+		answer.Is(`{"node": null, "nodes": [{"id": "1"}, null]}`)
 	}
 }
 

@@ -21,9 +21,6 @@ type directory struct {
 func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *string) (*model.UserSearchConnection, error) {
 	f := fetchQuery(ctx)
 	prefix := storage.FoldHandle(text)
-	if !storage.ValidHandle(prefix) {
-		return nil, apierr.HandleMalformed.Error("%q begins no handle: those are made of a to z, 0 to 9 and _, at most %d of them", abridged(text), storage.MaxHandleLength).In("prefix")
-	}
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return nil, err
@@ -35,6 +32,9 @@ func (r queries) SearchUsers(ctx context.Context, text string, _ *int32, _ *stri
 	audience, err := audienceOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if !storage.ValidHandle(prefix) { // nobody has typed enough, or somebody something else
+		return &model.UserSearchConnection{Nodes: []*model.User{}, Edges: []*model.UserSearchEdge{}, PageInfo: &model.PageInfo{}}, nil
 	}
 	d := directory{r.reads(), loaders.For(ctx).Reader()}
 	found, err := social.SearchHandles(ctx, d, audience, r.Budget, prefix, from, args.size)

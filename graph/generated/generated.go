@@ -3977,14 +3977,14 @@ type Query {
   "The user who is signed in; null if nobody is."
   viewer: User @cacheControl(scope: PRIVATE)
 
-  "Any object by its id; null if there is none."
+  "Any object by its id; null if there is none, or if the id is not of Kith's form."
   node(
     "Of any type."
     id: ID!
   ): Node @cacheControl(maxAge: 30)
   """
-  Objects by their ids, in the order given, at most 500. An unknown id gives null, a malformed
-  one null with an error. An id given twice is answered twice.
+  Objects by their ids, in the order given, at most 500. An unknown id, or one that is not of Kith's form, gives null.
+  An id given twice is answered twice.
   """
   nodes(
     "Of any types, at most 500."
@@ -4061,7 +4061,7 @@ type Query {
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
   ): UserConnection @cacheControl(maxAge: 30)
-  "Users whose handle begins with ` + "`" + `prefix` + "`" + `, in any case, by handle."
+  "Users whose handle begins with ` + "`" + `prefix` + "`" + `, in any case, by handle; nobody if it is empty or cannot begin a handle."
   searchUsers(
     "1 to 30 characters of ` + "`" + `a-z` + "`" + `, ` + "`" + `0-9` + "`" + ` and ` + "`" + `_` + "`" + `, in any case."
     prefix: String!
