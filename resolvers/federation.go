@@ -15,13 +15,16 @@ import (
 	"kith/storage"
 )
 
-// parseEntities reads the representations of `_entities`.
+// parseEntities reads the representations of `_entities`. Apollo Gateway repeats an entity as often as it is named.
 func parseEntities(argument any) (given[nodeID], error) {
-	list := graphql.CoerceList(argument)
-	if err := checkLength("representations", len(list), limits.MaxIDs); err != nil {
-		return given[nodeID]{}, err
+	all, different := parseEach(graphql.CoerceList(argument), parseEntity), map[nodeID]struct{}{}
+	for _, id := range all.good {
+		different[id] = struct{}{}
 	}
-	return parseEach(list, parseEntity), nil
+	if n := len(different); n > limits.MaxEntities {
+		return given[nodeID]{}, apierr.TooLong.Error("%d different representations are given, %d is the most", n, limits.MaxEntities).In("representations")
+	}
+	return all, nil
 }
 
 // parseEntity reads one of the keys that [sdl.Subgraph] gives a type. If both are given, the id

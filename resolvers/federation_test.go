@@ -2,6 +2,8 @@ package resolvers_test
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -94,24 +96,34 @@ func TestEntitiesAreAnsweredOneByOne(t *testing.T) {
 	api.Ask(`query($id: ID!) { _entities(representations: [{__typename: "User", id: $id}]) { ... on User { id } } }`, apitest.Vars{"id": 3}).Is(`{"_entities": [{"id": "3"}]}`)
 }
 
-// A list at its bound is answered. A list one above the bound is refused.
+// A list at its bound is answered. A list one above the bound is refused. Entities count once, however often a router names them.
 func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 1)
 	api := apitest.New(t, store, apitest.Options{})
-	handles, representations := make([]string, 501), make([]any, 501)
-	for i := range handles {
-		handles[i], representations[i] = "u1", map[string]string{"__typename": "User", "handle": "u1"}
-	}
-	for query, list := range map[string][2]any{
-		`query($of: [String!]!) { all: usersByHandle(handles: $of) { id } }`:                   {handles[:500], handles},
-		`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`: {representations[:500], representations},
-	} {
-		if users := apitest.Into[[]struct{ ID string }](api.Ask(query, apitest.Vars{"of": list[0]}).Whole(), "all"); len(users) != 500 || users[499].ID != "1" {
-			t.Errorf("%s: %d users", query, len(users))
+	handles := slices.Repeat([]string{"u1"}, 501)
+	entities := func(n, repeated int) (all []map[string]string) {
+		for i := range n * repeated {
+			all = append(all, map[string]string{"__typename": "User", "id": strconv.Itoa(i%n + 1)})
 		}
-		if message := api.Ask(query, apitest.Vars{"of": list[1]}).Refused("BAD_USER_INPUT"); !strings.Contains(message, "500 is the most") {
-			t.Errorf("%s: %s", query, message)
+		return all
+	}
+	for _, c := range []struct {
+		query    string
+		of, more any
+		n        int
+		refusal  string
+	}{
+		{`query($of: [String!]!) { all: usersByHandle(handles: $of) { id } }`, handles[:500], handles, 500, "500 is the most"},
+		{`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`, entities(2000, 1), entities(2001, 1), 2000, "2001 different representations are given, 2000 is the most"},
+		{`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`, entities(700, 5), entities(2001, 1), 3500, "2000 is the most"},
+	} {
+		users := apitest.Into[[]struct{ ID string }](api.Ask(c.query, apitest.Vars{"of": c.of}).Whole(), "all")
+		if len(users) != c.n || users[0].ID != "1" {
+			t.Errorf("%s: %d users", c.query, len(users))
+		}
+		if message := api.Ask(c.query, apitest.Vars{"of": c.more}).Refused("BAD_USER_INPUT"); !strings.Contains(message, c.refusal) {
+			t.Errorf("%s: %s", c.query, message)
 		}
 	}
 }

@@ -3081,11 +3081,11 @@ enum Disagreement {
 	{Name: "../schema/federation.graphqls", Input: `# What a router of Apollo Federation asks a subgraph; see docs/bff.md.
 extend type Query {
   """
-  The objects of representations, in the order given, at most 500. Null for those that are unknown or
+  The objects of representations, in the order given, at most 2,000 different ones. Null for those that are unknown or
   hidden; a representation that is malformed gives null with an error.
   """
   _entities(
-    "At most 500, each with its ` + "`" + `__typename` + "`" + ` and one of the keys of that type."
+    "At most 2,000 different ones, each with its ` + "`" + `__typename` + "`" + ` and one of the keys of that type."
     representations: [_Any!]!
   ): [_Entity]!
   "The schema with its keys, for a router. Refused if the schema is hidden."

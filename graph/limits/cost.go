@@ -230,6 +230,8 @@ const (
 	MaxIDs   = 500
 	MaxPairs = 2000
 	MaxAmong = 2000 // users of `edgesAmong`
+
+	MaxEntities = 2000 // different ones of `_entities`: some routers repeat them
 )
 
 // pageLength is what `first` or `last` asks for, the greater one if both are given.

@@ -84,6 +84,9 @@ func longestOfIDs(field *ast.FieldDefinition) int {
 	case 0:
 		return 0
 	case 1:
+		if lists[0] == "representations" {
+			return MaxEntities
+		}
 		return MaxIDs
 	default:
 		return MaxPairs

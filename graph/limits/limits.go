@@ -55,8 +55,8 @@ type Limits struct {
 
 const (
 	// Values is how many values the variables of a request may hold, those in lists and objects
-	// included; an object counts for ten. That is room for the 500 representations of an `_entities`.
-	Values = 7_000
+	// included; an object counts for ten. That is room for 3,900 representations of an `_entities`, of which up to 2,000 differ.
+	Values = 50_000
 
 	// ValueDepth is how deep the variables may nest lists and objects: a filter of 8 levels has 16.
 	ValueDepth = 32
