@@ -166,7 +166,7 @@ func arguments() []Document {
 		post("a filter of 16 lists on 100 aliases", `{`+many(100, func(i int) string {
 			return fmt.Sprintf(" a%d: people(where: {and: [%s]}) { totalCount }", i, repeat("{followersOf: 1} ", 16))
 		})+`}`, nil),
-		post("a search for nothing", `{ searchUsers(prefix: "%%%%") { nodes { id } } }`, nil),
+		answered(post("a search for nothing", `{ searchUsers(prefix: "%%%%") { nodes { id } } }`, nil)),
 	}
 }
 
@@ -181,9 +181,9 @@ func variables() []Document {
 		raw("250 kB of numbers", `{"query": "{ __typename }", "variables": {"a": [`+repeat("1,", 125_000)+`1]}}`),
 		raw("250 kB of objects", `{"query": "{ __typename }", "variables": {"a": [`+repeat(`{"a":1},`, 31_000)+`1]}}`),
 		raw("objects 40,000 deep", `{"query": "{ __typename }", "variables": `+repeat(`{"a":`, 40_000)+"1"+repeat("}", 40_000)+`}`),
-		post("20,000 unknown variables", `{ __typename }`, func() any {
+		post("60,000 unknown variables", `{ __typename }`, func() any {
 			m := map[string]any{}
-			for i := range 15_000 {
+			for i := range 60_000 {
 				m[fmt.Sprintf("v%d", i)] = 1
 			}
 			return m
@@ -191,7 +191,7 @@ func variables() []Document {
 		post("900 variables defined", `query(`+many(900, func(i int) string { return fmt.Sprintf("$v%d: Int ", i) })+`) { __typename }`, nil),
 		raw("a number of 200,000 digits", `{"query": "query($n: Int) { user(id: 1) { followings(first: $n) { totalCount } } }", "variables": {"n": 1`+repeat("0", 200_000)+`}}`),
 		raw("a number of 400,000 zeros by exponent", `{"query": "query($n: Int) { user(id: 1) { followings(first: $n) { totalCount } } }", "variables": {"n": 1e400000}}`),
-		post("zero bytes", `query($h: String!) { userByHandle(handle: $h) { id } node(id: "1\u0000") { id } }`, map[string]any{"h": "a\x00b"}),
+		answered(post("zero bytes", `query($h: String!) { userByHandle(handle: $h) { id } node(id: "1\u0000") { id } }`, map[string]any{"h": "a\x00b"})),
 		post("5,000 ids", `query($ids: [ID!]!) { users(ids: $ids) { id } }`, map[string]any{"ids": ids(4900)}),
 	}
 }
