@@ -54,6 +54,7 @@ type ServeCmd struct {
 	FeedActiveDays  int           `bound:"positive" group:"feeds" default:"7" env:"KITH_FEED_ACTIVE_DAYS" placeholder:"DAYS" help:"With --feed=push or hybrid: for how long after its last read of the feed posts are copied for a user. Default: ${default}."`
 	Suggest         []int64       `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
+	Federation      bool          `group:"schema" env:"KITH_FEDERATION" help:"Be a subgraph of Apollo Federation 2: answer _entities and _service, by which routers ask."`
 	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let visitors of the pages on this machine sign in as any of its users."`

@@ -22,6 +22,7 @@ import (
 	"kith/graph/consistency"
 	"kith/graph/cursor"
 	"kith/graph/generated"
+	"kith/graph/sdl"
 	"kith/loaders"
 	"kith/reconcile"
 	"kith/resolvers"
@@ -202,7 +203,11 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}
-	schema := generated.NewSchema(generated.Config{Resolvers: root})
+	of := generated.Config{Resolvers: root}
+	if !c.Federation {
+		of.Schema = sdl.WithoutFederation(generated.NewSchema(of).Schema())
+	}
+	schema := generated.NewSchema(of)
 	return gateway.Config{
 		Schema:         schema,
 		PerRequest:     root.Attach,

@@ -60,7 +60,7 @@ func RunCost(ctx context.Context, c Config, only string, random int) (all []Cost
 	for _, state := range c.States {
 		s := &subject{engine: report.SQLite, state: state, location: made.location}
 		if random == 0 {
-			s.env = []string{"KITH_MAX_COST=100000000"}
+			s.env = []string{"KITH_MAX_COST=100000000", "KITH_FEDERATION=true"}
 		}
 		costs, err := r.costsOf(ctx, s, probes)
 		if err != nil {

@@ -13,6 +13,9 @@ import (
 
 // NewSchema is [NewExecutableSchema], whose operations are answered by [selections].
 func NewSchema(cfg Config) graphql.ExecutableSchema {
+	if cfg.Schema == nil {
+		cfg.Schema = servedSchema
+	}
 	return directSchema{NewExecutableSchema(cfg).(*executableSchema)}
 }
 
@@ -20,7 +23,7 @@ type directSchema struct{ *executableSchema }
 
 var servedSchema = selections.Schema(parsedSchema)
 
-func (directSchema) Schema() *ast.Schema { return servedSchema }
+func (s directSchema) Schema() *ast.Schema { return s.executableSchema.Schema() }
 
 func (s directSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	op := graphql.GetOperationContext(ctx)

@@ -1,6 +1,7 @@
 package sdl
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -44,14 +45,25 @@ func Subgraph(schema *ast.Schema) (string, error) {
 		f := own.Query.Fields.ForName(name)
 		f.Directives = append(f.Directives, shareable)
 	}
-	own.Query.Fields = slices.DeleteFunc(own.Query.Fields, func(f *ast.FieldDefinition) bool { return f.Name == "_entities" || f.Name == "_service" })
-	for _, name := range []string{"_Any", "_Entity", "_Service", "CacheControlScope"} {
-		delete(own.Types, name)
-	}
+	own = WithoutFederation(own)
+	delete(own.Types, "CacheControlScope")
 	for _, name := range append(unshared, "cost", "listSize", "link", "key", "shareable") {
 		delete(own.Directives, name)
 	}
 	return linked(own), nil
+}
+
+// WithoutFederation is a schema without the fields by which routers ask, and their types.
+func WithoutFederation(schema *ast.Schema) *ast.Schema {
+	own, query := *schema, *schema.Query
+	query.Fields = slices.DeleteFunc(slices.Clone(query.Fields), func(f *ast.FieldDefinition) bool { return f.Name == "_entities" || f.Name == "_service" })
+	own.Query, own.Types, own.PossibleTypes = &query, maps.Clone(schema.Types), maps.Clone(schema.PossibleTypes)
+	own.Types[query.Name] = &query
+	for _, name := range []string{"_Any", "_Entity", "_Service"} {
+		delete(own.Types, name)
+		delete(own.PossibleTypes, name)
+	}
+	return &own
 }
 
 // shared are the directives of a field that other schemas know, as Federation writes them: a weight

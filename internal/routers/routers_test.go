@@ -262,7 +262,7 @@ func serve(t *testing.T) *kithtest.Gateway {
 	t.Helper()
 	testenv.Clients(t)
 	testenv.NPM(t, ".")
-	return kithtest.Start(t, kithtest.Args("--demo", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
+	return kithtest.Start(t, kithtest.Args("--demo", "--federation", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
 }
 
 // printed returns a file with what the program prints.
