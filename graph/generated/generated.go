@@ -2910,7 +2910,10 @@ type FollowConnection {
   nodes: [User] @semanticNonNull(levels: [0, 1])
   "Where the page is in its list."
   pageInfo: PageInfo!
-  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  """
+  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
+  is being written, the two may be a moment apart.
+  """
   totalCount: Int!
   "As in ` + "`" + `UserConnection` + "`" + `."
   complete: Boolean!
@@ -2934,7 +2937,10 @@ type MatchConnection {
   nodes: [User] @semanticNonNull(levels: [0, 1])
   "Where the page is in its list."
   pageInfo: PageInfo!
-  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  """
+  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
+  is being written, the two may be a moment apart.
+  """
   totalCount: Int!
   "As in ` + "`" + `UserConnection` + "`" + `."
   complete: Boolean!
@@ -2958,7 +2964,10 @@ type BlockConnection {
   nodes: [User] @semanticNonNull(levels: [0, 1])
   "Where the page is in its list."
   pageInfo: PageInfo!
-  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  """
+  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
+  is being written, the two may be a moment apart.
+  """
   totalCount: Int!
   "As in ` + "`" + `UserConnection` + "`" + `."
   complete: Boolean!
@@ -2982,7 +2991,10 @@ type UserConnection {
   nodes: [User] @semanticNonNull(levels: [0, 1])
   "Where the page is in its list."
   pageInfo: PageInfo!
-  "Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false."
+  """
+  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
+  is being written, the two may be a moment apart.
+  """
   totalCount: Int!
   """
   False if the answer ended at its budget before the list did: continue with ` + "`" + `after: endCursor` + "`" + `,
@@ -3078,7 +3090,7 @@ enum Disagreement {
   FORBIDDEN
 }
 `, BuiltIn: false},
-	{Name: "../schema/federation.graphqls", Input: `# What a router of Apollo Federation asks a subgraph; see docs/bff.md.
+	{Name: "../schema/federation.graphqls", Input: `# What a router of Apollo Federation asks a subgraph, which a gateway is with --federation; see docs/bff.md.
 extend type Query {
   """
   The objects of representations, in the order given, at most 2,000 different ones. Null for those that are unknown or
@@ -3168,7 +3180,10 @@ type FriendRequestEdge {
   node: FriendRequest @semanticNonNull
 }
 `, BuiltIn: false},
-	{Name: "../schema/mutation.graphqls", Input: `"What the viewer can change. A mutation that fails is null, with an error."
+	{Name: "../schema/mutation.graphqls", Input: `"""
+What the viewer can change. A mutation that fails is null, with an error. Each may fail with RATE_LIMITED, if a user calls it
+too often, and with UNAUTHENTICATED, except ` + "`" + `register` + "`" + ` and ` + "`" + `login` + "`" + `.
+"""
 type Mutation {
   """
   The viewer follows a user. Following again changes nothing and moves nothing in the list.
@@ -3202,7 +3217,7 @@ type Mutation {
   """
   Ends follows and pending requests between the viewer and a user, in both directions,
   prevents new ones, and hides each from the other's lists, searches, suggestions and
-  common sets.
+  common sets. Fails with LIMIT_REACHED beyond the limit of blocks.
   """
   block(
     "The other user."

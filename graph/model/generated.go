@@ -344,7 +344,8 @@ type MediaInput struct {
 	Kind MediaKind `json:"kind"`
 }
 
-// What the viewer can change. A mutation that fails is null, with an error.
+// What the viewer can change. A mutation that fails is null, with an error. Each may fail with RATE_LIMITED, if a user calls it
+// too often, and with UNAUTHENTICATED, except `register` and `login`.
 type Mutation struct {
 }
 
