@@ -147,7 +147,7 @@ func registers(t *testing.T, s site) {
 	tab.Type(`input[name="handle"]`, "maya_okafor")
 	tab.Type(`input[name="password"]`, "correct horse battery")
 	tab.Press("Create an account")
-	tab.Until("the handle is refused", `document.querySelector(".problem").textContent.length > 5`)
+	tab.Until("the handle is refused, and the field is at hand", `document.querySelector(".problem").textContent.length > 5 && document.activeElement.name == "handle"`)
 	tab.Type(`input[name="handle"]`, "_nadia")
 	tab.Press("Create an account")
 

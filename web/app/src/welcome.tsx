@@ -41,16 +41,19 @@ export function Welcome() {
 
 type SessionPayload = { token: string; expiresAt: string; user: { id: string } | null } | null | undefined;
 
-/** Runs a form's mutation, and signs in with its answer. The page stays, unless there is a next one. */
+/** Runs a form's mutation, and signs in with its answer. The page stays, unless there is a next one. A refusal leads to its field. */
 function useForm() {
   const [problem, setProblem] = useState('');
   const [busy, setBusy] = useState(false);
-  const submit = async (run: () => Promise<{ error?: CombinedError; session: SessionPayload }>, next?: string) => {
+  const submit = async (form: HTMLFormElement, run: () => Promise<{ error?: CombinedError; session: SessionPayload }>, next?: string) => {
     setBusy(true);
     setProblem('');
     const { error, session } = await run();
     setBusy(false);
-    if (error || !session?.user) return setProblem(sentence(error) || 'That did not work.');
+    if (error || !session?.user) {
+      form.querySelector<HTMLInputElement>(`[name="${error?.graphQLErrors[0]?.extensions.argument}"]`)?.focus();
+      return setProblem(sentence(error) || 'That did not work.');
+    }
     if (next) navigate(next, { replace: true });
     signIn(session.user.id, session);
   };
@@ -63,7 +66,7 @@ function LoginForm() {
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    void submit(async () => {
+    void submit(event.currentTarget, async () => {
       const { data, error } = await login({ handle: String(form.get('handle')).trim(), password: String(form.get('password')) });
       return { error, session: data?.login };
     });
@@ -94,7 +97,7 @@ function RegisterForm() {
   const send = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const form = new FormData(event.currentTarget);
-    void submit(async () => {
+    void submit(event.currentTarget, async () => {
       const { data, error } = await register({
         name: String(form.get('name')),
         handle: String(form.get('handle')).trim(),
