@@ -82,7 +82,7 @@ var Questions = []*Question{
 	{
 		Name:  "q6",
 		Asks:  "20 suggestions by friends of friends",
-		Query: `query Q6($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { sharedCount node { id name } } complete } } }`,
+		Query: `query Q6($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { sharedCount: score node { id name } } complete } } }`, // builds of before call it mutualCount
 		draw:  drawUser,
 		check: checkSuggestions,
 	},
