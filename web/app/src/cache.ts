@@ -95,16 +95,16 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
         publishPost: ({ publishPost }: { publishPost?: { post: { id: string } | null } | null }, _, cache) => {
           if (publishPost?.post) relist(cache, viewer, 'posts', withFirst(`Post:${publishPost.post.id}`));
         },
-        deletePost: ({ deletePost }: { deletePost?: unknown }, { id }, cache) => {
-          if (deletePost) for (const list of ['posts', 'feed', 'favorites']) relist(cache, viewer, list, without(`Post:${id}`));
+        deletePost: ({ deletePost }: { deletePost?: unknown }, { postId }, cache) => {
+          if (deletePost) for (const list of ['posts', 'feed', 'favorites']) relist(cache, viewer, list, without(`Post:${postId}`));
         },
         addComment: ({ addComment }: { addComment?: { comment: { id: string; postId: string } | null } | null }, _, cache) => {
           const comment = addComment?.comment;
           if (comment) comments(cache, comment.postId, 0, withFirst(`Comment:${comment.id}`));
         },
-        deleteComment: ({ deleteComment }: { deleteComment?: { changed: boolean } | null }, { id }, cache) => {
-          const postId = cache.resolve({ __typename: 'Comment', id: String(id) }, 'postId');
-          if (deleteComment && postId) comments(cache, String(postId), deleteComment.changed ? -1 : 0, without(`Comment:${id}`));
+        deleteComment: ({ deleteComment }: { deleteComment?: { changed: boolean } | null }, { commentId }, cache) => {
+          const postId = cache.resolve({ __typename: 'Comment', id: String(commentId) }, 'postId');
+          if (deleteComment && postId) comments(cache, String(postId), deleteComment.changed ? -1 : 0, without(`Comment:${commentId}`));
         },
         followMany: (_, __, cache) => forget(cache, viewer, 'feed', 'followSuggestions'),
       },
