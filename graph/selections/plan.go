@@ -125,7 +125,7 @@ type Plan struct {
 	Asked []*Field
 
 	size int // fields, with those that have no [Field]
-	same map[string]*Field
+	same map[string]*Field // while the plan is made: the first field with a name and arguments, see [Field.Same]
 }
 
 // Object is the selection on objects of one type.
@@ -235,6 +235,7 @@ func Of(ctx context.Context) *Plan {
 		p.Root = &Object{Type: running.Object}
 		p.add(op, p.Root, running.Field)
 	}
+	p.same = nil
 	if p.size <= mostKept && !varies(op.Doc) {
 		memo.Put(planKey{}, sel, p)
 	}
