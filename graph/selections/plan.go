@@ -124,7 +124,7 @@ type Plan struct {
 	// Asked are the fields that have arguments to read ahead by, each at its Index.
 	Asked []*Field
 
-	size int // fields, with those that have no [Field]
+	size int               // fields, with those that have no [Field]
 	same map[string]*Field // while the plan is made: the first field with a name and arguments, see [Field.Same]
 }
 
