@@ -217,7 +217,7 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 	a.Limits.SignedIn(address, key)
 	made, err := a.Passwords.Hash(ctx, next)
 	if err != nil {
-		return Session{}, err
+		return Session{}, apierr.In("new", err)
 	}
 	change := storage.PasswordChange{Old: kept.Value.Hash, New: made, At: storage.MicrosOf(a.Now()), EndsTokens: true}
 	now, err := a.Store.SetPassword(ctx, id, change)

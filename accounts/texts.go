@@ -141,10 +141,10 @@ func CheckMedia(files []storage.Media) (err error) {
 	}
 	for i := range files {
 		if files[i].Name, err = CheckName("name", files[i].Name, 0, storage.MaxMediaNameLength); err != nil {
-			return err
+			return apierr.In("media", err)
 		}
 		if files[i].URL, err = checkSeen("url", files[i].URL, 1, storage.MaxMediaURLLength); err != nil {
-			return err
+			return apierr.In("media", err)
 		}
 		if !strings.HasPrefix(files[i].URL, "https://") {
 			return apierr.URLMalformed.Error("url begins with https://").In("media")

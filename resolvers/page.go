@@ -80,15 +80,7 @@ func placeOf(ctx context.Context, f *selections.Field, kind cursor.Kind, name st
 	}
 	var at, number int64
 	err := resolverOf(ctx).Cursors.Decode(kind, text, &at, &number)
-	return storage.Place{CreatedAt: storage.Micros(at), Number: number}, in(name, err)
-}
-
-// in names the argument that a cursor was given in.
-func in(argument string, err error) error {
-	if known, ok := apierr.Of(err); ok {
-		return known.In(argument)
-	}
-	return err
+	return storage.Place{CreatedAt: storage.Micros(at), Number: number}, apierr.In(name, err)
 }
 
 // unsealed writes the cursors of rows that are shown.
@@ -136,7 +128,7 @@ func (b bound) read(ctx context.Context, text string, numbers ...*int64) error {
 		into = append(into, numbers...)
 	}
 	if err := resolverOf(ctx).Cursors.Decode(b.kind, text, into...); err != nil {
-		return in("after", err)
+		return apierr.In("after", err)
 	}
 	if !slices.Equal(belongs, slices.Concat(b.to, b.also)) {
 		return apierr.CursorForeign.Error("the cursor %q belongs to another %s", abridged(text), b.what).In("after")

@@ -80,7 +80,7 @@ func (r *Resolver) decodeHandle(text, prefix string) (string, error) {
 		into[i] = &numbers[i]
 	}
 	if err := r.Cursors.For(prefix).Decode(cursor.Search, text, into...); err != nil {
-		return "", in("after", err)
+		return "", apierr.In("after", err)
 	}
 	handle := cursor.Unpack(numbers)
 	if handle != "" && (!storage.ValidHandle(handle) || !strings.HasPrefix(handle, prefix)) {

@@ -46,6 +46,16 @@ func (e *Error) In(argument string) *Error {
 	return e
 }
 
+// In is an error about an argument: if a check has refused the value, which may have another name there, the error names the argument.
+func In(argument string, err error) error {
+	known, ok := Of(err)
+	if !ok || known.Code != CodeBadInput {
+		return err
+	}
+	own := *known // it may be a variable
+	return own.In(argument)
+}
+
 // Over adds what a query costs, and the limit, in the unit that the sentence names.
 func (e *Error) Over(cost, limit uint64) *Error {
 	e.Details = map[string]any{"cost": cost, "limit": limit}

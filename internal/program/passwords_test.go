@@ -117,6 +117,9 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 	}
 	ended, stays := listen(t, there, second), listen(t, there, other)
 
+	if _, text := askAs(t, here, first, `mutation { changePassword(current: "correct horse", new: "short") { token } }`); !strings.Contains(text, "PASSWORD_TOO_SHORT") || !strings.Contains(text, `"argument":"new"`) {
+		t.Errorf("a new password that is too short: %s", text)
+	}
 	fresh := tokenOf(t, here, first, `changePassword(current: "correct horse", new: "battery staple")`)
 	changed := time.Now()
 	for name, token := range map[string]string{"the first": first, "the second": second, "the renewed": renewed} {
