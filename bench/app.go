@@ -45,13 +45,13 @@ const (
 )
 
 var appOperations = []appOperation{
-	{"AppProfile", 30, true, `query AppProfile($handle: String!) { userByHandle(handle: $handle) {
+	{"AppProfile", 30, true, `query AppProfile($handle: String!) { user(by: {handle: $handle}) {
   id handle name avatarUrl bio followingCount followerCount friendCount postCount favoriteCount
   followersYouKnow(first: 4) { totalCount nodes { id handle name } }
   viewerRelationship { id status following followedBy blocking blockedBy special remark sentRequest { id } receivedRequest { id } } } }`},
 	{"AppFeed", 25, false, `query AppFeed { viewer { id feed` + appPosts + ` } }`},
-	{"AppPosts", 15, true, `query AppPosts($handle: String!) { userByHandle(handle: $handle) { id posts` + appPosts + ` } }`},
-	{"AppFollowings", 20, true, `query AppFollowings($handle: String!) { userByHandle(handle: $handle) {
+	{"AppPosts", 15, true, `query AppPosts($handle: String!) { user(by: {handle: $handle}) { id posts` + appPosts + ` } }`},
+	{"AppFollowings", 20, true, `query AppFollowings($handle: String!) { user(by: {handle: $handle}) {
   id followings(first: 30) { totalCount edges { followedAt node { avatarUrl bio ` + appAuthor + ` } } pageInfo { hasNextPage } } } }`},
 	{"AppViewer", 10, false, `query AppViewer { viewer {
   id handle name bio followingCount followerCount friendCount friendRequests(direction: RECEIVED, first: 0) { totalCount } } }`},
@@ -148,7 +148,7 @@ func (s *appStream) by() storage.UserID { return s.asked.Viewer }
 // those of the baseline.
 func (s *appStream) judge(status int, response []byte, _ bool) error {
 	err := skimErrors(status, response)
-	if err == nil && (bytes.HasPrefix(response, []byte(`{"data":{"viewer":null`)) || bytes.HasPrefix(response, []byte(`{"data":{"userByHandle":null`))) {
+	if err == nil && (bytes.HasPrefix(response, []byte(`{"data":{"viewer":null`)) || bytes.HasPrefix(response, []byte(`{"data":{"user":null`))) {
 		err = fmt.Errorf("%w: %.200s", errMissing, response)
 	}
 	return err

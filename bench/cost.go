@@ -59,10 +59,10 @@ func NewCostProbes(g *Graph, seed uint64, secret []byte) (probes []CostProbe, er
 		add(strings.Split(strings.TrimPrefix(field, "viewer { "), "(")[0], "{ "+field+" }")
 	}
 	in := map[string][2]string{
-		"User":             {"user(id: $o) { id %s }", "users(ids: $m) { id %s }"},
+		"User":             {"user(by: {id: $o}) { id %s }", "users(by: {ids: $m}) { id %s }"},
 		"Relationship":     {"relationship(from: $v, to: $o) { id %s }", "relationships(from: [$v], to: $m) { id %s }"},
-		"Post":             {"user(id: $o) { posts(first: 1) { nodes { id %s } } }", "users(ids: $t) { posts(first: 10) { nodes { id %s } } }"},
-		"FollowConnection": {"user(id: $o) { followings(first: 20) { %s } }", "users(ids: $m) { followings(first: 20) { %s } }"},
+		"Post":             {"user(by: {id: $o}) { posts(first: 1) { nodes { id %s } } }", "users(by: {ids: $t}) { posts(first: 10) { nodes { id %s } } }"},
+		"FollowConnection": {"user(by: {id: $o}) { followings(first: 20) { %s } }", "users(by: {ids: $m}) { followings(first: 20) { %s } }"},
 	}
 	for _, of := range []string{"User", "Relationship", "Post", "FollowConnection"} {
 		for _, field := range append([]string{"__typename"}, costFields[of]...) {
@@ -121,7 +121,7 @@ func (d *costDraw) request(query string) AppRequest {
 
 // query draws a query on some users, with up to three levels of lists.
 func (d *costDraw) query() string {
-	return "{ users(ids: " + d.ids(1+d.random.IntN(1+d.random.IntN(500))) + ") " + d.selection(1+d.random.IntN(3)) + " }"
+	return "{ users(by: {ids: " + d.ids(1+d.random.IntN(1+d.random.IntN(500))) + "}) " + d.selection(1+d.random.IntN(3)) + " }"
 }
 
 func (d *costDraw) selection(levels int) string {

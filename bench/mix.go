@@ -119,12 +119,12 @@ type mixedRequest struct {
 // The requests of the mix. A front end asks for a list together with names, so these queries do
 // so, too.
 var mixedQueries = [operations]string{
-	getList:    `query GetList($id: ID!) { user(id: $id) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
-	getNode:    `query GetNode($id: ID!) { user(id: $id) { id handle name createdAt } }`,
+	getList:    `query GetList($id: ID!) { user(by: {id: $id}) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
+	getNode:    `query GetNode($id: ID!) { user(by: {id: $id}) { id handle name createdAt } }`,
 	addLink:    `mutation AddLink($with: ID!) { follow(userId: $with) { changed } }`,
 	updateLink: `mutation UpdateLink($with: ID!, $name: String!) { setFollowMark(userId: $with, remark: $name) { changed } }`,
 	updateNode: `mutation UpdateNode($name: String!) { updateProfile(name: $name) { user { id name } } }`,
-	countLinks: `query CountLinks($id: ID!) { user(id: $id) { id followingCount } }`,
+	countLinks: `query CountLinks($id: ID!) { user(by: {id: $id}) { id followingCount } }`,
 	deleteLink: `mutation DeleteLink($with: ID!) { unfollow(userId: $with) { changed } }`,
 	addNode:    `mutation AddNode($id: ID!, $handle: String!, $name: String!) { createUser(id: $id, handle: $handle, name: $name) { user { id name } } }`,
 	deleteNode: `mutation DeleteNode { deleteAccount { complete } }`,

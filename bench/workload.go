@@ -33,14 +33,14 @@ var Questions = []*Question{
 	{
 		Name:  "q1",
 		Asks:  "a user by id, with both counts",
-		Query: `query Q1($id: ID!) { user(id: $id) { id name followingCount followerCount } }`,
+		Query: `query Q1($id: ID!) { user(by: {id: $id}) { id name followingCount followerCount } }`,
 		draw:  drawUser,
 		check: checkUser,
 	},
 	{
 		Name:  "q2",
 		Asks:  "the first 20 followings, newest first, with names",
-		Query: `query Q2($id: ID!) { user(id: $id) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
+		Query: `query Q2($id: ID!) { user(by: {id: $id}) { followings(first: 20) { edges { followedAt node { id name } } complete } } }`,
 		draw:  drawUser,
 		check: checkFollowings,
 	},
@@ -54,35 +54,35 @@ var Questions = []*Question{
 	{
 		Name:  "q4",
 		Asks:  "common followings of two users: the first 20 with names, and the total",
-		Query: `query Q4($id: ID!, $with: ID!) { user(id: $id) { commonFollowings(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		Query: `query Q4($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowings(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawPair,
 		check: checkCommon,
 	},
 	{
 		Name:  "q5r",
 		Asks:  "common followers of a random pair: the first 20 with names, and the total",
-		Query: `query Q5r($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		Query: `query Q5r($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawPair,
 		check: checkCommon,
 	},
 	{
 		Name:  "q5c",
 		Asks:  "common followers of two of the 40 most followed users: the first 20 with names, and the total",
-		Query: `query Q5c($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		Query: `query Q5c($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawFamous,
 		check: checkCommon,
 	},
 	{
 		Name:  "q5t",
 		Asks:  "common followers of two of the four celebrities: the first 20 with names, and the total",
-		Query: `query Q5t($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
+		Query: `query Q5t($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with, first: 20) { totalCount nodes { id name } complete } } }`,
 		draw:  drawCelebrities,
 		check: checkCommon,
 	},
 	{
 		Name:  "q6",
 		Asks:  "20 suggestions by friends of friends",
-		Query: `query Q6($id: ID!) { user(id: $id) { followSuggestions(first: 20) { edges { sharedCount: score node { id name } } complete } } }`, // builds of before call it mutualCount
+		Query: `query Q6($id: ID!) { user(by: {id: $id}) { followSuggestions(first: 20) { edges { sharedCount: score node { id name } } complete } } }`, // builds of before call it mutualCount
 		draw:  drawUser,
 		check: checkSuggestions,
 	},

@@ -93,8 +93,8 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 			t.Errorf("register: %s", got)
 		}
 	}
-	if got := ask(1, `{ userByHandle(handle: "ada") { name } }`); !strings.Contains(got, `"Ada"`) {
-		t.Errorf("userByHandle: %s", got)
+	if got := ask(1, `{ user(by: {handle: "ada"}) { name } }`); !strings.Contains(got, `"Ada"`) {
+		t.Errorf("user: %s", got)
 	}
 	for _, url := range regexp.MustCompile(`(?m)^  (http://\S+) `).FindAllStringSubmatch(up.Stdout(), -1) {
 		if response, err := http.Get(url[1]); err != nil || response.StatusCode != http.StatusOK {

@@ -152,7 +152,7 @@ type profile struct {
 func (k kith) profile(t *testing.T, id string) profile {
 	t.Helper()
 	var answer struct{ User profile }
-	k.Query(t, `query ($id: ID!) { user(id: $id) { handle followerCount followings(first: 100) { nodes { handle } } followers(first: 100) { nodes { handle } } } }`,
+	k.Query(t, `query ($id: ID!) { user(by: {id: $id}) { handle followerCount followings(first: 100) { nodes { handle } } followers(first: 100) { nodes { handle } } } }`,
 		map[string]any{"id": id}, &answer)
 	return answer.User
 }

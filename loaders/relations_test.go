@@ -134,7 +134,7 @@ func TestSiblingsAreOneBatch(t *testing.T) {
 	var query strings.Builder
 	const siblings = 8
 	for i := range siblings {
-		fmt.Fprintf(&query, "u%d: user(id: %d) { relationship(to: %d) { status } }\n", i, i+1, i+2)
+		fmt.Fprintf(&query, "u%d: user(by: {id: %d}) { relationship(to: %d) { status } }\n", i, i+1, i+2)
 	}
 	api.As(9).Ask("{ "+query.String()+" }", nil).Whole()
 	for _, b := range store.batches {

@@ -70,20 +70,20 @@ func TestNoQueryWaitsOnATimer(t *testing.T) {
 func TestNoSetAnswerWaitsOnATimer(t *testing.T) {
 	api := tangled(t)
 	for _, query := range []string{
-		`{ users(ids: [1, 2, 3]) { friends { nodes { handle } } } }`,
-		`{ users(ids: [1, 2, 99]) { friends { nodes { handle } } } }`,
-		`{ users(ids: [1, 1, 2]) { friends { nodes { handle } } followSuggestions { nodes { handle } } } }`,
-		`{ users(ids: [1, 2, 3]) { commonFollowings(with: 5) { totalCount } commonFollowers(with: 6) { nodes { handle } } } }`,
-		`{ users(ids: [1, 2, 3]) { friends { nodes { friends { nodes { friends { totalCount } } } } } } }`,
-		`{ users(ids: [1, 2]) { friends { nodes { handle followSuggestions { edges { via { handle } node { handle } } } } } } }`,
-		`{ user(id: 1) { followings { nodes { friends { totalCount nodes { followingCount } } } } } }`,
-		`{ user(id: 1) { friends { nodes { followers { nodes { friends { totalCount } } } } } } user(id: 1) { handle } }`,
-		`{ a: user(id: 1) { friends { nodes { handle } } } b: user(id: 2) { followSuggestions { nodes { handle } } } c: user(id: 99) { friends { totalCount } } }`,
+		`{ users(by: {ids: [1, 2, 3]}) { friends { nodes { handle } } } }`,
+		`{ users(by: {ids: [1, 2, 99]}) { friends { nodes { handle } } } }`,
+		`{ users(by: {ids: [1, 1, 2]}) { friends { nodes { handle } } followSuggestions { nodes { handle } } } }`,
+		`{ users(by: {ids: [1, 2, 3]}) { commonFollowings(with: 5) { totalCount } commonFollowers(with: 6) { nodes { handle } } } }`,
+		`{ users(by: {ids: [1, 2, 3]}) { friends { nodes { friends { nodes { friends { totalCount } } } } } } }`,
+		`{ users(by: {ids: [1, 2]}) { friends { nodes { handle followSuggestions { edges { via { handle } node { handle } } } } } } }`,
+		`{ user(by: {id: 1}) { followings { nodes { friends { totalCount nodes { followingCount } } } } } }`,
+		`{ user(by: {id: 1}) { friends { nodes { followers { nodes { friends { totalCount } } } } } } user(by: {id: 1}) { handle } }`,
+		`{ a: user(by: {id: 1}) { friends { nodes { handle } } } b: user(by: {id: 2}) { followSuggestions { nodes { handle } } } c: user(by: {id: 99}) { friends { totalCount } } }`,
 		`{ relationships(from: [1, 2], to: [3, 4]) { from { friends { totalCount } } to { followSuggestions { nodes { handle } } } } }`,
-		`{ users(ids: [1, 2]) { friends(first: 101) { totalCount } commonFollowers(with: "x") { totalCount } followSuggestions { nodes { handle } } } }`,
-		`{ users(ids: [1, 2, 3, 5]) { followersYouKnow { totalCount } notFollowingBack { totalCount } notFollowedBack { nodes { friends { totalCount } } } followings(filter: {special: true}) { totalCount } } }`,
-		`{ a: people(where: {followersOf: 1}) { nodes { friends { totalCount } } } b: people(where: {}) { totalCount } users(ids: [1, 3]) { friends { totalCount } } c: people(where: {followedBy: 2}) { totalCount } }`,
-		`{ relationship(from: 2, to: 4) { to { friends { totalCount } } } user(id: 9) { friends { totalCount } } }`, // seen by user 2 only
+		`{ users(by: {ids: [1, 2]}) { friends(first: 101) { totalCount } commonFollowers(with: "x") { totalCount } followSuggestions { nodes { handle } } } }`,
+		`{ users(by: {ids: [1, 2, 3, 5]}) { followersYouKnow { totalCount } notFollowingBack { totalCount } notFollowedBack { nodes { friends { totalCount } } } followings(filter: {special: true}) { totalCount } } }`,
+		`{ a: people(where: {followersOf: 1}) { nodes { friends { totalCount } } } b: people(where: {}) { totalCount } users(by: {ids: [1, 3]}) { friends { totalCount } } c: people(where: {followedBy: 2}) { totalCount } }`,
+		`{ relationship(from: 2, to: 4) { to { friends { totalCount } } } user(by: {id: 9}) { friends { totalCount } } }`, // seen by user 2 only
 		`{ searchUsers(prefix: "u") { nodes { friends { totalCount } commonFollowers(with: 3, orderBy: RECENT) { nodes { handle } } } } people(where: {friendsOf: 2}) { totalCount } }`,
 	} {
 		api.AskWithin(patience, query, nil)

@@ -51,10 +51,9 @@ func argument[T any](r *requestState, f *selections.Field) (T, error) {
 // parse reads the arguments of a field before it is resolved.
 func parse(ctx context.Context, f *selections.Field) any {
 	switch f.Ahead {
-	case fields.UserIDs:
-		return parsedAs(parseUserIDs(idsOf(ctx, f)))
-	case fields.Handles:
-		return parsedAs(parseHandles(texts(ctx, f, "handle", "handles")))
+	case fields.Users:
+		by, _ := f.Argument(ctx, "by").(map[string]any)
+		return parsedAs(parseUsers(by))
 	case fields.NodeIDs:
 		name, ids := idsOf(ctx, f)
 		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
@@ -265,12 +264,28 @@ func parseNodeID(argument, text string) (id nodeID, err error) {
 	return id, nil
 }
 
-func parseHandles(texts []string) ([]string, error) {
-	if err := checkLength("handles", len(texts), limits.MaxIDs); err != nil {
-		return nil, err
+// parseUsers reads a value of UserBy or of UsersBy.
+func parseUsers(by map[string]any) (given[nodeID], error) {
+	for name, value := range by { // it has one field
+		list, isList := value.([]any)
+		if !isList {
+			list = []any{value}
+		}
+		if err := checkLength(name, len(list), limits.MaxIDs); err != nil {
+			return given[nodeID]{}, err
+		}
+		return parseEach(list, func(v any) (id nodeID, err error) {
+			text, _ := v.(string)
+			id.typeName = "User"
+			if name == "handle" || name == "handles" {
+				id.handle = storage.FoldHandle(text)
+			} else {
+				id.numbers.From, err = parseUserID(name, text)
+			}
+			return id, err
+		}), nil
 	}
-	folded := storage.Each(texts, storage.FoldHandle)
-	return folded, nil
+	return given[nodeID]{}, apierr.InvalidValue.Error("nothing is given by which to find users").In("by")
 }
 
 // parsePair takes two ids with an underscore between them.

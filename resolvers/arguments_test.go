@@ -23,11 +23,11 @@ func TestIDsAreCanonicalDecimalText(t *testing.T) {
 	apitest.Users(t, store, 3)
 	api := apitest.New(t, store, apitest.Options{})
 	fields := []string{
-		`user(id: $id) { name }`, `users(ids: [1, $id]) { name }`,
+		`user(by: {id: $id}) { name }`, `users(by: {ids: [1, $id]}) { name }`,
 		`relationship(from: $id, to: 1) { id }`, `relationship(from: 1, to: $id) { id }`,
 		`relationships(from: [$id], to: [1]) { id }`, `relationships(from: [1], to: [$id, 2]) { id }`,
-		`u: user(id: 1) { relationship(to: $id) { id } }`,
-		`u: user(id: 1) { commonFollowings(with: $id) { totalCount } }`, `u: user(id: 1) { commonFollowers(with: $id) { nodes { id } } }`,
+		`u: user(by: {id: 1}) { relationship(to: $id) { id } }`,
+		`u: user(by: {id: 1}) { commonFollowings(with: $id) { totalCount } }`, `u: user(by: {id: 1}) { commonFollowers(with: $id) { nodes { id } } }`,
 	}
 	for _, field := range fields {
 		for _, id := range notIDs {
@@ -49,13 +49,13 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 		paths        []string
 		data         string
 	}{
-		{`{ list: users(ids: ["1", "007", "9999", "2", ""]) { handle } }`, `{ list: users(ids: ["1", "9999", "2"]) { handle } }`, []string{"list.1", "list.4"},
+		{`{ list: users(by: {ids: ["1", "007", "9999", "2", ""]}) { handle } }`, `{ list: users(by: {ids: ["1", "9999", "2"]}) { handle } }`, []string{"list.1", "list.4"},
 			`{"list": [{"handle": "u1"}, null, null, {"handle": "u2"}, null]}`},
 		{`{ list: nodes(ids: ["01", "rel_1_2", "x", "2", "rel_1_02", "req_0_1"]) { id ... on Relationship { status } ... on User { name } } }`, `{ list: nodes(ids: ["rel_1_2", "2"]) { id ... on Relationship { status } ... on User { name } } }`,
 			[]string{}, `{"list": [null, {"id": "rel_1_2", "status": "FOLLOWING"}, null, {"id": "2", "name": "User 2"}, null, null]}`},
 		{`{ list: relationships(from: ["+1", "1"], to: ["2", "1e3", "42"]) { id status to { handle } } }`, `{ list: relationships(from: ["1"], to: ["2", "42"]) { id status to { handle } } }`, []string{"list.0", "list.1", "list.2", "list.4"},
 			`{"list": [null, null, null, {"id": "rel_1_2", "status": "FOLLOWING", "to": {"handle": "u2"}}, null, {"id": "rel_1_42", "status": "NONE", "to": {"handle": "u42"}}]}`},
-		{`{ a: users(ids: ["0"]) { handle } b: nodes(ids: ["-"]) { id } c: relationships(from: ["x"], to: ["y"]) { id } user(id: 1) { handle } }`, `{ user(id: 1) { handle } }`,
+		{`{ a: users(by: {ids: ["0"]}) { handle } b: nodes(ids: ["-"]) { id } c: relationships(from: ["x"], to: ["y"]) { id } user(by: {id: 1}) { handle } }`, `{ user(by: {id: 1}) { handle } }`,
 			[]string{"a.0", "c.0"}, `{"a": [null], "b": [null], "c": [null], "user": {"handle": "u1"}}`},
 	}
 	for _, c := range asks {
@@ -68,7 +68,7 @@ func TestAMalformedIDIsAnErrorAtItsPath(t *testing.T) {
 			t.Errorf("%s: %v, and without the malformed ids %v", c.query, got, alone)
 		}
 	}
-	one := api.Ask(`query($a: [ID!]!) { users(ids: $a) { id } }`, apitest.Vars{"a": []string{"1", strings.Repeat("7", 60)}})
+	one := api.Ask(`query($a: [ID!]!) { users(by: {ids: $a}) { id } }`, apitest.Vars{"a": []string{"1", strings.Repeat("7", 60)}})
 	if message := one.Refused("BAD_USER_INPUT"); len(message) > 250 {
 		t.Errorf("a message of %d bytes", len(message))
 	}
@@ -108,8 +108,8 @@ func TestIDsAreAcceptedAsIntLiteralsToo(t *testing.T) {
 		apitest.Follow(t, store, 1, largest)
 		api := apitest.New(t, store, apitest.Options{})
 		for _, spelling := range []string{`9223372036854775807`, `"9223372036854775807"`} {
-			api.Ask(fmt.Sprintf(`{ user(id: %[1]s) { id handle followers { nodes { handle } } } users(ids: [1, %[1]s]) { handle } node(id: %[1]s) { id }
-				relationship(from: 1, to: %[1]s) { id status } u: user(id: 1) { relationship(to: %[1]s) { status } followings { nodes { id } } } }`, spelling), nil).Is(`{
+			api.Ask(fmt.Sprintf(`{ user(by: {id: %[1]s}) { id handle followers { nodes { handle } } } users(by: {ids: [1, %[1]s]}) { handle } node(id: %[1]s) { id }
+				relationship(from: 1, to: %[1]s) { id status } u: user(by: {id: 1}) { relationship(to: %[1]s) { status } followings { nodes { id } } } }`, spelling), nil).Is(`{
 				"user": {"id": "9223372036854775807", "handle": "largest", "followers": {"nodes": [{"handle": "one"}]}},
 				"users": [{"handle": "one"}, {"handle": "largest"}],
 				"node": {"id": "9223372036854775807"},
@@ -117,7 +117,7 @@ func TestIDsAreAcceptedAsIntLiteralsToo(t *testing.T) {
 				"u": {"relationship": {"status": "FOLLOWING"}, "followings": {"nodes": [{"id": "9223372036854775807"}]}}
 			}`)
 		}
-		api.Ask(`query($id: ID!) { user(id: $id) { handle } }`, apitest.Vars{"id": 1}).Is(`{"user": {"handle": "one"}}`)
+		api.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, apitest.Vars{"id": 1}).Is(`{"user": {"handle": "one"}}`)
 	})
 }
 
@@ -125,16 +125,16 @@ func TestUsersComeInTheOrderAskedFor(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 5)
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ users(ids: [3, 99, 1, "3", 5, 99]) { handle } }`, nil).
+		api.Ask(`{ users(by: {ids: [3, 99, 1, "3", 5, 99]}) { handle } }`, nil).
 			Is(`{"users": [{"handle": "u3"}, null, {"handle": "u1"}, {"handle": "u3"}, {"handle": "u5"}, null]}`)
-		api.Ask(`{ users(ids: []) { handle } nodes(ids: []) { id } }`, nil).Is(`{"users": [], "nodes": []}`)
-		api.Ask(`{ users(ids: 2) { handle } }`, nil).Is(`{"users": [{"handle": "u2"}]}`)
+		api.Ask(`{ users(by: {ids: []}) { handle } nodes(ids: []) { id } }`, nil).Is(`{"users": [], "nodes": []}`)
+		api.Ask(`{ users(by: {ids: 2}) { handle } }`, nil).Is(`{"users": [{"handle": "u2"}]}`)
 		api.Ask(`{ nodes(ids: ["rel_1_2", 99, 4, "rel_98_99", 4]) { __typename id } }`, nil).Is(`{"nodes": [
 			{"__typename": "Relationship", "id": "rel_1_2"}, null, {"__typename": "User", "id": "4"},
 			{"__typename": "Relationship", "id": "rel_98_99"}, {"__typename": "User", "id": "4"}
 		]}`)
-		api.Ask(`{ user(id: 99) { id } node(id: 99) { id } userByHandle(handle: "nobody") { id } }`, nil).
-			Is(`{"user": null, "node": null, "userByHandle": null}`)
+		api.Ask(`{ user(by: {id: 99}) { id } node(id: 99) { id } byHandle: user(by: {handle: "nobody"}) { id } }`, nil).
+			Is(`{"user": null, "node": null, "byHandle": null}`)
 	})
 }
 
@@ -142,8 +142,8 @@ func TestAtMostFiveHundredIDs(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.Users(t, store, 3)
 		api := apitest.New(t, store, apitest.Options{})
-		for field, sel := range map[string]string{"users": "handle", "nodes": "id"} {
-			query := `query($ids: [ID!]!) { list: ` + field + `(ids: $ids) { ` + sel + ` } }`
+		for field, sel := range map[string]string{"users(by: {ids: $ids})": "handle", "nodes(ids: $ids)": "id"} {
+			query := `query($ids: [ID!]!) { list: ` + field + ` { ` + sel + ` } }`
 			if list := api.Ask(query, apitest.Vars{"ids": idsUpTo(1, 500)}).Whole().Data["list"].([]any); len(list) != 500 || list[2] == nil || list[3] != nil {
 				t.Errorf("%s: %d, %v", field, len(list), list[:4])
 			}
@@ -154,13 +154,13 @@ func TestAtMostFiveHundredIDs(t *testing.T) {
 	})
 }
 
-func TestUsersByHandle(t *testing.T) {
+func TestUsersByTheirHandles(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "ada_l"}, storage.User{ID: 2, Handle: "kit"})
 		api := apitest.New(t, store, apitest.Options{})
 		ask := func(handle, want string) {
 			t.Helper()
-			api.Ask(`query($h: String!) { userByHandle(handle: $h) { id } }`, apitest.Vars{"h": handle}).Is(`{"userByHandle": ` + want + `}`)
+			api.Ask(`query($h: String!) { user(by: {handle: $h}) { id } }`, apitest.Vars{"h": handle}).Is(`{"user": ` + want + `}`)
 		}
 		for _, handle := range []string{"ada_l", "ADA_L", "Ada_L"} {
 			ask(handle, `{"id": "1"}`)

@@ -114,9 +114,9 @@ func (w *world) answers(t *rapid.T) []string {
 	}
 	var answers []string
 	for query, vars := range map[string]apitest.Vars{
-		`query($ids: [ID!]!) { users(ids: $ids) { ` + user + ` } }`: {"ids": ids},
-		`query($ids: [ID!]!) { users(ids: $ids) { followings { nodes { ` + user + ` theirs: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`: {"ids": ids},
-		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`:  {"ids": ids},
+		`query($ids: [ID!]!) { users(by: {ids: $ids}) { ` + user + ` } }`: {"ids": ids},
+		`query($ids: [ID!]!) { users(by: {ids: $ids}) { followings { nodes { ` + user + ` theirs: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`: {"ids": ids},
+		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`:        {"ids": ids},
 		edgesAmong: {"ids": ids},
 		`{ searchUsers(prefix: "u") { nodes { ` + user + ` } } }`: nil,
 		`{ ` + people.String() + `}`:                              nil,
@@ -203,7 +203,7 @@ func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 		for i, one := range strings.Split(to, ", ") { // every other way of asking
 			status := apitest.Into[[]any](all, "r")[i]
 			answer := asker.Ask(`{ a: relationship(from: `+from+`, to: `+one+`) { status } b: node(id: "rel_`+from+`_`+one+`") { ... on Relationship { status } }
-				c: nodes(ids: ["rel_`+from+`_`+one+`"]) { ... on Relationship { status } } d: user(id: `+from+`) { e: relationship(to: `+one+`) { status } } }`, nil).Whole()
+				c: nodes(ids: ["rel_`+from+`_`+one+`"]) { ... on Relationship { status } } d: user(by: {id: `+from+`}) { e: relationship(to: `+one+`) { status } } }`, nil).Whole()
 			got := []any{answer.At("a"), answer.At("b"), answer.At("c.0")}
 			if answer.At("d") != nil {
 				got = append(got, answer.At("d.e"))

@@ -42,21 +42,21 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 		return response
 	}
 	for query, want := range map[string]string{
-		"{ user(id: 1) { handle name } }":                                                    "public, max-age=30",
-		"{ user(id: 1) { handle followerCount } }":                                           "public, max-age=10",
-		"{ user(id: 1) { ...on User { followings { nodes { posts { nodes { id } } } } } } }": "public, max-age=5",
-		"{ __typename user(id: 1) { followSuggestions { nodes { id } } } }":                  "public, max-age=30",
-		"{ user(id: 1) { viewerRelationship { status } } }":                                  "no-store",
-		"{ viewer { id } user(id: 1) { id } }":                                               "no-store",
-		"{ __schema { description } }":                                                       "no-store",
-		"{ __typename }":                                                                     "no-store",
-		"{ user(id: 0) { id } }":                                                             "no-store", // an error
+		"{ user(by: {id: 1}) { handle name } }":                                                    "public, max-age=30",
+		"{ user(by: {id: 1}) { handle followerCount } }":                                           "public, max-age=10",
+		"{ user(by: {id: 1}) { ...on User { followings { nodes { posts { nodes { id } } } } } } }": "public, max-age=5",
+		"{ __typename user(by: {id: 1}) { followSuggestions { nodes { id } } } }":                  "public, max-age=30",
+		"{ user(by: {id: 1}) { viewerRelationship { status } } }":                                  "no-store",
+		"{ viewer { id } user(by: {id: 1}) { id } }":                                               "no-store",
+		"{ __schema { description } }":                                                             "no-store",
+		"{ __typename }":                                                                           "no-store",
+		"{ user(by: {id: 0}) { id } }":                                                             "no-store", // an error
 	} {
 		if got := get(query).Header.Get("Cache-Control"); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
 	}
-	const query = "{ user(id: 1) { handle } }"
+	const query = "{ user(by: {id: 1}) { handle } }"
 	first := get(query)
 	for _, header := range []string{"Authorization", "Kith-Viewer", "Kith-Consistency"} {
 		if !strings.Contains(strings.Join(first.Header.Values("Vary"), ", "), header) {
@@ -72,7 +72,7 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 	if got := get(query, "If-None-Match", strings.TrimPrefix(first.Header.Get("ETag"), "W/")); got.StatusCode != http.StatusNotModified {
 		t.Errorf("compared weakly: %d", got.StatusCode)
 	}
-	if got := get("{ user(id: 2) { handle } }", "If-None-Match", first.Header.Get("ETag")); got.StatusCode != http.StatusOK {
+	if got := get("{ user(by: {id: 2}) { handle } }", "If-None-Match", first.Header.Get("ETag")); got.StatusCode != http.StatusOK {
 		t.Errorf("another answer: %d", got.StatusCode)
 	}
 	plain, err := http.Get(api.URL() + "?query=" + url.QueryEscape(query))

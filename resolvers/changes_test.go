@@ -261,7 +261,7 @@ func TestBlockedUsers(t *testing.T) {
 		if !slices.Equal(got, others) {
 			t.Errorf("blocked are %v, want %v", got, others)
 		}
-		v.api.As(v.d).Ask(`query($id: ID!) { user(id: $id) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } } }`,
+		v.api.As(v.d).Ask(`query($id: ID!) { user(by: {id: $id}) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } } }`,
 			apitest.Vars{"id": v.a.String()}).Is(`{"user": {"blockedUsers": null, "friendRequests": null}}`)
 		me.Ask(`{ viewer { blockedUsers(first: 0) { totalCount nodes { id } } } }`, nil).
 			Is(fmt.Sprintf(`{"viewer": {"blockedUsers": {"totalCount": %d, "nodes": []}}}`, len(others)))

@@ -128,7 +128,7 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 				t.Errorf("accepting: %s", answer.Text)
 			}
 			token, _ := answer.At("acceptFriend.consistencyToken").(string)
-			read := v.api.As(a).With("Kith-Consistency", token).Ask(`query($id: ID!) { user(id: $id) { viewerRelationship { status } } }`, apitest.Vars{"id": b.String()})
+			read := v.api.As(a).With("Kith-Consistency", token).Ask(`query($id: ID!) { user(by: {id: $id}) { viewerRelationship { status } } }`, apitest.Vars{"id": b.String()})
 			if read.Stale() || token == "" {
 				t.Errorf("read with the token %q: %s", token, read.Text)
 			}

@@ -40,13 +40,13 @@ func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
 	apitest.Follow(t, store, 1, 2)
 	healthy := apitest.New(t, store, apitest.Options{})
 	for _, query := range []string{
-		`{`, `{ nothing }`, `{ user { id } }`, `{ user(id: null) { id } }`, `{ user(id: 1) }`, `{ user(id: 1) { nope } }`, `query($x: Int) { user(id: 1) { id } }`,
-		`query($id: ID!) { user(id: $id) { id } }`, `{ user(id: {}) { id } }`, `{ user(id: 1.5) { id } }`, `{ user(id: true) { id } }`, `{ users(ids: [null]) { id } }`,
-		`{ user(id: "x") { id } }`, `{ user(id: 1) { followings(first: 1000) { nodes { id } } } }`, `{ user(id: 1) { followings(after: "x") { nodes { id } } } }`,
-		`{ user(id: 1) { followings(first: 1, last: 1) { nodes { id } } } }`, `{ userByHandle { id } }`, `{ relationship(from: 1, to: "") { id } }`,
-		`{ a: user(id: "x") { id } b: user(id: "y") { id } c: users(ids: ["z"]) { id } }`,
-		`{ user(id: 1) { ` + strings.Repeat("followings { nodes { ", 20) + "id" + strings.Repeat("}}", 20) + `} }`,
-		`{ user(id: 1) { ` + strings.Repeat("followings(first: 100) { nodes { ", 4) + "id" + strings.Repeat("}}", 4) + `} }`,
+		`{`, `{ nothing }`, `{ user { id } }`, `{ user(by: {id: null}) { id } }`, `{ user(by: {id: 1}) }`, `{ user(by: {id: 1}) { nope } }`, `query($x: Int) { user(by: {id: 1}) { id } }`,
+		`query($id: ID!) { user(by: {id: $id}) { id } }`, `{ user(by: {id: {}}) { id } }`, `{ user(by: {id: 1.5}) { id } }`, `{ user(by: {id: true}) { id } }`, `{ users(by: {ids: [null]}) { id } }`,
+		`{ user(by: {id: "x"}) { id } }`, `{ user(by: {id: 1}) { followings(first: 1000) { nodes { id } } } }`, `{ user(by: {id: 1}) { followings(after: "x") { nodes { id } } } }`,
+		`{ user(by: {id: 1}) { followings(first: 1, last: 1) { nodes { id } } } }`, `{ user { id } }`, `{ user(by: {}) { id } }`, `{ user(by: {id: 1, handle: "u1"}) { id } }`, `{ user(by: {id: null}) { id } }`, `query($id: ID) { user(by: {id: $id}) { id } }`, `{ relationship(from: 1, to: "") { id } }`,
+		`{ a: user(by: {id: "x"}) { id } b: user(by: {id: "y"}) { id } c: users(by: {ids: ["z"]}) { id } }`,
+		`{ user(by: {id: 1}) { ` + strings.Repeat("followings { nodes { ", 20) + "id" + strings.Repeat("}}", 20) + `} }`,
+		`{ user(by: {id: 1}) { ` + strings.Repeat("followings(first: 100) { nodes { ", 4) + "id" + strings.Repeat("}}", 4) + `} }`,
 		``, `mutation { x }`, `query a { viewer { id } } query b { viewer { id } }`,
 	} {
 		checkErrors(t, query, healthy.Ask(query, nil))
@@ -54,7 +54,7 @@ func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
 	for _, err := range []error{errors.New("boom"), storage.ErrUnavailable, context.DeadlineExceeded, storage.ErrLayout} {
 		for _, lookup := range []string{"users", "profiles", "handles", "edges.following", "pages.following"} {
 			api := apitest.New(t, broken(store, lookup, err), apitest.Options{})
-			const query = `{ user(id: 1) { handle followerCount followings { nodes { name } } relationship(to: 2) { status } } userByHandle(handle: "u1") { id } }`
+			const query = `{ user(by: {id: 1}) { handle followerCount followings { nodes { name } } relationship(to: 2) { status } } byHandle: user(by: {handle: "u1"}) { id } }`
 			checkErrors(t, lookup+": "+err.Error(), api.Ask(query, nil))
 		}
 	}
@@ -72,20 +72,20 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		at    string
 		data  string
 	}{
-		"users": {`{ user(id: 1) { handle } }`, "user", `{"user": null}`},
+		"users": {`{ user(by: {id: 1}) { handle } }`, "user", `{"user": null}`},
 		// `to` is also the name of an argument
 		"users below":          {`{ relationship(from: 1, to: 1) { id to { handle } } }`, "relationship.to", `{"relationship": {"id": "rel_1_1", "to": null}}`},
-		"profiles":             {`{ user(id: 1) { followingCount } }`, "user", `{"user": null}`},
+		"profiles":             {`{ user(by: {id: 1}) { followingCount } }`, "user", `{"user": null}`},
 		"counts":               {`{ searchUsers(prefix: "u1") { nodes { followerCount } } }`, "searchUsers.nodes.0.followerCount", `{"searchUsers": {"nodes": [null]}}`},
-		"handles":              {`{ userByHandle(handle: "u1") { id } }`, "userByHandle", `{"userByHandle": null}`},
-		"handles in a list":    {`{ usersByHandle(handles: ["", "u1"]) { id } }`, "usersByHandle.1", `{"usersByHandle": [null, null]}`},
+		"handles":              {`{ user(by: {handle: "u1"}) { id } }`, "user", `{"user": null}`},
+		"handles in a list":    {`{ users(by: {handles: ["", "u1"]}) { id } }`, "users.1", `{"users": [null, null]}`},
 		"handles of entities":  {`{ _entities(representations: [{__typename: "User", id: 9999}, {__typename: "User", handle: "u1"}]) { __typename } }`, "_entities.1", `{"_entities": [null, null]}`},
-		"pages.following":      {`{ user(id: 1) { id followings { nodes { id } } } }`, "user.followings", `{"user": {"id": "1", "followings": null}}`},
-		"pages.follower":       {`{ user(id: 1) { id x: followers { nodes { id } } } }`, "user.x", `{"user": {"id": "1", "x": null}}`},
+		"pages.following":      {`{ user(by: {id: 1}) { id followings { nodes { id } } } }`, "user.followings", `{"user": {"id": "1", "followings": null}}`},
+		"pages.follower":       {`{ user(by: {id: 1}) { id x: followers { nodes { id } } } }`, "user.x", `{"user": {"id": "1", "x": null}}`},
 		"edges.following":      {`{ relationship(from: 1, to: 2) { following } }`, "relationship", `{"relationship": null}`},
-		"edges.follower":       {`{ user(id: 1) { relationship(to: 2) { status } } }`, "user.relationship", `{"user": {"relationship": null}}`},
-		"neighbours.follower":  {`{ user(id: 1) { commonFollowers(with: 2) { totalCount } } }`, "user.commonFollowers", `{"user": {"commonFollowers": null}}`},
-		"neighbours.following": {`{ user(id: 1) { followSuggestions { nodes { id } } } }`, "user.followSuggestions", `{"user": {"followSuggestions": null}}`},
+		"edges.follower":       {`{ user(by: {id: 1}) { relationship(to: 2) { status } } }`, "user.relationship", `{"user": {"relationship": null}}`},
+		"neighbours.follower":  {`{ user(by: {id: 1}) { commonFollowers(with: 2) { totalCount } } }`, "user.commonFollowers", `{"user": {"commonFollowers": null}}`},
+		"neighbours.following": {`{ user(by: {id: 1}) { followSuggestions { nodes { id } } } }`, "user.followSuggestions", `{"user": {"followSuggestions": null}}`},
 	} {
 		lookup, _, _ = strings.Cut(lookup, " ")
 		for name, store := range map[string]*faulty{
@@ -174,15 +174,15 @@ type lost struct {
 }
 
 var losses = map[string]lost{
-	"users": {`{ users(ids: [L1, D1, L2, D1]) { handle } }`,
+	"users": {`{ users(by: {ids: [L1, D1, L2, D1]}) { handle } }`,
 		`{"users": [{"handle": "uL1"}, null, {"handle": "uL2"}, null]}`, []string{"users.1", "users.3"}},
-	"one user": {`{ a: user(id: D1) { handle } b: user(id: L1) { handle } c: node(id: D1) { id } }`,
+	"one user": {`{ a: user(by: {id: D1}) { handle } b: user(by: {id: L1}) { handle } c: node(id: D1) { id } }`,
 		`{"a": null, "b": {"handle": "uL1"}, "c": null}`, []string{"a", "c"}},
-	"by handle": {`{ a: userByHandle(handle: "uD1") { id name } b: userByHandle(handle: "UL1") { name } }`,
+	"by handle": {`{ a: user(by: {handle: "uD1"}) { id name } b: user(by: {handle: "UL1"}) { name } }`,
 		`{"a": null, "b": {"name": "User L1"}}`, []string{"a"}},
-	"ids alone need no shard": {`{ user(id: L1) { followings { nodes { id } } } }`,
+	"ids alone need no shard": {`{ user(by: {id: L1}) { followings { nodes { id } } } }`,
 		`{"user": {"followings": {"nodes": [{"id": "D1"}, {"id": "L2"}, {"id": "D2"}, {"id": "L3"}]}}}`, nil},
-	"nodes and edges, by alias": {`{ user(id: L1) { f: followings { totalCount nodes { name } n: nodes { handle } edges { followedAt node { handle } } e: edges { x: node { id } } pageInfo { hasNextPage } } } }`,
+	"nodes and edges, by alias": {`{ user(by: {id: L1}) { f: followings { totalCount nodes { name } n: nodes { handle } edges { followedAt node { handle } } e: edges { x: node { id } } pageInfo { hasNextPage } } } }`,
 		`{"user": {"f": {"totalCount": 4,
 			"nodes": [null, {"name": "User L2"}, null, {"name": "User L3"}], "n": [null, {"handle": "uL2"}, null, {"handle": "uL3"}],
 			"edges": [{"followedAt": "2026-01-02T03:04:08.000006Z", "node": null}, {"followedAt": "2026-01-02T03:04:07.000006Z", "node": {"handle": "uL2"}},
@@ -201,20 +201,20 @@ var losses = map[string]lost{
 	"nodes of both types": {`{ nodes(ids: [L1, "rel_D1_L1", D1, "rel_L1_D1"]) { id ... on User { name } ... on Relationship { status t: to { name } } } }`,
 		`{"nodes": [{"id": "L1", "name": "User L1"}, null, null, {"id": "rel_L1_D1", "status": "MUTUAL", "t": null}]}`,
 		[]string{"nodes.1", "nodes.2", "nodes.3.t"}},
-	"levels below": {`{ user(id: L1) { followings(first: 2) { nodes { handle followings { nodes { handle } } } } l2: relationship(to: L2) { to { followers { nodes { name } } } } } }`,
+	"levels below": {`{ user(by: {id: L1}) { followings(first: 2) { nodes { handle followings { nodes { handle } } } } l2: relationship(to: L2) { to { followers { nodes { name } } } } } }`,
 		`{"user": {"followings": {"nodes": [null, {"handle": "uL2", "followings": {"nodes": [{"handle": "uL3"}, {"handle": "uL1"}]}}]},
 			"l2": {"to": {"followers": {"nodes": [{"name": "User L1"}]}}}}}`,
 		[]string{"user.followings.nodes.0"}},
-	"lists of users whose row is not read": {`{ user(id: L1) { followings(first: 2) { nodes { id followings { nodes { id } } followers { totalCount } } } } }`,
+	"lists of users whose row is not read": {`{ user(by: {id: L1}) { followings(first: 2) { nodes { id followings { nodes { id } } followers { totalCount } } } } }`,
 		`{"user": {"followings": {"nodes": [{"id": "D1", "followings": null, "followers": null}, {"id": "L2", "followings": {"nodes": [{"id": "L3"}, {"id": "L1"}]}, "followers": {"totalCount": 1}}]}}}`,
 		[]string{"user.followings.nodes.0.followings", "user.followings.nodes.0.followers"}},
-	"friends": {`{ user(id: L1) { friends { totalCount complete nodes { handle } } } }`,
+	"friends": {`{ user(by: {id: L1}) { friends { totalCount complete nodes { handle } } } }`,
 		`{"user": {"friends": {"totalCount": 3, "complete": true, "nodes": [null, {"handle": "uL2"}, null]}}}`,
 		[]string{"user.friends.nodes.0", "user.friends.nodes.2"}},
-	"common lists": {`{ user(id: L1) { handle dead: commonFollowings(with: D1) { totalCount } live: commonFollowings(with: L2) { nodes { handle } } commonFollowers(with: D2) { totalCount } } }`,
+	"common lists": {`{ user(by: {id: L1}) { handle dead: commonFollowings(with: D1) { totalCount } live: commonFollowings(with: L2) { nodes { handle } } commonFollowers(with: D2) { totalCount } } }`,
 		`{"user": {"handle": "uL1", "dead": null, "live": {"nodes": [{"handle": "uL3"}]}, "commonFollowers": null}}`,
 		[]string{"user.dead", "user.commonFollowers"}},
-	"suggestions": {`{ user(id: L1) { handle followSuggestions { nodes { handle } } } l2: user(id: L2) { followSuggestions(first: 4) { complete edges { sharedCount node { handle } via { handle } } } } }`,
+	"suggestions": {`{ user(by: {id: L1}) { handle followSuggestions { nodes { handle } } } l2: user(by: {id: L2}) { followSuggestions(first: 4) { complete edges { sharedCount node { handle } via { handle } } } } }`,
 		`{"user": {"handle": "uL1", "followSuggestions": null}, "l2": {"followSuggestions": {"complete": true, "edges": [
 			{"sharedCount": 1, "node": null, "via": [{"handle": "uL1"}]}, {"sharedCount": 1, "node": null, "via": [{"handle": "uL1"}]}]}}}`,
 		[]string{"user.followSuggestions", "l2.followSuggestions.edges.0.node", "l2.followSuggestions.edges.1.node"}},
@@ -247,7 +247,7 @@ func TestAUserWhoseCountsCannotBeReadIsAnError(t *testing.T) {
 	apitest.Users(t, store, 3)
 	apitest.Follow(t, store, 1, 2)
 	api := apitest.New(t, broken(store, "profiles", storage.ErrUnavailable), apitest.Options{})
-	answer := api.Ask(`{ user(id: 1) { handle n: followingCount } }`, nil)
+	answer := api.Ask(`{ user(by: {id: 1}) { handle n: followingCount } }`, nil)
 	answer.FailsAt("UNAVAILABLE", "user")
 	answer.DataIs(`{"user": null}`)
 }
@@ -258,8 +258,8 @@ func TestWhatIsNoHandleIsNobody(t *testing.T) {
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, broken(store, "handles", errors.New("asked")), apitest.Options{})
 	for _, text := range []string{"é", "\u212aelvin", "名前", "a b", "", "a\x00", strings.Repeat("x", 31), strings.Repeat("é", 30)} {
-		api.Ask(`query($h: String!) { userByHandle(handle: $h) { id } user(id: 1) { handle } }`, apitest.Vars{"h": text}).
-			Is(`{"userByHandle": null, "user": {"handle": "u1"}}`)
+		api.Ask(`query($h: String!) { byHandle: user(by: {handle: $h}) { id } user(by: {id: 1}) { handle } }`, apitest.Vars{"h": text}).
+			Is(`{"byHandle": null, "user": {"handle": "u1"}}`)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestCausesInTheLogAreCut(t *testing.T) {
 	var log bytes.Buffer
 	cause := errors.New("Incorrect string value: " + strings.Repeat("é", 400_000))
 	api := apitest.New(t, broken(store, "users", cause), apitest.Options{Log: &log})
-	api.Ask(`{ user(id: 1) { handle } }`, nil).Refused("INTERNAL_SERVER_ERROR")
+	api.Ask(`{ user(by: {id: 1}) { handle } }`, nil).Refused("INTERNAL_SERVER_ERROR")
 	if text := log.String(); len(text) > 10_000 || !strings.Contains(text, "Incorrect string value") {
 		t.Errorf("%d bytes of log: %.300s", len(text), text)
 	}
@@ -286,20 +286,20 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 	viewer.Ask(`mutation { block(userId: 3) { changed } }`, nil).Whole()
 	end := viewer.Ask(`{ viewer { followings(first: 1) { pageInfo { endCursor } } } }`, nil).Whole().At("viewer.followings.pageInfo.endCursor")
 	for query, want := range map[string][2]string{
-		`{ user(id: "x") { id } }`:                                                                                                      {"ID_MALFORMED", "id"},
-		`{ users(ids: ["x"]) { id } }`:                                                                                                  {"ID_MALFORMED", "ids"},
+		`{ user(by: {id: "x"}) { id } }`:                                                                                                {"ID_MALFORMED", "id"},
+		`{ users(by: {ids: ["x"]}) { id } }`:                                                                                            {"ID_MALFORMED", "ids"},
 		`{ relationship(from: 1, to: "x") { id } }`:                                                                                     {"ID_MALFORMED", "to"},
-		`{ user(id: 1) { relationship(to: "x") { id } } }`:                                                                              {"ID_MALFORMED", "to"},
-		`{ user(id: 1) { commonFollowers(with: "x") { totalCount } } }`:                                                                 {"ID_MALFORMED", "with"},
+		`{ user(by: {id: 1}) { relationship(to: "x") { id } } }`:                                                                        {"ID_MALFORMED", "to"},
+		`{ user(by: {id: 1}) { commonFollowers(with: "x") { totalCount } } }`:                                                           {"ID_MALFORMED", "with"},
 		`{ edgesAmong(ids: ["x"]) { complete } }`:                                                                                       {"ID_MALFORMED", "ids"},
 		`{ people(where: {followersOf: "x"}) { totalCount } }`:                                                                          {"ID_MALFORMED", "where"},
-		`{ user(id: 1) { followings(first: 101) { totalCount } } }`:                                                                     {"OUT_OF_RANGE", "first"},
-		`{ user(id: 1) { followings(last: 101) { totalCount } } }`:                                                                      {"OUT_OF_RANGE", "last"},
-		`{ user(id: 1) { followings(first: 1, last: 1) { totalCount } } }`:                                                              {"INVALID_VALUE", "last"},
-		`{ user(id: 1) { followings(before: "x") { totalCount } } }`:                                                                    {"CURSOR_MALFORMED", "before"},
-		`{ user(id: 1) { friends(after: "") { totalCount } } }`:                                                                         {"CURSOR_MALFORMED", "after"},
-		fmt.Sprintf(`{ user(id: 1) { followers(after: %q) { totalCount } } }`, end):                                                     {"CURSOR_FOREIGN", "after"},
-		fmt.Sprintf(`{ user(id: 1) { friends(after: %q) { totalCount } } }`, end):                                                       {"CURSOR_FOREIGN", "after"},
+		`{ user(by: {id: 1}) { followings(first: 101) { totalCount } } }`:                                                               {"OUT_OF_RANGE", "first"},
+		`{ user(by: {id: 1}) { followings(last: 101) { totalCount } } }`:                                                                {"OUT_OF_RANGE", "last"},
+		`{ user(by: {id: 1}) { followings(first: 1, last: 1) { totalCount } } }`:                                                        {"INVALID_VALUE", "last"},
+		`{ user(by: {id: 1}) { followings(before: "x") { totalCount } } }`:                                                              {"CURSOR_MALFORMED", "before"},
+		`{ user(by: {id: 1}) { friends(after: "") { totalCount } } }`:                                                                   {"CURSOR_MALFORMED", "after"},
+		fmt.Sprintf(`{ user(by: {id: 1}) { followers(after: %q) { totalCount } } }`, end):                                               {"CURSOR_FOREIGN", "after"},
+		fmt.Sprintf(`{ user(by: {id: 1}) { friends(after: %q) { totalCount } } }`, end):                                                 {"CURSOR_FOREIGN", "after"},
 		`mutation { follow(userId: 1) { changed } }`:                                                                                    {"SELF", ""},
 		`mutation { follow(userId: 3) { changed } }`:                                                                                    {"BLOCKING", ""},
 		`mutation { follow(userId: 9) { changed } }`:                                                                                    {"USER_NOT_FOUND", ""},

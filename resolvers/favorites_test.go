@@ -23,7 +23,7 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	if _, err := store.ChangeFavorite(t.Context(), 1, favorite, storage.ChangeOptions{Inverse: true}); err != nil {
 		t.Fatal(err)
 	}
-	const query = `{ user(id: 1) { favorites { edges { cursor } } } }`
+	const query = `{ user(by: {id: 1}) { favorites { edges { cursor } } } }`
 	if n := len(apitest.New(t, store, apitest.Options{}).Ask(query, nil).Whole().At("user.favorites.edges").([]any)); n != 1 {
 		t.Fatalf("%d favorites", n)
 	}
@@ -63,7 +63,7 @@ func TestFavorites(t *testing.T) {
 			part("favorite.post.favoritedBy.nodes", fmt.Sprintf("[map[handle:u%s]]", v.b))
 			part("favorite.favoriteEdge.node.id", id)
 			part("favorite.favoriteEdge.node.viewerHasFavorited", "true")
-			page := v.api.Ask(`query($u: ID!, $after: String) { user(id: $u) { favorites(after: $after) { nodes { id } } } }`,
+			page := v.api.Ask(`query($u: ID!, $after: String) { user(by: {id: $u}) { favorites(after: $after) { nodes { id } } } }`,
 				apitest.Vars{"u": v.b, "after": answer.At("favorite.favoriteEdge.cursor")}).Whole()
 			page.Is(`{"user": {"favorites": {"nodes": []}}}`)
 		}
@@ -124,7 +124,7 @@ func TestPagesOfFavorites(t *testing.T) {
 		var got []string
 		var after any
 		for page := 0; page < 9; page++ {
-			answer := v.api.Ask(`query($u: ID!, $after: String) { user(id: $u) { favorites(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`,
+			answer := v.api.Ask(`query($u: ID!, $after: String) { user(by: {id: $u}) { favorites(first: 3, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`,
 				apitest.Vars{"u": v.b, "after": after}).Whole()
 			got = append(got, strings.Fields(idsAt(answer, "user.favorites.nodes"))...)
 			if answer.At("user.favorites.pageInfo.hasNextPage") == false {

@@ -114,7 +114,7 @@ func TestListsOfEntitiesAndHandlesAreBounded(t *testing.T) {
 		n        int
 		refusal  string
 	}{
-		{`query($of: [String!]!) { all: usersByHandle(handles: $of) { id } }`, handles[:500], handles, 500, "500 is the most"},
+		{`query($of: [String!]!) { all: users(by: {handles: $of}) { id } }`, handles[:500], handles, 500, "500 is the most"},
 		{`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`, entities(2000, 1), entities(2001, 1), 2000, "2001 different representations are given, 2000 is the most"},
 		{`query($of: [_Any!]!) { all: _entities(representations: $of) { ... on User { id } } }`, entities(700, 5), entities(2001, 1), 3500, "2000 is the most"},
 	} {
@@ -133,11 +133,11 @@ func TestUsersByManyHandles(t *testing.T) {
 	apitest.CreateUsers(t, store, storage.User{ID: 1, Handle: "ann", Name: "Ann"}, storage.User{ID: 2, Handle: "bob", Name: "Bob"}, storage.User{ID: 3, Handle: "cem", Name: "Cem"})
 	api := apitest.New(t, store, apitest.Options{})
 	api.As(3).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole()
-	const query = `{ usersByHandle(handles: ["BOB", "nobody", "ann", "cem", "no handle", "", "bob"]) { id name } }`
+	const query = `{ users(by: {handles: ["BOB", "nobody", "ann", "cem", "no handle", "", "bob"]}) { id name } }`
 	bob, ann := `{"id": "2", "name": "Bob"}`, `{"id": "1", "name": "Ann"}`
-	api.Ask(query, nil).Is(`{"usersByHandle": [` + bob + `, null, ` + ann + `, null, null, null, ` + bob + `]}`)
-	api.As(3).Ask(query, nil).Is(`{"usersByHandle": [` + bob + `, null, ` + ann + `, {"id": "3", "name": "Cem"}, null, null, ` + bob + `]}`)
-	api.Ask(`{ usersByHandle(handles: []) { id } }`, nil).Is(`{"usersByHandle": []}`)
+	api.Ask(query, nil).Is(`{"users": [` + bob + `, null, ` + ann + `, null, null, null, ` + bob + `]}`)
+	api.As(3).Ask(query, nil).Is(`{"users": [` + bob + `, null, ` + ann + `, {"id": "3", "name": "Cem"}, null, null, ` + bob + `]}`)
+	api.Ask(`{ users(by: {handles: []}) { id } }`, nil).Is(`{"users": []}`)
 }
 
 // A hidden schema is not given to clients that say that they are a router. Entities are answered.

@@ -337,7 +337,7 @@ func TestFeedsAreTheViewers(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 2)
 	api := apitest.New(t, store, apitest.Options{})
-	api.As(1).Ask(`{ user(id: 2) { feed { nodes { id } } } }`, nil).Is(`{"user": {"feed": null}}`)
+	api.As(1).Ask(`{ user(by: {id: 2}) { feed { nodes { id } } } }`, nil).Is(`{"user": {"feed": null}}`)
 	api.Ask(`{ viewer { feed { nodes { id } } } }`, nil).Is(`{"viewer": null}`)
 	api.As(1).Ask(`{ viewer { feed { nodes { id } complete pageInfo { hasNextPage endCursor } } } }`, nil).
 		Is(`{"viewer": {"feed": {"nodes": [], "complete": true, "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)

@@ -161,7 +161,7 @@ func TestTokenMakesAReadWait(t *testing.T) {
 	if a.Token() != token || a.Header.Get("Kith-Consistency") != token {
 		t.Errorf("the token is %q in the payload, %q in the extensions, %q in the header", token, a.Token(), a.Header.Get("Kith-Consistency"))
 	}
-	const followers = `{ user(id: 2) { followerCount } }`
+	const followers = `{ user(by: {id: 2}) { followerCount } }`
 	if b := api.With("Kith-Consistency", token).Ask(followers, nil); !b.Stale() {
 		t.Errorf("the write has not arrived, but: %s", b.Text)
 	}
@@ -220,7 +220,7 @@ func TestTokensOfFollowManyFitIntoHeaders(t *testing.T) {
 		}
 	}
 	read := func() apitest.Answer {
-		return api.With("Kith-Consistency", strings.Join(tokens, ",")).Ask(`{ user(id: 1) { handle } }`, nil).Whole()
+		return api.With("Kith-Consistency", strings.Join(tokens, ",")).Ask(`{ user(by: {id: 1}) { handle } }`, nil).Whole()
 	}
 	if !read().Stale() {
 		t.Error("one follow has not arrived, and nothing says so")
@@ -254,7 +254,7 @@ func TestTokensHaveAPrice(t *testing.T) {
 
 func TestViewerFields(t *testing.T) {
 	api, _ := threeUsers(t, apitest.Options{})
-	const query = `{ viewer { handle } user(id: 2) { viewerRelationship { status blocking blockedBy } followersYouKnow { totalCount nodes { handle } }
+	const query = `{ viewer { handle } user(by: {id: 2}) { viewerRelationship { status blocking blockedBy } followersYouKnow { totalCount nodes { handle } }
 		relationship(to: 1) { blocking } } }`
 	api.Ask(query, nil).Is(`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null, "relationship": {"blocking": null}}}`)
 	api.As(1).Ask(`mutation { followMany(userIds: [2, 3]) { consistencyToken } }`, nil).Whole()

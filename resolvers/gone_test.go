@@ -32,7 +32,7 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 		"followers": "followers(first: 20)", "friends": "friends(first: 20)", "common": "commonFollowers(with: 16, first: 20)", "followings": "followings(first: 20)",
 	}
 	for _, call := range lists {
-		unaware.As(1).Ask(`{ user(id: 1) { list: `+call+` { totalCount nodes { id } } } }`, nil)
+		unaware.As(1).Ask(`{ user(by: {id: 1}) { list: `+call+` { totalCount nodes { id } } } }`, nil)
 	}
 	for _, id := range fans {
 		if id%3 == 0 {
@@ -43,7 +43,7 @@ func TestDeletedUsersAreInNoList(t *testing.T) {
 	}
 	const nodes = `nodes { id name } edges { node { id name } }`
 	look := func(api *apitest.API, name, call string, totals bool) {
-		query := `{ user(id: 1) { list: ` + call + ` { ` + nodes
+		query := `{ user(by: {id: 1}) { list: ` + call + ` { ` + nodes
 		if totals {
 			query += ` totalCount`
 		}

@@ -53,7 +53,7 @@ func TestIdentitiesOfTheViewer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const list = `{ user(id: 1) { identities { issuer subject linkedAt } } }`
+	const list = `{ user(by: {id: 1}) { identities { issuer subject linkedAt } } }`
 	api.As(1).Ask(list, nil).Is(`{"user": {"identities": [{"issuer": "https://id.example.org", "subject": "b", "linkedAt": "1970-01-01T00:00:00.000001Z"},
 		{"issuer": "https://id.example.org", "subject": "a", "linkedAt": "1970-01-01T00:00:00.000002Z"}]}}`)
 	api.As(2).Ask(list, nil).Is(`{"user": {"identities": null}}`)

@@ -13,7 +13,7 @@ import (
 	"kith/storage/sqlstore"
 )
 
-const selectKnown = `query($ids: [ID!]!) { users(ids: $ids) { followersYouKnow(first: 3) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`
+const selectKnown = `query($ids: [ID!]!) { users(by: {ids: $ids}) { followersYouKnow(first: 3) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`
 
 // known is an answer about followers you know.
 type known struct {
@@ -128,7 +128,7 @@ func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 				if requests > 40 {
 					t.Fatal("no end")
 				}
-				query := fmt.Sprintf(`{ user(id: %d) { followersYouKnow(first: 100, after: %q) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`, i+1, *f.PageInfo.EndCursor)
+				query := fmt.Sprintf(`{ user(by: {id: %d}) { followersYouKnow(first: 100, after: %q) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`, i+1, *f.PageInfo.EndCursor)
 				f = apitest.Into[known](api.Ask(query, nil).Whole(), "user").FollowersYouKnow
 			}
 			if i < 2 && (!f.Complete || f.TotalCount != want) {

@@ -205,7 +205,7 @@ func TestListsHoldFollowsOnly(t *testing.T) {
 				t.Errorf("%s: total %d, want 1", list, p.TotalCount)
 			}
 		}
-		api.Ask(`{ user(id: 1) { followingCount followerCount } }`, nil).Is(`{"user": {"followingCount": 1, "followerCount": 1}}`)
+		api.Ask(`{ user(by: {id: 1}) { followingCount followerCount } }`, nil).Is(`{"user": {"followingCount": 1, "followerCount": 1}}`)
 	})
 }
 
@@ -221,7 +221,7 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 		cursors := map[string]string{}
 		for _, list := range append(strings.Fields(set), plainLists...) {
 			open := cmp.Or(map[bool]string{true: list + ", "}[strings.Contains(list, "(")], list+"(")
-			answer := api.Ask("{ user(id: 1) { list: "+open+"first: 1) { edges { cursor } } } }", nil).Whole()
+			answer := api.Ask("{ user(by: {id: 1}) { list: "+open+"first: 1) { edges { cursor } } } }", nil).Whole()
 			if edges := apitest.Into[[]edge](answer, "user.list.edges"); len(edges) > 0 {
 				cursors[list] = edges[0].Cursor
 			}
@@ -254,7 +254,7 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 		for _, list := range []string{"commonFollowings", "commonFollowers"} {
 			refused(t, api, list+"(with: 3, ", fmt.Sprintf("after: %q", cursors[list+"(with:2"]))
 		}
-		api.Ask(fmt.Sprintf(`{ user(id: 2) { friends(after: %q) { totalCount } } }`, cursors["friends"]), nil).Refused("BAD_USER_INPUT")
+		api.Ask(fmt.Sprintf(`{ user(by: {id: 2}) { friends(after: %q) { totalCount } } }`, cursors["friends"]), nil).Refused("BAD_USER_INPUT")
 	})
 }
 
@@ -262,7 +262,7 @@ func TestPageArgumentsThatAreRefused(t *testing.T) {
 func refused(t *testing.T, api *apitest.API, open, argument string) {
 	t.Helper()
 	for _, selection := range []string{"{ nodes { id } }", "{ pageInfo { hasNextPage } }"} {
-		answer := api.For(t).Ask("{ user(id: 1) { id list: "+open+argument+") "+selection+" } }", nil)
+		answer := api.For(t).Ask("{ user(by: {id: 1}) { id list: "+open+argument+") "+selection+" } }", nil)
 		if len(answer.Errors) != 1 || answer.Errors[0].Code() != "BAD_USER_INPUT" {
 			t.Errorf("%s%.50s: not refused: %.500s", open, argument, answer.Text)
 			continue

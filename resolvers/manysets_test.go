@@ -21,7 +21,7 @@ func TestSetAnswersOfManyUsersCostWhatOneDoes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			api, recorder := countedAPI(t, ringOn(t, 1), apitest.Options{Limits: apitest.NoLimits})
-			query := `query($ids: [ID!]!) { users(ids: $ids) { id ` + field + ` } }`
+			query := `query($ids: [ID!]!) { users(by: {ids: $ids}) { id ` + field + ` } }`
 			var one map[string]int
 			for _, users := range []int{1, 2, 7, 30} {
 				ids := idsUpTo(11, 10+users)
@@ -61,7 +61,7 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 	}{
 		{`query($n: Int = 3) { viewer { ` + aliased(9, `followSuggestions(first: $n) { edges { via { handle } } }`) + ` } }`, 1},
 		{`{ viewer { ` + aliased(4, `followSuggestions(first: %d) { nodes { handle } }`) + ` } }`, 4},
-		{`{ a: viewer { followSuggestions { nodes { id } } } b: user(id: 11) { followSuggestions { complete } } }`, 1},
+		{`{ a: viewer { followSuggestions { nodes { id } } } b: user(by: {id: 11}) { followSuggestions { complete } } }`, 1},
 		{`{ viewer { id followings(first: 2) { nodes { followersYouKnow { nodes { followSuggestions { complete } } } } } followSuggestions { nodes { id } } } }`, 1},
 	} {
 		recorder.Take()
@@ -77,13 +77,13 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 		`friends(first: 2) { totalCount }`,
 		`friends(first: 2) { nodes { handle } }`,
 	}
-	all := "{ user(id: 11) {"
+	all := "{ user(by: {id: 11}) {"
 	for i, field := range fields {
 		all += fmt.Sprintf(" f%d: %s", i, field)
 	}
 	together := viewer.Ask(all+" } }", nil).Whole()
 	for i, field := range fields {
-		alone := viewer.Ask("{ user(id: 11) { f: "+field+" } }", nil).Whole()
+		alone := viewer.Ask("{ user(by: {id: 11}) { f: "+field+" } }", nil).Whole()
 		if got, want := together.At(fmt.Sprintf("user.f%d", i)), alone.At("user.f"); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %v beside others, and %v alone", field, got, want)
 		}

@@ -94,9 +94,9 @@ func equalAnswers(t *testing.T, one, other *apitest.API) {
 	}
 	for _, viewer := range []storage.UserID{0, 1, 3} {
 		for from := 1; from <= 12; from++ {
-			same(t, viewer, fmt.Sprintf(`{ user(id: %d) { id name followSuggestions { complete nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
+			same(t, viewer, fmt.Sprintf(`{ user(by: {id: %d}) { id name followSuggestions { complete nodes { id } } followersYouKnow { complete nodes { id } } } }`, from), nil)
 			for to := 1; to <= 12; to++ {
-				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(id: %[1]d) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)
+				same(t, viewer, fmt.Sprintf(`{ relationship(from: %d, to: %d) { status followedAt } user(by: {id: %[1]d}) { commonFollowings(with: %d) { complete totalCount } } }`, from, to), nil)
 			}
 		}
 	}

@@ -19,18 +19,17 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 	var log strings.Builder
 	api := apitest.New(t, store, apitest.Options{Log: &log}).As(1)
 	for query, want := range map[string]string{
-		`query($b: ID = 1) { user(id: $b) { id } viewer { id } }`:                         `["user"] {"user":null,"viewer":{"id":"1"}}`,
-		`query($b: String = "u1") { userByHandle(handle: $b) { id } }`:                    `["userByHandle"] {"userByHandle":null}`,
-		`query($b: ID = 1) { relationship(from: $b, to: 2) { id } }`:                      `["relationship"] {"relationship":null}`,
-		`query($b: ID = 1) { node(id: $b) { id } }`:                                       `["node"] {"node":null}`,
-		`query($b: ID = 1) { users(ids: [2, $b]) { id } }`:                                `["users"] null`,
-		`query($b: ID = 1) { viewer { id relationship(to: $b) { id } } }`:                 `["viewer","relationship"] {"viewer":{"id":"1","relationship":null}}`,
-		`query($b: Boolean = true) { viewer { id @skip(if: $b) } users(ids: 2) { id } }`:  `["viewer"] {"viewer":null,"users":[{"id":"2"}]}`,
-		`query($b: Boolean = true) { users(ids: [1, 2]) { id @include(if: $b) } }`:        `["users",0] {"users":[null,null]}`,
-		`query($b: Boolean = true) { nodes(ids: [1, 2]) { id @include(if: $b) } }`:        `["nodes",0] {"nodes":[null,null]}`,
-		`query($b: Boolean = true) { node(id: 1) { id @include(if: $b) } }`:               `["node"] {"node":null}`,
-		`mutation($b: Boolean = true) { follow(userId: 2) { changed @include(if: $b) } }`: `["follow"] {"follow":null}`,
-		`query($b: Boolean = true) { viewer @skip(if: $b) { id } }`:                       `takes no null`,
+		`query($b: String = "u") { searchUsers(prefix: $b) { nodes { id } } viewer { id } }`:   `["searchUsers"] {"searchUsers":null,"viewer":{"id":"1"}}`,
+		`query($b: ID = 1) { relationship(from: $b, to: 2) { id } }`:                           `["relationship"] {"relationship":null}`,
+		`query($b: ID = 1) { node(id: $b) { id } }`:                                            `["node"] {"node":null}`,
+		`query($b: ID = 1) { users(by: {ids: [2, $b]}) { id } }`:                               `["users"] null`,
+		`query($b: ID = 1) { viewer { id relationship(to: $b) { id } } }`:                      `["viewer","relationship"] {"viewer":{"id":"1","relationship":null}}`,
+		`query($b: Boolean = true) { viewer { id @skip(if: $b) } users(by: {ids: 2}) { id } }`: `["viewer"] {"viewer":null,"users":[{"id":"2"}]}`,
+		`query($b: Boolean = true) { users(by: {ids: [1, 2]}) { id @include(if: $b) } }`:       `["users",0] {"users":[null,null]}`,
+		`query($b: Boolean = true) { nodes(ids: [1, 2]) { id @include(if: $b) } }`:             `["nodes",0] {"nodes":[null,null]}`,
+		`query($b: Boolean = true) { node(id: 1) { id @include(if: $b) } }`:                    `["node"] {"node":null}`,
+		`mutation($b: Boolean = true) { follow(userId: 2) { changed @include(if: $b) } }`:      `["follow"] {"follow":null}`,
+		`query($b: Boolean = true) { viewer @skip(if: $b) { id } }`:                            `takes no null`,
 	} {
 		answer := api.Ask(query, apitest.Vars{"b": nil})
 		path, data, _ := strings.Cut(want, " ")
@@ -64,7 +63,7 @@ func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
 		PageInfo   struct{ EndCursor string }
 	}
 	for field, place := range map[string]int{
-		"viewer.friends": 3, "user(id: 8).notFollowingBack": 3, "user(id: 2).notFollowedBack": 3, "user(id: 2).followersYouKnow": 3,
+		"viewer.friends": 3, "user(by: {id: 8}).notFollowingBack": 3, "user(by: {id: 2}).notFollowedBack": 3, "user(by: {id: 2}).followersYouKnow": 3,
 		"viewer.commonFollowings with: 2": 3, "viewer.commonFollowers with: 2": 3, "people where: {followersOf: 2}": 2,
 		"viewer.commonFollowings with: 2, orderBy: RECENT": 3, "viewer.commonFollowers with: 2, orderBy: RECENT": 3,
 	} {

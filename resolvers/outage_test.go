@@ -68,7 +68,7 @@ func (p *proxied) heal() { p.proxy.Toxics.ResetToxics(context.Background()) }
 // whole waits until a query of a town has no errors, and then compares its data.
 func (town town) whole(t *testing.T, api *apitest.API) {
 	t.Helper()
-	const query = `{ users(ids: [L1, L2, L3, D1, D2]) { handle followingCount } }`
+	const query = `{ users(by: {ids: [L1, L2, L3, D1, D2]}) { handle followingCount } }`
 	deadline := time.Now().Add(generous)
 	for {
 		answer := api.Ask(town.names.Replace(query), nil)
@@ -130,7 +130,7 @@ func TestAQueryOfManyLevelsWaitsForASilentServerOnce(t *testing.T) {
 	const levels, limit = 4, 2 * time.Second
 	p := behindProxy(t, limit)
 	first := makeChain(t, p.store, levels)
-	query := fmt.Sprintf(`{ user(id: %s) { handle %s%s } }`, first,
+	query := fmt.Sprintf(`{ user(by: {id: %s}) { handle %s%s } }`, first,
 		strings.Repeat(`followings(first: 2) { nodes { handle `, levels), strings.Repeat(`} }`, levels))
 	api := apitest.New(t, p.store, apitest.Options{RequestTimeout: levels * limit})
 	api.Ask(query, nil).Whole()
@@ -188,7 +188,7 @@ func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 	unlock := lockUsers(t, p.servers[1], p.databases[deadShard])
 
 	began := time.Now()
-	answer := api.Ask(town.names.Replace(`{ users(ids: [L1, D1]) { handle } }`), nil)
+	answer := api.Ask(town.names.Replace(`{ users(by: {ids: [L1, D1]}) { handle } }`), nil)
 	answer.FailsAt("UNAVAILABLE", "users.1")
 	answer.DataIs(town.names.Replace(`{"users": [{"handle": "uL1"}, null]}`))
 	if took := time.Since(began); took > limit+5*time.Second {
@@ -197,7 +197,7 @@ func TestNothingGoesOnRunningForARequestThatGaveUp(t *testing.T) {
 	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
 
 	for range 5 { // the client disconnects
-		api.Abandon(100*time.Millisecond, town.names.Replace(`{ users(ids: [L1, D1]) { handle } }`), nil)
+		api.Abandon(100*time.Millisecond, town.names.Replace(`{ users(by: {ids: [L1, D1]}) { handle } }`), nil)
 	}
 	waitUntilIdle(t, p.servers[1], p.databases[deadShard], limit)
 

@@ -56,7 +56,7 @@ func selectPage(field string) string {
 // of every page.
 func pageOf(t apitest.T, api *apitest.API, user storage.UserID, field string) page {
 	t.Helper()
-	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %s) { list: %s %s } }`, user, field, selectPage(field)), nil).Whole()
+	answer := api.For(t).Ask(fmt.Sprintf(`{ user(by: {id: %s}) { list: %s %s } }`, user, field, selectPage(field)), nil).Whole()
 	p := apitest.Into[page](answer, "user.list")
 	checkPage(t, field, p)
 	return p

@@ -159,7 +159,7 @@ func (s *square) checkFavorites(t *testing.T, api *apitest.API, viewer storage.U
 				total++
 			}
 		}
-		answer := api.Ask(`query($u: ID!) { user(id: $u) { favoriteCount totalFavorited favorites(first: 100) { nodes { id author { id } } edges { node { id } } } } }`, apitest.Vars{"u": id}).Whole()
+		answer := api.Ask(`query($u: ID!) { user(by: {id: $u}) { favoriteCount totalFavorited favorites(first: 100) { nodes { id author { id } } edges { node { id } } } } }`, apitest.Vars{"u": id}).Whole()
 		if answer.At("user") == nil {
 			continue
 		}
@@ -224,7 +224,7 @@ func (s *square) check(t *testing.T, api *apitest.API, viewer storage.UserID, pe
 	want("latest", idsAt(api.Ask(`{ latestPosts(first: 100) { nodes { id author { id } } } }`, nil).Whole(), "latestPosts.nodes"), seen(s.posts, any))
 	for id := range storage.UserID(people) {
 		id++
-		answer := api.Ask(`query($u: ID!) { user(id: $u) { posts(first: 100) { nodes { id } } } }`, apitest.Vars{"u": id}).Whole()
+		answer := api.Ask(`query($u: ID!) { user(by: {id: $u}) { posts(first: 100) { nodes { id } } } }`, apitest.Vars{"u": id}).Whole()
 		got := ""
 		if answer.At("user") != nil && answer.At("user.posts") != nil {
 			got = idsAt(answer, "user.posts.nodes")

@@ -103,7 +103,7 @@ func TestPagesOfPosts(t *testing.T) {
 		same(t, pages(latest, "latestPosts", wait), all)
 		same(t, pages(`query($after: String, $post: ID!) { node(id: $post) { ... on Post { comments(first: 2, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } } }`, "node.comments", wait), comments)
 		own := []string{all[0], all[2], all[3], all[5], all[6]}
-		same(t, pages(`query($after: String, $a: ID!) { user(id: $a) { posts(first: 2, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`, "user.posts", wait), own)
+		same(t, pages(`query($after: String, $a: ID!) { user(by: {id: $a}) { posts(first: 2, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`, "user.posts", wait), own)
 		gone := pages(latest, "latestPosts", func(page int) {
 			if page == 0 {
 				v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": all[2]}).Whole()
@@ -112,7 +112,7 @@ func TestPagesOfPosts(t *testing.T) {
 		})
 		same(t, gone, append([]string{all[0], all[1]}, all[3:]...))
 		for _, query := range []string{
-			`{ latestPosts(after: "x") { nodes { id } } }`, `{ latestPosts(first: 101) { nodes { id } } }`, `{ user(id: 1) { posts(first: -1) { nodes { id } } } }`,
+			`{ latestPosts(after: "x") { nodes { id } } }`, `{ latestPosts(first: 101) { nodes { id } } }`, `{ user(by: {id: 1}) { posts(first: -1) { nodes { id } } } }`,
 			`query($post: ID!) { node(id: $post) { ... on Post { comments(after: "AA") { nodes { id } } } } }`,
 		} {
 			v.api.Ask(query, apitest.Vars{"post": all[0]}).Refused("BAD_USER_INPUT")

@@ -55,7 +55,7 @@ func TestPagesRefillWhereUsersAreHidden(t *testing.T) {
 		for _, list := range plainLists {
 			pageOf(t, api, 1, list+"(last: 25)").is(t, list+" backward", shown[len(shown)-25:], false, true)
 		}
-		api.Ask(`{ user(id: 1) { followingCount followerCount friendCount } }`, nil).
+		api.Ask(`{ user(by: {id: 1}) { followingCount followerCount friendCount } }`, nil).
 			Is(`{"user": {"followingCount": 120, "followerCount": 120, "friendCount": 120}}`)
 	})
 }
@@ -129,10 +129,10 @@ func TestSpecialFollows(t *testing.T) {
 		for _, filter := range []string{"{special: null}", "{}", "null"} {
 			pageOf(t, own, 1, "followings(filter: "+filter+")").is(t, filter, []string{"7", "5", "4", "3", "2"}, false, false)
 		}
-		const strangers = `{ user(id: 1) { id followings(filter: {special: true}) { totalCount } } users(ids: [1, 2]) { followings(filter: {special: true}) { totalCount } } }`
+		const strangers = `{ user(by: {id: 1}) { id followings(filter: {special: true}) { totalCount } } users(by: {ids: [1, 2]}) { followings(filter: {special: true}) { totalCount } } }`
 		api.As(2).Ask(strangers, nil).Is(`{"user": {"id": "1", "followings": null}, "users": [{"followings": null}, {"followings": {"totalCount": 0}}]}`)
 		api.Ask(strangers, nil).Is(`{"user": {"id": "1", "followings": null}, "users": [{"followings": null}, {"followings": null}]}`)
-		own.Ask(`query($f: FollowingsFilter) { user(id: 1) { followings(filter: $f) { nodes { id } } } }`, apitest.Vars{"f": map[string]any{"special": true}}).
+		own.Ask(`query($f: FollowingsFilter) { user(by: {id: 1}) { followings(filter: $f) { nodes { id } } } }`, apitest.Vars{"f": map[string]any{"special": true}}).
 			Is(`{"user": {"followings": {"nodes": [{"id": "7"}, {"id": "5"}, {"id": "3"}]}}}`)
 
 		// Only the follower sees its marks.
@@ -168,13 +168,13 @@ func TestCommonListsInTheOrderRecent(t *testing.T) {
 		}
 		small := apitest.New(t, store, apitest.Options{Budget: 79})
 		for _, list := range []string{"commonFollowings", "commonFollowers"} {
-			answer := small.Ask(`{ user(id: 1) { id `+list+`(with: 2, orderBy: RECENT) { totalCount } } }`, nil)
+			answer := small.Ask(`{ user(by: {id: 1}) { id `+list+`(with: 2, orderBy: RECENT) { totalCount } } }`, nil)
 			answer.FailsAt("QUERY_TOO_COSTLY", "user."+list)
 			answer.DataIs(`{"user": {"id": "1", "` + list + `": null}}`)
 			if e := answer.Errors[0].Extensions; fmt.Sprintf("%v of %v", e["cost"], e["limit"]) != "80 of 79" {
 				t.Errorf("%v", e)
 			}
-			small.Ask(`{ user(id: 2) { `+list+`(with: 1, orderBy: RECENT) { totalCount } } }`, nil).Whole()
+			small.Ask(`{ user(by: {id: 2}) { `+list+`(with: 1, orderBy: RECENT) { totalCount } } }`, nil).Whole()
 		}
 	})
 }
@@ -187,14 +187,14 @@ func TestADeactivatedUserSeesItself(t *testing.T) {
 		apitest.Follow(t, store, 2, 1)
 		deactivate(t, store, 1)
 		api := apitest.New(t, store, apitest.Options{})
-		const query = `{ viewer { id } user(id: 1) { handle deactivated discoverable followings { nodes { id } } friendCount } userByHandle(handle: "u1") { id }
-			node(id: 1) { id } nodes(ids: [1, 2]) { id } relationship(from: 1, to: 2) { status from { id } } back: user(id: 2) { followers { totalCount nodes { id } } viewerRelationship { status } } }`
+		const query = `{ viewer { id } user(by: {id: 1}) { handle deactivated discoverable followings { nodes { id } } friendCount } byHandle: user(by: {handle: "u1"}) { id }
+			node(id: 1) { id } nodes(ids: [1, 2]) { id } relationship(from: 1, to: 2) { status from { id } } back: user(by: {id: 2}) { followers { totalCount nodes { id } } viewerRelationship { status } } }`
 		api.As(1).Ask(query, nil).Is(`{"viewer": {"id": "1"}, "user": {"handle": "u1", "deactivated": true, "discoverable": true, "followings": {"nodes": [{"id": "3"}, {"id": "2"}]}, "friendCount": 1},
-			"userByHandle": {"id": "1"}, "node": {"id": "1"}, "nodes": [{"id": "1"}, {"id": "2"}], "relationship": {"status": "MUTUAL", "from": {"id": "1"}},
+			"byHandle": {"id": "1"}, "node": {"id": "1"}, "nodes": [{"id": "1"}, {"id": "2"}], "relationship": {"status": "MUTUAL", "from": {"id": "1"}},
 			"back": {"followers": {"totalCount": 1, "nodes": [{"id": "1"}]}, "viewerRelationship": {"status": "MUTUAL"}}}`)
-		api.As(2).Ask(query, nil).Is(`{"viewer": {"id": "2"}, "user": null, "userByHandle": null, "node": null, "nodes": [null, {"id": "2"}],
+		api.As(2).Ask(query, nil).Is(`{"viewer": {"id": "2"}, "user": null, "byHandle": null, "node": null, "nodes": [null, {"id": "2"}],
 			"relationship": {"status": "NONE", "from": null}, "back": {"followers": {"totalCount": 0, "nodes": []}, "viewerRelationship": {"status": "NONE"}}}`)
-		api.As(2).Ask(`{ viewer { deactivated } user(id: 3) { deactivated discoverable listVisibility { followings followers } } }`, nil).
+		api.As(2).Ask(`{ viewer { deactivated } user(by: {id: 3}) { deactivated discoverable listVisibility { followings followers } } }`, nil).
 			Is(`{"viewer": {"deactivated": false}, "user": {"deactivated": null, "discoverable": null, "listVisibility": {"followings": "EVERYONE", "followers": "EVERYONE"}}}`)
 	})
 }
@@ -209,8 +209,8 @@ func TestProfilesStayVisibleAcrossBlocks(t *testing.T) {
 		apitest.Apply(t, store, storage.Edge{From: 1, To: 2, Type: storage.Blocking, UpdateTime: apitest.Epoch})
 		api := apitest.New(t, store, apitest.Options{})
 		for viewer, other := range map[storage.UserID]int{1: 2, 2: 1} {
-			api.As(viewer).Ask(fmt.Sprintf(`{ user(id: %d) { handle followingCount friendCount followings { totalCount } followers { totalCount } friends { totalCount } }
-				third: user(id: 3) { followers { totalCount nodes { id } } } }`, other), nil).
+			api.As(viewer).Ask(fmt.Sprintf(`{ user(by: {id: %d}) { handle followingCount friendCount followings { totalCount } followers { totalCount } friends { totalCount } }
+				third: user(by: {id: 3}) { followers { totalCount nodes { id } } } }`, other), nil).
 				Is(fmt.Sprintf(`{"user": {"handle": "u%d", "followingCount": 1, "friendCount": null, "followings": null, "followers": null, "friends": null},
 					"third": {"followers": {"totalCount": 1, "nodes": [{"id": "%d"}]}}}`, other, viewer))
 		}

@@ -80,7 +80,7 @@ func TestRelationshipsOfEveryKind(t *testing.T) {
 				apitest.Vars{"from": []any{c.from}, "to": []any{c.to}}).Is(`{"r": [` + c.want + `]}`)
 			api.Ask(`query($id: ID!) { r: node(id: $id) { ... on Relationship`+selectRelationship+`} }`, apitest.Vars{"id": vars["id"]}).
 				Is(`{"r": ` + c.want + `}`)
-			below := api.Ask(`query($from: ID!, $to: ID!) { u: user(id: $from) { r: relationship(to: $to)`+selectRelationship+`} }`, apitest.Vars{"from": c.from, "to": c.to})
+			below := api.Ask(`query($from: ID!, $to: ID!) { u: user(by: {id: $from}) { r: relationship(to: $to)`+selectRelationship+`} }`, apitest.Vars{"from": c.from, "to": c.to})
 			if c.from > 6 {
 				below.Is(`{"u": null}`)
 			} else {
@@ -144,7 +144,7 @@ func TestFieldsOfTheViewerAreNullWhereNobodyIsSignedIn(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		pairs(t, store)
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ viewer { id handle } user(id: 1) { viewerRelationship { status from { handle } } followersYouKnow(first: 5) { totalCount nodes { handle } } }
+		api.Ask(`{ viewer { id handle } user(by: {id: 1}) { viewerRelationship { status from { handle } } followersYouKnow(first: 5) { totalCount nodes { handle } } }
 			relationship(from: 1, to: 6) { blocking blockedBy } }`, nil).Is(
 			`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null}, "relationship": {"blocking": null, "blockedBy": null}}`)
 	})

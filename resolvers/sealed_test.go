@@ -53,9 +53,9 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	medium := apitest.New(t, store, apitest.Options{Budget: friends + 10}).As(1)
 	for _, list := range []string{
 		`viewer { list: followings(first: 3 @) $ }`, `viewer { list: followers(first: 3 @) $ }`, `viewer { list: friends(first: 3 @) $ }`,
-		`user(id: 3100) { list: notFollowingBack(first: 3 @) $ }`, `viewer { list: notFollowedBack(first: 3 @) $ }`,
+		`user(by: {id: 3100}) { list: notFollowingBack(first: 3 @) $ }`, `viewer { list: notFollowedBack(first: 3 @) $ }`,
 		`viewer { list: commonFollowings(with: 3100, first: 3 @) $ }`, `viewer { list: commonFollowers(with: 3100, first: 3 @) $ }`,
-		`user(id: 3100) { list: followersYouKnow(first: 3 @) $ }`, `viewer { list: followersYouKnow(first: 0 @) $ }`,
+		`user(by: {id: 3100}) { list: followersYouKnow(first: 3 @) $ }`, `viewer { list: followersYouKnow(first: 0 @) $ }`,
 		`list: people(where: {followersOf: 1}, first: 3 @) $`, `list: people(where: {and: [{followedBy: 1}, {not: {followersOf: 3100}}]}, first: 3 @) $`,
 		`list: searchUsers(prefix: "u1", first: 3 @) $`, `viewer { list: followSuggestions(first: 3 @) $ }`, `viewer { list: blockedUsers(first: 3 @) $ }`,
 	} {
@@ -149,7 +149,7 @@ func TestSealedCursorsOfOthersAreRefused(t *testing.T) {
 	for _, prefix := range []string{"u", "u10", "u11", "u12", "u2"} { // a user whose handle begins with the prefix must fail like the others
 		api.Ask(fmt.Sprintf(`{ searchUsers(prefix: %q, after: %q) { nodes { id } } }`, prefix, last), nil).FailsAt("BAD_USER_INPUT", "searchUsers")
 	}
-	backward := api.Ask(`{ user(id: 1) { list: followings(last: 5) { pageInfo { hasPreviousPage startCursor } } } }`, nil).Whole()
+	backward := api.Ask(`{ user(by: {id: 1}) { list: followings(last: 5) { pageInfo { hasPreviousPage startCursor } } } }`, nil).Whole()
 	if start, _ := backward.At("user.list.pageInfo.startCursor").(string); !isSealed(t, start) || backward.At("user.list.pageInfo.hasPreviousPage") != true {
 		t.Errorf("backward: %s", backward.Text)
 	}

@@ -132,8 +132,8 @@ func arguments(field *ast.FieldDefinition) string {
 			continue
 		}
 		value := map[string]string{
-			"id": "2", "to": "2", "with": "2", "from": "1", "handle": `"u2"`, "prefix": `"u"`, "direction": "RECEIVED", "where": "{followersOf: 2}",
-			"ids": `[1, 2, 5, 6, 7, 9, 99]`, "handles": `["u2", "u5", "u99"]`,
+			"id": "2", "to": "2", "with": "2", "from": "1", "by": `{handle: "u2"}`, "prefix": `"u"`, "direction": "RECEIVED", "where": "{followersOf: 2}",
+			"ids":             `[1, 2, 5, 6, 7, 9, 99]`,
 			"representations": `[{__typename: "User", id: 2}, {__typename: "User", handle: "u5"}, {__typename: "Post", id: "post_2_2"}, {__typename: "Relationship", id: "rel_1_2"}]`,
 		}[a.Name]
 		if (a.Name == "from" || a.Name == "to") && a.Type.Elem != nil {
@@ -141,6 +141,9 @@ func arguments(field *ast.FieldDefinition) string {
 		}
 		if field.Name == "nodes" {
 			value = `[1, 5, 99, "post_2_2", "post_3_3", "post_5_5", "cmt_2_1005", "rel_1_2", "rel_2_7", "req_11_1", "req_1_10"]`
+		}
+		if field.Name == "users" {
+			value = "{ids: [1, 2, 5, 6, 7, 9, 99]}"
 		}
 		given = append(given, a.Name+": "+value)
 	}

@@ -258,7 +258,7 @@ func TestWhenSetAnswersCameToBe(t *testing.T) {
 			apitest.Apply(t, store, storage.Edge{From: p.From, To: p.To, Type: storage.Following, UpdateTime: apitest.Epoch + storage.Micros(i)})
 		}
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ user(id: 1) {
+		api.Ask(`{ user(by: {id: 1}) {
 			friends { edges { matchedAt node { id } } }
 			commonFollowings(with: 2) { edges { node { id } } }
 			commonFollowers(with: 2) { edges { node { id } } }

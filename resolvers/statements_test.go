@@ -140,31 +140,31 @@ var countedQueries = []struct {
 	vars  apitest.Vars
 	want  costs
 }{
-	{"a user", `{ user(id: 1) { handle name } }`, nil, costs{"users": 1}},
-	{"a user with both counts", `{ user(id: 1) { handle followingCount followerCount } }`, nil,
+	{"a user", `{ user(by: {id: 1}) { handle name } }`, nil, costs{"users": 1}},
+	{"a user with both counts", `{ user(by: {id: 1}) { handle followingCount followerCount } }`, nil,
 		costs{"profiles": 1}},
-	{"an unknown user", `{ user(id: 9999) { handle followingCount followings { nodes { handle } } } }`, nil,
+	{"an unknown user", `{ user(by: {id: 9999}) { handle followingCount followings { nodes { handle } } } }`, nil,
 		costs{"counts": 1, "pages.following": 1, "profiles": 1}},
-	{"a user by handle", `{ userByHandle(handle: "U7") { handle } }`, nil, costs{"handles": 1, "users": 1}},
-	{"20 users by handle, by alias", "{" + aliased(20, `userByHandle(handle: "u%d") { name }`) + "}", nil,
+	{"a user by handle", `{ user(by: {handle: "U7"}) { handle } }`, nil, costs{"handles": 1, "users": 1}},
+	{"20 users by handle, by alias", "{" + aliased(20, `user(by: {handle: "u%d"}) { name }`) + "}", nil,
 		costs{"handles": 1, "users": 1}},
-	{"20 users, by alias", "{" + aliased(20, `user(id: %d) { name followerCount }`) + "}", nil,
+	{"20 users, by alias", "{" + aliased(20, `user(by: {id: %d}) { name followerCount }`) + "}", nil,
 		costs{"profiles": 1}},
-	{"500 users", `query($ids: [ID!]!) { users(ids: $ids) { name followerCount } }`,
+	{"500 users", `query($ids: [ID!]!) { users(by: {ids: $ids}) { name followerCount } }`,
 		apitest.Vars{"ids": idsUpTo(1, 500)}, costs{"profiles": 1, "counts": 1}}, // 60 of these users do not exist
-	{"users by id, handle and node", `{ user(id: 1) { name } userByHandle(handle: "u2") { name } node(id: 3) { ... on User { name } } users(ids: [4, 5]) { name } }`, nil,
+	{"users by id, handle and node", `{ user(by: {id: 1}) { name } byHandle: user(by: {handle: "u2"}) { name } node(id: 3) { ... on User { name } } users(by: {ids: [4, 5]}) { name } }`, nil,
 		costs{"handles": 1, "users": 1}},
-	{"nothing but ids of followings", `{ user(id: 1) { followings { nodes { id } } } }`, nil,
+	{"nothing but ids of followings", `{ user(by: {id: 1}) { followings { nodes { id } } } }`, nil,
 		costs{"pages.following": 1, "users": 1}},
-	{"followings with names", `{ user(id: 1) { followings { nodes { handle name } } } }`, nil,
+	{"followings with names", `{ user(by: {id: 1}) { followings { nodes { handle name } } } }`, nil,
 		costs{"pages.following": 1, "users": 2}},
-	{"followings with names and the total", `{ user(id: 1) { followings(first: 20) { totalCount edges { cursor followedAt node { handle name } } pageInfo { hasNextPage endCursor } } } }`, nil,
+	{"followings with names and the total", `{ user(by: {id: 1}) { followings(first: 20) { totalCount edges { cursor followedAt node { handle name } } pageInfo { hasNextPage endCursor } } } }`, nil,
 		costs{"pages.following": 1, "profiles": 1, "users": 1}},
-	{"the total alone", `{ user(id: 1) { followings(first: 0) { totalCount } followers { totalCount complete } } }`, nil,
+	{"the total alone", `{ user(by: {id: 1}) { followings(first: 0) { totalCount } followers { totalCount complete } } }`, nil,
 		costs{"profiles": 1}},
-	{"followings and followers", `{ user(id: 1) { followings { nodes { name } } followers { nodes { name } } } }`, nil,
+	{"followings and followers", `{ user(by: {id: 1}) { followings { nodes { name } } followers { nodes { name } } } }`, nil,
 		costs{"users": 2, "pages.following": 1, "pages.follower": 1}},
-	{"followings' followings' followings, with counts", `{ user(id: 1) { followings(first: 5) { nodes { followings(first: 5) { nodes { followings(first: 5) { nodes { name followerCount } } } } } } } }`, nil,
+	{"followings' followings' followings, with counts", `{ user(by: {id: 1}) { followings(first: 5) { nodes { followings(first: 5) { nodes { followings(first: 5) { nodes { name followerCount } } } } } } } }`, nil,
 		costs{"pages.following": 3, "profiles": 1, "users": 3}},
 	{"a relationship of two others", `{ relationship(from: 1, to: 2) { status followedAt followedByAt } }`, nil,
 		costs{"edges.follower": 1, "edges.following": 1, "users": 1}},
@@ -180,44 +180,44 @@ var countedQueries = []struct {
 		apitest.Vars{"from": idsUpTo(1, 20), "to": idsUpTo(101, 120)}, costs{"edges.following": 1, "edges.follower": 1, "users": 1}},
 	{"nodes of both types", `{ nodes(ids: [1, "rel_1_2", 3, "rel_4_3", "rel_1_2"]) { id ... on User { name } ... on Relationship { status } } }`, nil,
 		costs{"edges.follower": 1, "edges.following": 1, "users": 1}},
-	{"aliased relationships of aliased users", "{" + aliased(10, `user(id: %d) { `+aliased(5, `relationship(to: 10%d) { status }`)+"}") + "}", nil,
+	{"aliased relationships of aliased users", "{" + aliased(10, `user(by: {id: %d}) { `+aliased(5, `relationship(to: 10%d) { status }`)+"}") + "}", nil,
 		costs{"users": 1, "edges.following": 1, "edges.follower": 1}},
-	{"friends", `{ user(id: 2) { friends { totalCount nodes { name } } } }`, nil,
+	{"friends", `{ user(by: {id: 2}) { friends { totalCount nodes { name } } } }`, nil,
 		costs{"users": 1, "profiles": 1, "pages.following": 1, "edges.follower": 1}},
-	{"the number of friends", `{ user(id: 2) { friends(first: 0) { totalCount } } }`, nil,
+	{"the number of friends", `{ user(by: {id: 2}) { friends(first: 0) { totalCount } } }`, nil,
 		costs{"profiles": 1, "pages.following": 1, "edges.follower": 1}},
-	{"common followings", `{ user(id: 1) { commonFollowings(with: 3) { totalCount nodes { name } } } }`, nil,
+	{"common followings", `{ user(by: {id: 1}) { commonFollowings(with: 3) { totalCount nodes { name } } } }`, nil,
 		costs{"neighbours.following": 1, "profiles": 1, "users": 1}},
-	{"common followers", `{ user(id: 41) { commonFollowers(with: 43) { totalCount nodes { name } } } }`, nil,
+	{"common followers", `{ user(by: {id: 41}) { commonFollowers(with: 43) { totalCount nodes { name } } } }`, nil,
 		costs{"neighbours.follower": 1, "profiles": 1, "users": 1}},
-	{"suggestions", `{ user(id: 1) { followSuggestions { nodes { name } } } }`, nil,
+	{"suggestions", `{ user(by: {id: 1}) { followSuggestions { nodes { name } } } }`, nil,
 		costs{"neighbours.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
-	{"suggestions with who speaks for them", `{ user(id: 1) { followSuggestions { edges { sharedCount node { name } via { name followerCount } } } } }`, nil,
+	{"suggestions with who speaks for them", `{ user(by: {id: 1}) { followSuggestions { edges { sharedCount node { name } via { name followerCount } } } } }`, nil,
 		costs{"neighbours.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
-	{"what is below a set answer", `{ user(id: 2) { friends { nodes { name followerCount relationship(to: 5) { status } followers(first: 3) { nodes { name } } } } } }`, nil,
+	{"what is below a set answer", `{ user(by: {id: 2}) { friends { nodes { name followerCount relationship(to: 5) { status } followers(first: 3) { nodes { name } } } } } }`, nil,
 		costs{"edges.follower": 2, "edges.following": 1, "pages.follower": 1, "pages.following": 1, "profiles": 2, "users": 1}},
 	{"fragments, aliases and directives", `
-		query($yes: Boolean = true, $no: Boolean = false) { user(id: 1) { ...A ... @include(if: $no) { friends { totalCount } } followers @skip(if: $yes) { nodes { name } } } }
+		query($yes: Boolean = true, $no: Boolean = false) { user(by: {id: 1}) { ...A ... @include(if: $no) { friends { totalCount } } followers @skip(if: $yes) { nodes { name } } } }
 		fragment A on User { b: followings(first: 3) { edges { n: node { ...C } } } ... on Node { id } }
 		fragment C on User { x: relationship(to: 9) { s: status other: to { name } } followingCount }`, nil,
 		costs{"edges.follower": 1, "edges.following": 1, "pages.following": 1, "profiles": 1, "users": 2}},
-	{"the number of friends that is kept", `{ user(id: 2) { friendCount listVisibility { followings followers } } }`, nil,
+	{"the number of friends that is kept", `{ user(by: {id: 2}) { friendCount listVisibility { followings followers } } }`, nil,
 		costs{"profiles": 1}},
-	{"who does not follow back", `{ user(id: 2) { notFollowingBack { totalCount nodes { name } } } }`, nil,
+	{"who does not follow back", `{ user(by: {id: 2}) { notFollowingBack { totalCount nodes { name } } } }`, nil,
 		costs{"profiles": 1, "users": 1, "pages.following": 1, "edges.follower": 1}},
-	{"followers not followed back", `{ user(id: 2) { notFollowedBack { totalCount nodes { name } } } }`, nil,
+	{"followers not followed back", `{ user(by: {id: 2}) { notFollowedBack { totalCount nodes { name } } } }`, nil,
 		costs{"profiles": 1, "users": 1, "pages.follower": 1, "edges.following": 1}},
-	{"common followings, recent first", `{ user(id: 1) { commonFollowings(with: 3, orderBy: RECENT) { totalCount nodes { name } } } }`, nil,
+	{"common followings, recent first", `{ user(by: {id: 1}) { commonFollowings(with: 3, orderBy: RECENT) { totalCount nodes { name } } } }`, nil,
 		costs{"edges.following": 1, "pages.following": 1, "profiles": 1, "users": 1}},
 	{"people of four lists", `{ people(where: {and: [{or: [{followersOf: 41}, {followedBy: 3}]}, {followedBy: 2}, {not: {followersOf: 44}}]}) { totalCount nodes { name } } }`, nil,
 		costs{"profiles": 1, "users": 1, "neighbours.following": 1, "neighbours.follower": 1}},
 	{"the latest posts with authors and comments", `{ latestPosts { nodes { text commentCount author { name followerCount } comments(first: 3) { nodes { text author { name } } } } } }`, nil,
 		costs{"posts.latest": 1, "comments.pages": 1, "profiles": 1, "users": 1}},
-	{"posts of several users", `{ users(ids: [1, 2, 3, 99]) { postCount posts(first: 3) { nodes { text comments(first: 2) { nodes { text } } } } } }`, nil,
+	{"posts of several users", `{ users(by: {ids: [1, 2, 3, 99]}) { postCount posts(first: 3) { nodes { text comments(first: 2) { nodes { text } } } } } }`, nil,
 		costs{"posts.pages": 1, "comments.pages": 1, "profiles": 1, "users": 1}},
 	{"posts and comments by id", `{ nodes(ids: ["post_1_1", "post_2_2", "cmt_1_1000", "post_1_7"]) { id ... on Post { author { name } } ... on Comment { author { name } } } }`, nil,
 		costs{"posts": 1, "comments": 1, "users": 1}},
-	{"users by handle, in a list", `{ usersByHandle(handles: ["u1", "U2", "nobody", "u3", "u1"]) { name followerCount } }`, nil,
+	{"users by handle, in a list", `{ users(by: {handles: ["u1", "U2", "nobody", "u3", "u1"]}) { name followerCount } }`, nil,
 		costs{"handles": 1, "profiles": 1}},
 	{"a search", `{ searchUsers(prefix: "u1", first: 10) { nodes { name followerCount } } }`, nil,
 		costs{"search": 1, "users": 1, "counts": 1}},
@@ -231,7 +231,7 @@ var viewersQueries = []struct {
 }{
 	{"the viewer's identities", `{ viewer { identities { subject } } }`, costs{"users": 1, "identities.of": 1}},
 	{"the viewer", `{ viewer { name followerCount discoverable deactivated } }`, costs{"profiles": 1}},
-	{"users", `{ users(ids: [2, 3, 4]) { name } }`, costs{"users": 1}},
+	{"users", `{ users(by: {ids: [2, 3, 4]}) { name } }`, costs{"users": 1}},
 	{"own relationships", `{ relationships(from: 2, to: [3, 4, 5]) { status special remark blocking } }`,
 		costs{"edges.following": 1, "edges.follower": 1, "marks": 1}},
 	{"own requests", `{ relationships(from: 2, to: [3, 4, 5]) { sentRequest { state message from { name } } receivedRequest { state message to { name } } } }`,
@@ -241,21 +241,21 @@ var viewersQueries = []struct {
 		costs{"blocks": 1, "pages.following": 1, "profiles": 1, "users": 1}},
 	{"own special follows", `{ viewer { followings(filter: {special: true}) { totalCount nodes { name } } } }`,
 		costs{"users": 1, "specials": 1, "blocks": 1}},
-	{"another's lists", `{ user(id: 3) { followings { nodes { name } } followers { totalCount } friends { nodes { id } } } }`,
+	{"another's lists", `{ user(by: {id: 3}) { followings { nodes { name } } followers { totalCount } friends { nodes { id } } } }`,
 		costs{"blocks": 1, "edges.follower": 1, "pages.following": 2, "profiles": 1, "users": 1}},
 	{"the latest posts with the relation to each author", `{ latestPosts { nodes { text commentCount author { name followerCount viewerRelationship { status } } } } }`,
 		costs{"blocks": 1, "edges.follower": 1, "edges.following": 1, "posts.latest": 1, "profiles": 1}},
 	{"the latest posts with the viewer's favorites", `{ latestPosts(first: 20) { nodes { text commentCount favoriteCount viewerHasFavorited author { name followerCount totalFavorited viewerRelationship { status } } } } }`,
 		costs{"blocks": 1, "edges.favorite": 1, "edges.follower": 1, "edges.following": 1, "posts.latest": 1, "profiles": 1}},
-	{"favorites of users", `{ users(ids: [3, 4, 5]) { favoriteCount favorites(first: 4) { nodes { text viewerHasFavorited author { name } } } } }`,
+	{"favorites of users", `{ users(by: {ids: [3, 4, 5]}) { favoriteCount favorites(first: 4) { nodes { text viewerHasFavorited author { name } } } } }`,
 		costs{"blocks": 1, "favorites.pages": 1, "posts": 1, "edges.favorite": 1, "profiles": 1, "users": 1}},
 	{"who has favorited posts", `{ latestPosts(first: 20) { nodes { favoritedBy(first: 3) { edges { favoritedAt node { name viewerRelationship { status } } } } } } }`,
 		costs{"blocks": 1, "edges.follower": 1, "edges.following": 1, "favorites.by": 1, "posts.latest": 1, "users": 1}},
-	{"another's posts", `{ user(id: 3) { posts { nodes { text author { name } comments { nodes { author { name } } } } } } }`,
+	{"another's posts", `{ user(by: {id: 3}) { posts { nodes { text author { name } comments { nodes { author { name } } } } } } }`,
 		costs{"blocks": 1, "posts.pages": 1, "comments.pages": 1, "users": 2}},
 	{"the feed, from the store", `{ viewer { feed { nodes { text commentCount author { name followerCount viewerRelationship { status } } } complete } } }`,
 		costs{"blocks": 1, "counts": 1, "edges.follower": 1, "edges.following": 1, "neighbours.following": 1, "posts.last": 1, "posts.pages": 1, "profiles": 1, "users": 1}},
-	{"followers you know", `{ users(ids: [12, 13, 14, 15]) { followersYouKnow(first: 3) { totalCount complete nodes { handle } } } }`,
+	{"followers you know", `{ users(by: {ids: [12, 13, 14, 15]}) { followersYouKnow(first: 3) { totalCount complete nodes { handle } } } }`,
 		costs{"profiles": 1, "users": 1, "neighbours.following": 1, "neighbours.follower": 1, "blocks": 1}},
 }
 
@@ -338,7 +338,7 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 					api.Ask(`query($from: ID!, $to: [ID!]!) { relationships(from: [$from], to: $to) { status } }`,
 						apitest.Vars{"from": user, "to": others}).Whole()
 					check("relationships", rows)
-					api.Ask("query($id: ID!) { user(id: $id) {"+aliased(n, "relationship(to: 1%d) { status }")+"} }",
+					api.Ask("query($id: ID!) { user(by: {id: $id}) {"+aliased(n, "relationship(to: 1%d) { status }")+"} }",
 						apitest.Vars{"id": user}).Whole()
 					check("user.relationship", 1)
 					api.Ask(`query($ids: [ID!]!) { nodes(ids: $ids) { ... on Relationship { status } } }`, apitest.Vars{"ids": nodes}).Whole()
@@ -349,10 +349,10 @@ func TestStatusTowardsManyIsTwoStatementsOnTheUsersShard(t *testing.T) {
 	}
 }
 
-// The statements of users(ids) { followings { nodes { handle relationship(to:) { status } } } } stay
+// The statements of users(by:) { followings { nodes { handle relationship(to:) { status } } } } stay
 // constant as lists grow.
 func TestStatementsStayConstantAsListsGrow(t *testing.T) {
-	const query = `query($ids: [ID!]!, $first: Int) { users(ids: $ids) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
+	const query = `query($ids: [ID!]!, $first: Int) { users(by: {ids: $ids}) { followings(first: $first) { nodes { handle relationship(to: 7) { status } } } } }`
 	want := costs{"users": 2, "pages.following": 1, "edges.following": 1, "edges.follower": 1}
 	for _, shards := range []int{1, 4} {
 		api, recorder := countedAPI(t, ringOn(t, shards), apitest.Options{})

@@ -18,9 +18,9 @@ func TestDeactivatedAccounts(t *testing.T) {
 			v.does(v.d, "follow", other)
 		}
 		v.does(v.d, "requestFriend", v.b)
-		const others = `query($b: ID!) { user(id: $b) { handle } node(id: $b) { id } userByHandle(handle: "uX") { id }
+		const others = `query($b: ID!) { user(by: {id: $b}) { handle } node(id: $b) { id } byHandle: user(by: {handle: "uX"}) { id }
 			viewer { followingCount followerCount friendCount followings { totalCount nodes { id } } followers { totalCount } friends { totalCount } } }`
-		whole := fmt.Sprintf(`{"user": {"handle": "u%[1]s"}, "node": {"id": "%[1]s"}, "userByHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
+		whole := fmt.Sprintf(`{"user": {"handle": "u%[1]s"}, "node": {"id": "%[1]s"}, "byHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
 			"followings": {"totalCount": 2, "nodes": [{"id": "%[2]s"}, {"id": "%[1]s"}]}, "followers": {"totalCount": 2}, "friends": {"totalCount": 2}}}`, v.b, v.c)
 		look := func() apitest.Answer { return v.api.As(v.a).Ask(others, apitest.Vars{"b": v.b.String()}) }
 		look().Is(whole)
@@ -31,7 +31,7 @@ func TestDeactivatedAccounts(t *testing.T) {
 		b.Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": false}}`)
 
 		// The user is hidden from others. The counts stay.
-		look().Is(fmt.Sprintf(`{"user": null, "node": null, "userByHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
+		look().Is(fmt.Sprintf(`{"user": null, "node": null, "byHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
 			"followings": {"totalCount": 1, "nodes": [{"id": "%s"}]}, "followers": {"totalCount": 1}, "friends": {"totalCount": 1}}}`, v.c))
 		for _, field := range []string{"follow", "block", "requestFriend", "acceptFriend", "declineFriend"} {
 			v.do(v.a, field, v.b).Refused("NOT_FOUND")

@@ -36,7 +36,7 @@ type suggestionPage struct {
 
 func suggestionsOf(t apitest.T, api *apitest.API, user, first, via int, after string) suggestionPage {
 	t.Helper()
-	answer := api.For(t).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions(first: %d%s) {
+	answer := api.For(t).Ask(fmt.Sprintf(`{ user(by: {id: %d}) { list: followSuggestions(first: %d%s) {
 		edges { cursor score sharedCount reason node { id } via(first: %d) { id } } nodes { id }
 		pageInfo { hasNextPage hasPreviousPage startCursor endCursor } complete
 	} } }`, user, first, optional("after", after), via), nil).Whole()
@@ -176,7 +176,7 @@ func TestViaHasThreeUsersUnlessFirstSaysOtherwise(t *testing.T) {
 		apitest.Follow(t, store, id, 7)
 	}
 	api := apitest.New(t, store, apitest.Options{})
-	api.Ask(`{ user(id: 1) { followSuggestions { edges {
+	api.Ask(`{ user(by: {id: 1}) { followSuggestions { edges {
 		via { id } none: via(first: 0) { id } one: via(first: 1) { handle } all: via(first: 100) { id } nothing: via(first: null) { id }
 	} } } }`, nil).Is(`{"user": {"followSuggestions": {"edges": [{
 		"via": [{"id": "2"}, {"id": "3"}, {"id": "4"}], "none": [], "one": [{"handle": "u2"}],
@@ -184,7 +184,7 @@ func TestViaHasThreeUsersUnlessFirstSaysOtherwise(t *testing.T) {
 		"nothing": [{"id": "2"}, {"id": "3"}, {"id": "4"}]
 	}]}}}`)
 	for _, first := range []string{"101", "-1", "2147483648"} {
-		answer := api.Ask(`{ user(id: 1) { followSuggestions { edges { via(first: `+first+`) { id } } } } }`, nil)
+		answer := api.Ask(`{ user(by: {id: 1}) { followSuggestions { edges { via(first: `+first+`) { id } } } } }`, nil)
 		if answer.Refused("BAD_USER_INPUT"); answer.Data != nil {
 			answer.FailsAt("BAD_USER_INPUT", "user.followSuggestions.edges.0.via")
 		}

@@ -65,7 +65,7 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 			t.Errorf("excluded are %s, want %s", got, want)
 		}
 		// This block and this dismissal do not change what another user sees.
-		page := apitest.Into[suggestionPage](v.api.As(f).Ask(fmt.Sprintf(`{ user(id: %d) { list: followSuggestions { edges { node { id } } } } }`, v.a), nil).Whole(), "user.list")
+		page := apitest.Into[suggestionPage](v.api.As(f).Ask(fmt.Sprintf(`{ user(by: {id: %d}) { list: followSuggestions { edges { node { id } } } } }`, v.a), nil).Whole(), "user.list")
 		var others []storage.UserID
 		for _, one := range page.Edges {
 			others = append(others, userID(t, one.Node.ID))

@@ -154,39 +154,38 @@ func (queries) Viewer(ctx context.Context) (*model.User, error) {
 	return rootUser(ctx, fetchQuery(ctx), viewer.ID)
 }
 
-func (queries) User(ctx context.Context, _ string) (*model.User, error) {
+func (queries) User(ctx context.Context, _ model.UserBy) (*model.User, error) {
+	return only(usersBy(ctx, here(ctx)))
+}
+
+func (queries) Users(ctx context.Context, _ model.UsersBy) ([]*model.User, error) {
+	return usersBy(ctx, each(ctx))
+}
+
+// usersBy answers a root field that is a user or a list of users.
+func usersBy(ctx context.Context, at paths) ([]*model.User, error) {
 	f := fetchQuery(ctx)
-	ids, err := argument[given[storage.UserID]](stateOf(ctx), f)
+	ids, err := argument[given[nodeID]](stateOf(ctx), f)
 	if err != nil {
 		return nil, err
 	}
-	if ids.wrong != nil {
-		return nil, ids.wrong[0].err
+	where := ids.at(at)
+	found, indexes := wanted{exist: true, on: f.Below}, []int{}
+	for i, id := range withIDs(ctx, ids.good, func(i int, err error) { failAt(ctx, where(i), err) }) {
+		if user := id.numbers.From; user != 0 {
+			found.users, indexes = append(found.users, user), append(indexes, i)
+		}
 	}
-	return rootUser(ctx, f, ids.good[0])
+	users := make([]*model.User, len(ids.good))
+	for k, u := range usersOf(ctx, found, where.of(indexes...)) {
+		users[indexes[k]] = u
+	}
+	return placed(ctx, ids, users, at), nil
 }
 
 // rootUser makes the user of a root field that is one.
 func rootUser(ctx context.Context, f *selections.Field, id storage.UserID) (*model.User, error) {
 	return usersOf(ctx, wanted{users: []storage.UserID{id}, exist: true, on: f.Below}, here(ctx))[0], nil
-}
-
-func (queries) Users(ctx context.Context, _ []string) ([]*model.User, error) {
-	f := fetchQuery(ctx)
-	ids, err := argument[given[storage.UserID]](stateOf(ctx), f)
-	if err != nil {
-		return nil, err
-	}
-	w := wanted{users: ids.good, exist: true, on: f.Below}
-	return placed(ctx, ids, usersOf(ctx, w, ids.at(each(ctx))), each(ctx)), nil
-}
-
-func (queries) UserByHandle(ctx context.Context, _ string) (*model.User, error) {
-	return only(usersByHandle(ctx, here(ctx)))
-}
-
-func (queries) UsersByHandle(ctx context.Context, _ []string) ([]*model.User, error) {
-	return usersByHandle(ctx, each(ctx))
 }
 
 // only is the element of a list of one.
@@ -195,29 +194,6 @@ func only[T any](list []T, err error) (one T, _ error) {
 		return one, err
 	}
 	return list[0], nil
-}
-
-func usersByHandle(ctx context.Context, at paths) ([]*model.User, error) {
-	f := fetchQuery(ctx)
-	handles, err := argument[[]string](stateOf(ctx), f)
-	if err != nil {
-		return nil, err
-	}
-	found, indexes := wanted{exist: true, on: f.Below}, []int{}
-	for i, handle := range handles {
-		id, err := byHandle(ctx, handle)
-		if err != nil {
-			failAt(ctx, at(i), err)
-		}
-		if id != 0 {
-			found.users, indexes = append(found.users, id), append(indexes, i)
-		}
-	}
-	users := make([]*model.User, len(handles))
-	for k, u := range usersOf(ctx, found, at.of(indexes...)) {
-		users[indexes[k]] = u
-	}
-	return users, nil
 }
 
 // byHandle is the user with a folded handle, which has been fetched; 0 if the handle belongs to
@@ -325,22 +301,14 @@ func fetchQuery(ctx context.Context) *selections.Field {
 // fetchHandles resolves the handles of all root fields in one batch.
 func fetchHandles(ctx context.Context, root []*selections.Field) {
 	var handles []string
-	add := func(handle string) {
-		if storage.ValidHandle(handle) {
-			handles = append(handles, handle)
-		}
-	}
 	for _, f := range root {
-		switch f.Ahead {
-		case fields.Handles:
-			given, _ := argument[[]string](stateOf(ctx), f)
-			for _, handle := range given {
-				add(handle)
-			}
-		case fields.Entities:
-			ids, _ := argument[given[nodeID]](stateOf(ctx), f)
-			for _, id := range ids.good {
-				add(id.handle)
+		if f.Ahead != fields.Users && f.Ahead != fields.Entities {
+			continue
+		}
+		ids, _ := argument[given[nodeID]](stateOf(ctx), f)
+		for _, id := range ids.good {
+			if storage.ValidHandle(id.handle) {
+				handles = append(handles, id.handle)
 			}
 		}
 	}
@@ -361,20 +329,7 @@ func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 		if viewer, ok := identity.Of(ctx); ok {
 			return users(viewer.ID)
 		}
-	case fields.UserIDs:
-		if ids, err := argument[given[storage.UserID]](request, f); err == nil {
-			return users(ids.good...)
-		}
-	case fields.Handles:
-		handles, _ := argument[[]string](request, f)
-		var ids []storage.UserID
-		for _, handle := range handles {
-			if id, _ := byHandle(ctx, handle); id != 0 {
-				ids = append(ids, id)
-			}
-		}
-		return users(ids...)
-	case fields.NodeIDs, fields.Entities:
+	case fields.Users, fields.NodeIDs, fields.Entities:
 		if ids, err := argument[given[nodeID]](request, f); err == nil {
 			return wantedNodes(withIDs(ctx, ids.good, func(int, error) {}), f)
 		}

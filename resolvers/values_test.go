@@ -21,7 +21,7 @@ func TestTimesHaveSixDigits(t *testing.T) {
 			apitest.Apply(t, store, storage.Edge{From: 1, To: storage.UserID(i + 2), Type: storage.Following, UpdateTime: at})
 		}
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ users(ids: [1, 2, 3, 4, 5, 6]) { createdAt } user(id: 1) { followings { edges { followedAt } } } relationship(from: 1, to: 3) { followedAt } }`, nil).Is(`{
+		api.Ask(`{ users(by: {ids: [1, 2, 3, 4, 5, 6]}) { createdAt } user(by: {id: 1}) { followings { edges { followedAt } } } relationship(from: 1, to: 3) { followedAt } }`, nil).Is(`{
 			"users": [
 				{"createdAt": "1970-01-01T00:00:00.000000Z"}, {"createdAt": "2026-01-01T00:00:00.000000Z"}, {"createdAt": "2026-01-01T00:00:00.000001Z"},
 				{"createdAt": "2026-01-01T00:00:00.120000Z"}, {"createdAt": "1970-01-01T00:00:00.000001Z"}, {"createdAt": "9999-12-31T23:59:59.999999Z"}
@@ -41,7 +41,7 @@ func TestAFollowOfTheEpochHasATime(t *testing.T) {
 		apitest.Users(t, store, 2)
 		apitest.Apply(t, store, storage.Edge{From: 1, To: 2, Type: storage.Following}, storage.Edge{From: 2, To: 1, Type: storage.Following})
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ user(id: 1) { followings { edges { followedAt } } friends { edges { matchedAt } } relationship(to: 2) { followedAt } } }`, nil).Is(`{"user": {
+		api.Ask(`{ user(by: {id: 1}) { followings { edges { followedAt } } friends { edges { matchedAt } } relationship(to: 2) { followedAt } } }`, nil).Is(`{"user": {
 			"followings": {"edges": [{"followedAt": "1970-01-01T00:00:00.000000Z"}]},
 			"friends": {"edges": [{"matchedAt": "1970-01-01T00:00:00.000000Z"}]},
 			"relationship": {"followedAt": "1970-01-01T00:00:00.000000Z"}
@@ -56,7 +56,7 @@ func TestTextsOfAUser(t *testing.T) {
 			storage.User{ID: 1, Handle: "a", Name: "Ada 🙂 \"Lovelace\" <b>\u2028\n", Bio: long, AvatarURL: "https://example.org/ada.png?a=1&b=2"},
 			storage.User{ID: 2, Handle: "b"})
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ users(ids: [1, 2]) { handle name bio avatarUrl followingCount followerCount } }`, nil).Is(`{"users": [
+		api.Ask(`{ users(by: {ids: [1, 2]}) { handle name bio avatarUrl followingCount followerCount } }`, nil).Is(`{"users": [
 			{"handle": "a", "name": "Ada 🙂 \"Lovelace\" <b>\u2028\n", "bio": "` + long + `", "avatarUrl": "https://example.org/ada.png?a=1&b=2", "followingCount": 0, "followerCount": 0},
 			{"handle": "b", "name": "", "bio": null, "avatarUrl": null, "followingCount": 0, "followerCount": 0}
 		]}`)
@@ -69,11 +69,11 @@ func TestIntsBeyond32BitsAreRefused(t *testing.T) {
 		apitest.Users(t, store, 2)
 		api := apitest.New(t, store, apitest.Options{})
 		for _, n := range []any{2147483648, -2147483649, int64(1) << 40, 1.5, "x", true} {
-			api.Ask(`query($n: Int) { user(id: 1) { followings(first: $n) { nodes { id } } } }`, apitest.Vars{"n": n}).Refused("BAD_USER_INPUT")
+			api.Ask(`query($n: Int) { user(by: {id: 1}) { followings(first: $n) { nodes { id } } } }`, apitest.Vars{"n": n}).Refused("BAD_USER_INPUT")
 		}
 		for _, n := range []string{"2147483648", "-2147483649", "99999999999999999999", "1.5", `"5"`, "true"} {
 			for _, field := range []string{"followings(first: ", "followers(last: ", "friends(first: ", "followSuggestions(first: "} {
-				api.Ask(`{ user(id: 1) { `+field+n+`) { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
+				api.Ask(`{ user(by: {id: 1}) { `+field+n+`) { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
 			}
 		}
 	})

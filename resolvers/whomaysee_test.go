@@ -40,21 +40,21 @@ var lookers = []struct {
 
 // seen are the things to see, with the field that shows each.
 var seen = []struct{ what, query, at string }{
-	{"handle, name, bio, avatar", `user(id: 1) { handle }`, "user.handle"},
-	{"`followingCount`, `followerCount`", `user(id: 1) { followingCount }`, "user.followingCount"},
-	{"`listVisibility`", `user(id: 1) { listVisibility { followers } }`, "user.listVisibility"},
-	{"`followings`, `followSuggestions`", `user(id: 1) { followings { nodes { id } } followSuggestions { nodes { id } } }`, "user.followings user.followSuggestions"},
-	{"`followers`", `user(id: 1) { followers { nodes { id } } }`, "user.followers"},
-	{"`followersYouKnow`", `user(id: 1) { followersYouKnow { nodes { id } } }`, "user.followersYouKnow"},
-	{"`friends`, `friendCount`, `notFollowingBack`, `notFollowedBack`", `user(id: 1) { friends { nodes { id } } friendCount notFollowingBack { totalCount } notFollowedBack { totalCount } }`,
+	{"handle, name, bio, avatar", `user(by: {id: 1}) { handle }`, "user.handle"},
+	{"`followingCount`, `followerCount`", `user(by: {id: 1}) { followingCount }`, "user.followingCount"},
+	{"`listVisibility`", `user(by: {id: 1}) { listVisibility { followers } }`, "user.listVisibility"},
+	{"`followings`, `followSuggestions`", `user(by: {id: 1}) { followings { nodes { id } } followSuggestions { nodes { id } } }`, "user.followings user.followSuggestions"},
+	{"`followers`", `user(by: {id: 1}) { followers { nodes { id } } }`, "user.followers"},
+	{"`followersYouKnow`", `user(by: {id: 1}) { followersYouKnow { nodes { id } } }`, "user.followersYouKnow"},
+	{"`friends`, `friendCount`, `notFollowingBack`, `notFollowedBack`", `user(by: {id: 1}) { friends { nodes { id } } friendCount notFollowingBack { totalCount } notFollowedBack { totalCount } }`,
 		"user.friends user.friendCount user.notFollowingBack user.notFollowedBack"},
-	{"common lists with somebody whose lists are open", `user(id: 1) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } }`, "user.commonFollowings user.commonFollowers"},
+	{"common lists with somebody whose lists are open", `user(by: {id: 1}) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } }`, "user.commonFollowings user.commonFollowers"},
 	{"`people` of its lists", `people(where: {or: [{followersOf: 1}, {followedBy: 1}]}) { totalCount }`, "people"},
 	{"`relationship` from it to others", `a: relationship(from: 1, to: 2) { status } b: relationship(from: 1, to: 6) { status }`, "a b"},
 	{"`relationship` to it from somebody whose lists are open", `relationship(from: 2, to: 1) { status }`, "relationship"},
-	{"`viewerRelationship`, with what either has asked", `user(id: 1) { viewerRelationship { status } }`, "user.viewerRelationship"},
-	{"`discoverable`, `deactivated`", `user(id: 1) { discoverable deactivated }`, "user.discoverable user.deactivated"},
-	{"`blockedUsers`, `friendRequests`", `user(id: 1) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } }`, "user.blockedUsers user.friendRequests"},
+	{"`viewerRelationship`, with what either has asked", `user(by: {id: 1}) { viewerRelationship { status } }`, "user.viewerRelationship"},
+	{"`discoverable`, `deactivated`", `user(by: {id: 1}) { discoverable deactivated }`, "user.discoverable user.deactivated"},
+	{"`blockedUsers`, `friendRequests`", `user(by: {id: 1}) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } }`, "user.blockedUsers user.friendRequests"},
 	{"`special`, `remark` of its follows", `relationship(from: 1, to: 2) { special }`, "relationship.special"},
 }
 

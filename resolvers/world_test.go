@@ -377,12 +377,12 @@ func (w *world) checkUsers(t apitest.T, api *apitest.API, ids []storage.UserID) 
 	for _, id := range ids {
 		users = append(users, w.user(id))
 	}
-	api.Ask(`query($ids: [ID!]!) { users(ids: $ids) `+w.selectUser()+` }`, apitest.Vars{"ids": ids}).
+	api.Ask(`query($ids: [ID!]!) { users(by: {ids: $ids}) `+w.selectUser()+` }`, apitest.Vars{"ids": ids}).
 		Is(`{"users": [` + strings.Join(users, ", ") + `]}`)
 	api.Ask(`query($ids: [ID!]!) { nodes(ids: $ids) { ... on User `+w.selectUser()+` } }`, apitest.Vars{"ids": ids}).
 		Is(`{"nodes": [` + strings.Join(users, ", ") + `]}`)
 	some := ids[len(ids)/2]
-	api.Ask(fmt.Sprintf(`{ a: user(id: %d) %s b: userByHandle(handle: "u%d") { id } c: node(id: %d) { id } }`, some, w.selectUser(), some, some), nil).
+	api.Ask(fmt.Sprintf(`{ a: user(by: {id: %d}) %s b: user(by: {handle: "u%d"}) { id } c: node(id: %d) { id } }`, some, w.selectUser(), some, some), nil).
 		Is(map[bool]string{
 			true:  `{"a": null, "b": null, "c": null}`,
 			false: fmt.Sprintf(`{"a": %s, "b": {"id": "%d"}, "c": {"id": "%d"}}`, w.user(some), some, some),

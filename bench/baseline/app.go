@@ -110,7 +110,7 @@ func (a *app) answer(name string, viewer int64, handle string) ([]byte, error) {
 		b, _, err := page(`{"data":{"viewer":{"feed":{"nodes":[`, viewer, a.feed, viewer, viewer, viewer)
 		return appendOwner(b, viewer), err
 	case "AppPosts":
-		b, author, err := page(`{"data":{"userByHandle":{"posts":{"nodes":[`, viewer, a.posts, viewer, viewer, viewer, handle)
+		b, author, err := page(`{"data":{"user":{"posts":{"nodes":[`, viewer, a.posts, viewer, viewer, viewer, handle)
 		return a.endedOf(b, author, handle, err)
 	case "AppFollowings":
 		return a.followingsOf(viewer, handle)
@@ -129,7 +129,7 @@ func (a *app) profile(viewer int64, handle string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := appendPerson(append(make([]byte, 0, 1024), `{"data":{"userByHandle":`...), id, []byte(handle), name)
+	b := appendPerson(append(make([]byte, 0, 1024), `{"data":{"user":`...), id, []byte(handle), name)
 	b = appendOptional(b, `,"avatarUrl":`, avatar)
 	b = appendOptional(b, `,"bio":`, bio)
 	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `,"postCount":`, `,"favoriteCount":`} {
@@ -174,7 +174,7 @@ func (a *app) followingsOf(viewer int64, handle string) ([]byte, error) {
 	var owner, total, id, at, mine, theirs int64
 	var peer, name, avatar, bio sql.RawBytes
 	row := []any{&owner, &total, &id, &at, &peer, &name, &avatar, &bio, &mine, &theirs}
-	b := append(make([]byte, 0, 8<<10), `{"data":{"userByHandle":{"followings":{"edges":[`...)
+	b := append(make([]byte, 0, 8<<10), `{"data":{"user":{"followings":{"edges":[`...)
 	b, n, err := appendRows(b, most, row, func(b []byte) []byte {
 		b = appendTime(append(b, `{"followedAt":"`...), at)
 		b = appendPerson(append(b, `","node":`...), id, peer, name)

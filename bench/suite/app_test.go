@@ -109,7 +109,7 @@ func TestWrongBaselineIsFound(t *testing.T) {
 			t.Errorf("%s, answered %s by Kith: %v", c.operation, c.answer, err)
 		}
 	}
-	gone, _ := answering(map[string]string{"AppProfile": `{"data":{"userByHandle":null}}`})
+	gone, _ := answering(map[string]string{"AppProfile": `{"data":{"user":null}}`})
 	if err := suite.SameAnswers(t.Context(), app, 1, gone, gone); err == nil || !strings.Contains(err.Error(), "AppProfile, handle \"u") {
 		t.Errorf("nobody has the user: %v", err)
 	}

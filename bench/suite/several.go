@@ -123,7 +123,7 @@ func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *repo
 			text, _, err := askOnce(ctx, url, bench.AppRequest{Body: body, Token: token})
 			return text, err
 		}
-		read := fmt.Sprintf(`{ user(id: "%d") { name } }`, id)
+		read := fmt.Sprintf(`{ user(by: {id: "%d"}) { name } }`, id)
 		before, err := ask(there, read) // it is in memory then
 		if err != nil {
 			return err

@@ -54,7 +54,7 @@ export const Followers = gql`
   ${person}
 `;
 export const Profile = gql`
-  query Profile($handle: String!) { viewer { id followingCount } userByHandle(handle: $handle) { ...Person } }
+  query Profile($handle: String!) { viewer { id followingCount } user(by: {handle: $handle}) { ...Person } }
   ${person}
 `;
 const Follow = gql`

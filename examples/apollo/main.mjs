@@ -21,7 +21,7 @@ const list = client.watchQuery({ query: Followings });
 const button = client.watchQuery(profile);
 function show() {
   const { followings, followingCount } = client.readQuery({ query: Followings }, true)?.viewer ?? {};
-  const { userByHandle: user } = client.readQuery(profile, true);
+  const { user } = client.readQuery(profile, true);
   say("shown", {
     handles: followings?.edges.map(({ node }) => node.handle),
     followings: followingCount,
@@ -37,12 +37,12 @@ while (page.data.viewer.followings.pageInfo.hasNextPage) {
 }
 
 show();
-await follow(client, data.viewer, data.userByHandle);
+await follow(client, data.viewer, data.user);
 say("followed");
 
 // Nobody can follow oneself: the follow is shown, refused, and taken back.
 const self = await client.query({ query: Profile, variables: { handle } });
-await follow(client, self.data.viewer, self.data.userByHandle).catch(({ errors }) => say("refused", { code: errors[0].extensions.code }));
+await follow(client, self.data.viewer, self.data.user).catch(({ errors }) => say("refused", { code: errors[0].extensions.code }));
 show();
 
 followLive(client, data.viewer.id, (follower) => {

@@ -24,10 +24,10 @@ func allFollowings(ctx context.Context, kith graphql.Client, handle string) iter
 				yield("", err)
 				return
 			}
-			if page.UserByHandle == nil || page.UserByHandle.Followings == nil {
+			if page.User == nil || page.User.Followings == nil {
 				return // there is no such user, or the list is not open
 			}
-			list := page.UserByHandle.Followings
+			list := page.User.Followings
 			for _, node := range list.Nodes {
 				if !yield(node.Handle, nil) {
 					return

@@ -70,83 +70,79 @@ var AllFollowStatus = []FollowStatus{
 
 // FollowingsResponse is returned by Followings on success.
 type FollowingsResponse struct {
-	// A user by handle, in any case; null if there is none.
-	UserByHandle *FollowingsUserByHandleUser `json:"userByHandle"`
+	// A user; null if there is none.
+	User *FollowingsUser `json:"user"`
 }
 
-// GetUserByHandle returns FollowingsResponse.UserByHandle, and is useful for accessing the field via an interface.
-func (v *FollowingsResponse) GetUserByHandle() *FollowingsUserByHandleUser { return v.UserByHandle }
+// GetUser returns FollowingsResponse.User, and is useful for accessing the field via an interface.
+func (v *FollowingsResponse) GetUser() *FollowingsUser { return v.User }
 
-// FollowingsUserByHandleUser includes the requested fields of the GraphQL type User.
+// FollowingsUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
 // Somebody who follows, and is followed.
-type FollowingsUserByHandleUser struct {
+type FollowingsUser struct {
 	// The users whom this user follows, newest first. `first` is 0–100; `last` with `before` pages backward.
 	// `filter` is for the viewer's own list. Null if the list is not open to the viewer.
-	Followings *FollowingsUserByHandleUserFollowingsFollowConnection `json:"followings"`
+	Followings *FollowingsUserFollowingsFollowConnection `json:"followings"`
 }
 
-// GetFollowings returns FollowingsUserByHandleUser.Followings, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUser) GetFollowings() *FollowingsUserByHandleUserFollowingsFollowConnection {
+// GetFollowings returns FollowingsUser.Followings, and is useful for accessing the field via an interface.
+func (v *FollowingsUser) GetFollowings() *FollowingsUserFollowingsFollowConnection {
 	return v.Followings
 }
 
-// FollowingsUserByHandleUserFollowingsFollowConnection includes the requested fields of the GraphQL type FollowConnection.
+// FollowingsUserFollowingsFollowConnection includes the requested fields of the GraphQL type FollowConnection.
 // The GraphQL type's documentation follows.
 //
 // A page of a list of follows.
-type FollowingsUserByHandleUserFollowingsFollowConnection struct {
+type FollowingsUserFollowingsFollowConnection struct {
 	// The users of `edges`; a user whose shard cannot be reached is null, with an error.
-	Nodes []*FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser `json:"nodes"`
+	Nodes []*FollowingsUserFollowingsFollowConnectionNodesUser `json:"nodes"`
 	// Where the page is in its list.
-	PageInfo FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo `json:"pageInfo"`
+	PageInfo FollowingsUserFollowingsFollowConnectionPageInfo `json:"pageInfo"`
 }
 
-// GetNodes returns FollowingsUserByHandleUserFollowingsFollowConnection.Nodes, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsFollowConnection) GetNodes() []*FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser {
+// GetNodes returns FollowingsUserFollowingsFollowConnection.Nodes, and is useful for accessing the field via an interface.
+func (v *FollowingsUserFollowingsFollowConnection) GetNodes() []*FollowingsUserFollowingsFollowConnectionNodesUser {
 	return v.Nodes
 }
 
-// GetPageInfo returns FollowingsUserByHandleUserFollowingsFollowConnection.PageInfo, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsFollowConnection) GetPageInfo() FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo {
+// GetPageInfo returns FollowingsUserFollowingsFollowConnection.PageInfo, and is useful for accessing the field via an interface.
+func (v *FollowingsUserFollowingsFollowConnection) GetPageInfo() FollowingsUserFollowingsFollowConnectionPageInfo {
 	return v.PageInfo
 }
 
-// FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser includes the requested fields of the GraphQL type User.
+// FollowingsUserFollowingsFollowConnectionNodesUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
 // Somebody who follows, and is followed.
-type FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser struct {
+type FollowingsUserFollowingsFollowConnectionNodesUser struct {
 	// Unique name to type: `[a-z0-9_]{1,30}`.
 	Handle string `json:"handle"`
 }
 
-// GetHandle returns FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser.Handle, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsFollowConnectionNodesUser) GetHandle() string {
-	return v.Handle
-}
+// GetHandle returns FollowingsUserFollowingsFollowConnectionNodesUser.Handle, and is useful for accessing the field via an interface.
+func (v *FollowingsUserFollowingsFollowConnectionNodesUser) GetHandle() string { return v.Handle }
 
-// FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
+// FollowingsUserFollowingsFollowConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
 // Where a page is in its list, as the Cursor Connections Specification of Relay has it.
-type FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo struct {
+type FollowingsUserFollowingsFollowConnectionPageInfo struct {
 	// Whether there is a next page. Paging backward, whether `before` was given: its row comes next.
 	HasNextPage bool `json:"hasNextPage"`
 	// The cursor to go on from, with `after`: that of the last edge, or how far a search has come. Null if there is none.
 	EndCursor *string `json:"endCursor"`
 }
 
-// GetHasNextPage returns FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo) GetHasNextPage() bool {
+// GetHasNextPage returns FollowingsUserFollowingsFollowConnectionPageInfo.HasNextPage, and is useful for accessing the field via an interface.
+func (v *FollowingsUserFollowingsFollowConnectionPageInfo) GetHasNextPage() bool {
 	return v.HasNextPage
 }
 
-// GetEndCursor returns FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
-func (v *FollowingsUserByHandleUserFollowingsFollowConnectionPageInfo) GetEndCursor() *string {
-	return v.EndCursor
-}
+// GetEndCursor returns FollowingsUserFollowingsFollowConnectionPageInfo.EndCursor, and is useful for accessing the field via an interface.
+func (v *FollowingsUserFollowingsFollowConnectionPageInfo) GetEndCursor() *string { return v.EndCursor }
 
 // LoginLoginSessionPayload includes the requested fields of the GraphQL type SessionPayload.
 // The GraphQL type's documentation follows.
@@ -277,7 +273,7 @@ func Follow(
 // The query executed by Followings.
 const Followings_Operation = `
 query Followings ($handle: String!, $after: String) {
-	userByHandle(handle: $handle) {
+	user(by: {handle:$handle}) {
 		followings(first: 20, after: $after) {
 			nodes {
 				handle

@@ -105,7 +105,7 @@ export const Followers = gql`
   ${person}
 `;
 export const Profile = gql`
-  query Profile($handle: String!) { viewer { id followingCount } userByHandle(handle: $handle) { ...Person } }
+  query Profile($handle: String!) { viewer { id followingCount } user(by: {handle: $handle}) { ...Person } }
   ${person}
 `;
 export const Follow = gql`

@@ -22,8 +22,8 @@ function show() {
   say("shown", {
     handles: followings?.edges.map(({ node }) => node.handle),
     followings: followingCount,
-    followers: button.userByHandle.followerCount,
-    status: button.userByHandle.viewerRelationship.status,
+    followers: button.user.followerCount,
+    status: button.user.viewerRelationship.status,
   });
 }
 client.query(Profile, { handle: other }).subscribe((result) => ((button = result.data), show()));
@@ -33,7 +33,7 @@ while (page.data.viewer.followings.pageInfo.hasNextPage) {
   page = await client.query(Followings, { after: page.data.viewer.followings.pageInfo.endCursor });
 }
 
-await client.mutation(Follow, { userId: data.userByHandle.id });
+await client.mutation(Follow, { userId: data.user.id });
 say("followed");
 
 // Nobody can follow oneself: the follow is shown, refused, and taken back.

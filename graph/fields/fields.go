@@ -71,8 +71,7 @@ const (
 
 	// On Query.
 	Viewer        // who is signed in
-	UserIDs       // the users of the argument `id` or `ids`
-	Handles       // the users of the argument `handle` or `handles`
+	Users         // the users of the argument `by`
 	NodeIDs       // the nodes of the argument `id` or `ids`
 	Entities      // the nodes of the argument `representations`
 	Relationships // the pairs of the arguments `from` and `to`

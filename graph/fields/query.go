@@ -11,10 +11,8 @@ var query = Type{Name: "Query", Fields: map[string]*Field{
 	"viewer":        {Ahead: Viewer},
 	"node":          {Ahead: NodeIDs},
 	"nodes":         {Ahead: NodeIDs},
-	"user":          {Ahead: UserIDs},
-	"userByHandle":  {Ahead: Handles},
-	"users":         {Ahead: UserIDs},
-	"usersByHandle": {Ahead: Handles},
+	"user":          {Ahead: Users},
+	"users":         {Ahead: Users},
 	"relationship":  {Ahead: Relationships},
 	"relationships": {Ahead: Relationships},
 

@@ -379,10 +379,8 @@ type ComplexityRoot struct {
 		Relationships func(childComplexity int, from []string, to []string) int
 		SearchUsers   func(childComplexity int, prefix string, first *int32, after *string) int
 		Service       func(childComplexity int) int
-		User          func(childComplexity int, id string) int
-		UserByHandle  func(childComplexity int, handle string) int
-		Users         func(childComplexity int, ids []string) int
-		UsersByHandle func(childComplexity int, handles []string) int
+		User          func(childComplexity int, by model.UserBy) int
+		Users         func(childComplexity int, by model.UsersBy) int
 		Viewer        func(childComplexity int) int
 	}
 
@@ -581,10 +579,8 @@ type QueryResolver interface {
 	Viewer(ctx context.Context) (*model.User, error)
 	Node(ctx context.Context, id string) (model.Node, error)
 	Nodes(ctx context.Context, ids []string) ([]model.Node, error)
-	User(ctx context.Context, id string) (*model.User, error)
-	UserByHandle(ctx context.Context, handle string) (*model.User, error)
-	Users(ctx context.Context, ids []string) ([]*model.User, error)
-	UsersByHandle(ctx context.Context, handles []string) ([]*model.User, error)
+	User(ctx context.Context, by model.UserBy) (*model.User, error)
+	Users(ctx context.Context, by model.UsersBy) ([]*model.User, error)
 	Relationship(ctx context.Context, from string, to string) (*model.Relationship, error)
 	Relationships(ctx context.Context, from []string, to []string) ([]*model.Relationship, error)
 	EdgesAmong(ctx context.Context, ids []string) (*model.EdgesAmong, error)
@@ -2079,18 +2075,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.User(childComplexity, args["id"].(string)), true
-	case "Query.userByHandle":
-		if e.ComplexityRoot.Query.UserByHandle == nil {
-			break
-		}
-
-		args, err := ec.field_Query_userByHandle_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Query.UserByHandle(childComplexity, args["handle"].(string)), true
+		return e.ComplexityRoot.Query.User(childComplexity, args["by"].(model.UserBy)), true
 	case "Query.users":
 		if e.ComplexityRoot.Query.Users == nil {
 			break
@@ -2101,18 +2086,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.Users(childComplexity, args["ids"].([]string)), true
-	case "Query.usersByHandle":
-		if e.ComplexityRoot.Query.UsersByHandle == nil {
-			break
-		}
-
-		args, err := ec.field_Query_usersByHandle_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.Query.UsersByHandle(childComplexity, args["handles"].([]string)), true
+		return e.ComplexityRoot.Query.Users(childComplexity, args["by"].(model.UsersBy)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -2810,6 +2784,8 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 		ec.unmarshalInputListVisibilityInput,
 		ec.unmarshalInputMediaInput,
 		ec.unmarshalInputPeopleFilter,
+		ec.unmarshalInputUserBy,
+		ec.unmarshalInputUsersBy,
 	)
 	first := true
 
@@ -4006,31 +3982,18 @@ type Query {
     ids: [ID!]!
   ): [Node]! @cacheControl(maxAge: 30)
 
-  "A user by id; null if there is none."
+  "A user; null if there is none."
   user(
-    "The id of a user."
-    id: ID!
-  ): User @cacheControl(maxAge: 30)
-  "A user by handle, in any case; null if there is none."
-  userByHandle(
-    "In any case, without ` + "`" + `@` + "`" + `."
-    handle: String!
+    "Who it is."
+    by: UserBy!
   ): User @cacheControl(maxAge: 30)
   """
-  Users by id, in the order given, at most 500. An unknown id gives null, a malformed
-  one null with an error. An id given twice is answered twice.
+  Users in the order given, at most 500. Who does not exist is null, and a malformed id is null with an error. A user given
+  twice is answered twice.
   """
   users(
-    "Ids of users, at most 500."
-    ids: [ID!]!
-  ): [User]! @cacheControl(maxAge: 30)
-  """
-  Users by handle, in the order given, at most 500. A handle that nobody has gives null. A handle
-  given twice is answered twice.
-  """
-  usersByHandle(
-    "In any case, without ` + "`" + `@` + "`" + `, at most 500."
-    handles: [String!]!
+    "Who they are."
+    by: UsersBy!
   ): [User]! @cacheControl(maxAge: 30)
 
   """
@@ -4085,6 +4048,22 @@ type Query {
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
   ): UserSearchConnection @semanticNonNull @cacheControl(maxAge: 30)
+}
+
+"By what a user is named."
+input UserBy @oneOf {
+  "The id."
+  id: ID
+  "In any case, without ` + "`" + `@` + "`" + `."
+  handle: String
+}
+
+"By what several users are named, at most 500."
+input UsersBy @oneOf {
+  "The ids."
+  ids: [ID!]
+  "In any case, without ` + "`" + `@` + "`" + `."
+  handles: [String!]
 }
 
 """
@@ -6392,59 +6371,31 @@ func (ec *executionContext) field_Query_searchUsers_args(ctx context.Context, ra
 	return args, nil
 }
 
-func (ec *executionContext) field_Query_userByHandle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "handle",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNString2string(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["handle"] = arg0
-	return args, nil
-}
-
 func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "id",
-		func(ctx context.Context, v any) (string, error) {
-			return ec.unmarshalNID2string(ctx, v)
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (model.UserBy, error) {
+			return ec.unmarshalNUserBy2kithᚋgraphᚋmodelᚐUserBy(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["id"] = arg0
-	return args, nil
-}
-
-func (ec *executionContext) field_Query_usersByHandle_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "handles",
-		func(ctx context.Context, v any) ([]string, error) {
-			return ec.unmarshalNString2ᚕstringᚄ(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["handles"] = arg0
+	args["by"] = arg0
 	return args, nil
 }
 
 func (ec *executionContext) field_Query_users_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "ids",
-		func(ctx context.Context, v any) ([]string, error) {
-			return ec.unmarshalNID2ᚕstringᚄ(ctx, v)
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "by",
+		func(ctx context.Context, v any) (model.UsersBy, error) {
+			return ec.unmarshalNUsersBy2kithᚋgraphᚋmodelᚐUsersBy(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["ids"] = arg0
+	args["by"] = arg0
 	return args, nil
 }
 
@@ -12664,7 +12615,7 @@ func (ec *executionContext) _Query_user(ctx context.Context, field graphql.Colle
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().User(ctx, fc.Args["id"].(string))
+			return ec.Resolvers.Query().User(ctx, fc.Args["by"].(model.UserBy))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
@@ -12698,50 +12649,6 @@ func (ec *executionContext) fieldContext_Query_user(ctx context.Context, field g
 	return fc, nil
 }
 
-func (ec *executionContext) _Query_userByHandle(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_userByHandle(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().UserByHandle(ctx, fc.Args["handle"].(string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Query_userByHandle(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_userByHandle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Query_users(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12752,7 +12659,7 @@ func (ec *executionContext) _Query_users(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().Users(ctx, fc.Args["ids"].([]string))
+			return ec.Resolvers.Query().Users(ctx, fc.Args["by"].(model.UsersBy))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
@@ -12780,50 +12687,6 @@ func (ec *executionContext) fieldContext_Query_users(ctx context.Context, field 
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Query_users_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _Query_usersByHandle(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Query_usersByHandle(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().UsersByHandle(ctx, fc.Args["handles"].([]string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.User) graphql.Marshaler {
-			return ec.marshalNUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_Query_usersByHandle(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Query",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_Query_usersByHandle_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -17352,6 +17215,80 @@ func (ec *executionContext) unmarshalInputPeopleFilter(ctx context.Context, obj 
 	return it, nil
 }
 
+func (ec *executionContext) unmarshalInputUserBy(ctx context.Context, obj any) (model.UserBy, error) {
+	var it model.UserBy
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"id", "handle"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "id":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("id"))
+			data, err := ec.unmarshalOID2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.ID = graphql.OmittableOf(data)
+		case "handle":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("handle"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Handle = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
+func (ec *executionContext) unmarshalInputUsersBy(ctx context.Context, obj any) (model.UsersBy, error) {
+	var it model.UsersBy
+	if obj == nil {
+		return it, nil
+	}
+
+	asMap := map[string]any{}
+	for k, v := range obj.(map[string]any) {
+		asMap[k] = v
+	}
+
+	fieldsInOrder := [...]string{"ids", "handles"}
+	for _, k := range fieldsInOrder {
+		v, ok := asMap[k]
+		if !ok {
+			continue
+		}
+		switch k {
+		case "ids":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("ids"))
+			data, err := ec.unmarshalOID2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Ids = graphql.OmittableOf(data)
+		case "handles":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("handles"))
+			data, err := ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Handles = graphql.OmittableOf(data)
+		}
+	}
+	return it, nil
+}
+
 // endregion **************************** input.gotpl *****************************
 
 // region    ************************** interface.gotpl ***************************
@@ -20130,28 +20067,6 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "userByHandle":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_userByHandle(ctx, field)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
 		case "users":
 			field := field
 
@@ -20162,28 +20077,6 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 					}
 				}()
 				res = ec._Query_users(ctx, field)
-				if res == graphql.Null {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			rrm := func(ctx context.Context) graphql.Marshaler {
-				return ec.OperationContext.RootResolverMiddleware(ctx,
-					func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return rrm(innerCtx) })
-		case "usersByHandle":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._Query_usersByHandle(ctx, field)
 				if res == graphql.Null {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}
@@ -22836,35 +22729,6 @@ func (ec *executionContext) marshalNString2string(ctx context.Context, sel ast.S
 	return res
 }
 
-func (ec *executionContext) unmarshalNString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
-	vSlice := graphql.CoerceList(v)
-	var err error
-	res := make([]string, len(vSlice))
-	for i := range vSlice {
-		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
-		res[i], err = ec.unmarshalNString2string(ctx, vSlice[i])
-		if err != nil {
-			return nil, err
-		}
-	}
-	return res, nil
-}
-
-func (ec *executionContext) marshalNString2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
-	ret := make(graphql.Array, len(v))
-	for i := range v {
-		ret[i] = ec.marshalNString2string(ctx, sel, v[i])
-	}
-
-	for _, e := range ret {
-		if e == graphql.Null {
-			return graphql.Null
-		}
-	}
-
-	return ret
-}
-
 func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, v any) (model.SuggestionReason, error) {
 	var res model.SuggestionReason
 	err := res.UnmarshalGQL(v)
@@ -22873,6 +22737,16 @@ func (ec *executionContext) unmarshalNSuggestionReason2kithᚋgraphᚋmodelᚐSu
 
 func (ec *executionContext) marshalNSuggestionReason2kithᚋgraphᚋmodelᚐSuggestionReason(ctx context.Context, sel ast.SelectionSet, v model.SuggestionReason) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) unmarshalNUserBy2kithᚋgraphᚋmodelᚐUserBy(ctx context.Context, v any) (model.UserBy, error) {
+	res, err := ec.unmarshalInputUserBy(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalNUsersBy2kithᚋgraphᚋmodelᚐUsersBy(ctx context.Context, v any) (model.UsersBy, error) {
+	res, err := ec.unmarshalInputUsersBy(ctx, v)
+	return res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalNVisibility2kithᚋgraphᚋmodelᚐVisibility(ctx context.Context, v any) (model.Visibility, error) {
@@ -23162,6 +23036,41 @@ func (ec *executionContext) unmarshalOFollowingsFilter2ᚖkithᚋgraphᚋmodel�
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
+func (ec *executionContext) unmarshalOID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNID2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOID2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNID2string(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalOID2ᚖstring(ctx context.Context, v any) (*string, error) {
 	if v == nil {
 		return nil, nil
@@ -23272,6 +23181,41 @@ func (ec *executionContext) unmarshalOPeopleFilter2ᚖkithᚋgraphᚋmodelᚐPeo
 	}
 	res, err := ec.unmarshalInputPeopleFilter(ctx, v)
 	return &res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) unmarshalOString2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
+	if v == nil {
+		return nil, nil
+	}
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]string, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNString2string(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalOString2ᚕstringᚄ(ctx context.Context, sel ast.SelectionSet, v []string) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	ret := make(graphql.Array, len(v))
+	for i := range v {
+		ret[i] = ec.marshalNString2string(ctx, sel, v[i])
+	}
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) unmarshalOString2ᚖstring(ctx context.Context, v any) (*string, error) {

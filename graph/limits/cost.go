@@ -269,9 +269,23 @@ func lengthOfArguments(names []string) func(*ast.Field, map[string]any) uint64 {
 
 // listLength does not build the list if the query text holds it.
 func listLength(field *ast.Field, name string, vars map[string]any) uint64 {
-	if arg := field.Arguments.ForName(name); arg != nil && arg.Value.Kind == ast.ListValue {
-		return uint64(len(arg.Value.Children))
+	if arg := field.Arguments.ForName(name); arg != nil {
+		value := arg.Value
+		if value.Kind == ast.ObjectValue && len(value.Children) == 1 {
+			value = value.Children[0].Value
+		}
+		if value.Kind == ast.ListValue {
+			return uint64(len(value.Children))
+		}
 	}
-	list, _ := selections.Argument(field, name, vars).([]any)
-	return uint64(len(list))
+	switch value := selections.Argument(field, name, vars).(type) {
+	case []any:
+		return uint64(len(value))
+	case map[string]any: // it has one field
+		for _, list := range value {
+			list, _ := list.([]any)
+			return uint64(len(list))
+		}
+	}
+	return 0
 }

@@ -60,11 +60,11 @@ func TestCost(t *testing.T) {
 		"set algebra":          {"{ viewer { friends(first: 1) { nodes { id } } } }", nil, 1 + 250 + 2},
 		"suggestions, via 3":   {"{ viewer { followSuggestions(first: 2) { edges { via { id } } } } }", nil, 1 + 5000 + 2*(1+1+3*2)},
 		"via 9":                {"{ viewer { followSuggestions(first: 2) { edges { via(first: 9) { id } } } } }", nil, 1 + 5000 + 2*(1+1+9*2)},
-		"users in the text":    {`{ users(ids: ["1", "2", "3"]) { id } }`, nil, 1 + 3*2},
-		"a single id":          {`{ users(ids: "1") { id } }`, nil, 1 + 1*2},
-		"users by variable":    {"query ($ids: [ID!]!) { users(ids: $ids) { id } }", map[string]any{"ids": texts(500)}, 1 + 500*2},
+		"users in the text":    {`{ users(by: {ids: ["1", "2", "3"]}) { id } }`, nil, 1 + 1 + 3*2},
+		"a single id":          {`{ users(by: {ids: "1"}) { id } }`, nil, 1 + 1 + 1*2},
+		"users by variable":    {"query ($ids: [ID!]!) { users(by: {ids: $ids}) { id } }", map[string]any{"ids": texts(500)}, 1 + 1 + 500*2},
 		"nodes":                {"query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on User { name } } }", map[string]any{"ids": texts(10)}, 1 + 10*3},
-		"users by handle":      {`{ usersByHandle(handles: ["a", "b", "c"]) { id } }`, nil, 1 + 3*2},
+		"users by handle":      {`{ users(by: {handles: ["a", "b", "c"]}) { id } }`, nil, 1 + 1 + 3*2},
 		"entities":             {`{ _entities(representations: [{__typename: "User", id: 1}, {__typename: "User", handle: "a"}]) { ... on User { id friends(first: 0) { totalCount } } } }`, nil, 1 + 2*3 + 2*(1+1+251)},
 		"entities by variable": {`query ($r: [_Any!]!) { _entities(representations: $r) { ... on User { id } } }`, map[string]any{"r": []any{map[string]any{"__typename": "User", "id": "1"}}}, 1 + 3 + 2},
 		"the schema":           {`{ _service { sdl } }`, nil, 300 + 1},
@@ -96,14 +96,14 @@ func TestCostSaturates(t *testing.T) {
 	for range 6 {
 		query = "followings(first: 100) { nodes { " + query + " } }"
 	}
-	query = "query ($ids: [ID!]!) { users(ids: $ids) { " + query + " } }"
+	query = "query ($ids: [ID!]!) { users(by: {ids: $ids}) { " + query + " } }"
 	if got := costOf(t, query, map[string]any{"ids": texts(4900)}); got != 1<<53-1 {
 		t.Errorf("costs %d; want 2^53-1", got)
 	}
 }
 
 func TestDefaultCostLimit(t *testing.T) {
-	list := "query ($ids: [ID!]!, $n: Int) { users(ids: $ids) { followings(first: $n) { nodes { handle viewerRelationship { status } } } } }"
+	list := "query ($ids: [ID!]!, $n: Int) { users(by: {ids: $ids}) { followings(first: $n) { nodes { handle viewerRelationship { status } } } } }"
 	prepare := newPrepare(t, limits.Limits{})
 	wantCode(t, prepare(list, map[string]any{"ids": texts(500), "n": json.Number("20")}), "")
 	wantCode(t, prepare(list, map[string]any{"ids": texts(500), "n": json.Number("100")}), apierr.CodeTooCostly)
@@ -149,15 +149,15 @@ func TestKnownTextsAreStillCosted(t *testing.T) {
 func TestUnreadableNumbers(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{})
 	for _, query := range []string{
-		"{ user(id: 99999999999999999999) { id } }",
-		"{ users(ids: [1, 99999999999999999999]) { id } }",
+		"{ user(by: {id: 99999999999999999999}) { id } }",
+		"{ users(by: {ids: [1, 99999999999999999999]}) { id } }",
 		"{ viewer { followings(first: 99999999999999999999) { totalCount } } }",
 	} {
 		if errs := prepare(query, nil); len(errs) == 0 {
 			t.Errorf("%s: let through", query)
 		}
 	}
-	wantCode(t, prepare("{ user(id: 9223372036854775807) { id } }", nil), "")
+	wantCode(t, prepare("{ user(by: {id: 9223372036854775807}) { id } }", nil), "")
 }
 
 func texts(n int) []any {
@@ -172,7 +172,7 @@ func BenchmarkCost(b *testing.B) {
 	prepare := newPrepare(b, limits.Limits{})
 	vars := map[string]any{"id": "7"}
 	for b.Loop() {
-		if errs := prepare("query ($id: ID!) { user(id: $id) { id handle name followingCount followings(first: 20) { nodes { id handle name } } } }", vars); errs != nil {
+		if errs := prepare("query ($id: ID!) { user(by: {id: $id}) { id handle name followingCount followings(first: 20) { nodes { id handle name } } } }", vars); errs != nil {
 			b.Fatal(errs)
 		}
 	}

@@ -34,7 +34,7 @@ func Declare(schema *ast.Schema) error {
 		if rule.weight > 1 {
 			field.Directives = append(field.Directives, directive(schema, "cost", named("weight", strconv.FormatUint(rule.weight, 10), ast.StringValue)))
 		}
-		if size := declaredSize(field, rule); len(size) > 0 {
+		if size := declaredSize(schema, field, rule); len(size) > 0 {
 			field.Directives = append(field.Directives, directive(schema, "listSize", size...))
 		}
 	}
@@ -42,11 +42,11 @@ func Declare(schema *ast.Schema) error {
 }
 
 // declaredSize is what `@listSize` says of a list.
-func declaredSize(field *ast.FieldDefinition, r rule) (arguments ast.ArgumentList) {
+func declaredSize(schema *ast.Schema, field *ast.FieldDefinition, r rule) (arguments ast.ArgumentList) {
 	if r.length == nil {
 		return nil
 	}
-	longest := uint64(longestOfIDs(field))
+	longest := uint64(longestOfIDs(schema, field))
 	if longest == 0 {
 		longest = r.length(&ast.Field{Definition: field}, nil)
 	}
@@ -79,8 +79,8 @@ func declaredSize(field *ast.FieldDefinition, r rule) (arguments ast.ArgumentLis
 
 // longestOfIDs is the greatest length of a list that has one element for each element of its
 // arguments.
-func longestOfIDs(field *ast.FieldDefinition) int {
-	switch lists := listArguments(field); len(lists) {
+func longestOfIDs(schema *ast.Schema, field *ast.FieldDefinition) int {
+	switch lists := listArguments(schema, field); len(lists) {
 	case 0:
 		return 0
 	case 1:

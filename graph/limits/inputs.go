@@ -118,7 +118,9 @@ func (r *inputsOf) fields(d *ast.Definition) (map[string]*input, error) {
 		if one == nil {
 			one = &input{name: f.Name}
 		}
-		one.each = 1
+		if !isChoiceOfLists(d) {
+			one.each = 1
+		}
 		fields[f.Name] = one
 	}
 	return fields, nil

@@ -14,15 +14,15 @@ import (
 func TestTextsAreBounded(t *testing.T) {
 	prepare := newPrepareCached(t)
 	for query, most := range map[string]int{
-		`query ($x: ID!) { user(id: $x) { id } }`:                                                             64,
-		`query ($x: [ID!]!) { users(ids: $x) { id } }`:                                                        64,
+		`query ($x: ID!) { user(by: {id: $x}) { id } }`:                                                       64,
+		`query ($x: [ID!]!) { users(by: {ids: $x}) { id } }`:                                                  64,
 		`query ($x: [ID!]!) { node(id: 1) { id } nodes(ids: $x) { id } }`:                                     64,
 		`query ($x: ID!) { people(where: {and: [{or: [{followersOf: $x}]}]}) { totalCount } }`:                64,
 		`query ($x: String) { viewer { followings(after: $x) { totalCount } } }`:                              256,
 		`query ($x: String) { viewer { followings(last: 1, before: $x) { totalCount } } }`:                    256,
 		`query ($x: String) { viewer { ...F } } fragment F on User { friends(after: $x) { totalCount } }`:     256,
-		`query ($x: String!) { userByHandle(handle: $x) { id } }`:                                             60,
-		`query ($x: String!) { usersByHandle(handles: ["a", $x]) { id } }`:                                    60,
+		`query ($x: String!) { user(by: {handle: $x}) { id } }`:                                               60,
+		`query ($x: String!) { users(by: {handles: ["a", $x]}) { id } }`:                                      60,
 		`query ($x: ID!) { _entities(representations: [{__typename: "User", id: $x}]) { __typename } }`:       64,
 		`query ($x: String!) { _entities(representations: {__typename: "User", handle: $x}) { __typename } }`: 60,
 		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                    60,
@@ -71,7 +71,7 @@ func TestLargeVariablesAreRefusedSoon(t *testing.T) {
 		return " a" + strings.Repeat("b", i) + ": people(where: $x) { totalCount }"
 	}) + " }"
 	lists := "query ($x: String) {" + repeat(150, func(i int) string {
-		return " a" + strings.Repeat("b", i) + ": users(ids: [1, 2]) { followings(after: $x) { totalCount } }"
+		return " a" + strings.Repeat("b", i) + ": users(by: {ids: [1, 2]}) { followings(after: $x) { totalCount } }"
 	}) + " }"
 	many := make([]any, 4000)
 	for i := range many {

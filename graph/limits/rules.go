@@ -2,6 +2,7 @@ package limits
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/99designs/gqlgen/graphql/errcode"
@@ -42,7 +43,7 @@ type rules map[*ast.FieldDefinition]rule
 //   - a list with `first` or `last` has that length, too;
 //   - the `outcomes` of a payload are as many as the elements of the list arguments of the
 //     field that returns it;
-//   - a list with one element for each element of its list arguments (`ids`, `from` × `to`) is as
+//   - a list with one element for each element of its list arguments (`by`, `from` × `to`) is as
 //     long as the product of their lengths;
 //   - a few lists are as long as their [fields.Field] says;
 //   - the lists of introspection are as long as in this schema.
@@ -84,7 +85,7 @@ func rulesOf(schema *ast.Schema) (rules, error) {
 }
 
 func ruleOf(schema *ast.Schema, parent *ast.Definition, field *ast.FieldDefinition, length uint64) (rule, bool) {
-	lists := listArguments(field)
+	lists := listArguments(schema, field)
 	switch {
 	case isConnection(schema.Types[field.Type.Name()]):
 		return rule{kind: page, length: pageLength}, true
@@ -117,14 +118,21 @@ func isSliced(field *ast.FieldDefinition) bool {
 	return field.Arguments.ForName("first") != nil || field.Arguments.ForName("last") != nil
 }
 
-func listArguments(field *ast.FieldDefinition) []string {
+// listArguments are the arguments of a field that are lists, or one of several lists.
+func listArguments(schema *ast.Schema, field *ast.FieldDefinition) []string {
 	var names []string
 	for _, arg := range field.Arguments {
-		if isList(arg.Type) {
+		if isList(arg.Type) || isChoiceOfLists(schema.Types[arg.Type.Name()]) {
 			names = append(names, arg.Name)
 		}
 	}
 	return names
+}
+
+// isChoiceOfLists reports whether a type is an input object that is given as one of several lists.
+func isChoiceOfLists(d *ast.Definition) bool {
+	return d != nil && d.Directives.ForName("oneOf") != nil &&
+		!slices.ContainsFunc(d.Fields, func(f *ast.FieldDefinition) bool { return !isList(f.Type) })
 }
 
 // introspectionLengths returns how long the lists of introspection are in this

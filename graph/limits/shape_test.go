@@ -14,11 +14,11 @@ import (
 // hostile are query texts that are made to keep a server busy. Whether they are refused or not,
 // that must be quick.
 var hostile = map[string]string{
-	"fragments doubling on 60 levels": "{ user(id: 1) { ...F0 } }" + repeat(60, func(i int) string {
+	"fragments doubling on 60 levels": "{ user(by: {id: 1}) { ...F0 } }" + repeat(60, func(i int) string {
 		return fmt.Sprintf(" fragment F%d on User { ...F%d ...F%d }", i, i+1, i+1)
 	}) + " fragment F60 on User { id }",
 
-	"fragments doubling on 60 levels of fields": "{ user(id: 1) { ...F0 } }" + repeat(60, func(i int) string {
+	"fragments doubling on 60 levels of fields": "{ user(by: {id: 1}) { ...F0 } }" + repeat(60, func(i int) string {
 		return fmt.Sprintf(" fragment F%d on User { a: relationship(to: 1) { to { ...F%d } } b: relationship(to: 2) { to { ...F%d } } }", i, i+1, i+1)
 	}) + " fragment F60 on User { id }",
 
@@ -32,7 +32,7 @@ var hostile = map[string]string{
 
 	"20,000 equal fields":      "{" + strings.Repeat(" __typename", 20_000) + "}",
 	"2,000 equal fields":       "{" + strings.Repeat(" __typename", 2_000) + "}",
-	"3,900 equal fields below": "{ user(id: 1) {" + strings.Repeat(" id", 3_900) + "} }",
+	"3,900 equal fields below": "{ user(by: {id: 1}) {" + strings.Repeat(" id", 3_900) + "} }",
 
 	"equal fields with equal fields": "{" + strings.Repeat(" viewer {"+strings.Repeat(" id", 55)+"}", 60) + "}",
 
@@ -68,7 +68,7 @@ var hostile = map[string]string{
 	"a cycle that is not used":              "{ viewer { id } } fragment A on User { ...B } fragment B on User { ...A }",
 	"a cycle beside 2,000 equal fields":     "{" + strings.Repeat(" __typename", 2_000) + " ...F } fragment F on Query { ...F }",
 	"a deep text":                           strings.Repeat("{ viewer ", 900) + strings.Repeat("}", 900),
-	"a deep list":                           "{ users(ids: " + strings.Repeat("[", 900) + strings.Repeat("]", 900) + ") { id } }",
+	"a deep list":                           "{ users(by: {ids: " + strings.Repeat("[", 900) + strings.Repeat("]", 900) + "}) { id } }",
 	"1,300 unknown directives":              "{ viewer { id" + strings.Repeat(" @no", 1_300) + "} }",
 	"1,900 unknown fields":                  "{ viewer {" + repeat(1_900, func(i int) string { return " x" + strconv.Itoa(i) }) + "} }",
 	"1,900 unknown fragments":               "{ viewer {" + repeat(1_900, func(i int) string { return " ...x" + strconv.Itoa(i) }) + "} }",
@@ -77,8 +77,8 @@ var hostile = map[string]string{
 	"an argument with a long name":          "{ user(" + strings.Repeat("x", 65_000) + ": 1) { id } }",
 	"650 unknown types":                     "query (" + repeat(650, func(i int) string { return fmt.Sprintf(" $v%d: %s%d", i, strings.Repeat("X", 80), i) }) + ") { viewer { id } }",
 	"650 unused variables":                  "query (" + repeat(650, func(i int) string { return fmt.Sprintf(" $v%d: ID", i) }) + ") { viewer { id } }",
-	"650 undefined variables":               "{" + repeat(400, func(i int) string { return fmt.Sprintf(" a%d: user(id: $v%d) { id }", i, i) }) + "}",
-	"400 aliases of a field with arguments": "{" + repeat(350, func(i int) string { return fmt.Sprintf(" a%d: user(id: %d) { id }", i, i+1) }) + "}",
+	"650 undefined variables":               "{" + repeat(400, func(i int) string { return fmt.Sprintf(" a%d: user(by: {id: $v%d}) { id }", i, i) }) + "}",
+	"400 aliases of a field with arguments": "{" + repeat(350, func(i int) string { return fmt.Sprintf(" a%d: user(by: {id: %d}) { id }", i, i+1) }) + "}",
 	"comments":                              "{" + strings.Repeat("#\n", 30_000) + " viewer { id } }",
 	"a text of 10 MB":                       "{ viewer { id } }" + strings.Repeat(" ", 10_000_000),
 	"a million braces":                      strings.Repeat("{", 60_000),
@@ -102,7 +102,7 @@ func TestShapeLimits(t *testing.T) {
 		query string
 		code  apierr.Code
 	}{
-		"ordinary":        {"{ user(id: 1) { id followings(first: 3) { nodes { handle } } } }", ""},
+		"ordinary":        {"{ user(by: {id: 1}) { id followings(first: 3) { nodes { handle } } } }", ""},
 		"15 levels":       {nested(15), ""},
 		"16 levels":       {nested(16), apierr.CodeTooCostly},
 		"16 in fragments": {"{ viewer { ...A } } fragment A on User { relationship(to: 1) { to { ...B } } } fragment B on User { ...C } fragment C on User " + strings.TrimSuffix(strings.TrimPrefix(nested(14), "{ viewer "), " }"), apierr.CodeTooCostly},
@@ -115,7 +115,7 @@ func TestShapeLimits(t *testing.T) {
 		"directives":      {hostile["1,300 unknown directives"], apierr.CodeTooCostly},
 		"long text":       {hostile["a text of 10 MB"], apierr.CodeTooCostly},
 		"cycle":           {hostile["a fragment that spreads itself"], apierr.CodeBadInput},
-		"500 ids in text": {"{ users(ids: [" + repeat(500, func(i int) string { return fmt.Sprintf(" %q", strconv.Itoa(i+1)) }) + "]) { id handle } }", ""},
+		"500 ids in text": {"{ users(by: {ids: [" + repeat(500, func(i int) string { return fmt.Sprintf(" %q", strconv.Itoa(i+1)) }) + "]}) { id handle } }", ""},
 		"200 fragments": {"{ viewer {" + repeat(200, func(i int) string { return " ...F" + strconv.Itoa(i) }) + "} }" +
 			repeat(200, func(i int) string { return fmt.Sprintf(" fragment F%d on User { id name }", i) }), ""},
 	}

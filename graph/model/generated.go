@@ -534,6 +534,14 @@ type UnlinkIdentityPayload struct {
 	Changed bool `json:"changed"`
 }
 
+// By what a user is named.
+type UserBy struct {
+	// The id.
+	ID graphql.Omittable[*string] `json:"id,omitempty"`
+	// In any case, without `@`.
+	Handle graphql.Omittable[*string] `json:"handle,omitempty"`
+}
+
 // A user in a list.
 type UserEdge struct {
 	// Opaque; stays valid when the edge itself is gone.
@@ -558,6 +566,14 @@ type UserSearchEdge struct {
 	Cursor string `json:"cursor"`
 	// Null only with an error.
 	Node *User `json:"node,omitempty"`
+}
+
+// By what several users are named, at most 500.
+type UsersBy struct {
+	// The ids.
+	Ids graphql.Omittable[[]string] `json:"ids,omitempty"`
+	// In any case, without `@`.
+	Handles graphql.Omittable[[]string] `json:"handles,omitempty"`
 }
 
 // This API, as a part of a larger one.

@@ -31,11 +31,11 @@ func TestAnswersEndAtTheirBound(t *testing.T) {
 	}
 	const most = 1 << 20
 	for name, query := range map[string]string{
-		"directly":  `query($ids: [ID!]!) { users(ids: $ids) {` + bios.String() + ` } }`,
-		"by gqlgen": `query($ids: [ID!]!) { users(ids: $ids) {` + bios.String() + ` viewerRelationship { id } } }`,
+		"directly":  `query($ids: [ID!]!) { users(by: {ids: $ids}) {` + bios.String() + ` } }`,
+		"by gqlgen": `query($ids: [ID!]!) { users(by: {ids: $ids}) {` + bios.String() + ` viewerRelationship { id } } }`,
 	} {
 		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, MaxAnswer: most})
-		api.Ask(`query($ids: [ID!]!) { users(ids: $ids) { id } }`, apitest.Vars{"ids": ids}).Whole() // makes everything that is made only once
+		api.Ask(`query($ids: [ID!]!) { users(by: {ids: $ids}) { id } }`, apitest.Vars{"ids": ids}).Whole() // makes everything that is made only once
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		answer := api.Ask(query, apitest.Vars{"ids": ids})

@@ -42,14 +42,14 @@ func TestKnownQueriesAreAnsweredAnew(t *testing.T) {
 	apitest.Tangle(t, store, users)
 	directly, slowly := apis(t, store)
 	for _, query := range []string{
-		`query($id: ID!, $yes: Boolean! = true) { user(id: $id) { id handle @include(if: $yes) ...F @skip(if: $yes) } } fragment F on User { name }`,
-		`query($id: ID!, $yes: Boolean!) { user(id: $id) { followings(first: 3) { nodes { id name @skip(if: $yes) } edges { node { handle } } } } }`,
-		`query($id: ID!, $n: Int) { user(id: $id) { followers(first: $n) { totalCount edges { followedAt node { id followerCount } } } } }`,
+		`query($id: ID!, $yes: Boolean! = true) { user(by: {id: $id}) { id handle @include(if: $yes) ...F @skip(if: $yes) } } fragment F on User { name }`,
+		`query($id: ID!, $yes: Boolean!) { user(by: {id: $id}) { followings(first: 3) { nodes { id name @skip(if: $yes) } edges { node { handle } } } } }`,
+		`query($id: ID!, $n: Int) { user(by: {id: $id}) { followers(first: $n) { totalCount edges { followedAt node { id followerCount } } } } }`,
 		`query($id: ID!, $ids: [ID!]! = ["1", "2"]) { relationships(from: [$id], to: $ids) { id following blocking from { id } } }`,
-		`query($id: ID!) { user(id: $id) { viewerRelationship { id status } followersYouKnow { totalCount nodes { id } } } }`,
-		`query($id: ID!) { alias: user(id: $id) { relationship(to: 1) { id status } } }`,
-		`query($ids: [ID!]!) { users(ids: $ids) { id friends(first: 2) { nodes { id } } } }`,
-		`query($id: ID!, $with: ID!) { user(id: $id) { commonFollowers(with: $with) { totalCount nodes { name } } } }`,
+		`query($id: ID!) { user(by: {id: $id}) { viewerRelationship { id status } followersYouKnow { totalCount nodes { id } } } }`,
+		`query($id: ID!) { alias: user(by: {id: $id}) { relationship(to: 1) { id status } } }`,
+		`query($ids: [ID!]!) { users(by: {ids: $ids}) { id friends(first: 2) { nodes { id } } } }`,
+		`query($id: ID!, $with: ID!) { user(by: {id: $id}) { commonFollowers(with: $with) { totalCount nodes { name } } } }`,
 	} {
 		for _, vars := range []apitest.Vars{
 			{"id": "1"}, {"id": "2", "yes": false, "n": 1}, {"id": "3", "yes": true, "n": 3, "ids": []string{"5", "3", "5", "99"}},
@@ -109,27 +109,27 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 	files := `media { __typename name url kind }`
 	user := `__typename id handle name bio avatarUrl createdAt followingCount followerCount`
 	for _, query := range []string{
-		`{ users(ids: [1, 2, 99]) { ` + user + ` } }`,
+		`{ users(by: {ids: [1, 2, 99]}) { ` + user + ` } }`,
 		`{ viewer { followings { __typename totalCount complete pageInfo { __typename hasNextPage hasPreviousPage startCursor endCursor }
 			edges { __typename cursor followedAt node { ` + user + ` } } nodes { id } } } }`,
 		`{ relationships(from: [3, 4], to: [1, 2, 3, 99]) { __typename id status following followedBy followedAt followedByAt blocking blockedBy
 			from { ` + user + ` } to { handle } } }`,
-		`{ user(id: 1) { followSuggestions { edges { __typename cursor score sharedCount reason node { ` + user + ` } } } } }`,
+		`{ user(by: {id: 1}) { followSuggestions { edges { __typename cursor score sharedCount reason node { ` + user + ` } } } } }`,
 		`{ searchUsers(prefix: "u") { nodes { handle } edges { __typename cursor node { name } } } }`,
-		`{ users(ids: [1]) { a: handle b: handle a: handle ...F ... on Node { id } ... @include(if: false) { bio } } } fragment F on User { name c: name @skip(if: true) }`,
-		`{ user(id: 1) { followers(first: 0) { totalCount edges { cursor } nodes { id } } } }`,
-		`{ user(id: 1) { followings { nodes { handle followings(first: 1) { nodes { id } } } } } }`,
+		`{ users(by: {ids: [1]}) { a: handle b: handle a: handle ...F ... on Node { id } ... @include(if: false) { bio } } } fragment F on User { name c: name @skip(if: true) }`,
+		`{ user(by: {id: 1}) { followers(first: 0) { totalCount edges { cursor } nodes { id } } } }`,
+		`{ user(by: {id: 1}) { followings { nodes { handle followings(first: 1) { nodes { id } } } } } }`,
 		`{ latestPosts { pageInfo { endCursor } edges { __typename cursor node { ` + post + ` } } nodes { id } } }`,
 		`{ nodes(ids: ["post_5_100", "post_1_1", "post_9_99", "cmt_1_1001"]) { id ... on Post { ` + post + files + ` comments { edges { __typename cursor node { __typename id postId text createdAt author { name } } } nodes { id } pageInfo { hasNextPage } }
 			favoritedBy { edges { __typename cursor favoritedAt node { handle } } nodes { id } } } ... on Comment { postId } } }`,
 		`{ nodes(ids: ["post_1_1", "post_5_101"]) { ... on Post { id ` + files + ` } } }`, // the second has an error
 		`{ viewer { feed(first: 5) { complete newerThan { count } pageInfo { startCursor } edges { cursor node { ` + post + files + ` } } nodes { text } }
 			favorites { edges { __typename cursor favoritedAt node { id } } nodes { ` + post + ` } } posts { nodes { author { ` + user + ` } } } } }`,
-		`{ users(ids: ["x"]) { id } }`, // an error below a value that must not be null
+		`{ users(by: {ids: ["x"]}) { id } }`, // an error below a value that must not be null
 		`{ mine: relationships(from: ["0"], to: ["1"]) { id } }`,
-		`{ user(id: "x") { id } }`,
-		`{ one: user(id: 1) { id } }`, `{ __typename }`, `{ __type(name: "User") { name } }`, `{ viewer { id } viewer { name } }`,
-		`{ ...on Query { user(id: 1) { id } } }`,
+		`{ user(by: {id: "x"}) { id } }`,
+		`{ one: user(by: {id: 1}) { id } }`, `{ __typename }`, `{ __type(name: "User") { name } }`, `{ viewer { id } viewer { name } }`,
+		`{ ...on Query { user(by: {id: 1}) { id } } }`,
 		`{ node(id: "rel_1_2") { __typename id ... on Relationship { status } } nodes(ids: ["1", "rel_2_1", "99"]) { id } }`,
 	} {
 		sameAnswers(t, directly.As(3), slowly.As(3), query, nil)

@@ -30,7 +30,7 @@ func planOfDocument(ctx context.Context, doc *ast.QueryDocument, vars map[string
 }
 
 func TestAPlanHasWhatIsSelectedOnce(t *testing.T) {
-	p := planOf(t, `query($id: ID!) { user(id: $id) { name ...F followings(first: 3) { nodes { id } } f: followings { totalCount edges { cursor node { bio } } } } }
+	p := planOf(t, `query($id: ID!) { user(by: {id: $id}) { name ...F followings(first: 3) { nodes { id } } f: followings { totalCount edges { cursor node { bio } } } } }
 		fragment F on Node { ... on User { followings(first: 3) { nodes { followerCount } } } }`, nil, nil)
 	user := p.Root.Fields[0].On("User")
 	lists := user.Named("followings")
@@ -69,7 +69,7 @@ func TestWhatANodeMayBeIsPlannedForEachType(t *testing.T) {
 }
 
 func TestSomeIsNeededOnlyWhereSomebodyIsSignedIn(t *testing.T) {
-	p := planOf(t, `{ user(id: 1) { name followersYouKnow { totalCount } } }`, nil, nil)
+	p := planOf(t, `{ user(by: {id: 1}) { name followersYouKnow { totalCount } } }`, nil, nil)
 	user := p.Root.Fields[0].On("User")
 	if got, want := user.Needs(false), fields.Row; got != want {
 		t.Errorf("where nobody is signed in, %b is needed, want %b", got, want)
@@ -82,9 +82,9 @@ func TestSomeIsNeededOnlyWhereSomebodyIsSignedIn(t *testing.T) {
 // A plan that depends only on the document is made once. Any other plan is made for each request.
 func TestPlansAreKeptUnlessVariablesDecide(t *testing.T) {
 	for text, kept := range map[string]bool{
-		`query($id: ID!) { user(id: $id) { ...F } } fragment F on User { friends { nodes { id } } }`:                     true,
-		`query($id: ID!, $yes: Boolean!) { user(id: $id) { friends { nodes { id bio @include(if: $yes) } } } }`:          false,
-		`query($id: ID!, $yes: Boolean!) { user(id: $id) { ...F } } fragment F on User { ... @skip(if: $yes) { name } }`: false,
+		`query($id: ID!) { user(by: {id: $id}) { ...F } } fragment F on User { friends { nodes { id } } }`:                     true,
+		`query($id: ID!, $yes: Boolean!) { user(by: {id: $id}) { friends { nodes { id bio @include(if: $yes) } } } }`:          false,
+		`query($id: ID!, $yes: Boolean!) { user(by: {id: $id}) { ...F } } fragment F on User { ... @skip(if: $yes) { name } }`: false,
 	} {
 		doc, errs := gqlparser.LoadQueryWithRules(generated.NewExecutableSchema(generated.Config{}).Schema(), text, nil)
 		if errs != nil {

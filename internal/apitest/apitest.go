@@ -2,7 +2,7 @@
 // as the program does.
 //
 //	api := apitest.New(t, store, apitest.Options{})
-//	answer := api.Ask(`query($id: ID!) { user(id: $id) { handle } }`, apitest.Vars{"id": "1"})
+//	answer := api.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, apitest.Vars{"id": "1"})
 //	answer.Is(`{"user": {"handle": "u1"}}`)
 package apitest
 

@@ -154,15 +154,15 @@ func (w *writer) on(typ string, selection func()) {
 }
 
 func (w *writer) root() {
-	switch w.draw("root field", "user", "users", "userByHandle", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts", "usersByHandle", "entities") {
+	switch w.draw("root field", "user", "users", "user by handle", "users by handles", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts", "entities") {
 	case "user":
-		w.field("user(id: "+w.anID()+")", w.user)
+		w.field("user(by: {id: "+w.anID()+"})", w.user)
 	case "users":
-		w.field("users(ids: "+w.ids()+")", w.user)
-	case "userByHandle":
-		w.field(`userByHandle(handle: "`+w.draw("letter", "u", "U")+w.id()+`")`, w.user)
-	case "usersByHandle":
-		w.field(`usersByHandle(handles: ["U`+w.id()+`", "nobody", "u`+w.id()+`"])`, w.user)
+		w.field("users(by: {ids: "+w.ids()+"})", w.user)
+	case "user by handle":
+		w.field(`user(by: {handle: "`+w.draw("letter", "u", "U")+w.id()+`"})`, w.user)
+	case "users by handles":
+		w.field(`users(by: {handles: ["U`+w.id()+`", "nobody", "u`+w.id()+`"]})`, w.user)
 	case "entities":
 		w.field(`_entities(representations: [`+w.representation()+", "+w.representation()+"])", w.entity)
 	case "node":

@@ -80,7 +80,7 @@ func (s site) as(user int, path string) *webtest.Tab {
 func (s site) handle(t *testing.T, user int) (handle, name string) {
 	t.Helper()
 	var answer struct{ User struct{ Handle, Name string } }
-	s.Query(t, `query($id: ID!) { user(id: $id) { handle name } }`, map[string]any{"id": user}, &answer)
+	s.Query(t, `query($id: ID!) { user(by: {id: $id}) { handle name } }`, map[string]any{"id": user}, &answer)
 	return answer.User.Handle, answer.User.Name
 }
 
@@ -368,7 +368,7 @@ func common(t *testing.T, s site) {
 	var answer struct {
 		User struct{ CommonFollowings, CommonFollowers struct{ TotalCount int } }
 	}
-	s.Query(t, `{ user(id: 1) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } } }`, nil, &answer)
+	s.Query(t, `{ user(by: {id: 1}) { commonFollowings(with: 2) { totalCount } commonFollowers(with: 2) { totalCount } } }`, nil, &answer)
 	tab := s.as(3, "/common/maya_okafor/mateo_silva")
 	all := func(n int) string {
 		return fmt.Sprintf(`(scrollTo(0, 1e9), document.querySelectorAll(".row[data-user]").length === %d)`, n)
@@ -380,7 +380,7 @@ func common(t *testing.T, s site) {
 
 func picture(t *testing.T, s site) {
 	var answer struct{ User struct{ FollowingCount int } }
-	s.Query(t, `{ user(id: 1) { followingCount } }`, nil, &answer)
+	s.Query(t, `{ user(by: {id: 1}) { followingCount } }`, nil, &answer)
 	tab := s.as(1, "/picture")
 	tab.Until("everybody is in the picture", fmt.Sprintf(`document.querySelector(".canvas")?.dataset.nodes === "%d"`, answer.User.FollowingCount+1))
 	tab.Until("it is drawn", `document.querySelectorAll(".canvas canvas").length >= 5`)

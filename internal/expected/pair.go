@@ -39,12 +39,12 @@ type connection struct {
 }
 
 const pairQuery = `query($a: ID!, $b: ID!) {
-	a: user(id: $a) {
+	a: user(by: {id: $a}) {
 		followingCount followerCount
 		followings(first: 0) { totalCount complete } followers(first: 0) { totalCount complete }
 		relationship(to: $b) { status following followedBy followedAt followedByAt }
 	}
-	b: user(id: $b) {
+	b: user(by: {id: $b}) {
 		followingCount followerCount
 		followings(first: 0) { totalCount complete } followers(first: 0) { totalCount complete }
 		relationship(to: $a) { status following followedBy followedAt followedByAt }
@@ -118,7 +118,7 @@ func (p Pair) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string) {
 // where the pages do not go together.
 func common(t testing.TB, g *kithtest.Gateway, field string, of, with int64) (ids []int64, count int, torn []string) {
 	t.Helper()
-	query := `query($of: ID!, $with: ID!, $after: String) { user(id: $of) { list: ` + field + `(with: $with, first: 100, after: $after) {
+	query := `query($of: ID!, $with: ID!, $after: String) { user(by: {id: $of}) { list: ` + field + `(with: $with, first: 100, after: $after) {
 		totalCount complete nodes { id } pageInfo { hasNextPage endCursor }
 	} } }`
 	variables := map[string]any{"of": id(of), "with": id(with)}

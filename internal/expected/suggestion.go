@@ -24,7 +24,7 @@ func (s Suggestion) Wrong(t testing.TB, g *kithtest.Gateway) (wrong []string, pa
 	if s.Followings == 0 { // who is suggested the most followed: no answer was computed for that
 		return nil, 0
 	}
-	const query = `query($viewer: ID!, $first: Int!, $after: String) { user(id: $viewer) { followingCount followSuggestions(first: $first, after: $after) {
+	const query = `query($viewer: ID!, $first: Int!, $after: String) { user(by: {id: $viewer}) { followingCount followSuggestions(first: $first, after: $after) {
 		complete edges { score sharedCount node { id } } pageInfo { hasNextPage endCursor }
 	} } }`
 	variables := map[string]any{"viewer": id(s.Viewer), "first": 20}

@@ -19,7 +19,7 @@ import (
 
 // everything is what a viewer reads of users: all of it can come from a cache.
 const everything = `query($ids: [ID!]!, $me: ID!) {
-	users(ids: $ids) {
+	users(by: {ids: $ids}) {
 		id name handle bio followingCount followerCount friendCount
 		followings(first: 100) { totalCount edges { cursor followedAt node { id } } }
 		followers(first: 100) { totalCount edges { cursor followedAt node { id } } }

@@ -122,7 +122,7 @@ func idsIn(nodes []*struct{ ID string }) (list []string) {
 func (d *cachedDeployment) sees(t testing.TB, c *client, on int, user int64) (seen seenFollowers) {
 	t.Helper()
 	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, 5, "",
-		`query($id: ID!) { user(id: $id) { name followingCount followerCount followings(first: 100) { nodes { id } } followers(first: 100) { nodes { id } } } }`,
+		`query($id: ID!) { user(by: {id: $id}) { name followingCount followerCount followings(first: 100) { nodes { id } } followers(first: 100) { nodes { id } } } }`,
 		map[string]any{"id": id(user)})
 	if err == nil && a.code() == "" {
 		err = json.Unmarshal(a.Data["user"], &seen)

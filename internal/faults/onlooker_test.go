@@ -198,7 +198,7 @@ func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token stri
 // looked asks about two others, and some of the answer is noted. The rest is compared at the end.
 // Here it keeps the caches busy.
 const looked = `query($u: ID!, $v: ID!) {
-	user(id: $u) {
+	user(by: {id: $u}) {
 		name followingCount followerCount
 		followings(first: 100) { totalCount nodes { id } }
 		followers(first: 100) { totalCount nodes { id } }

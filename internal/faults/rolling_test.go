@@ -45,7 +45,7 @@ func (b *balancer) start(t *testing.T, d *deployment, viewers []int64, users int
 		running.Go(func() {
 			next := int64(0)
 			for n := 0; ctx.Err() == nil; n++ {
-				query, variables := `query($id: ID!) { user(id: $id) { handle followings(first: 10) { nodes { handle } } } }`, map[string]any{"id": id(viewer)}
+				query, variables := `query($id: ID!) { user(by: {id: $id}) { handle followings(first: 10) { nodes { handle } } } }`, map[string]any{"id": id(viewer)}
 				follows := n%10 == 9 && next < users-1
 				if follows {
 					if next++; next == viewer {

@@ -271,7 +271,7 @@ func (s *subscribed) nothingElse(t testing.TB) {
 // askAll waits until all users whose follows were acknowledged are in the list of followers that a gateway shows.
 func (s *subscribed) askAll(t testing.TB, at *node) {
 	t.Helper()
-	const query = `query($id: ID!, $after: String) { user(id: $id) { followers(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`
+	const query = `query($id: ID!, $after: String) { user(by: {id: $id}) { followers(first: 100, after: $after) { nodes { id } pageInfo { hasNextPage endCursor } } } }`
 	want := s.acknowledged(0)
 	until(t, "all acknowledged follows are shown by "+at.name, func() bool {
 		shown := map[int64]bool{}

@@ -13,7 +13,7 @@ import (
 
 // followers asks for everything that comes from the inverse side of a user.
 const followers = `query($id: ID!, $follower: ID!) {
-	user(id: $id) { followerCount followers(first: 100) { totalCount nodes { id } } }
+	user(by: {id: $id}) { followerCount followers(first: 100) { totalCount nodes { id } } }
 	relationship(from: $id, to: $follower) { followedBy followedByAt }
 }`
 

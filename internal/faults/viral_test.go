@@ -207,12 +207,12 @@ func (v *viral) phase(b *testing.B, viral bool) (p phase) {
 	})
 	running.Go(func() {
 		p.pages = paced(b, until, 200, 16, func(ctx context.Context, r *rand.Rand) error {
-			return v.read(ctx, `($id: ID!) { user(id: $id) { name followerCount followers(first: 20) { nodes { id name } } } }`, other(r))
+			return v.read(ctx, `($id: ID!) { user(by: {id: $id}) { name followerCount followers(first: 20) { nodes { id name } } } }`, other(r))
 		})
 	})
 	running.Go(func() {
 		p.account = paced(b, until, 100, 16, func(ctx context.Context, r *rand.Rand) error {
-			return v.read(ctx, `($id: ID!) { user(id: $id) { name followerCount followers(first: 20) { nodes { id name } } } }`, viralUser)
+			return v.read(ctx, `($id: ID!) { user(by: {id: $id}) { name followerCount followers(first: 20) { nodes { id name } } } }`, viralUser)
 		})
 	})
 	running.Wait()

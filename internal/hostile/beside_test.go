@@ -164,11 +164,11 @@ type wellBehaved struct {
 }
 
 var ordinary = []hostile.Document{
-	{Body: `{"query": "{ user(id: 7) { name followingCount followerCount } }"}`},
-	{Body: `{"query": "{ user(id: 9) { followings { nodes { id name } } } }"}`},
-	{Body: `{"query": "{ user(id: 3) { commonFollowings(with: 5) { totalCount nodes { name } } } }"}`},
-	{Body: `{"query": "{ users(ids: [1, 2, 3, 4, 5, 6, 7, 8]) { name relationship(to: 9) { status } } }"}`},
-	{Body: `{"query": "{ userByHandle(handle: \"maya_okafor\") { id friends(first: 5) { nodes { name } } } }"}`},
+	{Body: `{"query": "{ user(by: {id: 7}) { name followingCount followerCount } }"}`},
+	{Body: `{"query": "{ user(by: {id: 9}) { followings { nodes { id name } } } }"}`},
+	{Body: `{"query": "{ user(by: {id: 3}) { commonFollowings(with: 5) { totalCount nodes { name } } } }"}`},
+	{Body: `{"query": "{ users(by: {ids: [1, 2, 3, 4, 5, 6, 7, 8]}) { name relationship(to: 9) { status } } }"}`},
+	{Body: `{"query": "{ user(by: {handle: \"maya_okafor\"}) { id friends(first: 5) { nodes { name } } } }"}`},
 }
 
 // latencies are the latencies of some requests.

@@ -99,7 +99,7 @@ func depth() []Document {
 		answered(post("inline fragments 900 deep", "{"+repeat("... {", 900)+"__typename"+repeat("}", 900)+"}", nil)),
 		post("introspection 40 deep", "{ __schema { types "+repeat("{ fields { type ", 20)+"{ name }"+repeat("} }", 20)+" } }", nil),
 		post("an argument 900 deep", "{ people(where: "+repeat("{not: ", 900)+"{followersOf: 1}"+repeat("}", 900)+") { totalCount } }", nil),
-		post("a list 1,900 deep", "{ users(ids: "+repeat("[", 1900)+"1"+repeat("]", 1900)+") { id } }", nil),
+		post("a list 1,900 deep", "{ users(by: {ids: "+repeat("[", 1900)+"1"+repeat("]", 1900)+"}) { id } }", nil),
 	}
 }
 
@@ -109,11 +109,11 @@ func aliases() []Document {
 		post("one field 20,000 times", "{ viewer {"+repeat(" id", 20_000)+" } }", nil),
 		post("one field 1,900 times", "{ viewer {"+repeat(" id", 1900)+" } }", nil),
 		post("one alias for two fields, 900 times", "{ viewer {"+repeat(" a: id a: name", 450)+" } }", nil),
-		post("aliases of 60 kB", "query($ids: [ID!]!) { users(ids: $ids) { "+repeat("a", 60_000)+": id } }", map[string]any{"ids": ids(500)}),
-		post("198 aliases of bio on 500 users", "query($ids: [ID!]!) { users(ids: $ids) {"+many(198, func(i int) string { return fmt.Sprintf(" a%d: bio", i) })+" } }", map[string]any{"ids": ids(500)}),
-		answered(post("190 aliases of name on 500 users", "query($ids: [ID!]!) { users(ids: $ids) {"+many(190, func(i int) string { return fmt.Sprintf(" a%d: name", i) })+" } }", map[string]any{"ids": ids(500)})),
+		post("aliases of 60 kB", "query($ids: [ID!]!) { users(by: {ids: $ids}) { "+repeat("a", 60_000)+": id } }", map[string]any{"ids": ids(500)}),
+		post("198 aliases of bio on 500 users", "query($ids: [ID!]!) { users(by: {ids: $ids}) {"+many(198, func(i int) string { return fmt.Sprintf(" a%d: bio", i) })+" } }", map[string]any{"ids": ids(500)}),
+		answered(post("190 aliases of name on 500 users", "query($ids: [ID!]!) { users(by: {ids: $ids}) {"+many(190, func(i int) string { return fmt.Sprintf(" a%d: name", i) })+" } }", map[string]any{"ids": ids(500)})),
 		post("150 aliases with a cursor of 200 kB", "query($c: String, $ids: [ID!]!) {"+many(150, func(i int) string {
-			return fmt.Sprintf(" a%d: users(ids: $ids) { followings(after: $c) { totalCount } }", i)
+			return fmt.Sprintf(" a%d: users(by: {ids: $ids}) { followings(after: $c) { totalCount } }", i)
 		})+"}", map[string]any{"c": repeat("A", 200_000), "ids": ids(100)}),
 		post("40 logins", "mutation {"+many(40, func(i int) string {
 			return fmt.Sprintf(` a%d: login(handle: "maya", password: "12345678") { token }`, i)
@@ -152,17 +152,17 @@ func directives() []Document {
 
 func arguments() []Document {
 	return []Document{
-		post("an id of 60 kB", `{ user(id: "`+repeat("7", 60_000)+`") { id } }`, nil),
-		post("an id of 200 kB by variable", `query($id: ID!) { user(id: $id) { id } }`, map[string]any{"id": repeat("7", 200_000)}),
-		post("a handle of 200 kB", `query($h: String!) { userByHandle(handle: $h) { id } }`, map[string]any{"h": repeat("é", 100_000)}),
-		answered(post("a handle that is not ASCII", `query($h: String!) { userByHandle(handle: $h) { id } }`, map[string]any{"h": "é€𝄞"})),
-		post("a cursor that is none", `{ viewer { id } user(id: 1) { followings(after: "`+repeat("-", 200)+`") { totalCount } } }`, nil),
-		post("first of 99999999999", `{ user(id: 1) { followings(first: 99999999999) { totalCount } } }`, nil),
-		post("first of −1", `{ user(id: 1) { followings(first: -1) { nodes { id } } } }`, nil),
-		post("3,900 ids in the text", `{ users(ids: [`+repeat("1 ", 3900)+`]) { id } }`, nil),
+		post("an id of 60 kB", `{ user(by: {id: "`+repeat("7", 60_000)+`"}) { id } }`, nil),
+		post("an id of 200 kB by variable", `query($id: ID!) { user(by: {id: $id}) { id } }`, map[string]any{"id": repeat("7", 200_000)}),
+		post("a handle of 200 kB", `query($h: String!) { user(by: {handle: $h}) { id } }`, map[string]any{"h": repeat("é", 100_000)}),
+		answered(post("a handle that is not ASCII", `query($h: String!) { user(by: {handle: $h}) { id } }`, map[string]any{"h": "é€𝄞"})),
+		post("a cursor that is none", `{ viewer { id } user(by: {id: 1}) { followings(after: "`+repeat("-", 200)+`") { totalCount } } }`, nil),
+		post("first of 99999999999", `{ user(by: {id: 1}) { followings(first: 99999999999) { totalCount } } }`, nil),
+		post("first of −1", `{ user(by: {id: 1}) { followings(first: -1) { nodes { id } } } }`, nil),
+		post("3,900 ids in the text", `{ users(by: {ids: [`+repeat("1 ", 3900)+`]}) { id } }`, nil),
 		post("4 million pairs", `query($a: [ID!]!) { relationships(from: $a, to: $a) { status } }`, map[string]any{"a": ids(2000)}),
 		post("900 unknown arguments", `{ viewer {`+many(900, func(i int) string { return fmt.Sprintf(" a%d: name(x%d: 1)", i, i) })+` } }`, nil),
-		post("a block text of 60 kB", `{ user(id: """`+repeat("\n x", 20_000)+`""") { id } }`, nil),
+		post("a block text of 60 kB", `{ user(by: {id: """`+repeat("\n x", 20_000)+`"""}) { id } }`, nil),
 		post("a filter of 16 lists on 100 aliases", `{`+many(100, func(i int) string {
 			return fmt.Sprintf(" a%d: people(where: {and: [%s]}) { totalCount }", i, repeat("{followersOf: 1} ", 16))
 		})+`}`, nil),
@@ -176,7 +176,7 @@ func variables() []Document {
 		post("a filter of 300,000 leaves", people, map[string]any{"f": leaves(300_000)}),
 		post("a filter of 10,000 leaves", people, map[string]any{"f": leaves(10_000)}),
 		post("a filter of 450 leaves on 200 aliases", `query($f: PeopleFilter!) {`+many(200, func(i int) string { return fmt.Sprintf(" a%d: people(where: $f) { totalCount }", i) })+`}`, map[string]any{"f": leaves(450)}),
-		post("lists 20,000 deep", `query($ids: [ID!]!) { users(ids: $ids) { id } }`, map[string]any{"ids": nested(4000)}),
+		post("lists 20,000 deep", `query($ids: [ID!]!) { users(by: {ids: $ids}) { id } }`, map[string]any{"ids": nested(4000)}),
 		raw("lists 100,000 deep", `{"query": "{ __typename }", "variables": {"a": `+repeat("[", 100_000)+repeat("]", 100_000)+`}}`),
 		raw("250 kB of numbers", `{"query": "{ __typename }", "variables": {"a": [`+repeat("1,", 125_000)+`1]}}`),
 		raw("250 kB of objects", `{"query": "{ __typename }", "variables": {"a": [`+repeat(`{"a":1},`, 31_000)+`1]}}`),
@@ -189,10 +189,10 @@ func variables() []Document {
 			return m
 		}()),
 		post("900 variables defined", `query(`+many(900, func(i int) string { return fmt.Sprintf("$v%d: Int ", i) })+`) { __typename }`, nil),
-		raw("a number of 200,000 digits", `{"query": "query($n: Int) { user(id: 1) { followings(first: $n) { totalCount } } }", "variables": {"n": 1`+repeat("0", 200_000)+`}}`),
-		raw("a number of 400,000 zeros by exponent", `{"query": "query($n: Int) { user(id: 1) { followings(first: $n) { totalCount } } }", "variables": {"n": 1e400000}}`),
-		answered(post("zero bytes", `query($h: String!) { userByHandle(handle: $h) { id } node(id: "1\u0000") { id } }`, map[string]any{"h": "a\x00b"})),
-		post("5,000 ids", `query($ids: [ID!]!) { users(ids: $ids) { id } }`, map[string]any{"ids": ids(4900)}),
+		raw("a number of 200,000 digits", `{"query": "query($n: Int) { user(by: {id: 1}) { followings(first: $n) { totalCount } } }", "variables": {"n": 1`+repeat("0", 200_000)+`}}`),
+		raw("a number of 400,000 zeros by exponent", `{"query": "query($n: Int) { user(by: {id: 1}) { followings(first: $n) { totalCount } } }", "variables": {"n": 1e400000}}`),
+		answered(post("zero bytes", `query($h: String!) { user(by: {handle: $h}) { id } node(id: "1\u0000") { id } }`, map[string]any{"h": "a\x00b"})),
+		post("5,000 ids", `query($ids: [ID!]!) { users(by: {ids: $ids}) { id } }`, map[string]any{"ids": ids(4900)}),
 	}
 }
 
@@ -229,12 +229,12 @@ func bodies() []Document {
 func costly() []Document {
 	users := func(n int) map[string]any { return map[string]any{"ids": ids(n)} }
 	return []Document{
-		post("suggestions of nobody, for 500", `query($ids: [ID!]!) { users(ids: $ids) { followSuggestions(first: 0) { complete } } }`, users(500)),
-		answered(post("suggestions for 19", `query($ids: [ID!]!) { users(ids: $ids) { followSuggestions(first: 5) { edges { sharedCount node { name } } } } }`, users(19))),
-		answered(post("friends of 290", `query($ids: [ID!]!) { users(ids: $ids) { friends(first: 40) { totalCount nodes { id } } } }`, users(290))),
-		answered(post("500 lists of 60 with names", `query($ids: [ID!]!) { users(ids: $ids) { followings(first: 60) { nodes { id name } } } }`, users(500))),
+		post("suggestions of nobody, for 500", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 0) { complete } } }`, users(500)),
+		answered(post("suggestions for 19", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followSuggestions(first: 5) { edges { sharedCount node { name } } } } }`, users(19))),
+		answered(post("friends of 290", `query($ids: [ID!]!) { users(by: {ids: $ids}) { friends(first: 40) { totalCount nodes { id } } } }`, users(290))),
+		answered(post("500 lists of 60 with names", `query($ids: [ID!]!) { users(by: {ids: $ids}) { followings(first: 60) { nodes { id name } } } }`, users(500))),
 		answered(post("2,000 relationships", `query($a: [ID!]!, $b: [ID!]!) { relationships(from: $a, to: $b) { status from { name } to { name } } }`, map[string]any{"a": ids(40), "b": ids(50)})),
-		post("lists of lists of lists", `{ user(id: 1) { followings(first: 100) { nodes { followings(first: 100) { nodes { followers(first: 100) { nodes { id } } } } } } } }`, nil),
+		post("lists of lists of lists", `{ user(by: {id: 1}) { followings(first: 100) { nodes { followings(first: 100) { nodes { followers(first: 100) { nodes { id } } } } } } } }`, nil),
 		answered(post("150 searches", `{`+many(150, func(i int) string {
 			return fmt.Sprintf(` a%d: searchUsers(prefix: "%c", first: 40) { nodes { id } }`, i, 'a'+rune(i%26))
 		})+`}`, nil)),

@@ -112,7 +112,7 @@ func TestEachDocument(t *testing.T) {
 		})
 	}
 	var one struct{ User struct{ Handle string } }
-	g.Query(t, `{ user(id: 1) { handle } }`, nil, &one)
+	g.Query(t, `{ user(by: {id: 1}) { handle } }`, nil, &one)
 	if one.User.Handle == "" {
 		t.Error("nobody is answered any more")
 	}

@@ -138,7 +138,7 @@ var Sockets = []Socket{
 	})},
 	{"deep variables", onSockets(func(a *attacker) {
 		for i := range 100 {
-			a.subscribe(i, `"query":"query ($a: ID!) { user(id: $a) { id } }","variables":{"a":`+strings.Repeat(`[`, 9_000)+strings.Repeat(`]`, 9_000)+`,"b":[`+strings.Repeat(`{},`, 30_000)+`0]}`)
+			a.subscribe(i, `"query":"query ($a: ID!) { user(by: {id: $a}) { id } }","variables":{"a":`+strings.Repeat(`[`, 9_000)+strings.Repeat(`]`, 9_000)+`,"b":[`+strings.Repeat(`{},`, 30_000)+`0]}`)
 		}
 	})},
 	{"long texts, each another", onSockets(func(a *attacker) {

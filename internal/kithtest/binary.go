@@ -2,7 +2,7 @@
 // as a child process, asked over HTTP.
 //
 //	p := kithtest.Start(t, kithtest.Args("--store", "sqlite:"+path, "--demo"))
-//	p.Query(t, `{ user(id: 1) { handle } }`, nil, &answer)
+//	p.Query(t, `{ user(by: {id: 1}) { handle } }`, nil, &answer)
 //	end := p.Stop(t)
 package kithtest
 

@@ -88,7 +88,7 @@ func pageOf(t *testing.T, g *kithtest.Gateway, after string) (ids, cursor string
 			}
 		}
 	}
-	g.Query(t, `query($after: String) { user(id: 1999) { followers(first: 5, after: $after) { nodes { id } pageInfo { endCursor } } } }`,
+	g.Query(t, `query($after: String) { user(by: {id: 1999}) { followers(first: 5, after: $after) { nodes { id } pageInfo { endCursor } } } }`,
 		map[string]any{"after": map[bool]any{true: nil, false: after}[after == ""]}, &data)
 	return fmt.Sprint(data.User.Followers.Nodes), data.User.Followers.PageInfo.EndCursor
 }

@@ -168,7 +168,7 @@ func killedImport(t *testing.T, g testgraph.Graph) {
 			t.Logf("killed with %d rows in following, %d of them not in follower", total(t, "SELECT COUNT(*) FROM following", shards...), missing)
 
 			gateway := kithtest.Start(t, store)
-			gateway.Query(t, `query($id: ID!) { user(id: $id) { followingCount followings(first: 100) { totalCount } } }`,
+			gateway.Query(t, `query($id: ID!) { user(by: {id: $id}) { followingCount followings(first: 100) { totalCount } } }`,
 				map[string]any{"id": fmt.Sprint(graph[0].From)}, new(any))
 			endedWell(t, gateway.Interrupt(t))
 		}

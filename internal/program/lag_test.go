@@ -88,7 +88,7 @@ func TestReplicatorsOfTheStream(t *testing.T) {
 	}
 	followed, _ := id("maya")
 	followers := func() string {
-		_, text := askAs(t, g, "", `{ user(id: "`+followed+`") { followers(first: 9) { nodes { handle } } } }`)
+		_, text := askAs(t, g, "", `{ user(by: {id: "`+followed+`"}) { followers(first: 9) { nodes { handle } } } }`)
 		return text
 	}
 	for _, follower := range []string{"noor", "zoe"} {

@@ -223,7 +223,7 @@ func TestOpenIDProvider(t *testing.T) {
 
 	// A backend uses client credentials. The sub of its token is the client's name.
 	backend := p.grant("backend", url.Values{"grant_type": {"client_credentials"}, "scope": {"act-as"}})
-	asks(backend.Access, `{ userByHandle(handle: "maya") { handle } }`, http.StatusOK, `"maya"`)
+	asks(backend.Access, `{ user(by: {handle: "maya"}) { handle } }`, http.StatusOK, `"maya"`)
 
 	if status, text := askAs(t, strict, backend.Access, me); status != http.StatusOK || !strings.Contains(text, "NOT_REGISTERED") {
 		t.Errorf("a scope that is granted to nobody: %d %s", status, text)

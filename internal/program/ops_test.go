@@ -96,7 +96,7 @@ func TestReadyzNamesWhatIsGone(t *testing.T) {
 	answers := func(what string, gone int) {
 		t.Helper()
 		for shard, id := range owner {
-			answer, err := g.Ask(`query($id: ID!) { user(id: $id) { handle } }`, map[string]any{"id": id})
+			answer, err := g.Ask(`query($id: ID!) { user(by: {id: $id}) { handle } }`, map[string]any{"id": id})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestWithoutItsRedis(t *testing.T) {
 	both("without Redis", false)
 	token := tokenOf(t, a, "", `register(handle: "early", name: "Early", password: "correct horse")`)
 	names := func(g *kithtest.Gateway) string {
-		_, text := askAs(t, g, "", `{ userByHandle(handle: "early") { name } }`)
+		_, text := askAs(t, g, "", `{ user(by: {handle: "early"}) { name } }`)
 		return text
 	}
 	if text := names(b); !strings.Contains(text, "Early") {
@@ -228,7 +228,7 @@ func TestMetrics(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--cache-bytes", "0", "--store", kithtest.DemoStore(t, 2)))
 	const queries = 3
 	for range queries {
-		g.Query(t, `{ users(ids: ["1", "2", "3"]) { handle followings(first: 5) { totalCount nodes { name } } } }`, nil, new(any))
+		g.Query(t, `{ users(by: {ids: ["1", "2", "3"]}) { handle followings(first: 5) { totalCount nodes { name } } } }`, nil, new(any))
 	}
 	if _, err := g.Ask(`{ nonsense }`, nil); err != nil {
 		t.Fatal(err)

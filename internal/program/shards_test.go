@@ -31,7 +31,7 @@ func TestShardsAreAdded(t *testing.T) {
 		}
 	}) {
 		t.Helper()
-		g.Query(t, `{ user(id: 1) { followings { totalCount } followers { totalCount } } }`, nil, &answer)
+		g.Query(t, `{ user(by: {id: 1}) { followings { totalCount } followers { totalCount } } }`, nil, &answer)
 		return answer
 	}
 	before := whole()

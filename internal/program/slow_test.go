@@ -65,7 +65,7 @@ func TestRecordsAreNotSampled(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--store", kithtest.DemoStore(t, 1), "--trusted-documents", folder, "--only-trusted", "log", "--slow-operation", "1ns"))
 	const documents = 40
 	for i := range documents {
-		g.Query(t, fmt.Sprintf(`query Q%d { user(id: "1") { name } }`, i), nil, new(any))
+		g.Query(t, fmt.Sprintf(`query Q%d { user(by: {id: "1"}) { name } }`, i), nil, new(any))
 	}
 	g.Until(t, "each is logged", func() bool {
 		log := g.Stderr()

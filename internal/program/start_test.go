@@ -27,8 +27,8 @@ func TestServesAnEmptyStore(t *testing.T) {
 	}
 	g.Query(t, `{
 		viewer { id }
-		user(id: "1") { id }
-		users(ids: ["1", "2"]) { id }
+		user(by: {id: "1"}) { id }
+		users(by: {ids: ["1", "2"]}) { id }
 		relationship(from: "1", to: "2") { status }
 	}`, nil, &answer)
 	if answer.Viewer != nil || answer.User != nil || len(answer.Users) != 2 || answer.Users[0] != nil || answer.Relationship.Status != "NONE" {
@@ -121,7 +121,7 @@ func people(t *testing.T, g *kithtest.Gateway) (users, follows int) {
 				FollowingCount int
 			}
 		}
-		g.Query(t, `query($ids: [ID!]!) { users(ids: $ids) { handle name followingCount } }`, map[string]any{"ids": ids}, &answer)
+		g.Query(t, `query($ids: [ID!]!) { users(by: {ids: $ids}) { handle name followingCount } }`, map[string]any{"ids": ids}, &answer)
 		for _, u := range answer.Users {
 			if u == nil {
 				return users, follows

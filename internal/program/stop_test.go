@@ -68,7 +68,7 @@ func frozen(t *testing.T, options ...string) (*testenv.MariaDBServer, *kithtest.
 	importFew(t, store)
 	g := kithtest.Start(t, kithtest.Args("--statement-timeout=60s", "--request-timeout=60s", "--no-warm-up", "--store", store), kithtest.Args(options...))
 	server.Freeze(t)
-	return server, g, ask(t, g, `{ user(id: "1") { handle } }`)
+	return server, g, ask(t, g, `{ user(by: {id: "1"}) { handle } }`)
 }
 
 func TestInterruptLetsRequestsFinish(t *testing.T) {
@@ -136,7 +136,7 @@ func heavy() string {
 	for id := range 500 {
 		fmt.Fprintf(&ids, ` "%d"`, id+1)
 	}
-	return `{ users(ids: [` + ids.String() + `]) { followSuggestions(first: 1) { edges { score } } } }`
+	return `{ users(by: {ids: [` + ids.String() + `]}) { followSuggestions(first: 1) { edges { score } } } }`
 }
 
 // sound checks that SQLite finds nothing wrong with the files.

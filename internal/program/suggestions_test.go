@@ -111,7 +111,7 @@ func mostFollowed(t *testing.T, g *kithtest.Gateway, token string) []string {
 			ids = append(ids, fmt.Sprintf(`"%d"`, id))
 		}
 		var data struct{ Users []user }
-		dataAs(t, g, token, "{ users(ids: ["+strings.Join(ids, ",")+"]) { id followerCount } }", &data)
+		dataAs(t, g, token, "{ users(by: {ids: ["+strings.Join(ids, ",")+"]}) { id followerCount } }", &data)
 		all = append(all, data.Users...)
 	}
 	slices.SortStableFunc(all, func(a, b user) int { return cmp.Compare(b.FollowerCount, a.FollowerCount) })
@@ -140,7 +140,7 @@ func TestReadersAreActive(t *testing.T) {
 	}
 	from := storage.DayOf(storage.MicrosOf(time.Now()))
 	var viewer struct{ Viewer struct{ ID string } }
-	dataAs(t, g, strings.TrimSpace(token), "{ viewer { id } users(ids: [2]) { handle } }", &viewer)
+	dataAs(t, g, strings.TrimSpace(token), "{ viewer { id } users(by: {ids: [2]}) { handle } }", &viewer)
 	if end := g.Interrupt(t); end.Code != 0 || viewer.Viewer.ID != "1" {
 		t.Fatal(end, viewer)
 	}

@@ -136,8 +136,8 @@ func wholeAnswer(t *testing.T, g *kithtest.Gateway, body string, headers ...stri
 // caller is the span of the caller.
 const caller = "00f067aa0ba902b7"
 
-const tenUsers = `{"query":"query Ten { a: user(id: 1) { name } b: user(id: 2) { name } c: user(id: 3) { name } d: user(id: 4) { name } e: user(id: 5) { name }` +
-	` f: user(id: 6) { name } g: user(id: 7) { name } h: user(id: 8) { name } i: user(id: 9) { name } j: user(id: 10) { name } }"}`
+const tenUsers = `{"query":"query Ten { a: user(by: {id: 1}) { name } b: user(by: {id: 2}) { name } c: user(by: {id: 3}) { name } d: user(by: {id: 4}) { name } e: user(by: {id: 5}) { name }` +
+	` f: user(by: {id: 6}) { name } g: user(by: {id: 7}) { name } h: user(by: {id: 8}) { name } i: user(by: {id: 9}) { name } j: user(by: {id: 10}) { name } }"}`
 
 // TestTraces: a collector gets the spans of sampled requests. There is one span for the operation, which is a child of the
 // caller's span, and below it are the spans of its look-ups and their statements, by shard.
@@ -149,7 +149,7 @@ func TestTraces(t *testing.T) {
 	id := func(n int) string { return fmt.Sprintf("%032x", n) }
 
 	g.Until(t, "answer from memory", func() bool { // it does so once the gateway knows that it is the only one on its store
-		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(id: 11) { name } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"), `"statements":0`)
+		return strings.Contains(wholeAnswer(t, g, `{"query":"{ user(by: {id: 11}) { name } }"}`, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"), `"statements":0`)
 	})
 	traced(t, g, strings.ReplaceAll(tenUsers, "name", "name followerCount"), id(2), true)
 	told := traced(t, g, tenUsers, id(3), true)

@@ -36,7 +36,7 @@ func TestAGatewayWarmsUp(t *testing.T) {
 	if users, _ := warmedUp(t, g); users < 1000 {
 		t.Errorf("%d users were read", users)
 	}
-	const question = `{"query":"{ user(id: 11) { name followings(first: 20) { nodes { name } } followers(first: 20) { totalCount } } user2: user(id: 1500) { name } }"}`
+	const question = `{"query":"{ user(by: {id: 11}) { name followings(first: 20) { nodes { name } } followers(first: 20) { totalCount } } user2: user(by: {id: 1500}) { name } }"}`
 	if answer := wholeAnswer(t, g, question, "Authorization", "Bearer "+adminToken(t), "Kith-Cost", "1"); !strings.Contains(answer, `"statements":0`) {
 		t.Errorf("the first question: %s", answer)
 	}
@@ -45,7 +45,7 @@ func TestAGatewayWarmsUp(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--no-warm-up"}, {"--cache-bytes", "0"}} {
 		other := kithtest.Start(t, kithtest.Args(append(args, "--store", store)...))
-		other.Query(t, "{ user(id: 1) { name } }", nil, new(any))
+		other.Query(t, "{ user(by: {id: 1}) { name } }", nil, new(any))
 		if users, reading := warmedUp(t, other); users > 0 || reading {
 			t.Errorf("%v: %d users were read, it goes on: %v", args, users, reading)
 		}

@@ -29,7 +29,7 @@ type way struct {
 var ways = []way{
 	{
 		name:  "The way of a read",
-		query: func(int) string { return `{ user(id: 1) { followings(first: 20) { nodes { name } } } }` },
+		query: func(int) string { return `{ user(by: {id: 1}) { followings(first: 20) { nodes { name } } } }` },
 		files: 47, folders: 14, gateway: 12,
 	},
 	{

@@ -137,7 +137,7 @@ var (
 	acronym = regexp.MustCompile(`([A-Z]+)([A-Z][a-z]{2,}|$)`) // JSONText, but userIDs
 )
 
-// wordsOf splits a name: "UsersByHandle" has users, by and handle.
+// wordsOf splits a name: "FollowersYouKnow" has followers, you and know.
 func wordsOf(name string) []string {
 	return strings.Fields(strings.ToLower(acronym.ReplaceAllString(camel.ReplaceAllString(name, "$1 $2"), "$1 $2")))
 }

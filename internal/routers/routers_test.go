@@ -234,7 +234,7 @@ func TestCosmoComposes(t *testing.T) {
 	}
 }
 
-// TestAStitchedSchema: users of Kith are fetched for another schema with users(ids:), 500 at a time.
+// TestAStitchedSchema: users of Kith are fetched for another schema with users(by:), 500 at a time.
 func TestAStitchedSchema(t *testing.T) {
 	kith := serve(t)
 	r := start(t, kith, "stitch", printed(t, "schema"))
@@ -345,11 +345,11 @@ func ownWrites(r *router) {
 	if written == "" || len(asked) != 2 || asked[1].header.Get("Kith-Consistency") != written {
 		r.t.Fatalf("the token is %q, and Kith was asked %+v", written, asked)
 	}
-	r.whole(`{ user(id: 77) { followerCount } }`, "Authorization", maya, "Kith-Consistency", written)
+	r.whole(`{ user(by: {id: 77}) { followerCount } }`, "Authorization", maya, "Kith-Consistency", written)
 	if asked := r.take(); len(asked) != 1 || asked[0].header.Get("Kith-Consistency") != written {
 		r.t.Errorf("the read brings %+v, want the token %s", asked, written)
 	}
-	if _, a := r.ask(`{ user(id: 77) { followerCount } }`, "Kith-Consistency", "of nobody"); len(a.Errors) == 0 {
+	if _, a := r.ask(`{ user(by: {id: 77}) { followerCount } }`, "Kith-Consistency", "of nobody"); len(a.Errors) == 0 {
 		r.t.Errorf("with a wrong token: %.300s", a.text)
 	}
 }

@@ -57,7 +57,7 @@ async function namesOf(ids) {
   const answer = await fetch(endpoint, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ query: 'query Names($ids: [ID!]!) { users(ids: $ids) { id name } }', variables: { ids } }),
+    body: JSON.stringify({ query: 'query Names($ids: [ID!]!) { users(by: {ids: $ids}) { id name } }', variables: { ids } }),
   });
   const { data } = await answer.json();
   return data.users.filter(Boolean);

@@ -16,12 +16,12 @@ const page = graphql`
       followingCount
       ...Page_followings
     }
-    userByHandle(handle: $handle) { id handle name followerCount viewerRelationship { id status } }
+    user(by: {handle: $handle}) { id handle name followerCount viewerRelationship { id status } }
   }
 `;
 
 export function Page({ handle }: { handle: string }) {
-  const { viewer, userByHandle: user } = useLazyLoadQuery<PageQuery>(page, { handle });
+  const { viewer, user } = useLazyLoadQuery<PageQuery>(page, { handle });
   if (!viewer) return <p>Nobody is signed in.</p>;
   if (!user) return <p>There is no such user.</p>;
   return (
@@ -56,7 +56,7 @@ function Followings({ viewer }: { viewer: Page_followings$key }) {
 
 type Shown = PageQuery["response"];
 
-export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>; user: NonNullable<Shown["userByHandle"]> }) {
+export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>; user: NonNullable<Shown["user"]> }) {
   const [refused, setRefused] = useState<string>();
   const [commit, isInFlight] = useMutation<PageFollowMutation>(graphql`
     mutation PageFollowMutation($userId: ID!, $lists: [ID!]!) {

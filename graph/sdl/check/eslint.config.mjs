@@ -33,7 +33,7 @@ export default [
         },
       }],
 
-      // Lists that are no connections are bounded by their arguments (users(ids:)) or by what they are (nine media of a post), and `nodes`
+      // Lists that are no connections are bounded by their arguments (users(by:)) or by what they are (nine media of a post), and `nodes`
       // of a connection is the short form of its edges, as GitHub has it.
       "@graphql-eslint/relay-edge-types": ["error", { withEdgeSuffix: true, shouldImplementNode: true, listTypeCanWrapOnlyEdgeType: false }],
 

@@ -10,7 +10,7 @@ export function Common({ one, other }: { one: string; other: string }) {
   const [{ data }] = useQuery({ query: TwoPeopleDocument, variables: { handles: [one, other] } });
   const [fans, setFans] = useState(false);
   if (!data) return <Skeleton />;
-  const [a, b] = data.usersByHandle;
+  const [a, b] = data.users;
   if (!a || !b) {
     return (
       <>

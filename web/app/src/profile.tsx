@@ -8,12 +8,12 @@ import { Link } from './router';
 import { becomeDemoUser, demoUsers, useSession } from './session';
 import { Dialog, Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, short, tell } from './ui';
 
-type Person = NonNullable<gql.ProfileQuery['userByHandle']>;
+type Person = NonNullable<gql.ProfileQuery['user']>;
 
 export function Profile({ handle, tab = 'posts' }: { handle: string; tab?: string }) {
   const session = useSession();
   const [{ data, error }, ask] = useQuery({ query: gql.ProfileDocument, variables: { handle }, requestPolicy: 'cache-and-network' });
-  const user = data?.userByHandle;
+  const user = data?.user;
   const isOwn = !!user && user.id === session?.userId;
   useSubscription({ query: gql.RelationshipChangesDocument, variables: { userIds: user ? [user.id] : [] }, pause: !session || !user || isOwn });
   if (!data) return error ? <Failure text={sentence(error)} retry={() => ask({ requestPolicy: 'network-only' })} /> : <Skeleton />;
@@ -58,7 +58,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
         <PeopleList
           document={gql.FollowingsDocument}
           variables={{ handle }}
-          pick={data => pageOf(data.userByHandle?.list)}
+          pick={data => pageOf(data.user?.list)}
           label="following"
           closed={closed}
           empty={<Empty icon="people" title={isOwn ? 'You follow nobody yet.' : `${name} follows nobody yet.`}>{isOwn && <Link to="/start">Find people to follow</Link>}</Empty>}
@@ -69,7 +69,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
         <PeopleList
           document={gql.FollowersDocument}
           variables={{ handle }}
-          pick={data => pageOf(data.userByHandle?.list)}
+          pick={data => pageOf(data.user?.list)}
           label="followers"
           closed={closed}
           empty={<Empty icon="people" title={isOwn ? 'Nobody follows you yet.' : `Nobody follows ${name} yet.`} />}
@@ -80,7 +80,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
         <PeopleList
           document={gql.FriendsDocument}
           variables={{ handle }}
-          pick={data => pageOf(data.userByHandle?.list)}
+          pick={data => pageOf(data.user?.list)}
           label="friends"
           closed={closed}
           empty={<Empty icon="people" title="No friends yet.">Friends follow each other.</Empty>}
@@ -91,7 +91,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
         <PeopleList
           document={gql.KnownDocument}
           variables={{ handle }}
-          pick={data => pageOf(data.userByHandle?.list)}
+          pick={data => pageOf(data.user?.list)}
           label="followers you know"
           closed={closed}
           empty={<Empty icon="people" title={`Nobody you follow, follows ${name}.`} />}
@@ -103,7 +103,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           document={gql.PostsDocument}
           variables={{ handle }}
           pick={data => {
-            const posts = data.userByHandle?.posts;
+            const posts = data.user?.posts;
             return posts ? { items: present(posts.nodes), pageInfo: posts.pageInfo } : null;
           }}
           id={post => post.id}
@@ -119,7 +119,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
           document={gql.FavoritesDocument}
           variables={{ handle }}
           pick={data => {
-            const posts = data.userByHandle?.favorites;
+            const posts = data.user?.favorites;
             return posts ? { items: present(posts.nodes), pageInfo: posts.pageInfo } : null;
           }}
           id={post => post.id}

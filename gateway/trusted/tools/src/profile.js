@@ -2,7 +2,7 @@ import { graphql } from 'react-relay';
 
 export const profile = graphql`
   query profileQuery($id: ID!) {
-    user(id: $id) {
+    user(by: {id: $id}) {
       ...profile_user
     }
   }
