@@ -237,16 +237,15 @@ func (a *Accounts) ChangePassword(ctx context.Context, id storage.UserID, curren
 var errWrongPassword = apierr.PasswordWrong.Error("the current password is wrong").In("current")
 
 // UpdateProfile changes texts of a user.
-func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) (storage.User, error) {
-	change, err := CheckProfile(change)
-	if err != nil {
-		return storage.User{}, err
+func (a *Accounts) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange) (user storage.User, changed bool, err error) {
+	if change, err = CheckProfile(change); err != nil {
+		return storage.User{}, false, err
 	}
-	user, err := a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
+	user, changed, err = a.Store.UpdateProfile(ctx, id, change, storage.MicrosOf(a.Now()))
 	if err != nil && !errors.Is(err, storage.ErrUserUnknown) {
 		err = fmt.Errorf("update the profile of user %s: %w", id, err)
 	}
-	return user, err
+	return user, changed, err
 }
 
 // Create makes a user with a given id and no password, and returns it. Calling it again changes

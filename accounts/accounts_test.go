@@ -153,7 +153,7 @@ func TestUpdateProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := func(s string) *string { return &s }
-	if _, err := a.UpdateProfile(ctx, s.User, storage.ProfileChange{Bio: text(" two\nlines "), AvatarURL: text("https://example.org/a.png")}); err != nil {
+	if _, _, err := a.UpdateProfile(ctx, s.User, storage.ProfileChange{Bio: text(" two\nlines "), AvatarURL: text("https://example.org/a.png")}); err != nil {
 		t.Fatal(err)
 	}
 	user := store.Users(ctx, []storage.UserID{s.User})[0].Value
@@ -163,7 +163,7 @@ func TestUpdateProfile(t *testing.T) {
 	for what, change := range map[string]storage.ProfileChange{
 		"no name": {Name: text("")}, "long bio": {Bio: text(strings.Repeat("x", 501))}, "script": {AvatarURL: text("javascript:alert(1)")},
 	} {
-		_, err := a.UpdateProfile(ctx, s.User, change)
+		_, _, err := a.UpdateProfile(ctx, s.User, change)
 		wantCode(t, what, err, apierr.CodeBadInput)
 	}
 }

@@ -196,35 +196,35 @@ func handleTaken(handle string) error {
 
 // LinkIdentity makes an identity of a provider stand for a user. Doing it again changes nothing.
 // [storage.ErrUserUnknown].
-func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who storage.Identity) error {
+func (a *Accounts) LinkIdentity(ctx context.Context, id storage.UserID, who storage.Identity) (changed bool, err error) {
 	if !who.Valid() {
-		return apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
+		return false, apierr.IdentityMalformed.Error("issuer and subject have 1 to %d bytes each, and no control characters", storage.MaxIdentityText).In("subject")
 	}
 	state, err := stateOf(ctx, a.Store, id)
 	user := a.Store.Users(ctx, []storage.UserID{id})[0]
 	switch {
 	case errors.Join(err, user.Err) != nil:
-		return fmt.Errorf("read user %s: %w", id, errors.Join(err, user.Err))
+		return false, fmt.Errorf("read user %s: %w", id, errors.Join(err, user.Err))
 	case !user.Found, state == storage.Deleting, state == storage.Deleted:
-		return fmt.Errorf("link an identity to user %s: %w", id, storage.ErrUserUnknown)
+		return false, fmt.Errorf("link an identity to user %s: %w", id, storage.ErrUserUnknown)
 	}
 	linked, err := a.IdentitiesOf(ctx, id)
 	if err != nil {
-		return err
+		return false, err
 	}
 	isThere := slices.ContainsFunc(linked, func(l storage.LinkedIdentity) bool { return l.Identity == who })
 	if !isThere && len(linked) >= storage.MaxIdentities {
-		return errTooManyIdentities
+		return false, errTooManyIdentities
 	}
 	switch err := a.Identities.link(ctx, who, id); {
 	case errors.Is(err, storage.ErrIdentityTaken):
-		return apierr.IdentityTaken.Error("this identity stands for another user").In("subject")
+		return false, apierr.IdentityTaken.Error("this identity stands for another user").In("subject")
 	case errors.Is(err, storage.ErrLimitReached):
-		return errTooManyIdentities
+		return false, errTooManyIdentities
 	case err != nil:
-		return fmt.Errorf("link an identity to user %s: %w", id, err)
+		return false, fmt.Errorf("link an identity to user %s: %w", id, err)
 	}
-	return nil
+	return !isThere, nil
 }
 
 var errTooManyIdentities = apierr.TooManyIdentities.Error("a user has at most 32 identities")

@@ -151,20 +151,22 @@ func TestLinkIdentity(t *testing.T) {
 		}
 	}
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "112233445566778899001"}
-	for range 2 {
-		if err := a.LinkIdentity(t.Context(), 7, who); err != nil {
-			t.Fatal(err)
+	for _, isNew := range []bool{true, false} {
+		if changed, err := a.LinkIdentity(t.Context(), 7, who); err != nil || changed != isNew {
+			t.Fatalf("changed %t, want %t; %v", changed, isNew, err)
 		}
 	}
-	wantCode(t, "to another", a.LinkIdentity(t.Context(), 8, who), apierr.CodeBadInput)
-	wantCode(t, "nothing", a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x"}), apierr.CodeBadInput)
-	if err := a.LinkIdentity(t.Context(), 9, who); !errors.Is(err, storage.ErrUserUnknown) {
+	_, err := a.LinkIdentity(t.Context(), 8, who)
+	wantCode(t, "to another", err, apierr.CodeBadInput)
+	_, err = a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x"})
+	wantCode(t, "nothing", err, apierr.CodeBadInput)
+	if _, err := a.LinkIdentity(t.Context(), 9, who); !errors.Is(err, storage.ErrUserUnknown) {
 		t.Errorf("to nobody: %v", err)
 	}
 	if _, err := store.SetState(t.Context(), 8, storage.Deleting, 1); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x", Subject: "y"}); !errors.Is(err, storage.ErrUserUnknown) {
+	if _, err := a.LinkIdentity(t.Context(), 8, storage.Identity{Issuer: "x", Subject: "y"}); !errors.Is(err, storage.ErrUserUnknown) {
 		t.Errorf("to somebody who is being deleted: %v", err)
 	}
 }
@@ -220,7 +222,7 @@ func TestUnlinkIdentity(t *testing.T) {
 	own("b", false)
 	_, err = a.UnlinkOwnIdentity(ctx, made.User, who("a"))
 	wantCode(t, "the only one", err, apierr.CodeForbidden)
-	if err := a.LinkIdentity(ctx, made.User, who("b")); err != nil {
+	if _, err := a.LinkIdentity(ctx, made.User, who("b")); err != nil {
 		t.Fatal(err)
 	}
 	own("a", true)
@@ -231,7 +233,7 @@ func TestUnlinkIdentity(t *testing.T) {
 	if _, _, err := a.Create(ctx, 7, storage.ImportedHandle(7), "Zoe"); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.LinkIdentity(ctx, 7, who("z")); err != nil {
+	if _, err := a.LinkIdentity(ctx, 7, who("z")); err != nil {
 		t.Fatal(err)
 	}
 	own("z", false)
@@ -286,7 +288,7 @@ func TestAPasswordIsAnotherWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := storage.Identity{Issuer: "https://id.example.org", Subject: "a"}
-	if err := a.LinkIdentity(t.Context(), made.User, who); err != nil {
+	if _, err := a.LinkIdentity(t.Context(), made.User, who); err != nil {
 		t.Fatal(err)
 	}
 	tokens := a.Tokens
@@ -315,7 +317,8 @@ func TestAUserHasABoundedNumberOfIdentities(t *testing.T) {
 		t.Fatal(err)
 	}
 	link := func(n int) error {
-		return a.LinkIdentity(t.Context(), 7, storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint(n)})
+		_, err := a.LinkIdentity(t.Context(), 7, storage.Identity{Issuer: "https://id.example.org", Subject: fmt.Sprint(n)})
+		return err
 	}
 	for n := range storage.MaxIdentities {
 		if err := link(n); err != nil {

@@ -49,12 +49,11 @@ var appOperations = []appOperation{
   id handle name avatarUrl bio followingCount followerCount friendCount postCount favoriteCount
   followersYouKnow(first: 4) { totalCount nodes { id handle name } }
   viewerRelationship { id status following followedBy blocking blockedBy special remark sentRequest { id } receivedRequest { id } } } }`},
-	{"AppFeed", 25, false, `query AppFeed { viewer { id feed` + appPosts + ` } }`},
+	{"AppFeed", 25, false, `query AppFeed { viewer { feed` + appPosts + ` } }`},
 	{"AppPosts", 15, true, `query AppPosts($handle: String!) { user(by: {handle: $handle}) { id posts` + appPosts + ` } }`},
 	{"AppFollowings", 20, true, `query AppFollowings($handle: String!) { user(by: {handle: $handle}) {
   id followings(first: 30) { totalCount edges { followedAt node { avatarUrl bio ` + appAuthor + ` } } pageInfo { hasNextPage } } } }`},
-	{"AppViewer", 10, false, `query AppViewer { viewer {
-  id handle name bio followingCount followerCount friendCount friendRequests(direction: RECEIVED, first: 0) { totalCount } } }`},
+	{"AppViewer", 10, false, `query AppViewer { viewer { user { id handle name bio followingCount followerCount friendCount } friendRequests(direction: RECEIVED, first: 0) { totalCount } } }`},
 }
 
 // AppOperations are the names of the operations.

@@ -123,7 +123,7 @@ var mixedQueries = [operations]string{
 	getNode:    `query GetNode($id: ID!) { user(by: {id: $id}) { id handle name createdAt } }`,
 	addLink:    `mutation AddLink($with: ID!) { follow(userId: $with) { changed } }`,
 	updateLink: `mutation UpdateLink($with: ID!, $name: String!) { setFollowMark(userId: $with, remark: $name) { changed } }`,
-	updateNode: `mutation UpdateNode($name: String!) { updateProfile(name: $name) { user { id name } } }`,
+	updateNode: `mutation UpdateNode($name: String!) { updateProfile(name: $name) { viewer { user { id name } } } }`,
 	countLinks: `query CountLinks($id: ID!) { user(by: {id: $id}) { id followingCount } }`,
 	deleteLink: `mutation DeleteLink($with: ID!) { unfollow(userId: $with) { changed } }`,
 	addNode:    `mutation AddNode($id: ID!, $handle: String!, $name: String!) { createUser(id: $id, handle: $handle, name: $name) { user { id name } } }`,

@@ -158,8 +158,8 @@ func TestMixedAnswersAreChecked(t *testing.T) {
 		"unfollow":           {mixedRequest{op: deleteLink}, `{"data":{"unfollow":{"changed":true}}}`, ""},
 		"mark":               {mixedRequest{op: updateLink}, `{"data":{"setFollowMark":{"changed":true}}}`, ""},
 		"mark, failed":       {mixedRequest{op: updateLink}, `{"errors":[{"message":"no"}],"data":{}}`, "no"},
-		"profile":            {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"user":{"id":"5","name":"n"}}}}`, ""},
-		"profile, old name":  {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"user":{"id":"5","name":"o"}}}}`, "written"},
+		"profile":            {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"viewer":{"user":{"id":"5","name":"n"}}}}}`, ""},
+		"profile, old name":  {mixedRequest{op: updateNode, id: 5, name: "n"}, `{"data":{"updateProfile":{"viewer":{"user":{"id":"5","name":"o"}}}}}`, "written"},
 		"create":             {mixedRequest{op: addNode, id: 5, name: "n"}, `{"data":{"createUser":{"user":{"id":"5","name":"n"}}}}`, ""},
 		"create, nobody":     {mixedRequest{op: addNode, id: 5, name: "n"}, `{"data":{"createUser":{}}}`, "missing"},
 		"delete":             {mixedRequest{op: deleteNode}, `{"data":{"deleteAccount":{"complete":true}}}`, ""},
@@ -190,7 +190,7 @@ func TestWhatWasWrittenIsChecked(t *testing.T) {
 		return s.judge(status, fmt.Appendf(nil, `{"data":{%s}}`, data), true)
 	}
 	renamed := func(s *mixed, name string) error {
-		return answer(s, 200, fmt.Sprintf(`"updateProfile":{"user":{"id":"5","name":%q}}`, name))
+		return answer(s, 200, fmt.Sprintf(`"updateProfile":{"viewer":{"user":{"id":"5","name":%q}}}`, name))
 	}
 	named := func(s *mixed, name string) error {
 		return answer(s, 200, fmt.Sprintf(`"user":{"id":"5","name":%q}`, name))

@@ -17,7 +17,7 @@ type mixedAnswer struct {
 		Follow        *changeAnswer
 		Unfollow      *changeAnswer
 		SetFollowMark *changeAnswer
-		UpdateProfile *struct{ User *personAnswer }
+		UpdateProfile *struct{ Viewer struct{ User *personAnswer } }
 		CreateUser    *struct{ User *personAnswer }
 		DeleteAccount *struct{ Complete *bool }
 	}
@@ -97,7 +97,7 @@ func (q *mixedRequest) holds(got *mixedAnswer) error {
 		if d.UpdateProfile == nil {
 			return errMissing
 		}
-		return q.isPerson(d.UpdateProfile.User, q.name)
+		return q.isPerson(d.UpdateProfile.Viewer.User, q.name)
 	case addNode:
 		if d.CreateUser == nil {
 			return errMissing

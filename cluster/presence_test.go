@@ -147,7 +147,7 @@ func TestGatewaysForgetWithoutRedis(t *testing.T) {
 		}
 	}
 	berta := "Berta"
-	if _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
+	if _, _, err := beside.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &berta}, storage.MicrosOf(time.Now())); err != nil {
 		t.Fatal(err)
 	}
 	if name() != "Anna" {

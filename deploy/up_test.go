@@ -89,7 +89,7 @@ func use(t *testing.T, up *kithtest.Command, port int, again bool) {
 		return post(t, fmt.Sprintf("http://127.0.0.1:%d/graphql", port+gateway), query)
 	}
 	if !again {
-		if got := ask(0, `mutation { register(handle: "ada", name: "Ada", password: "correct horse") { user { handle } } }`); !strings.Contains(got, `"ada"`) {
+		if got := ask(0, `mutation { register(handle: "ada", name: "Ada", password: "correct horse") { viewer { user { handle } } } }`); !strings.Contains(got, `"ada"`) {
 			t.Errorf("register: %s", got)
 		}
 	}

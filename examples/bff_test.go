@@ -43,11 +43,11 @@ func TestBFF(t *testing.T) {
 	ann, ben := browser{t: t, url: url}, browser{t: t, url: url}
 	annID, benID := ann.signIn(kith, "ann"), ben.signIn(kith, "ben")
 
-	const viewer = `{ viewer { id followingCount } }`
+	const viewer = `{ viewer { user { id followingCount } } }`
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.ID != annID {
+			if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.ID != annID {
 				t.Errorf("the viewer is %+v", got)
 			}
 		})
@@ -63,15 +63,15 @@ func TestBFF(t *testing.T) {
 		t.Errorf("a browser calls itself %+v", got)
 	}
 
-	if got := ann.ask(`mutation { follow(userId: 300) { viewer { id } } }`); got.Data.Follow == nil || got.Data.Follow.Viewer.ID != annID {
+	if got := ann.ask(`mutation { follow(userId: 300) { viewer { user { id } } } }`); got.Data.Follow == nil || got.Data.Follow.Viewer.User.ID != annID {
 		t.Errorf("the follow is %+v", got)
 	}
 	written := between.written()
-	if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.FollowingCount != following+1 || written == "" || between.brought() != written {
+	if got := ann.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.FollowingCount != following+1 || written == "" || between.brought() != written {
 		t.Errorf("a read after the follow brings %q, want %q, and is %+v", between.brought(), written, got)
 	}
 	between.forget()
-	if got := ben.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.ID != benID || between.brought() != "" {
+	if got := ben.ask(viewer); got.Data.Viewer == nil || got.Data.Viewer.User.ID != benID || between.brought() != "" {
 		t.Errorf("another browser brings %q, and is %+v", between.brought(), got)
 	}
 	if got := ann.ask(fmt.Sprintf(`mutation { follow(userId: %s) { changed } }`, annID)); len(got.Errors) != 1 || got.Errors[0].Extensions.Code != "BAD_USER_INPUT" {
@@ -105,10 +105,14 @@ func (b *browser) signIn(kith kith, handle string) string {
 type answerOfBFF struct {
 	Data struct {
 		Viewer *struct {
-			ID             string
-			FollowingCount int
+			User struct {
+				ID             string
+				FollowingCount int
+			}
 		}
-		Follow *struct{ Viewer struct{ ID string } }
+		Follow *struct {
+			Viewer struct{ User struct{ ID string } }
+		}
 	}
 	Errors []struct{ Extensions struct{ Code string } }
 }

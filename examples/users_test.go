@@ -52,11 +52,13 @@ type user struct {
 func (k kith) person(t *testing.T, handle string) user {
 	t.Helper()
 	var answer struct {
-		Register struct{ User struct{ ID string } }
+		Register struct {
+			Viewer struct{ User struct{ ID string } }
+		}
 	}
-	k.Query(t, `mutation ($h: String!, $p: String!) { register(handle: $h, name: "Somebody", password: $p) { user { id } } }`,
+	k.Query(t, `mutation ($h: String!, $p: String!) { register(handle: $h, name: "Somebody", password: $p) { viewer { user { id } } } }`,
 		map[string]any{"h": handle, "p": password}, &answer)
-	p := user{k, answer.Register.User.ID, handle}
+	p := user{k, answer.Register.Viewer.User.ID, handle}
 	ids := ""
 	for i := range following {
 		ids += demo(1+i) + " "

@@ -146,8 +146,8 @@ func TestNpmClientsSubscribe(t *testing.T) {
 			{Query: followersQuery, Take: 30}, {Query: followersQuery, Take: 10}, {Query: `{ __typename }`},
 		}})
 		got := c.rest(func(h happening) {
-			followers, subscribed := h.Answer.Data["newFollowers"].(map[string]any)
-			if h.What == "next" && (subscribed && followers["cursor"] != "line\nbreak" || h.Answer.Errors != nil) {
+			followers, subscribed := h.Answer.Data["followerAdded"].(map[string]any)
+			if h.What == "next" && (subscribed && followers["edge"].(map[string]any)["cursor"] != "line\nbreak" || h.Answer.Errors != nil) {
 				t.Errorf("got %+v", h.Answer)
 			}
 		})
@@ -222,7 +222,7 @@ func TestNpmClientsComeBack(t *testing.T) {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 		cfg.RequestTimeout = time.Minute
 		g := startGateway(t, cfg, "127.0.0.1:0")
-		c := npmRun(t, script, npmJob{URL: "http://" + g.address, Retries: 100, Operations: []npmOperation{{Query: followersQuery, Take: 100_000}, {Query: `{ viewer { id } }`}}})
+		c := npmRun(t, script, npmJob{URL: "http://" + g.address, Retries: 100, Operations: []npmOperation{{Query: followersQuery, Take: 100_000}, {Query: `{ viewer { user { id } } }`}}})
 		c.until("next")
 		eventually(t, "both operations run", func() bool { return l.began.Load() == 2 })
 

@@ -49,7 +49,7 @@ func TestDocumentsAreForgottenWhole(t *testing.T) {
 
 // TestKnownTextsAreNotCheckedAgain: a text in the cache passes, whatever its shape.
 func TestKnownTextsAreNotCheckedAgain(t *testing.T) {
-	const query = "{ viewer { id name handle } }"
+	const query = "{ viewer { user { id name handle } } }"
 	s := newServer(Config{Schema: generated.NewExecutableSchema(generated.Config{}), Limits: limits.Limits{Tokens: 3}}.withDefaults(), nil)
 	parsed, err := gqlparser.LoadQueryWithRules(s.Schema.Schema(), query, nil)
 	if err != nil {

@@ -113,7 +113,7 @@ func TestEventSourcesOfBrowsers(t *testing.T) {
 	l.tick(t)
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	path := "/graphql?query=" + url.QueryEscape(followersQuery)
-	if name, data := s.stream(s.request(http.MethodGet, path, "", "Sec-Fetch-Site", "same-origin")).next(); name != "next" || !strings.Contains(data, "newFollowers") {
+	if name, data := s.stream(s.request(http.MethodGet, path, "", "Sec-Fetch-Site", "same-origin")).next(); name != "next" || !strings.Contains(data, "followerAdded") {
 		t.Errorf("got %s %s", name, data)
 	}
 	if got := s.get(path, "Accept", "text/event-stream", "Sec-Fetch-Site", "cross-site"); got.status != 403 || got.code(t) != "FORBIDDEN" {
@@ -245,7 +245,7 @@ func TestStreamsOutliveTheServersDeadlines(t *testing.T) {
 	time.Sleep(1500 * time.Millisecond)
 	l.publish(storage.UserID(3))
 	for i, lines := range streams {
-		for lines.Scan() && !strings.Contains(lines.Text(), `"newFollowers"`) {
+		for lines.Scan() && !strings.Contains(lines.Text(), `"followerAdded"`) {
 		}
 		if lines.Err() != nil || lines.Text() == "" {
 			t.Errorf("over HTTP/%d: %q, %v", i+1, lines.Text(), lines.Err())

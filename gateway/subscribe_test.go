@@ -17,13 +17,13 @@ import (
 	"kith/storage"
 )
 
-// live is the real schema. Its subscription newFollowers sends what the test publishes. A
+// live is the real schema. Its subscription followerAdded sends what the test publishes. A
 // follower's handle says which set of loaders answered it.
 type live struct {
 	generated.ResolverRoot
 
 	mu        sync.Mutex
-	followers map[chan *model.FollowEdge]bool
+	followers map[chan *model.FollowerAdded]bool
 	began     atomic.Int64  // subscriptions so far
 	ended     atomic.Int64  // subscriptions whose context is done
 	attached  atomic.Int64  // sets of loaders made
@@ -33,11 +33,11 @@ type live struct {
 }
 
 func newLive() *live {
-	return &live{followers: make(map[chan *model.FollowEdge]bool), hold: make(chan struct{})}
+	return &live{followers: make(map[chan *model.FollowerAdded]bool), hold: make(chan struct{})}
 }
 
 func (l *live) Query() generated.QueryResolver               { return liveQuery{nil, l} }
-func (l *live) Subscription() generated.SubscriptionResolver { return liveSubscription{l} }
+func (l *live) Subscription() generated.SubscriptionResolver { return liveSubscription{nil, l} }
 func (l *live) User() generated.UserResolver                 { return liveUser{nil, l} }
 
 type liveQuery struct {
@@ -50,34 +50,17 @@ type liveUser struct {
 	live *live
 }
 
-type liveSubscription struct{ *live }
-
-func (l liveSubscription) RelationshipChanged(context.Context, []string) (<-chan *model.Relationship, error) {
-	return nil, errors.New("not here")
-}
-
-func (l liveSubscription) FeedItems(context.Context) (<-chan *model.PostEdge, error) {
-	return nil, nil
-}
-
-func (l liveSubscription) PostFavorited(context.Context) (<-chan *model.NewFavorite, error) {
-	return nil, errors.New("not here")
-}
-
-func (l liveSubscription) NewComment(context.Context) (<-chan *model.NewComment, error) {
-	return nil, errors.New("not here")
-}
-
-func (l liveSubscription) FriendRequestChanged(context.Context) (<-chan *model.FriendRequest, error) {
-	return nil, errors.New("not here")
+type liveSubscription struct {
+	generated.SubscriptionResolver
+	*live
 }
 
 type viewerKey struct{}
 
 type loaderKey struct{}
 
-func (l liveSubscription) NewFollowers(ctx context.Context) (<-chan *model.FollowEdge, error) {
-	followers := make(chan *model.FollowEdge, 10)
+func (l liveSubscription) FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error) {
+	followers := make(chan *model.FollowerAdded, 10)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.refuse != nil {
@@ -107,7 +90,7 @@ func (l *live) publish(id storage.UserID) {
 	defer l.mu.Unlock()
 	for followers := range l.followers {
 		select {
-		case followers <- &model.FollowEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}:
+		case followers <- &model.FollowerAdded{Edge: &model.FollowEdge{Cursor: "line\nbreak", Node: &model.User{UserID: id, Row: storage.User{Name: fmt.Sprint("follower ", id)}}}}:
 		default:
 		}
 	}
@@ -169,14 +152,14 @@ func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *stri
 }
 
 // Viewer waits for hold.
-func (l liveQuery) Viewer(ctx context.Context) (*model.User, error) {
+func (l liveQuery) Viewer(ctx context.Context) (*model.Viewer, error) {
 	l.live.began.Add(1)
 	select {
 	case <-l.live.hold:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return &model.User{UserID: 1}, nil
+	return &model.Viewer{User: &model.User{UserID: 1}}, nil
 }
 
 func (l *live) config(s gateway.Subscriptions) gateway.Config {
@@ -190,7 +173,7 @@ func (l *live) config(s gateway.Subscriptions) gateway.Config {
 	}
 }
 
-const followersQuery = `subscription { newFollowers { cursor node { id followings { edges { cursor } } viewerRelationship { id } } } }`
+const followersQuery = `subscription { followerAdded { edge { cursor node { id followings { edges { cursor } } viewerRelationship { id } } } } }`
 
 // withToken is an Init like the one of identity. Tokens are "Bearer NAME", and the token called
 // expired ends soon.

@@ -90,7 +90,7 @@ func TestQueriesOverWebSocketWaitInTurn(t *testing.T) {
 	s := serve(t, l.counting(gateway.Subscriptions{MaxAnswers: 4}))
 	c := l.followersOf(s, "1", 0)
 	for i := range 3 {
-		c.subscribe(fmt.Sprint(i), `{ viewer { id } }`)
+		c.subscribe(fmt.Sprint(i), `{ viewer { user { id } } }`)
 	}
 	never(t, "one user has more than its part", func() bool { return l.began.Load() > 1 })
 	timeouts := 0
@@ -114,10 +114,10 @@ func TestQueriesOverWebSocketAreAdmitted(t *testing.T) {
 	cfg := l.counting(gateway.Subscriptions{})
 	cfg.MaxRequests, cfg.RequestTimeout = 1, time.Minute
 	s := serve(t, cfg)
-	l.followersOf(s, "1", 0).subscribe("a", `{ viewer { id } }`)
+	l.followersOf(s, "1", 0).subscribe("a", `{ viewer { user { id } } }`)
 	eventually(t, "it is in work", func() bool { return l.began.Load() == 1 })
 	c := l.followersOf(s, "2", 0)
-	c.subscribe("b", `{ viewer { id } }`)
+	c.subscribe("b", `{ viewer { user { id } } }`)
 	if got, err := c.read(); err != nil || !strings.Contains(got, `"code":"UNAVAILABLE"`) || l.began.Load() != 1 {
 		t.Errorf("got %s %v", got, err)
 	}
@@ -133,7 +133,7 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	s := serve(t, cfg)
 	a, b := l.followersOf(s, "1", 0), l.followersOf(s, "1", 0)
 	long := func(id int) string {
-		return fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":"{ viewer { id } }","extensions":%s}}`, id, payload(100<<10))
+		return fmt.Sprintf(`{"type":"subscribe","id":"%d","payload":{"query":"{ viewer { user { id } } }","extensions":%s}}`, id, payload(100<<10))
 	}
 	for i := range 10 { // there is room for exactly these
 		a.send(long(i))

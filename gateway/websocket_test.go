@@ -59,7 +59,7 @@ func TestEventsHaveTheirOwnTime(t *testing.T) {
 	}{
 		{7, ""},
 		{404, `"code":"NOT_FOUND"`},
-		{408, `"message":"the request took too long","path":["newFollowers","node","viewerRelationship"],"locations":[{"line":1,"column":80}],"extensions":{"code":"TIMEOUT"`},
+		{408, `"message":"the request took too long","path":["followerAdded","edge","node","viewerRelationship"],"locations":[{"line":1,"column":88}],"extensions":{"code":"TIMEOUT"`},
 		{500, `"code":"INTERNAL_SERVER_ERROR"`},
 		{8, ""},
 	} {
@@ -77,10 +77,10 @@ func TestSubscriptionsThatDoNotStartOrFail(t *testing.T) {
 	s := serve(t, l.config(gateway.Subscriptions{}))
 	c := s.joined()
 	for query, want := range map[string]string{
-		`subscription {`:                        `"code":"BAD_USER_INPUT"`,
-		`subscription { nonsense }`:             `"code":"BAD_USER_INPUT"`,
-		`subscription { newFollowers { cursor `: `"code":"BAD_USER_INPUT"`,
-		`{ viewer {` + strings.Repeat(` followers(first: 100) { nodes {`, 9) + ` id` + strings.Repeat(` } }`, 9) + ` } }`: `"code":"QUERY_TOO_COSTLY"`,
+		`subscription {`:                                `"code":"BAD_USER_INPUT"`,
+		`subscription { nonsense }`:                     `"code":"BAD_USER_INPUT"`,
+		`subscription { followerAdded { edge { cursor `: `"code":"BAD_USER_INPUT"`,
+		`{ viewer { user {` + strings.Repeat(` followers(first: 100) { nodes {`, 9) + ` id` + strings.Repeat(` } }`, 9) + ` } } }`: `"code":"QUERY_TOO_COSTLY"`,
 	} {
 		c.subscribe("a", query)
 		got, err := c.read()

@@ -90,5 +90,5 @@ func (c *wsClient) expectClose(code int, reason string) {
 }
 
 func follower(id storage.UserID, loaders int, relationship string) string {
-	return fmt.Sprintf(`{"data":{"newFollowers":{"cursor":"line\nbreak","node":{"id":"%d","followings":{"edges":[{"cursor":"%d"}]},"viewerRelationship":%s}}}}`, id, loaders, relationship)
+	return fmt.Sprintf(`{"data":{"followerAdded":{"edge":{"cursor":"line\nbreak","node":{"id":"%d","followings":{"edges":[{"cursor":"%d"}]},"viewerRelationship":%s}}}}}`, id, loaders, relationship)
 }

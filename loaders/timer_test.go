@@ -26,7 +26,7 @@ func tangledStore(t *testing.T) *oracle.Store {
 	yes := true
 	for id := storage.UserID(1); id <= users; id++ {
 		followings, followers := storage.Visibility(id%3), storage.Visibility(id/3%3)
-		if _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &followers}, apitest.Epoch+1); err != nil {
+		if _, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: &followings, FollowersVisibility: &followers}, apitest.Epoch+1); err != nil {
 			t.Fatal(err)
 		}
 		if to := id%users + 1; !store.Edges(t.Context(), storage.Forward, []storage.Pair{{From: id, To: to}})[0].Found {

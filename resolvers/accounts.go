@@ -40,10 +40,10 @@ func sessionPayload(ctx context.Context, s accounts.Session, err error) (*model.
 		return nil, err
 	}
 	ctx = identity.With(ctx, identity.Viewer{ID: s.User, Expires: s.Expires})
-	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, User: payloadSelection(ctx).readUser(ctx, "user", s.User)}, nil
+	return &model.SessionPayload{Token: s.Token, ExpiresAt: s.Expires, Viewer: payloadSelection(ctx).readViewer(ctx, s.User)}, nil
 }
 
-func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error) {
+func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *string, lists *model.ListVisibilityInput, discoverable *bool) (*model.AccountPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -57,12 +57,12 @@ func (r mutations) UpdateProfile(ctx context.Context, name, bio, avatarURL *stri
 		undiscoverable := !*discoverable
 		change.Undiscoverable = &undiscoverable
 	}
-	user, err := r.Accounts.UpdateProfile(ctx, viewer, change)
+	user, changed, err := r.Accounts.UpdateProfile(ctx, viewer, change)
 	if err != nil {
 		return nil, viewerGone(err)
 	}
 	loaders.For(ctx).Users.Prime(viewer, user)
-	return profilePayload(ctx, viewer), nil
+	return accountPayload(ctx, viewer, changed), nil
 }
 
 // visibilityOf converts a visibility; null leaves it unchanged.
@@ -93,7 +93,7 @@ func (r mutations) ChangePassword(ctx context.Context, current, next string) (*m
 }
 
 // SignOutEverywhere also serves users who have deactivated their accounts.
-func (r mutations) SignOutEverywhere(ctx context.Context) (*model.SignOutPayload, error) {
+func (r mutations) SignOutEverywhere(ctx context.Context) (*model.AccountPayload, error) {
 	viewer, err := r.writerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -101,10 +101,10 @@ func (r mutations) SignOutEverywhere(ctx context.Context) (*model.SignOutPayload
 	if err := r.Accounts.SignOutEverywhere(ctx, viewer); err != nil {
 		return nil, viewerGone(err)
 	}
-	return &model.SignOutPayload{SignedOut: true}, nil
+	return accountPayload(ctx, viewer, true), nil
 }
 
-func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject string) (*model.ProfilePayload, error) {
+func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject string) (*model.UserPayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
@@ -112,37 +112,36 @@ func (r mutations) LinkIdentity(ctx context.Context, text, issuer, subject strin
 	if err != nil {
 		return nil, err
 	}
-	err = r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
+	changed, err := r.Accounts.LinkIdentity(ctx, id, storage.Identity{Issuer: issuer, Subject: subject})
 	if errors.Is(err, storage.ErrUserUnknown) {
 		return nil, apierr.UserNotFound.Error("there is no such user")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return profilePayload(ctx, id), nil
+	return userPayload(ctx, id, changed), nil
 }
 
 // UnlinkIdentity serves backends, and the user whose identity it is.
-func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (*model.UnlinkIdentityPayload, error) {
+func (r mutations) UnlinkIdentity(ctx context.Context, issuer, subject string) (*model.AccountPayload, error) {
 	who := storage.Identity{Issuer: issuer, Subject: subject}
 	if admin(ctx) == nil {
 		changed, err := r.Accounts.UnlinkIdentity(ctx, who)
-		return &model.UnlinkIdentityPayload{Changed: changed}, err
+		return &model.AccountPayload{Changed: changed}, err
 	}
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	changed, err := r.Accounts.UnlinkOwnIdentity(ctx, viewer, who)
-	return &model.UnlinkIdentityPayload{Changed: changed}, err
+	if err != nil {
+		return nil, err
+	}
+	return accountPayload(ctx, viewer, changed), nil
 }
 
-// Identities answers `identities`, which only the user itself sees.
-func (r userFields) Identities(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error) {
-	if !isViewer(ctx, obj.UserID) {
-		return nil, nil
-	}
-	linked, err := r.Accounts.IdentitiesOf(ctx, obj.UserID)
+func (r viewerFields) Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error) {
+	linked, err := r.Accounts.IdentitiesOf(ctx, obj.User.UserID)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +150,7 @@ func (r userFields) Identities(ctx context.Context, obj *model.User) ([]*model.L
 	}), nil
 }
 
-func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.ProfilePayload, error) {
+func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*model.UserPayload, error) {
 	if err := admin(ctx); err != nil {
 		return nil, err
 	}
@@ -166,22 +165,28 @@ func (r mutations) CreateUser(ctx context.Context, text, handle, name string) (*
 	if made {
 		loaders.For(ctx).Users.Prime(id, user)
 	}
-	return profilePayload(ctx, id), nil
+	return userPayload(ctx, id, made), nil
 }
 
-func profilePayload(ctx context.Context, id storage.UserID) *model.ProfilePayload {
-	return &model.ProfilePayload{User: payloadSelection(ctx).readUser(ctx, "user", id)}
+func userPayload(ctx context.Context, id storage.UserID, changed bool) *model.UserPayload {
+	s := payloadSelection(ctx)
+	fetch(ctx, wanted{users: []storage.UserID{id}, exist: s.has("user"), on: s.of("user")})
+	return &model.UserPayload{Changed: changed, User: s.user(ctx, "user", id, true)}
+}
+
+func accountPayload(ctx context.Context, viewer storage.UserID, changed bool) *model.AccountPayload {
+	return &model.AccountPayload{Changed: changed, Viewer: payloadSelection(ctx).readViewer(ctx, viewer)}
 }
 
 func (r mutations) DeactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
-	return r.accountPayload(ctx, r.States.Deactivate)
+	return r.changeState(ctx, r.States.Deactivate)
 }
 
 func (r mutations) ReactivateAccount(ctx context.Context) (*model.AccountPayload, error) {
-	return r.accountPayload(ctx, r.States.Reactivate)
+	return r.changeState(ctx, r.States.Reactivate)
 }
 
-func (r *Resolver) accountPayload(ctx context.Context, change func(context.Context, storage.UserID) (bool, error)) (*model.AccountPayload, error) {
+func (r *Resolver) changeState(ctx context.Context, change func(context.Context, storage.UserID) (bool, error)) (*model.AccountPayload, error) {
 	viewer, err := r.writerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -190,7 +195,7 @@ func (r *Resolver) accountPayload(ctx context.Context, change func(context.Conte
 	if err != nil {
 		return nil, viewerGone(err)
 	}
-	return &model.AccountPayload{Changed: changed, User: payloadSelection(ctx).readUser(ctx, "user", viewer)}, nil
+	return accountPayload(ctx, viewer, changed), nil
 }
 
 func (r mutations) DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error) {

@@ -216,9 +216,9 @@ func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 		}
 	}
 	for _, closed := range []string{"followings: NOBODY", "followers: NOBODY", "followings: NOBODY, followers: NOBODY"} {
-		mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { user { id } }`)
+		mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { viewer { user { id } } }`)
 		ask(4, "1", "2, 3", `[{"status": "MUTUAL"}, {"status": "FOLLOWED_BY"}]`)
-		mutate(1, `updateProfile(listVisibility: {`+closed+`}) { user { id } }`)
+		mutate(1, `updateProfile(listVisibility: {`+closed+`}) { viewer { user { id } } }`)
 		for _, viewer := range []storage.UserID{0, 4} {
 			ask(viewer, "1", "2, 3, 5, 99, 1", `[null, null, null, null, {"status": "NONE"}]`)
 			ask(viewer, "2", "1, 3", `[{"status": "MUTUAL"}, {"status": "NONE"}]`) // these edges are on the open lists of user 2
@@ -226,14 +226,14 @@ func TestRelationshipsRevealNothingOfAClosedList(t *testing.T) {
 		ask(2, "1", "2, 3", `[{"status": "MUTUAL"}, null]`) // these edges are the viewer's own
 		ask(1, "1", "2, 3", `[{"status": "MUTUAL"}, {"status": "FOLLOWED_BY"}]`)
 	}
-	mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { user { id } }`)
+	mutate(1, `updateProfile(listVisibility: {followings: EVERYONE, followers: EVERYONE}) { viewer { user { id } } }`)
 	mutate(1, `block(userId: 4) { changed }`)
 	for viewer, other := range map[storage.UserID]string{1: "4", 4: "1"} {
 		ask(viewer, other, "2, 3, 5, 99", `[null, null, null, null]`)
 		ask(viewer, "2", other+", 3", `[null, {"status": "NONE"}]`)
 	}
 	mutate(5, `deactivateAccount { changed }`) // as if user 5 had never existed
-	mutate(3, `updateProfile(listVisibility: {followings: NOBODY}) { user { id } }`)
+	mutate(3, `updateProfile(listVisibility: {followings: NOBODY}) { viewer { user { id } } }`)
 	for _, unseen := range []string{"5", "99"} {
 		ask(4, "3", unseen, `[null]`)
 		ask(4, "2", unseen, `[{"status": "NONE"}]`)

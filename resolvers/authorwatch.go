@@ -13,11 +13,11 @@ import (
 	"kith/storage/events"
 )
 
-func (r subscriptions) PostFavorited(ctx context.Context) (<-chan *model.NewFavorite, error) {
+func (r subscriptions) FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error) {
 	return authorSubscribes(ctx, r.Resolver, newFavorites{})
 }
 
-func (r subscriptions) NewComment(ctx context.Context) (<-chan *model.NewComment, error) {
+func (r subscriptions) CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error) {
 	return authorSubscribes(ctx, r.Resolver, newComments{})
 }
 
@@ -35,7 +35,7 @@ type authorNews[K comparable, R, A any] interface {
 	// onUsers is the selection on the users.
 	onUsers(s selection) []*selections.Object
 	// convert makes the answers of rows whose posts and users have been fetched.
-	convert(ctx context.Context, s selection, rows []R, posts []*model.Post) []A
+	convert(ctx context.Context, s selection, rows []R, posts []*model.Post, viewer *model.Viewer) []A
 }
 
 // facts is what every row of the news has.
@@ -62,7 +62,7 @@ func authorSubscribes[K comparable, R, A any](ctx context.Context, r *Resolver, 
 	return subscribe(ctx, r, r.Hub.SubscribeNewest(ctx, concerns, viewer), watchNews(w))
 }
 
-// authorWatch is the state of one postFavorited or newComment.
+// authorWatch is the state of one favoriteAdded or commentAdded.
 type authorWatch[K comparable, R, A any] struct {
 	viewer storage.UserID
 	news   authorNews[K, R, A]
@@ -178,15 +178,16 @@ func (w *authorWatch[K, R, A]) send(ctx context.Context, rows []R) []A {
 	}
 	fetch(ctx,
 		wanted{users: distinctOf(users), exist: true, on: w.news.onUsers(s)},
-		wanted{posts: posts, on: s.of("post")})
+		wanted{posts: posts, on: s.of("post")},
+		s.wantedViewer(ctx, w.viewer, true))
 	nodes := make([]*model.Post, len(rows))
 	if s.has("post") {
 		nodes = postsOf(ctx, posts, s.of("post"), here(ctx, s.key("post")))
 	}
-	return w.news.convert(ctx, s, rows, nodes)
+	return w.news.convert(ctx, s, rows, nodes, s.viewer(ctx, w.viewer, true))
 }
 
-// newFavorites is what postFavorited sends.
+// newFavorites is what favoriteAdded sends.
 type newFavorites struct{}
 
 func (newFavorites) keyOf(e events.Event) (storage.Pair, bool) {
@@ -214,18 +215,19 @@ func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {
 	return facts[storage.Pair]{key: e.Pair(), post: e.Pair().PostID(), by: e.From, at: e.UpdateTime, late: true}
 }
 
-func (newFavorites) onUsers(s selection) []*selections.Object { return s.of("node") }
+func (newFavorites) onUsers(s selection) []*selections.Object { return s.below("edge").of("node") }
 
-func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post) []*model.NewFavorite {
-	list := make([]*model.NewFavorite, len(rows))
+func (newFavorites) convert(ctx context.Context, s selection, rows []storage.Edge, posts []*model.Post, viewer *model.Viewer) []*model.FavoriteAdded {
+	list := make([]*model.FavoriteAdded, len(rows))
 	for i, row := range rows {
-		edge := favoritedByEdge(row, s.user(ctx, "node", row.From, true))
-		list[i] = &model.NewFavorite{Cursor: edge.Cursor, Node: edge.Node, FavoritedAt: edge.FavoritedAt, Post: posts[i]}
+		user := s.below("edge").user(ctx, "node", row.From, true, s.key("edge"))
+		edge := favoritedByEdge(row, user)
+		list[i] = &model.FavoriteAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
 	}
 	return list
 }
 
-// newComments is what newComment sends.
+// newComments is what commentAdded sends.
 type newComments struct{}
 
 func (newComments) keyOf(e events.Event) (storage.CommentID, bool) {
@@ -251,16 +253,19 @@ func (newComments) facts(c storage.Comment) facts[storage.CommentID] {
 	return facts[storage.CommentID]{key: c.CommentID, post: storage.PostID{Author: c.Author, Number: c.Post}, by: c.By, at: c.CreatedAt}
 }
 
-func (newComments) onUsers(s selection) []*selections.Object { return s.below("node").of("author") }
+func (newComments) onUsers(s selection) []*selections.Object {
+	return s.below("edge").below("node").of("author")
+}
 
-func (newComments) convert(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post) []*model.NewComment {
-	nodes := make([]*model.Comment, len(rows))
-	if s.has("node") {
-		nodes = commentsOf(ctx, rows, s.of("node"), here(ctx, s.key("node")))
+func (newComments) convert(ctx context.Context, s selection, rows []storage.Comment, posts []*model.Post, viewer *model.Viewer) []*model.CommentAdded {
+	nodes, on := make([]*model.Comment, len(rows)), s.below("edge")
+	if on.has("node") {
+		nodes = commentsOf(ctx, rows, on.of("node"), here(ctx, s.key("edge"), on.key("node")))
 	}
-	list := make([]*model.NewComment, len(rows))
+	list := make([]*model.CommentAdded, len(rows))
 	for i, row := range rows {
-		list[i] = &model.NewComment{Cursor: commentEdge(row, nodes[i]).Cursor, Node: nodes[i], Post: posts[i]}
+		edge := commentEdge(row, nodes[i])
+		list[i] = &model.CommentAdded{Edge: &edge, Post: posts[i], Viewer: viewer}
 	}
 	return list
 }

@@ -21,7 +21,7 @@ var deeds = []struct {
 	undo    func(v *village, by storage.UserID, post string, e events.Event)
 }{
 	{
-		"postFavorited { user: node { handle } post { id } }",
+		"favoriteAdded { edge { user: node { handle } } post { id } }",
 		func(v *village, by storage.UserID, post string) { v.favorites(by, "favorite", post) },
 		func(v *village, by storage.UserID, post string) events.Event {
 			return events.Row(v.writeFavorite(by, post, storage.Favorited))
@@ -31,7 +31,7 @@ var deeds = []struct {
 		},
 	},
 	{
-		"newComment { node { author { handle } } post { id } }",
+		"commentAdded { edge { node { author { handle } } } post { id } }",
 		func(v *village, by storage.UserID, post string) {
 			comment(v.t, v.api, by, post, fmt.Sprint("t", time.Now().UnixNano()))
 		},
@@ -112,7 +112,7 @@ func TestAuthorsHear(t *testing.T) {
 				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
 				const first, blocks, blocked, gone, sleeps = 30, 31, 32, 33, 34
 				until(t, answers, func(i int) {
-					if i%2 == 1 && strings.HasPrefix(deed.field, "postFavorited") {
+					if i%2 == 1 && strings.HasPrefix(deed.field, "favoriteAdded") {
 						v.favorites(first, "unfavorite", post)
 						return
 					}
@@ -158,7 +158,7 @@ func TestAuthorsHearOfWhatAGapHasHidden(t *testing.T) {
 				answers := subscribe(t, v.api, v.hub, v.a, "subscription { "+deed.field+" }")
 				const first = 39
 				until(t, answers, func(i int) {
-					if i%2 == 1 && strings.HasPrefix(deed.field, "postFavorited") {
+					if i%2 == 1 && strings.HasPrefix(deed.field, "favoriteAdded") {
 						v.favorites(first, "unfavorite", posts[0])
 						return
 					}

@@ -58,23 +58,19 @@ func (r *Resolver) relationshipPayload(ctx context.Context, viewer, other storag
 	d := doneBy(ctx, viewer, other, o)
 	p := r.payload(ctx, payloadSelection(ctx), d)
 	return &model.RelationshipPayload{
-		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
-		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
+		Changed: o.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}, nil
 }
 
 // BlockedUsers leaves out only hidden users: the list exists to show users in a block.
-func (r userFields) BlockedUsers(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.BlockConnection, error) {
-	if !isViewer(ctx, obj.UserID) {
-		return nil, nil
-	}
+func (r viewerFields) BlockedUsers(ctx context.Context, obj *model.Viewer, _ *int32, _ *string) (*model.BlockConnection, error) {
 	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	list := ownList{side: storage.Forward, owner: obj.UserID, kind: storage.Blocking}
-	own, err := list.page(ctx, r.Resolver, social.NewAudience(obj.UserID, r.HiddenUsers, nil), args, bound{kind: cursor.Blocked})
+	list := ownList{side: storage.Forward, owner: obj.User.UserID, kind: storage.Blocking}
+	own, err := list.page(ctx, r.Resolver, social.NewAudience(obj.User.UserID, r.HiddenUsers, nil), args, bound{kind: cursor.Blocked})
 	if err != nil {
 		return nil, err
 	}

@@ -47,7 +47,7 @@ func TestAnswersThatMayBeKept(t *testing.T) {
 		"{ user(by: {id: 1}) { ...on User { followings { nodes { posts { nodes { id } } } } } } }": "public, max-age=5",
 		"{ __typename user(by: {id: 1}) { followSuggestions { nodes { id } } } }":                  "public, max-age=30",
 		"{ user(by: {id: 1}) { viewerRelationship { status } } }":                                  "no-store",
-		"{ viewer { id } user(by: {id: 1}) { id } }":                                               "no-store",
+		"{ viewer { user { id } } user(by: {id: 1}) { id } }":                                      "no-store",
 		"{ __schema { description } }":                                                             "no-store",
 		"{ __typename }":                                                                           "no-store",
 		"{ user(by: {id: 0}) { id } }":                                                             "no-store", // an error

@@ -17,12 +17,12 @@ import (
 func TestFollowMarks(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		mark := func(args string) apitest.Answer {
-			return v.api.As(v.a).Ask(`mutation($id: ID!) { setFollowMark(userId: $id, `+args+`) { changed consistencyToken relationship { special remark } } }`,
+			return v.api.As(v.a).Ask(`mutation($id: ID!) { setFollowMark(userId: $id, `+args+`) { changed relationship { special remark } } }`,
 				apitest.Vars{"id": v.b.String()})
 		}
 		is := func(a apitest.Answer, changed bool, special bool, remark string) {
 			t.Helper()
-			a.Is(fmt.Sprintf(`{"setFollowMark": {"changed": %t, "consistencyToken": "", "relationship": {"special": %t, "remark": %s}}}`, changed, special, remark))
+			a.Is(fmt.Sprintf(`{"setFollowMark": {"changed": %t, "relationship": {"special": %t, "remark": %s}}}`, changed, special, remark))
 		}
 		mark(`special: true`).Refused("NOT_FOUND") // 2 is not followed
 		v.does(v.a, "follow", v.b)
@@ -39,8 +39,8 @@ func TestFollowMarks(t *testing.T) {
 		// Only the follower sees the mark. It does not move the list, and it ends with the follow.
 		v.api.As(v.b).Ask(`query($a: ID!, $b: ID!) { relationship(from: $a, to: $b) { special remark } }`,
 			apitest.Vars{"a": v.a.String(), "b": v.b.String()}).Is(`{"relationship": {"special": null, "remark": null}}`)
-		answer := v.api.As(v.a).Ask(`{ viewer { followings { nodes { id } } special: followings(filter: {special: true}) { nodes { id } } } }`, nil)
-		answer.Is(fmt.Sprintf(`{"viewer": {"followings": {"nodes": [{"id": "%s"}, {"id": "%s"}]}, "special": {"nodes": [{"id": "%s"}]}}}`, v.c, v.b, v.b))
+		answer := v.api.As(v.a).Ask(`{ viewer { user { followings { nodes { id } } special: followings(filter: {special: true}) { nodes { id } } } } }`, nil)
+		answer.Is(fmt.Sprintf(`{"viewer": {"user": {"followings": {"nodes": [{"id": "%s"}, {"id": "%s"}]}, "special": {"nodes": [{"id": "%s"}]}}}}`, v.c, v.b, v.b))
 		v.does(v.a, "unfollow", v.b)
 		v.does(v.a, "follow", v.b)
 		is(mark(`remark: ""`), false, false, "null")
@@ -122,12 +122,12 @@ func TestBlocksAndRequestsAreCompleteInEveryMode(t *testing.T) {
 		for _, pair := range v.twoPairs() {
 			a, b := pair[0], pair[1]
 			v.does(a, "requestFriend", b)
-			answer := v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { consistencyToken user { friendCount followerCount } viewer { friendCount } relationship { status } } }`,
+			answer := v.api.As(b).Ask(`mutation($id: ID!) { acceptFriend(userId: $id) { user { friendCount followerCount } viewer { user { friendCount } } relationship { status } } }`,
 				apitest.Vars{"id": a.String()}).Whole()
 			if answer.Stale() || answer.At("acceptFriend.relationship.status") != "MUTUAL" {
 				t.Errorf("accepting: %s", answer.Text)
 			}
-			token, _ := answer.At("acceptFriend.consistencyToken").(string)
+			token := answer.Token()
 			read := v.api.As(a).With("Kith-Consistency", token).Ask(`query($id: ID!) { user(by: {id: $id}) { viewerRelationship { status } } }`, apitest.Vars{"id": b.String()})
 			if read.Stale() || token == "" {
 				t.Errorf("read with the token %q: %s", token, read.Text)
@@ -202,11 +202,11 @@ func TestABlockStandsWhenTheOtherShardFails(t *testing.T) {
 
 func TestFriendRequestChanged(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		answers := subscribe(t, v.api, v.hub, v.a, `subscription { friendRequestChanged { id state message from { handle } } }`)
+		answers := subscribe(t, v.api, v.hub, v.a, `subscription { friendRequestChanged { request { id state message from { handle } } } }`)
 		want := func(id, state, message string) {
 			t.Helper()
 			from := strings.Split(id, "_")[1]
-			wantNext(t, answers, fmt.Sprintf(`{"data":{"friendRequestChanged":{"id":%q,"state":%q,"message":%s,"from":{"handle":"u%s"}}}}`, id, state, message, from))
+			wantNext(t, answers, fmt.Sprintf(`{"data":{"friendRequestChanged":{"request":{"id":%q,"state":%q,"message":%s,"from":{"handle":"u%s"}}}}}`, id, state, message, from))
 		}
 		until(t, answers, func(i int) {
 			v.does(v.c, []string{"requestFriend", "cancelFriendRequest"}[i%2], v.a)
@@ -246,10 +246,10 @@ func TestFriendRequestChanged(t *testing.T) {
 // Blocks are changes of relationships.
 func TestRelationshipChangedReportsBlocks(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
-		answers := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { relationshipChanged(userIds: [%q]) { status blocking blockedBy } }`, v.b))
+		answers := subscribe(t, v.api, v.hub, v.a, fmt.Sprintf(`subscription { relationshipChanged(userIds: [%q]) { relationship { status blocking blockedBy } } }`, v.b))
 		want := func(status string, blocking, blockedBy bool) {
 			t.Helper()
-			wantNext(t, answers, fmt.Sprintf(`{"data":{"relationshipChanged":{"status":%q,"blocking":%t,"blockedBy":%t}}}`, status, blocking, blockedBy))
+			wantNext(t, answers, fmt.Sprintf(`{"data":{"relationshipChanged":{"relationship":{"status":%q,"blocking":%t,"blockedBy":%t}}}}`, status, blocking, blockedBy))
 		}
 		until(t, answers, func(i int) { v.does(v.a, []string{"follow", "unfollow"}[i%2], v.b) })
 		for deadline := 0; deadline < 100 && len(answers) > 0; deadline++ {

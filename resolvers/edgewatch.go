@@ -128,13 +128,13 @@ func (*edgeNews[A]) about(row storage.Edge) (storage.Pair, storage.Micros) {
 func (n *edgeNews[A]) send(ctx context.Context, rows []storage.Edge) []A { return n.convert(ctx, rows) }
 
 // FriendRequestChanged sends requests as they are on the viewer's own shard.
-func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error) {
+func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
 	}
 	ofRequests := func(e events.Event) bool { return e.Kind == events.RequestChanged || e.Kind == events.Corrected }
-	n := &edgeNews[*model.FriendRequest]{
+	n := &edgeNews[*model.FriendRequestChanged]{
 		viewer: viewer, sides: requestSides[:],
 		types: []storage.EdgeType{storage.Pending, storage.Accepted, storage.Declined, storage.Cancelled, storage.Removed},
 		of: func(ctx context.Context, e events.Event) ([]storage.Edge, error) {
@@ -151,16 +151,19 @@ func (r subscriptions) FriendRequestChanged(ctx context.Context) (<-chan *model.
 			}
 			return []storage.Edge{row.Value}, nil
 		},
-		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequest {
-			on := planned(ctx).Below
-			fetch(ctx, wantedByRequests(rows, on)...)
-			return r.requestsOf(ctx, rows, on, here(ctx))
+		convert: func(ctx context.Context, rows []storage.Edge) []*model.FriendRequestChanged {
+			s := payloadSelection(ctx)
+			fetch(ctx, append(wantedByRequests(rows, s.of("request")), s.wantedViewer(ctx, viewer, true))...)
+			requests, self := r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))), s.viewer(ctx, viewer, true)
+			return storage.Each(requests, func(one *model.FriendRequest) *model.FriendRequestChanged {
+				return &model.FriendRequestChanged{Request: one, Viewer: self}
+			})
 		},
 	}
 	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, ofRequests, viewer), watchNews(n))
 }
 
-func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.FollowEdge, error) {
+func (r subscriptions) FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -168,15 +171,19 @@ func (r subscriptions) NewFollowers(ctx context.Context) (<-chan *model.FollowEd
 	begins := func(e events.Event) bool {
 		return e.Kind == events.Corrected || e.Kind == events.EdgeChanged && e.Edge.To == viewer && e.Edge.Type == storage.Following
 	}
-	n := &edgeNews[*model.FollowEdge]{
+	n := &edgeNews[*model.FollowerAdded]{
 		viewer: viewer, sides: []storage.Side{storage.Inverse}, types: []storage.EdgeType{storage.Following},
 		of:    func(_ context.Context, e events.Event) ([]storage.Edge, error) { return []storage.Edge{e.Edge}, nil },
 		omits: func(ctx context.Context, row storage.Edge) bool { return isAbsent(ctx, row.From) },
-		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowEdge {
+		convert: func(ctx context.Context, rows []storage.Edge) []*model.FollowerAdded {
 			s := payloadSelection(ctx)
-			fetch(ctx, wanted{users: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: s.of("node")})
-			return storage.Each(rows, func(row storage.Edge) *model.FollowEdge {
-				return followEdge(storage.Inverse, row, s.user(ctx, "node", row.From, false))
+			edge := s.below("edge")
+			fetch(ctx,
+				wanted{users: storage.Each(rows, func(row storage.Edge) storage.UserID { return row.From }), on: edge.of("node")},
+				s.wantedViewer(ctx, viewer, true))
+			self := s.viewer(ctx, viewer, true)
+			return storage.Each(rows, func(row storage.Edge) *model.FollowerAdded {
+				return &model.FollowerAdded{Edge: followEdge(storage.Inverse, row, edge.user(ctx, "node", row.From, false, s.key("edge"))), Viewer: self}
 			})
 		},
 	}

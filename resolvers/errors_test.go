@@ -47,7 +47,7 @@ func TestEveryErrorHasACodeAndReportsWhetherToRetry(t *testing.T) {
 		`{ a: user(by: {id: "x"}) { id } b: user(by: {id: "y"}) { id } c: users(by: {ids: ["z"]}) { id } }`,
 		`{ user(by: {id: 1}) { ` + strings.Repeat("followings { nodes { ", 20) + "id" + strings.Repeat("}}", 20) + `} }`,
 		`{ user(by: {id: 1}) { ` + strings.Repeat("followings(first: 100) { nodes { ", 4) + "id" + strings.Repeat("}}", 4) + `} }`,
-		``, `mutation { x }`, `query a { viewer { id } } query b { viewer { id } }`,
+		``, `mutation { x }`, `query a { viewer { user { id } } } query b { viewer { user { id } } }`,
 	} {
 		checkErrors(t, query, healthy.Ask(query, nil))
 	}
@@ -284,7 +284,7 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 	api := apitest.New(t, store, apitest.Options{})
 	viewer := api.As(1)
 	viewer.Ask(`mutation { block(userId: 3) { changed } }`, nil).Whole()
-	end := viewer.Ask(`{ viewer { followings(first: 1) { pageInfo { endCursor } } } }`, nil).Whole().At("viewer.followings.pageInfo.endCursor")
+	end := viewer.Ask(`{ viewer { user { followings(first: 1) { pageInfo { endCursor } } } } }`, nil).Whole().At("viewer.user.followings.pageInfo.endCursor")
 	for query, want := range map[string][2]string{
 		`{ user(by: {id: "x"}) { id } }`:                                                                                                {"ID_MALFORMED", "id"},
 		`{ users(by: {ids: ["x"]}) { id } }`:                                                                                            {"ID_MALFORMED", "ids"},
@@ -305,8 +305,8 @@ func TestRefusalsNameTheirReasonAndArgument(t *testing.T) {
 		`mutation { follow(userId: 9) { changed } }`:                                                                                    {"USER_NOT_FOUND", ""},
 		`mutation { setFollowMark(userId: 4, special: true) { relationship { id } } }`:                                                  {"NOT_FOLLOWING", ""},
 		`mutation { cancelFriendRequest(userId: 4) { changed } }`:                                                                       {"FRIEND_REQUEST_NOT_FOUND", ""},
-		`mutation { updateProfile(name: "") { user { id } } }`:                                                                          {"TEXT_LENGTH", "name"},
-		`mutation { updateProfile(avatarUrl: "x") { user { id } } }`:                                                                    {"URL_MALFORMED", "avatarUrl"},
+		`mutation { updateProfile(name: "") { viewer { user { id } } } }`:                                                               {"TEXT_LENGTH", "name"},
+		`mutation { updateProfile(avatarUrl: "x") { viewer { user { id } } } }`:                                                         {"URL_MALFORMED", "avatarUrl"},
 		`mutation { publishPost(text: "x", clientKey: "k", media: [{url: "x", kind: IMAGE}]) { post { id } } }`:                         {"URL_MALFORMED", "media"},
 		`mutation { publishPost(text: "x", clientKey: "k", media: [{name: "\u200b", url: "https://x", kind: IMAGE}]) { post { id } } }`: {"TEXT_INVISIBLE", "media"},
 		`mutation { publishPost(text: "x", clientKey: " ") { post { id } } }`:                                                           {"INVALID_VALUE", "clientKey"},

@@ -108,20 +108,17 @@ func (r *Resolver) changeFavorite(ctx context.Context, id string, change func(co
 		if !f.Inverse {
 			d.late = d.token
 		}
-		if text := r.Tokens.Text(d.token); text != "" {
-			payload.ConsistencyToken = &text
-		}
 		loaders.For(ctx).Edges(storage.Favorites).Prime(f.Row.Pair(), f.Row)
 	}
 	r.await(ctx, d, s.readsInverse())
 	edge := s.below("favoriteEdge")
-	level := []wanted{{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")}}
+	level := []wanted{s.wantedViewer(ctx, viewer, true)}
 	selectsPost := s.has("post") || s.has("favoriteEdge")
 	if selectsPost {
 		level = append(level, wanted{postIDs: []storage.PostID{post}, on: append(s.of("post"), edge.of("node")...)})
 	}
 	fetch(ctx, level...)
-	payload.Viewer = s.user(ctx, "viewer", viewer, true)
+	payload.Viewer = s.viewer(ctx, viewer, true)
 	if !selectsPost {
 		return payload, nil
 	}

@@ -35,13 +35,13 @@ func TestFavorites(t *testing.T) {
 		id := publish(t, v.api, v.a, "x", "1")
 		vars := apitest.Vars{"p": id}
 		b := v.api.As(v.b)
-		const favorite = `mutation($p: ID!) { favorite(postId: $p) { changed consistencyToken viewer { favoriteCount }
+		const favorite = `mutation($p: ID!) { favorite(postId: $p) { changed viewer { user { favoriteCount } }
 			post { favoriteCount viewerHasFavorited favoritedBy { nodes { handle } } author { totalFavorited } }
 			favoriteEdge { cursor favoritedAt node { id viewerHasFavorited } } } }`
 		var token, at any
 		for _, changed := range []bool{true, false} {
 			answer := b.Ask(favorite, vars).Whole()
-			if token = answer.At("favorite.consistencyToken"); token == nil || token == "" {
+			if token = answer.Token(); token == "" {
 				t.Errorf("no token: %s", answer.Text)
 			}
 			if now := answer.At("favorite.favoriteEdge.favoritedAt"); at != nil && now != at {
@@ -56,7 +56,7 @@ func TestFavorites(t *testing.T) {
 				}
 			}
 			part("favorite.changed", fmt.Sprint(changed))
-			part("favorite.viewer.favoriteCount", "1")
+			part("favorite.viewer.user.favoriteCount", "1")
 			part("favorite.post.favoriteCount", "1")
 			part("favorite.post.viewerHasFavorited", "true")
 			part("favorite.post.author.totalFavorited", "1")
@@ -71,15 +71,15 @@ func TestFavorites(t *testing.T) {
 			Is(fmt.Sprintf(`{"node": {"favoriteCount": 1, "viewerHasFavorited": false, "favoritedBy": {"edges": [{"node": {"handle": "u%s"}}]}}}`, v.b))
 
 		for _, changed := range []bool{true, false} {
-			b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed viewer { favoriteCount favorites { nodes { id } } } post { favoriteCount viewerHasFavorited } favoriteEdge { cursor } } }`, vars).
-				Is(fmt.Sprintf(`{"unfavorite": {"changed": %t, "viewer": {"favoriteCount": 0, "favorites": {"nodes": []}}, "post": {"favoriteCount": 0, "viewerHasFavorited": false}, "favoriteEdge": null}}`, changed))
+			b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed viewer { user { favoriteCount favorites { nodes { id } } } } post { favoriteCount viewerHasFavorited } favoriteEdge { cursor } } }`, vars).
+				Is(fmt.Sprintf(`{"unfavorite": {"changed": %t, "viewer": {"user": {"favoriteCount": 0, "favorites": {"nodes": []}}}, "post": {"favoriteCount": 0, "viewerHasFavorited": false}, "favoriteEdge": null}}`, changed))
 		}
 		b.Ask(favorite, vars).Whole()
-		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { viewer { totalFavorited } } }`, vars).Is(`{"deletePost": {"viewer": {"totalFavorited": 0}}}`)
+		v.api.As(v.a).Ask(`mutation($p: ID!) { deletePost(postId: $p) { viewer { user { totalFavorited } } } }`, vars).Is(`{"deletePost": {"viewer": {"user": {"totalFavorited": 0}}}}`)
 		b.Ask(favorite, vars).Refused("NOT_FOUND")
-		b.Ask(`{ viewer { favoriteCount favorites { nodes { id } } } }`, nil).Is(`{"viewer": {"favoriteCount": 1, "favorites": {"nodes": []}}}`)
-		b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed post { id } viewer { favoriteCount } } }`, vars).
-			Is(`{"unfavorite": {"changed": true, "post": null, "viewer": {"favoriteCount": 0}}}`)
+		b.Ask(`{ viewer { user { favoriteCount favorites { nodes { id } } } } }`, nil).Is(`{"viewer": {"user": {"favoriteCount": 1, "favorites": {"nodes": []}}}}`)
+		b.Ask(`mutation($p: ID!) { unfavorite(postId: $p) { changed post { id } viewer { user { favoriteCount } } } }`, vars).
+			Is(`{"unfavorite": {"changed": true, "post": null, "viewer": {"user": {"favoriteCount": 0}}}}`)
 	})
 }
 
@@ -96,11 +96,11 @@ func TestBadFavorites(t *testing.T) {
 			}
 		}
 		b.Ask(`mutation { favorite(postId: "post_1_999") { changed } }`, nil).Refused("NOT_FOUND")
-		b.Ask(`mutation { unfavorite(postId: "post_1_999") { changed consistencyToken } }`, nil).Is(`{"unfavorite": {"changed": false, "consistencyToken": null}}`)
-		b.Ask(`{ viewer { favoriteCount favorites(first: 0) { nodes { id } pageInfo { hasNextPage } } } }`, nil).
-			Is(`{"viewer": {"favoriteCount": 0, "favorites": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}`)
+		b.Ask(`mutation { unfavorite(postId: "post_1_999") { changed } }`, nil).Is(`{"unfavorite": {"changed": false}}`)
+		b.Ask(`{ viewer { user { favoriteCount favorites(first: 0) { nodes { id } pageInfo { hasNextPage } } } } }`, nil).
+			Is(`{"viewer": {"user": {"favoriteCount": 0, "favorites": {"nodes": [], "pageInfo": {"hasNextPage": false}}}}}`)
 		for _, page := range []string{"first: -1", "first: 101", `after: "x"`} {
-			b.Ask(`{ viewer { favorites(`+page+`) { nodes { id } } } }`, nil).Refused("BAD_USER_INPUT")
+			b.Ask(`{ viewer { user { favorites(`+page+`) { nodes { id } } } } }`, nil).Refused("BAD_USER_INPUT")
 			b.Ask(`query($p: ID!) { node(id: $p) { ... on Post { favoritedBy(`+page+`) { nodes { id } } } } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
 		}
 	})

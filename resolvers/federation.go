@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -49,27 +48,6 @@ func parseEntity(v any) (nodeID, error) {
 
 func (queries) Entities(ctx context.Context, _ []any) ([]model.Node, error) {
 	return nodes(ctx, each(ctx))
-}
-
-// withIDs fills in the ids of users that are named by their handles. The handles have been fetched.
-// If a handle belongs to nobody, or if its shard does not answer, the id is zero; failed gets the
-// error and the index.
-func withIDs(ctx context.Context, nodes []nodeID, failed func(i int, err error)) []nodeID {
-	if !slices.ContainsFunc(nodes, func(id nodeID) bool { return id.handle != "" }) {
-		return nodes
-	}
-	all := slices.Clone(nodes)
-	for i, id := range nodes {
-		if id.handle == "" {
-			continue
-		}
-		user, err := byHandle(ctx, id.handle)
-		if err != nil {
-			failed(i, err)
-		}
-		all[i] = nodeID{typeName: id.typeName, numbers: storage.Pair{From: user}}
-	}
-	return all
 }
 
 // subgraph is the schema as routers read it.

@@ -10,11 +10,8 @@ import (
 	"kith/storage"
 )
 
-func (r userFields) Feed(ctx context.Context, obj *model.User, _ *int32, _, _ *string) (*model.FeedConnection, error) {
-	if !isViewer(ctx, obj.UserID) {
-		return nil, nil
-	}
-	f, l := planned(ctx), loaders.For(ctx)
+func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, _ *string) (*model.FeedConnection, error) {
+	f, l, viewer := planned(ctx), loaders.For(ctx), obj.User.UserID
 	args, err := pageOf(ctx, f, cursor.Feed)
 	if err != nil {
 		return nil, err
@@ -29,7 +26,7 @@ func (r userFields) Feed(ctx context.Context, obj *model.User, _ *int32, _, _ *s
 	}
 	c := &model.FeedConnection{}
 	if newer != (storage.Place{}) {
-		rows, more, err := r.Feeds.Newer(ctx, g, obj.UserID, newer)
+		rows, more, err := r.Feeds.Newer(ctx, g, viewer, newer)
 		if err != nil {
 			return nil, err
 		}
@@ -37,7 +34,7 @@ func (r userFields) Feed(ctx context.Context, obj *model.User, _ *int32, _, _ *s
 	}
 	var page social.FeedPage
 	if page.Complete = true; pageNeedsOf(f).rows {
-		if page, err = r.Feeds.Page(ctx, g, obj.UserID, args.after, args.size); err != nil {
+		if page, err = r.Feeds.Page(ctx, g, viewer, args.after, args.size); err != nil {
 			return nil, err
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"kith/storage/events"
 )
 
-// FeedItems answers `feedItems`. It wakes up only for posts of followings, as they were when an
+// PostAdded answers `postAdded`. It wakes up only for posts of followings, as they were when an
 // event last said that they had changed. Then it asks the store.
-func (r subscriptions) FeedItems(ctx context.Context) (<-chan *model.PostEdge, error) {
+func (r subscriptions) PostAdded(ctx context.Context) (<-chan *model.PostAdded, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (r subscriptions) FeedItems(ctx context.Context) (<-chan *model.PostEdge, e
 	return subscribe(ctx, r.Resolver, r.Hub.SubscribeNewest(ctx, w.concerns), watchNews(w))
 }
 
-// feedWatch is the state of one feedItems.
+// feedWatch is the state of one postAdded.
 type feedWatch struct {
 	resolver *Resolver
 	viewer   storage.UserID
@@ -129,14 +129,18 @@ func (w *feedWatch) missed(ctx context.Context) ([]storage.Post, error) {
 	return rows, err
 }
 
-func (*feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostEdge {
-	list := storage.Each(rows, func(p storage.Post) *model.PostEdge {
-		return &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}
+func (w *feedWatch) send(ctx context.Context, rows []storage.Post) []*model.PostAdded {
+	s := payloadSelection(ctx)
+	fetch(ctx,
+		wanted{posts: rows, on: s.below("edge").of("node")},
+		s.wantedViewer(ctx, w.viewer, true))
+	viewer := s.viewer(ctx, w.viewer, true)
+	list := storage.Each(rows, func(p storage.Post) *model.PostAdded {
+		return &model.PostAdded{Edge: &model.PostEdge{Cursor: spell(unsealed, cursor.Feed, p.Place())}, Viewer: viewer}
 	})
-	if items := planned(ctx).Below[0].Items; items != nil {
-		fetch(ctx, wanted{posts: rows, on: items})
-		for i, node := range postsOf(ctx, rows, items, here(ctx, "node")) {
-			list[i].Node = node
+	if edge := s.below("edge"); edge.has("node") {
+		for i, node := range postsOf(ctx, rows, edge.of("node"), here(ctx, s.key("edge"), edge.key("node"))) {
+			list[i].Edge.Node = node
 		}
 	}
 	return list

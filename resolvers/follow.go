@@ -110,7 +110,7 @@ func (r *Resolver) forbidden(ctx context.Context, viewer storage.UserID, others 
 	return why
 }
 
-func (r mutations) Follow(ctx context.Context, id string) (*model.FollowPayload, error) {
+func (r mutations) Follow(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (r mutations) Follow(ctx context.Context, id string) (*model.FollowPayload,
 	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
 }
 
-func (r mutations) Unfollow(ctx context.Context, id string) (*model.FollowPayload, error) {
+func (r mutations) Unfollow(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (r mutations) Unfollow(ctx context.Context, id string) (*model.FollowPayloa
 	return r.followPayload(ctx, viewer, other, relations, stale, viewerGone(err))
 }
 
-func (r mutations) RemoveFollower(ctx context.Context, id string) (*model.FollowPayload, error) {
+func (r mutations) RemoveFollower(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -155,7 +155,7 @@ func viewerGone(err error) error {
 }
 
 // followPayload reads the selection of the payload of one follow.
-func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.FollowResult, stale bool, err error) (*model.FollowPayload, error) {
+func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.UserID, relations []social.FollowResult, stale bool, err error) (*model.RelationshipPayload, error) {
 	if err == nil {
 		err = relations[0].Err
 	}
@@ -171,9 +171,8 @@ func (r *Resolver) followPayload(ctx context.Context, viewer, other storage.User
 		viewer: viewer, other: other, unsure: tie.Row.From != viewer,
 		token: token, late: token, stale: stale,
 	})
-	f := &model.FollowPayload{
-		Changed: tie.Changed, ConsistencyToken: r.Tokens.Text(token),
-		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
+	f := &model.RelationshipPayload{
+		Changed: tie.Changed, Viewer: p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	if tie.Row.Type == storage.Following && tie.Row.From == viewer && s.has("followingEdge") {
 		f.FollowingEdge = followEdge(storage.Forward, tie.Row, s.below("followingEdge").user(ctx, "node", other, true, s.key("followingEdge")))
@@ -236,7 +235,7 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 	pairs := storage.Each(others, func(other storage.UserID) storage.Pair { return storage.Pair{From: viewer, To: other} })
 	rememberRelations(ctx, relations)
 	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, on: s.of("viewer")},
+		s.wantedViewer(ctx, viewer, false),
 		wanted{users: others, exist: selected.has("user"), on: selected.of("user")},
 		wanted{pairs: pairs, on: selected.of("relationship")},
 	)
@@ -260,9 +259,8 @@ func (r mutations) FollowMany(ctx context.Context, texts []string) (*model.Follo
 		outcomes[w.index] = &model.FollowOutcome{UserID: abridged(texts[w.index]), Error: followError(w.err)}
 	}
 	return &model.FollowManyPayload{
-		Viewer:           s.user(ctx, "viewer", viewer, false),
-		ConsistencyToken: r.Tokens.Text(token),
-		Outcomes:         outcomes,
+		Viewer:   s.viewer(ctx, viewer, false),
+		Outcomes: outcomes,
 	}, nil
 }
 

@@ -22,16 +22,13 @@ var requestStates = map[model.FriendRequestState]struct {
 	model.FriendRequestStateExpired:   {6, storage.Pending},
 }
 
-func (r userFields) FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, _ *int32, _ *string) (*model.FriendRequestConnection, error) {
-	if !isViewer(ctx, obj.UserID) {
-		return nil, nil
-	}
+func (r viewerFields) FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, _ *int32, _ *string) (*model.FriendRequestConnection, error) {
 	f := planned(ctx)
 	args, err := pageOf(ctx, f, 0)
 	if err != nil {
 		return nil, err
 	}
-	list := r.requestList(obj.UserID, direction, state)
+	list := r.requestList(obj.User.UserID, direction, state)
 	cursors := bound{kind: cursor.FriendRequests, to: []int64{int64(list.side), requestStates[state].number}, what: "list"}
 	audience, err := audienceOf(ctx)
 	if err != nil {

@@ -53,11 +53,10 @@ func TestIdentitiesOfTheViewer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const list = `{ user(by: {id: 1}) { identities { issuer subject linkedAt } } }`
-	api.As(1).Ask(list, nil).Is(`{"user": {"identities": [{"issuer": "https://id.example.org", "subject": "b", "linkedAt": "1970-01-01T00:00:00.000001Z"},
+	const list = `{ viewer { identities { issuer subject linkedAt } } }`
+	api.As(1).Ask(list, nil).Is(`{"viewer": {"identities": [{"issuer": "https://id.example.org", "subject": "b", "linkedAt": "1970-01-01T00:00:00.000001Z"},
 		{"issuer": "https://id.example.org", "subject": "a", "linkedAt": "1970-01-01T00:00:00.000002Z"}]}}`)
-	api.As(2).Ask(list, nil).Is(`{"user": {"identities": null}}`)
-	api.Ask(list, nil).Is(`{"user": {"identities": null}}`)
+	api.Ask(list, nil).Is(`{"viewer": null}`)
 	api.As(2).Ask(`{ viewer { identities { subject } } }`, nil).Is(`{"viewer": {"identities": []}}`)
 
 	unlink := func(by *apitest.API, subject string) apitest.Answer {

@@ -193,7 +193,7 @@ func pageOfEdges(side storage.Side, edges []storage.Edge, cursors bool) userPage
 // own list. They have the order and the cursors of the list that they are a part of.
 func (r *Resolver) marked(ctx context.Context, obj *model.User, f *selections.Field, args listArguments) (*model.FollowConnection, error) {
 	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
-	if err != nil || !obj.IsViewer {
+	if err != nil || !isViewer(ctx, obj.UserID) {
 		return nil, err
 	}
 	specials, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch([]storage.UserID{obj.UserID})[0], obj.UserID)

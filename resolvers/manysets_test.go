@@ -59,10 +59,10 @@ func TestAliasesAreWorkedOutOnce(t *testing.T) {
 		query string
 		times int
 	}{
-		{`query($n: Int = 3) { viewer { ` + aliased(9, `followSuggestions(first: $n) { edges { via { handle } } }`) + ` } }`, 1},
-		{`{ viewer { ` + aliased(4, `followSuggestions(first: %d) { nodes { handle } }`) + ` } }`, 4},
-		{`{ a: viewer { followSuggestions { nodes { id } } } b: user(by: {id: 11}) { followSuggestions { complete } } }`, 1},
-		{`{ viewer { id followings(first: 2) { nodes { followersYouKnow { nodes { followSuggestions { complete } } } } } followSuggestions { nodes { id } } } }`, 1},
+		{`query($n: Int = 3) { viewer { user { ` + aliased(9, `followSuggestions(first: $n) { edges { via { handle } } }`) + ` } } }`, 1},
+		{`{ viewer { user { ` + aliased(4, `followSuggestions(first: %d) { nodes { handle } }`) + ` } } }`, 4},
+		{`{ a: viewer { user { followSuggestions { nodes { id } } } } b: user(by: {id: 11}) { followSuggestions { complete } } }`, 1},
+		{`{ viewer { user { id followings(first: 2) { nodes { followersYouKnow { nodes { followSuggestions { complete } } } } } followSuggestions { nodes { id } } } } }`, 1},
 	} {
 		recorder.Take()
 		viewer.Ask(c.query, nil).Whole()

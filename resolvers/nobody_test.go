@@ -29,7 +29,7 @@ var standings = []struct {
 
 const (
 	anyTie     = `relationship { id status following followedBy followedAt followedByAt blocking blockedBy special remark sentRequest { id } receivedRequest { id } from { id } to { id } }`
-	anyPayload = `changed viewer { id followingCount followerCount } user { id handle } ` + anyTie + ` consistencyToken`
+	anyPayload = `changed viewer { user { id followingCount followerCount } } user { id handle } ` + anyTie
 	anyList    = ` { totalCount complete nodes { id } pageInfo { hasNextPage } }`
 )
 
@@ -44,13 +44,13 @@ func asksAboutX() []string {
 		anyPayload + ` followingEdge { node { id } }`: `follow unfollow removeFollower`,
 		anyPayload: `block unblock`,
 		anyPayload + ` request { id state from { id } to { id } }`: `requestFriend acceptFriend declineFriend cancelFriendRequest removeFriend`,
-		`viewer { id } user { id }`:                                `dismissSuggestion`,
+		`viewer { user { id } } user { id }`:                       `dismissSuggestion`,
 	} {
 		for field := range strings.FieldsSeq(mutations) {
 			asks = append(asks, `mutation { `+field+`(userId: "X") { `+payload+` } }`)
 		}
 	}
-	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { id followingCount } outcomes { userId changed user { id } `+anyTie+` error { code message } } consistencyToken } }`)
+	asks = append(asks, `mutation { followMany(userIds: ["X", "X"]) { viewer { user { id followingCount } } outcomes { userId changed user { id } `+anyTie+` error { code message } } } }`)
 	tie := strings.TrimPrefix(anyTie, "relationship ")
 	nodes := `id ... on User { handle } ... on Relationship ` + tie
 	for _, field := range []string{
@@ -58,7 +58,7 @@ func asksAboutX() []string {
 		`_entities(representations: [{__typename: "User", id: "X"}, {__typename: "User", handle: "uX"}, {__typename: "User", id: "B"}, {__typename: "Relationship", id: "rel_A_X"}, {__typename: "Relationship", id: "rel_B_X"}]) { ... on User { id viewerRelationship ` + tie + ` } ... on Relationship ` + tie + ` }`, `searchUsers(prefix: "uX") { nodes { id } pageInfo { hasNextPage endCursor } }`,
 		`node(id: "X") { ` + nodes + ` }`, `nodes(ids: ["X", "rel_A_X", "rel_X_A", "rel_B_X", "rel_X_B", "rel_C_X", "rel_X_C", "rel_X_X", "req_A_X", "req_X_A", "req_B_X"]) { ` + nodes + ` }`,
 		`relationships(from: ["A", "B", "C", "X"], to: ["A", "B", "C", "X"]) ` + tie, `relationship(from: "X", to: "A") ` + tie,
-		`user(by: {id: "B"}) { relationship(to: "X") ` + tie + ` }`, `viewer { relationship(to: "X") ` + tie + ` }`,
+		`user(by: {id: "B"}) { relationship(to: "X") ` + tie + ` }`, `viewer { user { relationship(to: "X") ` + tie + ` } }`,
 		`people(where: {followersOf: "X"})` + anyList, `people(where: {followedBy: "X"})` + anyList, `people(where: {or: [{friendsOf: "X"}, {friendsOf: "B"}]})` + anyList,
 		`people(where: {and: [{followedBy: "B"}, {not: {followersOf: "X"}}]})` + anyList,
 	} {
@@ -85,7 +85,7 @@ func TestHiddenUsersAreLikeUnknownOnes(t *testing.T) {
 			}
 		}
 		v.does(v.b, "follow", v.a)
-		v.api.As(v.c).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY, followers: NOBODY}) { user { id } } }`, nil).Whole()
+		v.api.As(v.c).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY, followers: NOBODY}) { viewer { user { id } } } }`, nil).Whole()
 		type hidden struct {
 			id   storage.UserID
 			what string

@@ -23,9 +23,9 @@ func TestASetAnswerThatPanicsFailsAlone(t *testing.T) {
 	apitest.Users(t, store, 5)
 	apitest.Tangle(t, store, 5)
 	api := apitest.New(t, undismissed{store}, apitest.Options{}).As(1)
-	answer := api.Ask(`{ viewer { handle friends { totalCount } followSuggestions { nodes { id } } commonFollowings(with: 2) { totalCount } } }`, nil)
+	answer := api.Ask(`{ viewer { user { handle friends { totalCount } followSuggestions { nodes { id } } commonFollowings(with: 2) { totalCount } } } }`, nil)
 	text := answer.Text
-	for _, want := range []string{`"followSuggestions":null`, `"friends":{"totalCount":`, `"commonFollowings":{"totalCount":`, `"path":["viewer","followSuggestions"]`, `INTERNAL`} {
+	for _, want := range []string{`"followSuggestions":null`, `"friends":{"totalCount":`, `"commonFollowings":{"totalCount":`, `"path":["viewer","user","followSuggestions"]`, `INTERNAL`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s lacks %s", text, want)
 		}

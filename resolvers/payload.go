@@ -38,7 +38,8 @@ func doneBy(ctx context.Context, viewer, other storage.UserID, o social.Outcome)
 
 // commonFields are the fields that all payloads between two users have.
 type commonFields struct {
-	viewer, user *model.User
+	viewer       *model.Viewer
+	user         *model.User
 	relationship *model.Relationship
 }
 
@@ -48,12 +49,12 @@ func (r *Resolver) payload(ctx context.Context, s selection, d done, more ...wan
 	r.await(ctx, d, s.readsInverse())
 	pair := storage.Pair{From: d.viewer, To: d.other}
 	fetch(ctx, append(more,
-		wanted{users: []storage.UserID{d.viewer}, exist: d.unsure && s.has("viewer"), on: s.of("viewer")},
+		s.wantedViewer(ctx, d.viewer, d.unsure),
 		wanted{users: []storage.UserID{d.other}, exist: s.has("user") || s.below("followingEdge").has("node"), on: append(s.of("user"), s.below("followingEdge").of("node")...)},
 		wanted{pairs: []storage.Pair{pair}, on: s.of("relationship")},
 	)...)
 	return commonFields{
-		viewer:       s.user(ctx, "viewer", d.viewer, d.unsure),
+		viewer:       s.viewer(ctx, d.viewer, d.unsure),
 		user:         s.user(ctx, "user", d.other, true),
 		relationship: s.relationship(ctx, pair),
 	}
@@ -113,10 +114,26 @@ func (s selection) user(ctx context.Context, field string, id storage.UserID, un
 	return usersOf(ctx, w, here(ctx, append(above, s.key(field))...))[0]
 }
 
-// readUser is user for a payload that has nothing else to read.
-func (s selection) readUser(ctx context.Context, field string, id storage.UserID) *model.User {
-	fetch(ctx, wanted{users: []storage.UserID{id}, exist: s.has(field), on: s.of(field)})
-	return s.user(ctx, field, id, true)
+// wantedViewer is what the field `viewer` needs.
+func (s selection) wantedViewer(ctx context.Context, id storage.UserID, unsure bool) wanted {
+	if !s.has("viewer") {
+		return wanted{}
+	}
+	return wantedViewer(ctx, id, s.of("viewer"), unsure)
+}
+
+// viewer makes the viewer of the field `viewer`; nil if it is not selected. If unsure, the viewer may not exist.
+func (s selection) viewer(ctx context.Context, id storage.UserID, unsure bool) *model.Viewer {
+	if !s.has("viewer") {
+		return nil
+	}
+	return viewerAt(ctx, id, s.of("viewer"), unsure, s.key("viewer"))
+}
+
+// readViewer is viewer for a payload that has nothing else to read.
+func (s selection) readViewer(ctx context.Context, id storage.UserID) *model.Viewer {
+	fetch(ctx, s.wantedViewer(ctx, id, true))
+	return s.viewer(ctx, id, true)
 }
 
 func (s selection) relationship(ctx context.Context, p storage.Pair) *model.Relationship {

@@ -91,7 +91,7 @@ func (s *square) change(t *testing.T, api *apitest.API, random *rand.Rand, step 
 	case n < 14 && len(s.posts) > 0:
 		post := s.posts[random.IntN(len(s.posts))]
 		if s.hides(by, post.by) {
-			api.As(by).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "x") { added } }`, apitest.Vars{"p": post.id}).Refused("NOT_FOUND")
+			api.As(by).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "x") { changed } }`, apitest.Vars{"p": post.id}).Refused("NOT_FOUND")
 			return
 		}
 		s.comments = append([]written{{comment(t, api, by, post.id, key), by, post.id, post.by}}, s.comments...)

@@ -27,27 +27,27 @@ func TestPostsAndComments(t *testing.T) {
 	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
 		a := v.api.As(v.a)
 		const publishes = `mutation { publishPost(text: " Hello\n", clientKey: "k-1", media: [{url: "https://x/1.mp4", kind: VIDEO}, {name: "c", url: "https://x/c", kind: COVER}]) {
-			published viewer { postCount } post { id text media { name url kind } author { handle postCount } editedAt commentCount comments { nodes { id } pageInfo { hasNextPage } } } } }`
+			changed viewer { user { postCount } } post { id text media { name url kind } author { handle postCount } editedAt commentCount comments { nodes { id } pageInfo { hasNextPage } } } } }`
 		first := a.Ask(publishes, nil).Whole()
 		id := apitest.Into[string](first, "publishPost.post.id")
 		post := fmt.Sprintf(`{"id": "%s", "text": "Hello", "media": [{"name": "", "url": "https://x/1.mp4", "kind": "VIDEO"}, {"name": "c", "url": "https://x/c", "kind": "COVER"}],
 			"author": {"handle": "u%s", "postCount": 1}, "editedAt": null, "commentCount": 0, "comments": {"nodes": [], "pageInfo": {"hasNextPage": false}}}`, id, v.a)
-		first.Is(`{"publishPost": {"published": true, "viewer": {"postCount": 1}, "post": ` + post + `}}`)
-		a.Ask(publishes, nil).Is(`{"publishPost": {"published": false, "viewer": {"postCount": 1}, "post": ` + post + `}}`)
+		first.Is(`{"publishPost": {"changed": true, "viewer": {"user": {"postCount": 1}}, "post": ` + post + `}}`)
+		a.Ask(publishes, nil).Is(`{"publishPost": {"changed": false, "viewer": {"user": {"postCount": 1}}, "post": ` + post + `}}`)
 
-		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "nice", clientKey: "1") { added comment { postId text author { handle } } post { commentCount } } }`, apitest.Vars{"p": id}).
-			Is(fmt.Sprintf(`{"addComment": {"added": true, "comment": {"postId": "%s", "text": "nice", "author": {"handle": "u%s"}}, "post": {"commentCount": 1}}}`, id, v.b))
+		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "nice", clientKey: "1") { changed comment { postId text author { handle } } post { commentCount } } }`, apitest.Vars{"p": id}).
+			Is(fmt.Sprintf(`{"addComment": {"changed": true, "comment": {"postId": "%s", "text": "nice", "author": {"handle": "u%s"}}, "post": {"commentCount": 1}}}`, id, v.b))
 		third := comment(t, v.api, v.c, id, "third")
 		const look = `query($p: ID!, $c: ID!) { node(id: $p) { ... on Post { commentCount comments { edges { node { text author { handle } } } } } } c: node(id: $c) { id ... on Comment { text } } }`
 		v.api.Ask(look, apitest.Vars{"p": id, "c": third}).Is(fmt.Sprintf(`{"node": {"commentCount": 2, "comments": {"edges": [
 			{"node": {"text": "third", "author": {"handle": "u%s"}}}, {"node": {"text": "nice", "author": {"handle": "u%s"}}}]}}, "c": {"id": "%s", "text": "third"}}`, v.c, v.b, third))
 
 		// A comment of somebody else's is answered as none, so that one that is hidden does not show.
-		const deletes = `mutation($c: ID!) { deleteComment(commentId: $c) { changed } }`
-		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false}}`)
+		const deletes = `mutation($c: ID!) { deleteComment(commentId: $c) { changed post { commentCount } } }`
+		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false, "post": null}}`)
 		v.api.As(v.b).Ask(`mutation($c: ID!) { block(userId: $c) { changed } }`, apitest.Vars{"c": v.c})
-		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false}}`)
-		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": unused(third)}).Is(`{"deleteComment": {"changed": false}}`)
+		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": third}).Is(`{"deleteComment": {"changed": false, "post": null}}`)
+		v.api.As(v.b).Ask(deletes, apitest.Vars{"c": unused(third)}).Is(`{"deleteComment": {"changed": false, "post": null}}`)
 		v.api.Ask(`query($c: ID!) { node(id: $c) { id } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"node": {"id": "%s"}}`, third))
 		for _, changed := range []bool{true, false} {
 			a.Ask(`mutation($c: ID!) { deleteComment(commentId: $c) { changed } }`, apitest.Vars{"c": third}).Is(fmt.Sprintf(`{"deleteComment": {"changed": %t}}`, changed))
@@ -63,13 +63,13 @@ func TestPostsAndComments(t *testing.T) {
 			v.api.As(v.b).Ask(`mutation($p: ID!) { `+mutation+` }`, apitest.Vars{"p": id}).Refused(code)
 		}
 		for _, changed := range []bool{true, false} {
-			a.Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed viewer { postCount posts { nodes { id } } } } }`, apitest.Vars{"p": id}).
-				Is(fmt.Sprintf(`{"deletePost": {"changed": %t, "viewer": {"postCount": 0, "posts": {"nodes": []}}}}`, changed))
+			a.Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed viewer { user { postCount posts { nodes { id } } } } } }`, apitest.Vars{"p": id}).
+				Is(fmt.Sprintf(`{"deletePost": {"changed": %t, "viewer": {"user": {"postCount": 0, "posts": {"nodes": []}}}}}`, changed))
 		}
 		v.api.Ask(look, apitest.Vars{"p": id, "c": third}).Is(`{"node": null, "c": null}`)
 		a.Ask(publishes, nil).Refused("BAD_USER_INPUT")
 		a.Ask(`mutation($p: ID!) { editPost(postId: $p, text: "x") { changed } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
-		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "late", clientKey: "2") { added } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
+		v.api.As(v.b).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "late", clientKey: "2") { changed } }`, apitest.Vars{"p": id}).Refused("NOT_FOUND")
 	})
 }
 
@@ -165,19 +165,19 @@ func TestBadPosts(t *testing.T) {
 			if key++; c.key == "" {
 				c.key = fmt.Sprint("key", key)
 			}
-			before := a.Ask(`{ viewer { postCount } }`, nil).Text
-			answer := a.Ask(`mutation($t: String!, $k: String!, $m: [MediaInput!]) { publishPost(text: $t, clientKey: $k, media: $m) { published } }`,
+			before := a.Ask(`{ viewer { user { postCount } } }`, nil).Text
+			answer := a.Ask(`mutation($t: String!, $k: String!, $m: [MediaInput!]) { publishPost(text: $t, clientKey: $k, media: $m) { changed } }`,
 				apitest.Vars{"t": c.text, "k": c.key, "m": c.media})
 			if !c.bad {
-				answer.Is(`{"publishPost": {"published": true}}`)
-			} else if answer.Refused("BAD_USER_INPUT"); a.Ask(`{ viewer { postCount } }`, nil).Text != before {
+				answer.Is(`{"publishPost": {"changed": true}}`)
+			} else if answer.Refused("BAD_USER_INPUT"); a.Ask(`{ viewer { user { postCount } } }`, nil).Text != before {
 				t.Errorf("%s: something was written", name)
 			}
 		}
 		for text, good := range map[string]bool{strings.Repeat("👩", storage.MaxCommentLength): true, strings.Repeat("x", storage.MaxCommentLength+1): false, " ": false} {
-			answer := a.Ask(`mutation($p: ID!, $t: String!) { addComment(postId: $p, text: $t, clientKey: "k") { added } }`, apitest.Vars{"p": post, "t": text})
+			answer := a.Ask(`mutation($p: ID!, $t: String!) { addComment(postId: $p, text: $t, clientKey: "k") { changed } }`, apitest.Vars{"p": post, "t": text})
 			if good {
-				answer.Is(`{"addComment": {"added": true}}`)
+				answer.Is(`{"addComment": {"changed": true}}`)
 			} else {
 				answer.Refused("BAD_USER_INPUT")
 			}
@@ -186,9 +186,9 @@ func TestBadPosts(t *testing.T) {
 			a.Ask(`mutation($p: ID!) { deletePost(postId: $p) { changed } }`, apitest.Vars{"p": id}).Refused("BAD_USER_INPUT")
 		}
 		a.Ask(`mutation($p: ID!) { deleteComment(commentId: $p) { changed } }`, apitest.Vars{"p": post}).Refused("BAD_USER_INPUT")
-		v.api.Ask(`mutation { publishPost(text: "x", clientKey: "k") { published } }`, nil).Refused("UNAUTHENTICATED")
-		v.api.As(99).Ask(`mutation { publishPost(text: "x", clientKey: "k") { published } }`, nil).Refused("UNAUTHENTICATED")
-		v.api.As(99).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "k") { added } }`, apitest.Vars{"p": post}).Refused("UNAUTHENTICATED")
+		v.api.Ask(`mutation { publishPost(text: "x", clientKey: "k") { changed } }`, nil).Refused("UNAUTHENTICATED")
+		v.api.As(99).Ask(`mutation { publishPost(text: "x", clientKey: "k") { changed } }`, nil).Refused("UNAUTHENTICATED")
+		v.api.As(99).Ask(`mutation($p: ID!) { addComment(postId: $p, text: "x", clientKey: "k") { changed } }`, apitest.Vars{"p": post}).Refused("UNAUTHENTICATED")
 	})
 }
 

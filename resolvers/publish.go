@@ -11,7 +11,7 @@ import (
 	"kith/storage"
 )
 
-func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PublishPostPayload, error) {
+func (r mutations) PublishPost(ctx context.Context, text string, media []*model.MediaInput, key string) (*model.PostPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func (r mutations) PublishPost(ctx context.Context, text string, media []*model.
 	s := payloadSelection(ctx)
 	fetch(ctx,
 		wanted{posts: []storage.Post{post}, on: s.of("post")},
-		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")})
-	return &model.PublishPostPayload{Published: published, Post: s.post(ctx, post), Viewer: s.user(ctx, "viewer", viewer, true)}, nil
+		s.wantedViewer(ctx, viewer, true))
+	return &model.PostPayload{Changed: published, Post: s.post(ctx, post), Viewer: s.viewer(ctx, viewer, true)}, nil
 }
 
-func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error) {
+func (r mutations) EditPost(ctx context.Context, id string, text *string, media []*model.MediaInput) (*model.PostPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -69,11 +69,13 @@ func (r mutations) EditPost(ctx context.Context, id string, text *string, media 
 		return nil, postError(err)
 	}
 	s := payloadSelection(ctx)
-	fetch(ctx, wanted{posts: []storage.Post{edited}, on: s.of("post")})
-	return &model.EditPostPayload{Changed: changed, Post: s.post(ctx, edited)}, nil
+	fetch(ctx,
+		wanted{posts: []storage.Post{edited}, on: s.of("post")},
+		s.wantedViewer(ctx, viewer, true))
+	return &model.PostPayload{Changed: changed, Post: s.post(ctx, edited), Viewer: s.viewer(ctx, viewer, true)}, nil
 }
 
-func (r mutations) DeletePost(ctx context.Context, id string) (*model.DeletePostPayload, error) {
+func (r mutations) DeletePost(ctx context.Context, id string) (*model.PostPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -82,10 +84,10 @@ func (r mutations) DeletePost(ctx context.Context, id string) (*model.DeletePost
 	if err != nil {
 		return nil, postError(err)
 	}
-	return &model.DeletePostPayload{Changed: changed, Viewer: payloadSelection(ctx).readUser(ctx, "viewer", viewer)}, nil
+	return &model.PostPayload{Changed: changed, Viewer: payloadSelection(ctx).readViewer(ctx, viewer)}, nil
 }
 
-func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model.AddCommentPayload, error) {
+func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model.CommentPayload, error) {
 	viewer, post, err := r.actorAndPost(ctx, id)
 	if err != nil {
 		return nil, err
@@ -104,30 +106,19 @@ func (r mutations) AddComment(ctx context.Context, id, text, key string) (*model
 		return nil, postError(err)
 	}
 	s := payloadSelection(ctx)
-	payload := &model.AddCommentPayload{Added: added}
+	payload := &model.CommentPayload{Changed: added}
 	level := []wanted{{users: []storage.UserID{viewer}, exist: true, on: s.below("comment").of("author")}}
-	if s.has("post") {
-		level = append(level, wanted{postIDs: []storage.PostID{post}, on: s.of("post")})
-	}
-	fetch(ctx, level...)
+	fetch(ctx, append(level, s.wantedPost(post))...)
 	if s.has("comment") {
 		for _, c := range commentsOf(ctx, []storage.Comment{comment}, s.of("comment"), here(ctx, s.key("comment"))) {
 			payload.Comment = c
 		}
 	}
-	if s.has("post") {
-		row := loaders.For(ctx).Posts().Load(post)
-		if row.Err != nil {
-			failAt(ctx, here(ctx, s.key("post"))(0), row.Err)
-		}
-		if row.Found {
-			payload.Post = s.post(ctx, row.Value)
-		}
-	}
+	payload.Post = s.readPost(ctx, post)
 	return payload, nil
 }
 
-func (r mutations) DeleteComment(ctx context.Context, text string) (*model.DeleteCommentPayload, error) {
+func (r mutations) DeleteComment(ctx context.Context, text string) (*model.CommentPayload, error) {
 	viewer, err := r.actorOf(ctx, 1)
 	if err != nil {
 		return nil, err
@@ -136,11 +127,40 @@ func (r mutations) DeleteComment(ctx context.Context, text string) (*model.Delet
 	if err != nil || id.typeName != "Comment" {
 		return nil, apierr.IDMalformed.Error("%q is not a comment's id", abridged(text)).In("commentId")
 	}
-	changed, err := r.Posts.Uncomment(ctx, viewer, id.comment())
+	post, err := r.Posts.Uncomment(ctx, viewer, id.comment())
 	if err != nil {
 		return nil, clientError(err)
 	}
-	return &model.DeleteCommentPayload{Changed: changed}, nil
+	payload := &model.CommentPayload{}
+	if post != (storage.PostID{}) {
+		s := payloadSelection(ctx)
+		fetch(ctx, s.wantedPost(post))
+		payload.Changed, payload.Post = true, s.readPost(ctx, post)
+	}
+	return payload, nil
+}
+
+// wantedPost is what the field `post` needs.
+func (s selection) wantedPost(id storage.PostID) wanted {
+	if !s.has("post") {
+		return wanted{}
+	}
+	return wanted{postIDs: []storage.PostID{id}, on: s.of("post")}
+}
+
+// readPost is the post of the field `post`, which has been fetched; nil if it is not selected, or gone.
+func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post {
+	if !s.has("post") {
+		return nil
+	}
+	row := loaders.For(ctx).Posts().Load(id)
+	if row.Err != nil {
+		failAt(ctx, here(ctx, s.key("post"))(0), row.Err)
+	}
+	if !row.Found {
+		return nil
+	}
+	return s.post(ctx, row.Value)
 }
 
 // actorAndPost are the viewer, who is about to change something, and the post.

@@ -144,7 +144,7 @@ func TestFieldsOfTheViewerAreNullWhereNobodyIsSignedIn(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		pairs(t, store)
 		api := apitest.New(t, store, apitest.Options{})
-		api.Ask(`{ viewer { id handle } user(by: {id: 1}) { viewerRelationship { status from { handle } } followersYouKnow(first: 5) { totalCount nodes { handle } } }
+		api.Ask(`{ viewer { user { id handle } } user(by: {id: 1}) { viewerRelationship { status from { handle } } followersYouKnow(first: 5) { totalCount nodes { handle } } }
 			relationship(from: 1, to: 6) { blocking blockedBy } }`, nil).Is(
 			`{"viewer": null, "user": {"viewerRelationship": null, "followersYouKnow": null}, "relationship": {"blocking": null, "blockedBy": null}}`)
 	})

@@ -71,8 +71,8 @@ func (r *Resolver) requestPayload(ctx context.Context, viewer, other storage.Use
 	}
 	p := r.payload(ctx, s, d, wantedByRequests(rows, s.of("request"))...)
 	payload := &model.FriendRequestPayload{
-		Changed: o.Changed, ConsistencyToken: r.Tokens.Text(d.token),
-		Viewer: p.viewer, User: p.user, Relationship: p.relationship,
+		Changed: o.Changed,
+		Viewer:  p.viewer, User: p.user, Relationship: p.relationship,
 	}
 	for _, request := range r.requestsOf(ctx, rows, s.of("request"), here(ctx, s.key("request"))) {
 		payload.Request = request

@@ -78,6 +78,7 @@ type (
 	queries            struct{ *Resolver }
 	mutations          struct{ *Resolver }
 	subscriptions      struct{ *Resolver }
+	viewerFields       struct{ *Resolver }
 	userFields         struct{ *Resolver }
 	postFields         struct{ *Resolver }
 	relationshipFields struct{ *Resolver }
@@ -89,6 +90,7 @@ type (
 func (r *Resolver) Query() generated.QueryResolver                   { return queries{r} }
 func (r *Resolver) Mutation() generated.MutationResolver             { return mutations{r} }
 func (r *Resolver) Subscription() generated.SubscriptionResolver     { return subscriptions{r} }
+func (r *Resolver) Viewer() generated.ViewerResolver                 { return viewerFields{r} }
 func (r *Resolver) User() generated.UserResolver                     { return userFields{r} }
 func (r *Resolver) Post() generated.PostResolver                     { return postFields{r} }
 func (r *Resolver) Relationship() generated.RelationshipResolver     { return relationshipFields{r} }

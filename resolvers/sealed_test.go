@@ -52,12 +52,12 @@ func TestCursorsRevealNothingOfWhoIsNotShown(t *testing.T) {
 	whole, small := apitest.New(t, store, apitest.Options{}).As(1), apitest.New(t, store, apitest.Options{Budget: 300}).As(1)
 	medium := apitest.New(t, store, apitest.Options{Budget: friends + 10}).As(1)
 	for _, list := range []string{
-		`viewer { list: followings(first: 3 @) $ }`, `viewer { list: followers(first: 3 @) $ }`, `viewer { list: friends(first: 3 @) $ }`,
-		`user(by: {id: 3100}) { list: notFollowingBack(first: 3 @) $ }`, `viewer { list: notFollowedBack(first: 3 @) $ }`,
-		`viewer { list: commonFollowings(with: 3100, first: 3 @) $ }`, `viewer { list: commonFollowers(with: 3100, first: 3 @) $ }`,
-		`user(by: {id: 3100}) { list: followersYouKnow(first: 3 @) $ }`, `viewer { list: followersYouKnow(first: 0 @) $ }`,
+		`viewer { user { list: followings(first: 3 @) $ } }`, `viewer { user { list: followers(first: 3 @) $ } }`, `viewer { user { list: friends(first: 3 @) $ } }`,
+		`user(by: {id: 3100}) { list: notFollowingBack(first: 3 @) $ }`, `viewer { user { list: notFollowedBack(first: 3 @) $ } }`,
+		`viewer { user { list: commonFollowings(with: 3100, first: 3 @) $ } }`, `viewer { user { list: commonFollowers(with: 3100, first: 3 @) $ } }`,
+		`user(by: {id: 3100}) { list: followersYouKnow(first: 3 @) $ }`, `viewer { user { list: followersYouKnow(first: 0 @) $ } }`,
 		`list: people(where: {followersOf: 1}, first: 3 @) $`, `list: people(where: {and: [{followedBy: 1}, {not: {followersOf: 3100}}]}, first: 3 @) $`,
-		`list: searchUsers(prefix: "u1", first: 3 @) $`, `viewer { list: followSuggestions(first: 3 @) $ }`, `viewer { list: blockedUsers(first: 3 @) $ }`,
+		`list: searchUsers(prefix: "u1", first: 3 @) $`, `viewer { user { list: followSuggestions(first: 3 @) $ } }`, `viewer { list: blockedUsers(first: 3 @) $ }`,
 	} {
 		want, _ := pages(t, whole, list)
 		short := small
@@ -84,10 +84,10 @@ func pages(t *testing.T, api *apitest.API, list string) (ids []string, sealed in
 	for n := 0; ; n++ {
 		query := strings.NewReplacer("@", optional("after", after), "$", `{ edges { cursor node { id } } pageInfo { hasNextPage endCursor } }`).Replace(list)
 		path := "list"
-		if !strings.HasPrefix(list, "list") {
-			path, _, _ = strings.Cut(list, "(")
-			path, _, _ = strings.Cut(strings.Fields(path)[0], " ")
-			path += ".list"
+		for _, above := range []string{"viewer { list", "user(", "viewer { user"} {
+			if strings.HasPrefix(list, above) {
+				path = map[string]string{"viewer { list": "viewer.list", "user(": "user.list", "viewer { user": "viewer.user.list"}[above]
+			}
 		}
 		p := apitest.Into[page](api.Ask("{ "+query+" }", nil).Whole(), path)
 		for i, e := range p.Edges {

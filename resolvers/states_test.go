@@ -19,20 +19,20 @@ func TestDeactivatedAccounts(t *testing.T) {
 		}
 		v.does(v.d, "requestFriend", v.b)
 		const others = `query($b: ID!) { user(by: {id: $b}) { handle } node(id: $b) { id } byHandle: user(by: {handle: "uX"}) { id }
-			viewer { followingCount followerCount friendCount followings { totalCount nodes { id } } followers { totalCount } friends { totalCount } } }`
-		whole := fmt.Sprintf(`{"user": {"handle": "u%[1]s"}, "node": {"id": "%[1]s"}, "byHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
-			"followings": {"totalCount": 2, "nodes": [{"id": "%[2]s"}, {"id": "%[1]s"}]}, "followers": {"totalCount": 2}, "friends": {"totalCount": 2}}}`, v.b, v.c)
+			viewer { user { followingCount followerCount friendCount followings { totalCount nodes { id } } followers { totalCount } friends { totalCount } } } }`
+		whole := fmt.Sprintf(`{"user": {"handle": "u%[1]s"}, "node": {"id": "%[1]s"}, "byHandle": null, "viewer": {"user": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
+			"followings": {"totalCount": 2, "nodes": [{"id": "%[2]s"}, {"id": "%[1]s"}]}, "followers": {"totalCount": 2}, "friends": {"totalCount": 2}}}}`, v.b, v.c)
 		look := func() apitest.Answer { return v.api.As(v.a).Ask(others, apitest.Vars{"b": v.b.String()}) }
 		look().Is(whole)
 
 		b := v.api.As(v.b)
-		b.Ask(`mutation { deactivateAccount { changed user { handle deactivated followingCount } } }`, nil).
-			Is(fmt.Sprintf(`{"deactivateAccount": {"changed": true, "user": {"handle": "u%s", "deactivated": true, "followingCount": 1}}}`, v.b))
+		b.Ask(`mutation { deactivateAccount { changed viewer { user { handle followingCount } deactivated } } }`, nil).
+			Is(fmt.Sprintf(`{"deactivateAccount": {"changed": true, "viewer": {"user": {"handle": "u%s", "followingCount": 1}, "deactivated": true}}}`, v.b))
 		b.Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": false}}`)
 
 		// The user is hidden from others. The counts stay.
-		look().Is(fmt.Sprintf(`{"user": null, "node": null, "byHandle": null, "viewer": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
-			"followings": {"totalCount": 1, "nodes": [{"id": "%s"}]}, "followers": {"totalCount": 1}, "friends": {"totalCount": 1}}}`, v.c))
+		look().Is(fmt.Sprintf(`{"user": null, "node": null, "byHandle": null, "viewer": {"user": {"followingCount": 2, "followerCount": 2, "friendCount": 2,
+			"followings": {"totalCount": 1, "nodes": [{"id": "%s"}]}, "followers": {"totalCount": 1}, "friends": {"totalCount": 1}}}}`, v.c))
 		for _, field := range []string{"follow", "block", "requestFriend", "acceptFriend", "declineFriend"} {
 			v.do(v.a, field, v.b).Refused("NOT_FOUND")
 		}
@@ -45,21 +45,21 @@ func TestDeactivatedAccounts(t *testing.T) {
 		}
 
 		// The user sees its own account, and can only reactivate it.
-		b.Ask(`{ viewer { handle deactivated followings { totalCount } friendRequests(direction: RECEIVED) { totalCount } } }`, nil).
-			Is(fmt.Sprintf(`{"viewer": {"handle": "u%s", "deactivated": true, "followings": {"totalCount": 1}, "friendRequests": {"totalCount": 1}}}`, v.b))
+		b.Ask(`{ viewer { user { handle followings { totalCount } } deactivated friendRequests(direction: RECEIVED) { totalCount } } }`, nil).
+			Is(fmt.Sprintf(`{"viewer": {"user": {"handle": "u%s", "followings": {"totalCount": 1}}, "deactivated": true, "friendRequests": {"totalCount": 1}}}`, v.b))
 		for _, field := range []string{"follow", "unfollow", "block", "unblock", "removeFollower", "requestFriend", "acceptFriend", "declineFriend", "cancelFriendRequest", "removeFriend", "setFollowMark"} {
 			if got := v.do(v.b, field, v.a).Refused("FORBIDDEN"); got != deactivated {
 				t.Errorf("%s: %s", field, got)
 			}
 		}
 		for _, mutation := range []string{
-			`updateProfile(name: "X") { user { id } }`, `changePassword(current: "a", new: "b") { changed }`, `followMany(userIds: [1]) { consistencyToken }`,
+			`updateProfile(name: "X") { viewer { user { id } } }`, `changePassword(current: "a", new: "b") { changed }`, `followMany(userIds: [1]) { outcomes { userId } }`,
 		} {
 			if got := b.Ask(`mutation { `+mutation+` }`, nil).Refused("FORBIDDEN"); got != deactivated {
 				t.Errorf("%s: %s", mutation, got)
 			}
 		}
-		b.Ask(`mutation { reactivateAccount { changed user { deactivated } } }`, nil).Is(`{"reactivateAccount": {"changed": true, "user": {"deactivated": false}}}`)
+		b.Ask(`mutation { reactivateAccount { changed viewer { deactivated } } }`, nil).Is(`{"reactivateAccount": {"changed": true, "viewer": {"deactivated": false}}}`)
 		b.Ask(`mutation { reactivateAccount { changed } }`, nil).Is(`{"reactivateAccount": {"changed": false}}`)
 		look().Is(whole)
 		v.does(v.b, "acceptFriend", v.d)
@@ -91,8 +91,8 @@ func TestDeletedAccounts(t *testing.T) {
 		a.Ask(`mutation { reactivateAccount { changed } }`, nil).Refused("UNAUTHENTICATED")
 		v.do(v.a, "follow", v.b).Refused("UNAUTHENTICATED")
 		v.do(v.b, "follow", v.a).Refused("NOT_FOUND")
-		v.api.As(v.b).Ask(`{ viewer { followingCount followings { totalCount } followersYouKnow { totalCount } } }`, nil).
-			Is(`{"viewer": {"followingCount": 0, "followings": {"totalCount": 0}, "followersYouKnow": {"totalCount": 0}}}`)
+		v.api.As(v.b).Ask(`{ viewer { user { followingCount followings { totalCount } followersYouKnow { totalCount } } } }`, nil).
+			Is(`{"viewer": {"user": {"followingCount": 0, "followings": {"totalCount": 0}, "followersYouKnow": {"totalCount": 0}}}}`)
 		v.api.Admin().Ask(`mutation($h: String!) { createUser(id: 4711, handle: $h, name: "New") { user { handle } } }`, apitest.Vars{"h": "another"})
 		if r := v.store.UserIDs(t.Context(), []string{"u" + v.a.String()})[0]; r.Found || r.Err != nil {
 			t.Errorf("the handle is still taken: %+v", r)

@@ -74,21 +74,23 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 		missed        func(i int) storage.Edge // … these rows are missed
 		reported      func(i int) string
 	}{
-		{`newFollowers { node { id } }`, "pages.follower",
+		{`followerAdded { edge { node { id } } }`, "pages.follower",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
 			func(i int) storage.Edge {
 				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: storage.Following}
 			},
-			func(i int) string { return fmt.Sprintf(`{"data":{"newFollowers":{"node":{"id":"%d"}}}}`, 10+i) }},
-		{`friendRequestChanged { id state }`, "pages.friend_request_inbox",
+			func(i int) string {
+				return fmt.Sprintf(`{"data":{"followerAdded":{"edge":{"node":{"id":"%d"}}}}}`, 10+i)
+			}},
+		{`friendRequestChanged { request { id state } }`, "pages.friend_request_inbox",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Pending} }, storage.Requests,
 			func(i int) storage.Edge {
 				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: []storage.EdgeType{storage.Pending, storage.Pending, storage.Pending, storage.Declined}[i%4]}
 			},
 			func(i int) string {
-				return fmt.Sprintf(`{"data":{"friendRequestChanged":{"id":"req_%d_1","state":%q}}}`, 10+i, []string{"PENDING", "PENDING", "PENDING", "DECLINED"}[i%4])
+				return fmt.Sprintf(`{"data":{"friendRequestChanged":{"request":{"id":"req_%d_1","state":%q}}}}`, 10+i, []string{"PENDING", "PENDING", "PENDING", "DECLINED"}[i%4])
 			}},
-		{`relationshipChanged(userIds: [2, 10, 11, 1]) { id status }`, "edges.follower",
+		{`relationshipChanged(userIds: [2, 10, 11, 1]) { relationship { id status } }`, "edges.follower",
 			func(i int) storage.Edge { return storage.Edge{From: 2, To: 1, Type: storage.Following} }, storage.Forward,
 			func(i int) storage.Edge {
 				return storage.Edge{From: storage.UserID(10 + i), To: 1, Type: storage.Following}
@@ -97,7 +99,7 @@ func subscriptionsReadAgain(t *testing.T, hidden events.Event) {
 				if i > 1 {
 					return ""
 				}
-				return fmt.Sprintf(`{"data":{"relationshipChanged":{"id":"rel_1_%d","status":"FOLLOWED_BY"}}}`, 10+i)
+				return fmt.Sprintf(`{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_%d","status":"FOLLOWED_BY"}}}}`, 10+i)
 			}},
 	} {
 		t.Run(c.field, func(t *testing.T) {
@@ -169,8 +171,8 @@ func TestSubscriptionsReadWhatIsOlderThanTheNewest(t *testing.T) {
 		side  storage.Side
 		kind  storage.EdgeType
 	}{
-		{`newFollowers { node { id } }`, storage.Forward, storage.Following},
-		{`friendRequestChanged { from { id } }`, storage.Requests, storage.Pending},
+		{`followerAdded { edge { node { id } } }`, storage.Forward, storage.Following},
+		{`friendRequestChanged { request { from { id } } }`, storage.Requests, storage.Pending},
 	} {
 		t.Run(c.field, func(t *testing.T) {
 			store, hub := oracle.New(), events.NewHub(nil)

@@ -17,7 +17,7 @@ import (
 // RelationshipChanged answers `relationshipChanged`. After an event it reads what it sends, and
 // sends it only if it differs from what was sent before. So events that arrive twice or late, or
 // are reported lost, do no harm.
-func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) (<-chan *model.Relationship, error) {
+func (r subscriptions) RelationshipChanged(ctx context.Context, texts []string) (<-chan *model.RelationshipChanged, error) {
 	viewer, err := viewerOf(ctx)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (w *watch) begin(ctx context.Context) (err error) {
 	return err
 }
 
-func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relationship, bool, error) {
+func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.RelationshipChanged, bool, error) {
 	others := []storage.UserID{w.other(e.Edge)}
 	switch e.Kind {
 	case events.Gap, events.Corrected:
@@ -82,14 +82,17 @@ func (w *watch) answers(ctx context.Context, e events.Event) ([]*model.Relations
 	for id := range changed {
 		pairs = append(pairs, storage.Pair{From: w.viewer, To: id})
 	}
-	on := planned(ctx).Below
-	fetch(ctx, wanted{pairs: pairs, on: on})
-	list := relationshipsOf(ctx, pairs, on, here(ctx))
+	s := payloadSelection(ctx)
+	on := s.of("relationship")
+	fetch(ctx, wanted{pairs: pairs, on: on}, s.wantedViewer(ctx, w.viewer, true))
+	list, viewer := relationshipsOf(ctx, pairs, on, here(ctx, s.key("relationship"))), s.viewer(ctx, w.viewer, true)
 	if errs := graphql.GetErrors(ctx); len(errs) > 0 && slices.Contains(list, nil) {
 		return nil, false, errs
 	}
 	maps.Copy(w.last, changed)
-	return list, false, nil
+	return storage.Each(list, func(one *model.Relationship) *model.RelationshipChanged {
+		return &model.RelationshipChanged{Relationship: one, Viewer: viewer}
+	}), false, nil
 }
 
 // changed reads the edges with some of the users that differ from what the client knows.

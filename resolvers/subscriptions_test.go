@@ -85,7 +85,7 @@ func TestRelationshipChanged(t *testing.T) {
 	apitest.Users(t, store, 4)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
-	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3]) { id status to { handle } } }`)
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2, 3]) { relationship { id status to { handle } } } }`)
 
 	follow := func(viewer storage.UserID, field, id string) {
 		api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": id}).Whole()
@@ -101,21 +101,21 @@ func TestRelationshipChanged(t *testing.T) {
 		}
 	}
 	follow(1, "unfollow", "3")
-	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"NONE","to":{"handle":"u3"}}}}`)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"NONE","to":{"handle":"u3"}}}}}`)
 	follow(1, "follow", "4") // the subscription does not ask about user 4
 	follow(2, "follow", "3") // this is not the viewer's follow
 	follow(3, "follow", "1")
-	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWED_BY","to":{"handle":"u3"}}}}`)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"FOLLOWED_BY","to":{"handle":"u3"}}}}}`)
 	follow(1, "follow", "3")
-	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"MUTUAL","to":{"handle":"u3"}}}}`)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"MUTUAL","to":{"handle":"u3"}}}}}`)
 	hub.Publish(events.Edge(storage.Edge{From: 1, To: 3, Type: storage.Following, UpdateTime: 1})) // an old event, sent once more
 	follow(3, "unfollow", "1")
-	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}`)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_3","status":"FOLLOWING","to":{"handle":"u3"}}}}}`)
 
 	// A change whose event is lost is sent after the next gap.
 	apitest.Follow(t, store, 2, 1)
 	hub.Publish(events.Event{Kind: events.Gap})
-	wantNext(t, answers, `{"data":{"relationshipChanged":{"id":"rel_1_2","status":"FOLLOWED_BY","to":{"handle":"u2"}}}}`)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"id":"rel_1_2","status":"FOLLOWED_BY","to":{"handle":"u2"}}}}}`)
 }
 
 func TestNewFollowers(t *testing.T) {
@@ -123,24 +123,24 @@ func TestNewFollowers(t *testing.T) {
 	apitest.Users(t, store, 9)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
-	answers := subscribe(t, api, hub, 1, `subscription { newFollowers { node { handle followingCount } } }`)
+	answers := subscribe(t, api, hub, 1, `subscription { followerAdded { edge { node { handle followingCount } } viewer { user { id } } } }`)
 	follow := func(viewer storage.UserID, field string) {
 		api.As(viewer).Ask(`mutation { `+field+`(userId: 1) { changed } }`, nil).Whole()
 	}
 	until(t, answers, func(i int) { follow(2, []string{"follow", "unfollow"}[i%2]) })
 	follow(2, "unfollow")
 	follow(3, "follow")
-	wantNext(t, answers, `{"data":{"newFollowers":{"node":{"handle":"u3","followingCount":1}}}}`)
+	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u3","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
 	row := store.Edges(t.Context(), storage.Inverse, []storage.Pair{{From: 3, To: 1}})[0].Value
 	hub.Publish(events.Edge(row)) // an event that comes twice is sent once
 	api.As(1).Ask(`mutation { follow(userId: 4) { changed } }`, nil).Whole()
 	follow(4, "follow")
-	wantNext(t, answers, `{"data":{"newFollowers":{"node":{"handle":"u4","followingCount":1}}}}`)
+	wantNext(t, answers, `{"data":{"followerAdded":{"edge":{"node":{"handle":"u4","followingCount":1}},"viewer":{"user":{"id":"1"}}}}}`)
 }
 
 func TestSubscriptionsNeedAViewer(t *testing.T) {
 	api := apitest.New(t, oracle.New(), apitest.Options{})
-	answers := subscribe(t, api, nil, 0, `subscription { newFollowers { cursor } }`)
+	answers := subscribe(t, api, nil, 0, `subscription { followerAdded { edge { cursor } } }`)
 	select {
 	case got := <-answers:
 		if !strings.Contains(got, "UNAUTHENTICATED") {
@@ -185,7 +185,7 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	apitest.Users(t, store.Store, 2)
 	hub := events.NewHub(nil)
 	api := apitest.New(t, store, apitest.Options{Hub: hub})
-	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2]) { status } }`)
+	answers := subscribe(t, api, hub, 1, `subscription { relationshipChanged(userIds: [2]) { relationship { status } } }`)
 	follow := func(viewer storage.UserID, field, id string) {
 		api.As(viewer).Ask(`mutation($id: ID!) { `+field+`(userId: $id) { changed } }`, apitest.Vars{"id": id}).Whole()
 	}
@@ -216,11 +216,11 @@ func TestEventsThatWaitMakeOneAnswer(t *testing.T) {
 	store.holdWith(nil)
 	follow(1, "follow", "2")
 	close(hold)
-	wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"MUTUAL"}}}`)
+	wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"status":"MUTUAL"}}}}`)
 	for range 5 { // the subscription continues
 		follow(2, "unfollow", "1")
-		wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"FOLLOWING"}}}`)
+		wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"status":"FOLLOWING"}}}}`)
 		follow(2, "follow", "1")
-		wantNext(t, answers, `{"data":{"relationshipChanged":{"status":"MUTUAL"}}}`)
+		wantNext(t, answers, `{"data":{"relationshipChanged":{"relationship":{"status":"MUTUAL"}}}}`)
 	}
 }

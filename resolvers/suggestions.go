@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"kith/accounts/identity"
@@ -106,7 +107,7 @@ func suggestionConnection(ctx context.Context, f *selections.Field, a *setAnswer
 	}
 }
 
-func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.DismissSuggestionPayload, error) {
+func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.RelationshipPayload, error) {
 	viewer, other, err := r.actorAndOther(ctx, id)
 	if err != nil {
 		return nil, err
@@ -114,19 +115,16 @@ func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.Dis
 	if viewer == other {
 		return nil, clientError(social.ErrSelf)
 	}
-	now := r.Relations.Now()
-	if err := r.dismiss(ctx, viewer, other, now); err != nil {
+	before, err := r.dismissedBy(ctx, viewer)
+	if err != nil {
 		return nil, err
 	}
-	s := payloadSelection(ctx)
-	fetch(ctx,
-		wanted{users: []storage.UserID{viewer}, exist: s.has("viewer"), on: s.of("viewer")},
-		wanted{users: []storage.UserID{other}, exist: s.has("user"), on: s.of("user")},
-	)
-	return &model.DismissSuggestionPayload{
-		Viewer: s.user(ctx, "viewer", viewer, true),
-		User:   s.user(ctx, "user", other, true),
-	}, nil
+	_, again := slices.BinarySearch(before, other)
+	if err := r.dismiss(ctx, viewer, other, r.Relations.Now()); err != nil {
+		return nil, err
+	}
+	p := r.payload(ctx, payloadSelection(ctx), done{viewer: viewer, other: other, unsure: true})
+	return &model.RelationshipPayload{Changed: !again, Viewer: p.viewer, User: p.user, Relationship: p.relationship}, nil
 }
 
 func (r *Resolver) dismiss(ctx context.Context, viewer, other storage.UserID, now time.Time) error {

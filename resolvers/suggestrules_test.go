@@ -15,16 +15,16 @@ import (
 // suggested asks for the viewer's own suggestions.
 func (v *village) suggested(user storage.UserID, arguments string) apitest.Answer {
 	v.t.Helper()
-	return v.api.As(user).Ask(fmt.Sprintf(`{ viewer { list: followSuggestions(first: 50%s) {
+	return v.api.As(user).Ask(fmt.Sprintf(`{ viewer { user { list: followSuggestions(first: 50%s) {
 		edges { score sharedCount reason node { id } via { id } } excluded { followed blocked dismissed } complete pageInfo { hasNextPage endCursor }
-	} } }`, arguments), nil).Whole()
+	} } } }`, arguments), nil).Whole()
 }
 
 // ids lists who is suggested.
 func (v *village) ids(user storage.UserID, arguments string) []storage.UserID {
 	v.t.Helper()
 	var ids []storage.UserID
-	for _, e := range apitest.Into[suggestionPage](v.suggested(user, arguments), "viewer.list").Edges {
+	for _, e := range apitest.Into[suggestionPage](v.suggested(user, arguments), "viewer.user.list").Edges {
 		ids = append(ids, userID(v.t, e.Node.ID))
 	}
 	return ids
@@ -40,7 +40,7 @@ func (v *village) wantIDs(what string, got []storage.UserID, want ...storage.Use
 // excluded is the number of users that the viewer's suggestions leave out, by reason.
 func (v *village) excluded(user storage.UserID) string {
 	v.t.Helper()
-	e := v.suggested(user, "").At("viewer.list.excluded").(map[string]any)
+	e := v.suggested(user, "").At("viewer.user.list.excluded").(map[string]any)
 	return fmt.Sprintf("followed %v, blocked %v, dismissed %v", e["followed"], e["blocked"], e["dismissed"])
 }
 
@@ -58,8 +58,8 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 
 		v.does(v.a, "follow", v.c)
 		v.does(v.d, "block", v.a)
-		v.api.As(v.a).Ask(`mutation($id: ID!) { dismissSuggestion(userId: $id) { viewer { id } user { id } } }`, apitest.Vars{"id": e.String()}).
-			Is(fmt.Sprintf(`{"dismissSuggestion": {"viewer": {"id": "%d"}, "user": {"id": "%d"}}}`, v.a, e))
+		v.api.As(v.a).Ask(`mutation($id: ID!) { dismissSuggestion(userId: $id) { viewer { user { id } } user { id } } }`, apitest.Vars{"id": e.String()}).
+			Is(fmt.Sprintf(`{"dismissSuggestion": {"viewer": {"user": {"id": "%d"}}, "user": {"id": "%d"}}}`, v.a, e))
 		v.wantIDs("followed, blocked, dismissed", v.ids(v.a, ""), f)
 		if got, want := v.excluded(v.a), "followed 1, blocked 1, dismissed 1"; got != want {
 			t.Errorf("excluded are %s, want %s", got, want)
@@ -77,8 +77,8 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.pass(181 * 24 * time.Hour)
 		v.wantIDs("half a year later", v.ids(v.a, ""), sorted(e, f)...)
 
-		v.api.As(f).Ask(`mutation { updateProfile(discoverable: false) { user { discoverable } } }`, nil).
-			Is(`{"updateProfile": {"user": {"discoverable": false}}}`)
+		v.api.As(f).Ask(`mutation { updateProfile(discoverable: false) { viewer { discoverable } } }`, nil).
+			Is(`{"updateProfile": {"viewer": {"discoverable": false}}}`)
 		v.wantIDs("one does not want to be", v.ids(v.a, ""), e)
 		v.api.As(e).Ask(`mutation { deactivateAccount { changed } }`, nil).Is(`{"deactivateAccount": {"changed": true}}`)
 		v.wantIDs("and one is not there", v.ids(v.a, ""))
@@ -86,9 +86,9 @@ func TestSuggestionsLeaveOutWhomTheyShould(t *testing.T) {
 		v.wantIDs("and comes back", v.ids(v.a, ""), e)
 
 		// A closed list recommends nobody.
-		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY}) { user { listVisibility { followings } } } }`, nil).Whole()
+		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: NOBODY}) { viewer { user { listVisibility { followings } } } } }`, nil).Whole()
 		v.wantIDs("nobody speaks", v.ids(v.a, ""))
-		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: FOLLOWERS}) { user { id } } }`, nil).Whole()
+		v.api.As(v.b).Ask(`mutation { updateProfile(listVisibility: {followings: FOLLOWERS}) { viewer { user { id } } } }`, nil).Whole()
 		v.wantIDs("to its followers it does", v.ids(v.a, ""), e)
 	})
 }
@@ -113,12 +113,12 @@ func TestWhoFollowsNobodyIsSuggestedThePopular(t *testing.T) {
 		v.does(v.d, "follow", v.c)
 		v.does(v.c, "follow", v.b)
 		answer := v.suggested(v.a, "")
-		answer.DataIs(fmt.Sprintf(`{"viewer": {"list": {
+		answer.DataIs(fmt.Sprintf(`{"viewer": {"user": {"list": {
 			"edges": [
 				{"score": 2, "sharedCount": 0, "reason": "POPULAR", "node": {"id": "%d"}, "via": []},
 				{"score": 1, "sharedCount": 0, "reason": "POPULAR", "node": {"id": "%d"}, "via": []}],
 			"excluded": {"followed": 0, "blocked": 0, "dismissed": 0}, "complete": true, "pageInfo": {"hasNextPage": false, "endCursor": %q}
-		}}}`, v.c, v.b, answer.At("viewer.list.pageInfo.endCursor")))
+		}}}}`, v.c, v.b, answer.At("viewer.user.list.pageInfo.endCursor")))
 		v.does(v.a, "follow", v.d)
 		v.wantIDs("of a following that follows one", v.ids(v.a, ""), v.c)
 	})
@@ -162,9 +162,9 @@ func TestANewcomerIsSuggestedTheMostFollowed(t *testing.T) {
 		v := &village{t: t, store: store, api: apitest.New(t, store, apitest.Options{})}
 		var got []string
 		for after := any(nil); ; {
-			answer := v.api.As(users+1).Ask(`query($after: String) { viewer { list: followSuggestions(first: 20, after: $after) {
-				edges { node { id } } pageInfo { hasNextPage endCursor } } } }`, apitest.Vars{"after": after}).Whole()
-			page := apitest.Into[suggestionPage](answer, "viewer.list")
+			answer := v.api.As(users+1).Ask(`query($after: String) { viewer { user { list: followSuggestions(first: 20, after: $after) {
+				edges { node { id } } pageInfo { hasNextPage endCursor } } } } }`, apitest.Vars{"after": after}).Whole()
+			page := apitest.Into[suggestionPage](answer, "viewer.user.list")
 			for _, e := range page.Edges {
 				got = append(got, e.Node.ID)
 			}

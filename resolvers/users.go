@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
@@ -61,10 +62,7 @@ func usersOf(ctx context.Context, w wanted, at paths) []*model.User {
 			continue
 		}
 		u := &made[i]
-		u.UserID, u.IsViewer = id, id == e.viewer
-		if u.IsViewer && e.resolver.isHidden(id) {
-			u.State = storage.Deactivated
-		}
+		u.UserID = id
 		if needs&fields.Row != 0 || w.exist {
 			r := l.Users.Load(id)
 			if r.Err != nil {
@@ -146,14 +144,6 @@ func below(ctx context.Context, steps ...any) ast.Path {
 	return path
 }
 
-func (queries) Viewer(ctx context.Context) (*model.User, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		return nil, nil
-	}
-	return rootUser(ctx, fetchQuery(ctx), viewer.ID)
-}
-
 func (queries) User(ctx context.Context, _ model.UserBy) (*model.User, error) {
 	return only(usersBy(ctx, here(ctx)))
 }
@@ -183,17 +173,33 @@ func usersBy(ctx context.Context, at paths) ([]*model.User, error) {
 	return placed(ctx, ids, users, at), nil
 }
 
-// rootUser makes the user of a root field that is one.
-func rootUser(ctx context.Context, f *selections.Field, id storage.UserID) (*model.User, error) {
-	return usersOf(ctx, wanted{users: []storage.UserID{id}, exist: true, on: f.Below}, here(ctx))[0], nil
-}
-
 // only is the element of a list of one.
 func only[T any](list []T, err error) (one T, _ error) {
 	if err != nil {
 		return one, err
 	}
 	return list[0], nil
+}
+
+// withIDs fills in the ids of users that are named by their handles. The handles have been fetched.
+// If a handle belongs to nobody, or if its shard does not answer, the id is zero; failed gets the
+// error and the index.
+func withIDs(ctx context.Context, nodes []nodeID, failed func(i int, err error)) []nodeID {
+	if !slices.ContainsFunc(nodes, func(id nodeID) bool { return id.handle != "" }) {
+		return nodes
+	}
+	all := slices.Clone(nodes)
+	for i, id := range nodes {
+		if id.handle == "" {
+			continue
+		}
+		user, err := byHandle(ctx, id.handle)
+		if err != nil {
+			failed(i, err)
+		}
+		all[i] = nodeID{typeName: id.typeName, numbers: storage.Pair{From: user}}
+	}
+	return all
 }
 
 // byHandle is the user with a folded handle, which has been fetched; 0 if the handle belongs to
@@ -321,13 +327,10 @@ func fetchHandles(ctx context.Context, root []*selections.Field) {
 // which refuses them.
 func wantedByRoot(ctx context.Context, f *selections.Field) []wanted {
 	request := stateOf(ctx)
-	users := func(ids ...storage.UserID) []wanted {
-		return []wanted{{users: ids, exist: true, on: f.Below}}
-	}
 	switch f.Ahead {
 	case fields.Viewer:
 		if viewer, ok := identity.Of(ctx); ok {
-			return users(viewer.ID)
+			return []wanted{wantedViewer(ctx, viewer.ID, f.Below, true)}
 		}
 	case fields.Users, fields.NodeIDs, fields.Entities:
 		if ids, err := argument[given[nodeID]](request, f); err == nil {

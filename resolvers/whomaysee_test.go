@@ -53,8 +53,6 @@ var seen = []struct{ what, query, at string }{
 	{"`relationship` from it to others", `a: relationship(from: 1, to: 2) { status } b: relationship(from: 1, to: 6) { status }`, "a b"},
 	{"`relationship` to it from somebody whose lists are open", `relationship(from: 2, to: 1) { status }`, "relationship"},
 	{"`viewerRelationship`, with what either has asked", `user(by: {id: 1}) { viewerRelationship { status } }`, "user.viewerRelationship"},
-	{"`discoverable`, `deactivated`", `user(by: {id: 1}) { discoverable deactivated }`, "user.discoverable user.deactivated"},
-	{"`blockedUsers`, `friendRequests`", `user(by: {id: 1}) { blockedUsers { totalCount } friendRequests(direction: SENT) { totalCount } }`, "user.blockedUsers user.friendRequests"},
 	{"`special`, `remark` of its follows", `relationship(from: 1, to: 2) { special }`, "relationship.special"},
 }
 
@@ -154,7 +152,7 @@ func sixUsers(t *testing.T, lists storage.Visibility) *apitest.API {
 	}
 	closed := storage.ToNobody
 	for id, v := range map[storage.UserID]*storage.Visibility{owner: &lists, friend: &closed} {
-		if _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1); err != nil {
+		if _, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{FollowingsVisibility: v, FollowersVisibility: v}, apitest.Epoch+1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -84,7 +84,7 @@ func (w *world) fill(store storage.Store) error {
 	}
 	for id, opens := range w.opens {
 		change := storage.ProfileChange{FollowingsVisibility: &opens[0], FollowersVisibility: &opens[1]}
-		if _, err := store.UpdateProfile(ctx, id, change, apitest.Epoch+1); err != nil {
+		if _, _, err := store.UpdateProfile(ctx, id, change, apitest.Epoch+1); err != nil {
 			return err
 		}
 		if w.absent[id] {
@@ -287,12 +287,7 @@ func (w *world) user(id storage.UserID) string {
 	if w.open(storage.Forward, id) && w.open(storage.Inverse, id) {
 		friends = fmt.Sprint(friend)
 	}
-	deactivated, discoverable := "null", "null"
-	if id == w.viewer {
-		deactivated, discoverable = fmt.Sprint(w.absent[id]), "true"
-	}
-	text := fmt.Sprintf(`{"id": "%d", "followingCount": %d, "followerCount": %d, "friendCount": %s, "deactivated": %s, "discoverable": %s`,
-		id, following, follower, friends, deactivated, discoverable)
+	text := fmt.Sprintf(`{"id": "%d", "followingCount": %d, "followerCount": %d, "friendCount": %s`, id, following, follower, friends)
 	lists := w.connections(id)
 	for i, field := range userFields(lists) {
 		text += fmt.Sprintf(`, "l%d": %s`, i, connection(lists[field]))
@@ -311,7 +306,7 @@ func userFields(lists map[string][]row) []string {
 
 // selectUser selects everything that user writes.
 func (w *world) selectUser() string {
-	text := "{ id followingCount followerCount friendCount deactivated discoverable\n"
+	text := "{ id followingCount followerCount friendCount\n"
 	for i, field := range userFields(w.connections(1)) {
 		open, args, _ := strings.Cut(field, "(")
 		args = strings.TrimSuffix(args, ")")

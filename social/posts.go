@@ -98,8 +98,8 @@ func (p *Posts) Comment(ctx context.Context, people People, user storage.UserID,
 	})
 }
 
-// Uncomment deletes a comment if the user has written it, or the post.
-func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.CommentID) (bool, error) {
+// Uncomment deletes a comment if the user has written it, or the post, and returns the post; zero if nothing is deleted.
+func (p *Posts) Uncomment(ctx context.Context, user storage.UserID, id storage.CommentID) (storage.PostID, error) {
 	return p.Store.DeleteComment(ctx, id, user)
 }
 

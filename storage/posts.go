@@ -176,10 +176,10 @@ type CommentWriter interface {
 	// one of the two blocks the other.
 	AddComment(ctx context.Context, comment NewComment) (c Comment, added bool, err error)
 
-	// DeleteComment permanently deletes a comment, and no longer counts it. Nothing changes if the comment
-	// does not exist, or if by is neither the user who wrote it nor the author of the post: to say which of
-	// the two would tell of comments that by may not see.
-	DeleteComment(ctx context.Context, id CommentID, by UserID) (changed bool, err error)
+	// DeleteComment permanently deletes a comment, no longer counts it, and returns its post. Nothing changes, and the
+	// post is zero, if the comment does not exist, or if by is neither the user who wrote it nor the author of the post:
+	// to say which of the two would tell of comments that by may not see.
+	DeleteComment(ctx context.Context, id CommentID, by UserID) (on PostID, err error)
 }
 
 // PostAt is a post and when it was published: what home feeds are made of before their posts are

@@ -18,8 +18,8 @@ type AccountStore interface {
 	SetPassword(ctx context.Context, id UserID, change PasswordChange) (Password, error)
 
 	// UpdateProfile changes the fields that are given, sets UpdatedAt, raises the user's version,
-	// and returns the user as it is afterwards. [ErrUserUnknown].
-	UpdateProfile(ctx context.Context, id UserID, change ProfileChange, at Micros) (User, error)
+	// and returns the user as it is afterwards. Nothing is written if all fields have these values. [ErrUserUnknown].
+	UpdateProfile(ctx context.Context, id UserID, change ProfileChange, at Micros) (user User, changed bool, err error)
 }
 
 // ClaimTTL is how old a claim on a handle without a user must be, in microseconds, before it may be

@@ -71,7 +71,7 @@ func TestAppIsOnePageWithManyPaths(t *testing.T) {
 func TestDocuments(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
-	if _, err := io.WriteString(z, `{"1a": "{ viewer { id } }"}`); err != nil {
+	if _, err := io.WriteString(z, `{"1a": "{ viewer { user { id } } }"}`); err != nil {
 		t.Fatal(err)
 	}
 	if err := z.Close(); err != nil {
@@ -82,7 +82,7 @@ func TestDocuments(t *testing.T) {
 		t.Errorf("none: %v, %v", documents, err)
 	}
 	assets["app/documents.json.gz"] = &fstest.MapFile{Data: zipped.Bytes()}
-	if documents, err := web.Documents(assets); err != nil || len(documents) != 1 || documents["1a"] != "{ viewer { id } }" {
+	if documents, err := web.Documents(assets); err != nil || len(documents) != 1 || documents["1a"] != "{ viewer { user { id } } }" {
 		t.Errorf("one: %v, %v", documents, err)
 	}
 	h := web.Handler(web.Config{Assets: assets})

@@ -108,7 +108,7 @@ func (a *app) answer(name string, viewer int64, handle string) ([]byte, error) {
 		return a.profile(viewer, handle)
 	case "AppFeed":
 		b, _, err := page(`{"data":{"viewer":{"feed":{"nodes":[`, viewer, a.feed, viewer, viewer, viewer)
-		return appendOwner(b, viewer), err
+		return append(b, `}}}`...), err
 	case "AppPosts":
 		b, author, err := page(`{"data":{"user":{"posts":{"nodes":[`, viewer, a.posts, viewer, viewer, viewer, handle)
 		return a.endedOf(b, author, handle, err)
@@ -222,9 +222,9 @@ func (a *app) person(viewer int64) ([]byte, error) {
 	if err := a.viewers.QueryRow(since, viewer).Scan(&handle, &name, &bio, &counts[0], &counts[1], &counts[2], &counts[3]); err != nil {
 		return nil, err
 	}
-	b := appendPerson(append(make([]byte, 0, 256), `{"data":{"viewer":`...), viewer, handle, name)
+	b := appendPerson(append(make([]byte, 0, 256), `{"data":{"viewer":{"user":`...), viewer, handle, name)
 	b = appendOptional(b, `,"bio":`, bio)
-	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `,"friendRequests":{"totalCount":`} {
+	for i, field := range [...]string{`,"followingCount":`, `,"followerCount":`, `,"friendCount":`, `},"friendRequests":{"totalCount":`} {
 		b = appendNumber(b, field, counts[i])
 	}
 	return append(b, `}}}}`...), nil

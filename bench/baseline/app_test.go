@@ -55,7 +55,7 @@ func TestAppAnswersAreThoseOfTheGateway(t *testing.T) {
 			}
 		}
 		for id := storage.UserID(1); id <= storage.UserID(graph.Users); id++ {
-			change(id, `updateProfile(name: "Zoë %d", bio: "says \"hello\"", avatarUrl: "/faces/%[1]d.svg") { user { id } }`, id)
+			change(id, `updateProfile(name: "Zoë %d", bio: "says \"hello\"", avatarUrl: "/faces/%[1]d.svg") { viewer { user { id } } }`, id)
 			for _, step := range []storage.UserID{11, 77, 123} {
 				change(id, `requestFriend(userId: "%d") { changed }`, (id+step-1)%storage.UserID(graph.Users)+1)
 			}

@@ -234,9 +234,9 @@ func (w *writes) rename(id int64, name string) ([]byte, error) {
 		_, err := tx.Stmt(w.addCounts).Exec(0, 0, 0, id)
 		return err
 	})
-	b := append(make([]byte, 0, 160), `{"data":{"updateProfile":{"user":`...)
+	b := append(make([]byte, 0, 160), `{"data":{"updateProfile":{"viewer":{"user":`...)
 	b = appendNode(b, id, []byte(name))
-	return append(b, `}}}`...), err
+	return append(b, `}}}}`...), err
 }
 
 func (w *writes) addUser(id int64, handle, name string) ([]byte, error) {

@@ -55,7 +55,7 @@ func TestWrongBaselineIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const same = `{"data":{"viewer":{"id":"1","bio":null,"list":[1,2]}}}`
+	const same = `{"data":{"viewer":{"user":{"id":"1","bio":null,"list":[1,2]}}}}`
 	// answering serves the same answer to all operations, except to those given.
 	answering := func(answers map[string]string) (url string, asked map[string]int) {
 		asked = map[string]int{}
@@ -80,7 +80,7 @@ func TestWrongBaselineIsFound(t *testing.T) {
 		return server.URL, asked
 	}
 	kith, asked := answering(nil)
-	right, _ := answering(map[string]string{"AppViewer": `{"data": {"viewer": {"list": [1,2], "id": "1", "bio": null}}}`})
+	right, _ := answering(map[string]string{"AppViewer": `{"data": {"viewer": {"user": {"list": [1,2], "id": "1", "bio": null}}}}`})
 	if err := suite.SameAnswers(t.Context(), app, 1, right, kith); err != nil {
 		t.Fatal(err)
 	}

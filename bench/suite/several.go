@@ -128,7 +128,7 @@ func (r *severalRun) seenByOthers(ctx context.Context, d *deployment, into *repo
 		if err != nil {
 			return err
 		}
-		if _, err := ask(here, fmt.Sprintf(`mutation { updateProfile(name: %q) { user { id } } }`, name)); err != nil {
+		if _, err := ask(here, fmt.Sprintf(`mutation { updateProfile(name: %q) { viewer { user { id } } } }`, name)); err != nil {
 			return err
 		}
 		written := time.Now()

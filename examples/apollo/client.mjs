@@ -41,32 +41,37 @@ export const Followings = gql`
   query Followings($after: String) {
     viewer {
       id
-      followingCount
-      followings(first: 20, after: $after) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } }
+      user {
+        id
+        followingCount
+        followings(first: 20, after: $after) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } }
+      }
     }
   }
   ${person}
 `;
 export const Followers = gql`
   query Followers {
-    viewer { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } }
+    viewer {
+      id
+      user { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } }
+    }
   }
   ${person}
 `;
 export const Profile = gql`
-  query Profile($handle: String!) { viewer { id followingCount } user(by: {handle: $handle}) { ...Person } }
+  query Profile($handle: String!) { viewer { id user { id followingCount } } user(by: { handle: $handle }) { ...Person } }
   ${person}
 `;
 const Follow = gql`
   mutation Follow($userId: ID!) {
-    follow(userId: $userId) { viewer { id followingCount } followingEdge { cursor node { ...Person } } }
+    follow(userId: $userId) { viewer { id user { id followingCount } } followingEdge { cursor node { ...Person } } }
   }
   ${person}
 `;
-// The relationship leads back to the viewer, whose count changes as well.
 const NewFollowers = gql`
   subscription NewFollowers {
-    newFollowers { cursor node { ...Person viewerRelationship { id from { id followerCount } } } }
+    followerAdded { edge { cursor node { ...Person } } viewer { id user { id followerCount } } }
   }
   ${person}
 `;
@@ -84,12 +89,12 @@ export function follow(client, viewer, user) {
     variables: { userId: user.id },
     optimisticResponse: {
       follow: {
-        __typename: "FollowPayload",
-        viewer: { __typename: "User", id: viewer.id, followingCount: viewer.followingCount + 1 },
+        __typename: "RelationshipPayload",
+        viewer: { ...viewer, user: { ...viewer.user, followingCount: viewer.user.followingCount + 1 } },
         followingEdge: { __typename: "FollowEdge", cursor: "", node },
       },
     },
-    update: (cache, { data }) => prepend(cache, data.follow.viewer.id, "followings", data.follow.followingEdge),
+    update: (cache, { data }) => prepend(cache, data.follow.viewer.user.id, "followings", data.follow.followingEdge),
   });
 }
 
@@ -97,8 +102,8 @@ export function follow(client, viewer, user) {
 export function followLive(client, viewerId, seen) {
   return client.subscribe({ query: NewFollowers }).subscribe(({ data }) => {
     if (!data) return;
-    prepend(client.cache, viewerId, "followers", data.newFollowers);
-    seen(data.newFollowers.node);
+    prepend(client.cache, viewerId, "followers", data.followerAdded.edge);
+    seen(data.followerAdded.edge.node);
   });
 }
 

@@ -20,7 +20,7 @@ const [{ data }] = await Promise.all([client.query(profile), client.query({ quer
 const list = client.watchQuery({ query: Followings });
 const button = client.watchQuery(profile);
 function show() {
-  const { followings, followingCount } = client.readQuery({ query: Followings }, true)?.viewer ?? {};
+  const { followings, followingCount } = client.readQuery({ query: Followings }, true)?.viewer.user ?? {};
   const { user } = client.readQuery(profile, true);
   say("shown", {
     handles: followings?.edges.map(({ node }) => node.handle),
@@ -32,8 +32,8 @@ function show() {
 list.subscribe(show);
 button.subscribe(show);
 let page = await client.query({ query: Followings });
-while (page.data.viewer.followings.pageInfo.hasNextPage) {
-  page = await list.fetchMore({ variables: { after: page.data.viewer.followings.pageInfo.endCursor } });
+while (page.data.viewer.user.followings.pageInfo.hasNextPage) {
+  page = await list.fetchMore({ variables: { after: page.data.viewer.user.followings.pageInfo.endCursor } });
 }
 
 show();
@@ -45,8 +45,8 @@ const self = await client.query({ query: Profile, variables: { handle } });
 await follow(client, self.data.viewer, self.data.user).catch(({ errors }) => say("refused", { code: errors[0].extensions.code }));
 show();
 
-followLive(client, data.viewer.id, (follower) => {
-  const { followerCount, followers } = client.readQuery({ query: Followers }).viewer;
+followLive(client, data.viewer.user.id, (follower) => {
+  const { followerCount, followers } = client.readQuery({ query: Followers }).viewer.user;
   say("follower", { handle: follower.handle, followers: followerCount, handles: followers.edges.map(({ node }) => node.handle) });
 });
 process.stdin.on("end", () => process.exit()).resume();

@@ -53,12 +53,12 @@ async function login(kith, request, response) {
   let body = "";
   for await (const chunk of request) body += chunk;
   const { data } = await ask(kith, createSession(), {
-    query: "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { user { id } } }",
+    query: "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { viewer { user { id } } } }",
     variables: JSON.parse(body),
   }, false);
   if (!data?.login) return response.writeHead(401).end();
   const key = randomUUID();
-  sessions.set(key, { userId: data.login.user.id, written: [] });
+  sessions.set(key, { userId: data.login.viewer.user.id, written: [] });
   // SameSite keeps other sites from writing in the user's name.
   response.writeHead(204, { "Set-Cookie": `session=${key}; HttpOnly; Secure; SameSite=Strict; Path=/` }).end();
 }

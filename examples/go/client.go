@@ -67,7 +67,7 @@ func (s *Session) watch(ctx context.Context, url string, connected func(), seen 
 				select {
 				case f := <-followers:
 					if f.Data != nil {
-						seen(f.Data.NewFollowers.Node.Handle)
+						seen(f.Data.FollowerAdded.Edge.Node.Handle)
 					}
 				case err = <-failed:
 				}

@@ -10,42 +10,42 @@ import (
 	"github.com/Khan/genqlient/graphql"
 )
 
-// FollowFollowFollowPayload includes the requested fields of the GraphQL type FollowPayload.
+// FollowFollowRelationshipPayload includes the requested fields of the GraphQL type RelationshipPayload.
 // The GraphQL type's documentation follows.
 //
-// The result of a follow or its end, with everything that a normalised client cache has to replace.
-type FollowFollowFollowPayload struct {
+// The result of a change between the viewer and another user, with everything that a normalised client cache has to replace.
+type FollowFollowRelationshipPayload struct {
 	// The viewer's relationship with the other user.
-	Relationship *FollowFollowFollowPayloadRelationship `json:"relationship"`
+	Relationship *FollowFollowRelationshipPayloadRelationship `json:"relationship"`
 }
 
-// GetRelationship returns FollowFollowFollowPayload.Relationship, and is useful for accessing the field via an interface.
-func (v *FollowFollowFollowPayload) GetRelationship() *FollowFollowFollowPayloadRelationship {
+// GetRelationship returns FollowFollowRelationshipPayload.Relationship, and is useful for accessing the field via an interface.
+func (v *FollowFollowRelationshipPayload) GetRelationship() *FollowFollowRelationshipPayloadRelationship {
 	return v.Relationship
 }
 
-// FollowFollowFollowPayloadRelationship includes the requested fields of the GraphQL type Relationship.
+// FollowFollowRelationshipPayloadRelationship includes the requested fields of the GraphQL type Relationship.
 // The GraphQL type's documentation follows.
 //
 // The relationship of one user with another.
-type FollowFollowFollowPayloadRelationship struct {
+type FollowFollowRelationshipPayloadRelationship struct {
 	// Who follows whom.
 	Status FollowStatus `json:"status"`
 }
 
-// GetStatus returns FollowFollowFollowPayloadRelationship.Status, and is useful for accessing the field via an interface.
-func (v *FollowFollowFollowPayloadRelationship) GetStatus() FollowStatus { return v.Status }
+// GetStatus returns FollowFollowRelationshipPayloadRelationship.Status, and is useful for accessing the field via an interface.
+func (v *FollowFollowRelationshipPayloadRelationship) GetStatus() FollowStatus { return v.Status }
 
 // FollowResponse is returned by Follow on success.
 type FollowResponse struct {
 	// The viewer follows a user. Following again changes nothing and moves nothing in the list.
 	// Fails with NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED
 	// beyond the limit of followings, FORBIDDEN if one of the two blocks the other.
-	Follow *FollowFollowFollowPayload `json:"follow"`
+	Follow *FollowFollowRelationshipPayload `json:"follow"`
 }
 
 // GetFollow returns FollowResponse.Follow, and is useful for accessing the field via an interface.
-func (v *FollowResponse) GetFollow() *FollowFollowFollowPayload { return v.Follow }
+func (v *FollowResponse) GetFollow() *FollowFollowRelationshipPayload { return v.Follow }
 
 // Which of two users follows the other.
 type FollowStatus string
@@ -165,42 +165,52 @@ type LoginResponse struct {
 // GetLogin returns LoginResponse.Login, and is useful for accessing the field via an interface.
 func (v *LoginResponse) GetLogin() *LoginLoginSessionPayload { return v.Login }
 
-// NewFollowersNewFollowersFollowEdge includes the requested fields of the GraphQL type FollowEdge.
+// NewFollowersFollowerAdded includes the requested fields of the GraphQL type FollowerAdded.
+// The GraphQL type's documentation follows.
+//
+// A new follower of the viewer.
+type NewFollowersFollowerAdded struct {
+	// The edge in the viewer's `followers`.
+	Edge *NewFollowersFollowerAddedEdgeFollowEdge `json:"edge"`
+}
+
+// GetEdge returns NewFollowersFollowerAdded.Edge, and is useful for accessing the field via an interface.
+func (v *NewFollowersFollowerAdded) GetEdge() *NewFollowersFollowerAddedEdgeFollowEdge { return v.Edge }
+
+// NewFollowersFollowerAddedEdgeFollowEdge includes the requested fields of the GraphQL type FollowEdge.
 // The GraphQL type's documentation follows.
 //
 // A user at the other end of a follow.
-type NewFollowersNewFollowersFollowEdge struct {
+type NewFollowersFollowerAddedEdgeFollowEdge struct {
 	// Null only with an error.
-	Node *NewFollowersNewFollowersFollowEdgeNodeUser `json:"node"`
+	Node *NewFollowersFollowerAddedEdgeFollowEdgeNodeUser `json:"node"`
 }
 
-// GetNode returns NewFollowersNewFollowersFollowEdge.Node, and is useful for accessing the field via an interface.
-func (v *NewFollowersNewFollowersFollowEdge) GetNode() *NewFollowersNewFollowersFollowEdgeNodeUser {
+// GetNode returns NewFollowersFollowerAddedEdgeFollowEdge.Node, and is useful for accessing the field via an interface.
+func (v *NewFollowersFollowerAddedEdgeFollowEdge) GetNode() *NewFollowersFollowerAddedEdgeFollowEdgeNodeUser {
 	return v.Node
 }
 
-// NewFollowersNewFollowersFollowEdgeNodeUser includes the requested fields of the GraphQL type User.
+// NewFollowersFollowerAddedEdgeFollowEdgeNodeUser includes the requested fields of the GraphQL type User.
 // The GraphQL type's documentation follows.
 //
 // Somebody who follows, and is followed.
-type NewFollowersNewFollowersFollowEdgeNodeUser struct {
+type NewFollowersFollowerAddedEdgeFollowEdgeNodeUser struct {
 	// Unique name to type: `[a-z0-9_]{1,30}`.
 	Handle string `json:"handle"`
 }
 
-// GetHandle returns NewFollowersNewFollowersFollowEdgeNodeUser.Handle, and is useful for accessing the field via an interface.
-func (v *NewFollowersNewFollowersFollowEdgeNodeUser) GetHandle() string { return v.Handle }
+// GetHandle returns NewFollowersFollowerAddedEdgeFollowEdgeNodeUser.Handle, and is useful for accessing the field via an interface.
+func (v *NewFollowersFollowerAddedEdgeFollowEdgeNodeUser) GetHandle() string { return v.Handle }
 
 // NewFollowersResponse is returned by NewFollowers on success.
 type NewFollowersResponse struct {
 	// Each user who begins to follow the viewer.
-	NewFollowers *NewFollowersNewFollowersFollowEdge `json:"newFollowers"`
+	FollowerAdded *NewFollowersFollowerAdded `json:"followerAdded"`
 }
 
-// GetNewFollowers returns NewFollowersResponse.NewFollowers, and is useful for accessing the field via an interface.
-func (v *NewFollowersResponse) GetNewFollowers() *NewFollowersNewFollowersFollowEdge {
-	return v.NewFollowers
-}
+// GetFollowerAdded returns NewFollowersResponse.FollowerAdded, and is useful for accessing the field via an interface.
+func (v *NewFollowersResponse) GetFollowerAdded() *NewFollowersFollowerAdded { return v.FollowerAdded }
 
 // __FollowInput is used internally by genqlient
 type __FollowInput struct {
@@ -353,9 +363,11 @@ func Login(
 // The subscription executed by NewFollowers.
 const NewFollowers_Operation = `
 subscription NewFollowers {
-	newFollowers {
-		node {
-			handle
+	followerAdded {
+		edge {
+			node {
+				handle
+			}
 		}
 	}
 }

@@ -3,13 +3,13 @@ import { createClient as createSocket } from "graphql-ws";
 import { createClient as createStream } from "graphql-sse";
 import { isUnauthenticated, socketOptions } from "../session.mjs";
 
-const query = "subscription { newFollowers { followedAt node { id handle } } }";
+const query = "subscription { followerAdded { edge { followedAt node { id handle } } } }";
 
 // watchSocket calls seen with each follower until the function that it returns is called. connected is called
 // whenever the connection has been opened: ask then for what happened before.
 export function watchSocket(url, session, connected, seen) {
   const client = createSocket(socketOptions(url, session, connected));
-  client.subscribe({ query }, { next: ({ data }) => data && seen(data.newFollowers), error: console.error, complete() {} });
+  client.subscribe({ query }, { next: ({ data }) => data && seen(data.followerAdded), error: console.error, complete() {} });
   return () => client.dispose();
 }
 
@@ -31,6 +31,6 @@ export function watchStream(url, session, connected, seen) {
     },
     on: { connected },
   });
-  client.subscribe({ query }, { next: ({ data }) => data && seen(data.newFollowers), error: console.error, complete() {} });
+  client.subscribe({ query }, { next: ({ data }) => data && seen(data.followerAdded), error: console.error, complete() {} });
   return () => client.dispose();
 }

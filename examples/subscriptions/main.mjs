@@ -13,9 +13,9 @@ const extend = (token) => renewToken(url, token);
 const session = createSession(signIn, await signIn(), extend);
 
 async function connected() {
-  const { data } = await ask(url, session, { query: "query Followers { viewer { followers { nodes { handle } } } }" });
-  if (data) say("connected", { handles: data.viewer.followers.nodes.map((user) => user.handle) });
+  const { data } = await ask(url, session, { query: "query Followers { viewer { user { followers { nodes { handle } } } } }" });
+  if (data) say("connected", { handles: data.viewer.user.followers.nodes.map((user) => user.handle) });
 }
 const watch = transport === "sse" ? watchStream : watchSocket;
-watch(url, session, connected, ({ node }) => say("follower", { handle: node.handle }));
+watch(url, session, connected, ({ edge }) => say("follower", { handle: edge.node.handle }));
 process.stdin.on("end", () => process.exit()).resume();

@@ -9,8 +9,7 @@ import { isUnauthenticated, socketOptions } from "../session.mjs";
 // Objects without an id belong to the object that they were read from. (graphcache knows connections, edges and
 // pageInfo by their names.)
 const keyless = [
-  "Consistency", "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewComment", "NewerPosts", "NewFavorite",
-  "ReconcileKind", "ReconcileStatus", "SuggestionExclusions",
+  "Consistency", "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewerPosts", "ReconcileKind", "ReconcileStatus", "SuggestionExclusions",
 ];
 
 const cache = cacheExchange({
@@ -19,12 +18,17 @@ const cache = cacheExchange({
   // The answer that Kith will most likely give. If Kith refuses, graphcache takes all of it back.
   optimistic: {
     follow({ userId }, cache) {
-      const viewerId = cache.resolve(cache.resolve("Query", "viewer"), "id");
+      const viewer = cache.resolve("Query", "viewer");
+      const viewerId = cache.resolve(cache.resolve(viewer, "user"), "id");
       const [user, relationship] = [`User:${userId}`, `Relationship:rel_${viewerId}_${userId}`];
       const status = cache.resolve(relationship, "status") === "FOLLOWED_BY" ? "MUTUAL" : "FOLLOWING";
       return {
-        __typename: "FollowPayload",
-        viewer: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + 1 },
+        __typename: "RelationshipPayload",
+        viewer: {
+          __typename: "Viewer",
+          id: cache.resolve(viewer, "id"),
+          user: { __typename: "User", id: viewerId, followingCount: cache.resolve(`User:${viewerId}`, "followingCount") + 1 },
+        },
         followingEdge: {
           __typename: "FollowEdge",
           cursor: "",
@@ -42,7 +46,7 @@ const cache = cacheExchange({
   },
   updates: {
     Mutation: { follow: ({ follow }, _, cache) => follow && prepend(cache, Followings, "followings", follow.followingEdge) },
-    Subscription: { newFollowers: ({ newFollowers }, _, cache) => prepend(cache, Followers, "followers", newFollowers) },
+    Subscription: { followerAdded: ({ followerAdded }, _, cache) => prepend(cache, Followers, "followers", followerAdded?.edge) },
   },
 });
 
@@ -50,8 +54,9 @@ const cache = cacheExchange({
 function prepend(cache, query, list, edge) {
   cache.updateQuery({ query }, (data) => {
     if (!data?.viewer || !edge) return data;
-    const others = data.viewer[list].edges.filter(({ node }) => node.id !== edge.node.id);
-    return { ...data, viewer: { ...data.viewer, [list]: { ...data.viewer[list], edges: [edge, ...others] } } };
+    const { user } = data.viewer;
+    const others = user[list].edges.filter(({ node }) => node.id !== edge.node.id);
+    return { ...data, viewer: { ...data.viewer, user: { ...user, [list]: { ...user[list], edges: [edge, ...others] } } } };
   });
 }
 
@@ -91,33 +96,38 @@ export const Followings = gql`
   query Followings($after: String) {
     viewer {
       id
-      followingCount
-      listVisibility { followings }
-      followings(first: 20, after: $after) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } }
+      user {
+        id
+        followingCount
+        listVisibility { followings }
+        followings(first: 20, after: $after) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } }
+      }
     }
   }
   ${person}
 `;
 export const Followers = gql`
   query Followers {
-    viewer { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } }
+    viewer {
+      id
+      user { id followerCount followers(first: 20) { edges { cursor node { ...Person } } pageInfo { hasNextPage endCursor } } }
+    }
   }
   ${person}
 `;
 export const Profile = gql`
-  query Profile($handle: String!) { viewer { id followingCount } user(by: {handle: $handle}) { ...Person } }
+  query Profile($handle: String!) { viewer { id user { id followingCount } } user(by: { handle: $handle }) { ...Person } }
   ${person}
 `;
 export const Follow = gql`
   mutation Follow($userId: ID!) {
-    follow(userId: $userId) { viewer { id followingCount } followingEdge { cursor node { ...Person } } }
+    follow(userId: $userId) { viewer { id user { id followingCount } } followingEdge { cursor node { ...Person } } }
   }
   ${person}
 `;
-// The relationship leads back to the viewer, whose count changes as well.
 export const NewFollowers = gql`
   subscription NewFollowers {
-    newFollowers { cursor node { ...Person viewerRelationship { id from { id followerCount } } } }
+    followerAdded { edge { cursor node { ...Person } } viewer { id user { id followerCount } } }
   }
   ${person}
 `;

@@ -18,7 +18,7 @@ const [{ data }] = await Promise.all([client.query(Profile, { handle: other }), 
 // The page shows a list and a button.
 let list, button;
 function show() {
-  const { followings, followingCount } = list?.viewer ?? {};
+  const { followings, followingCount } = list?.viewer.user ?? {};
   say("shown", {
     handles: followings?.edges.map(({ node }) => node.handle),
     followings: followingCount,
@@ -29,8 +29,8 @@ function show() {
 client.query(Profile, { handle: other }).subscribe((result) => ((button = result.data), show()));
 client.query(Followings, {}).subscribe((result) => ((list = result.data), show()));
 let page = await client.query(Followings, {});
-while (page.data.viewer.followings.pageInfo.hasNextPage) {
-  page = await client.query(Followings, { after: page.data.viewer.followings.pageInfo.endCursor });
+while (page.data.viewer.user.followings.pageInfo.hasNextPage) {
+  page = await client.query(Followings, { after: page.data.viewer.user.followings.pageInfo.endCursor });
 }
 
 await client.mutation(Follow, { userId: data.user.id });
@@ -38,12 +38,12 @@ say("followed");
 
 // Nobody can follow oneself: the follow is shown, refused, and taken back.
 await client.query(Profile, { handle });
-const refused = await client.mutation(Follow, { userId: data.viewer.id });
+const refused = await client.mutation(Follow, { userId: data.viewer.user.id });
 say("refused", { code: refused.error.graphQLErrors[0].extensions.code });
 show();
 
 client.subscription(NewFollowers, {}).subscribe(({ data }) => {
-  const { followerCount, followers } = client.readQuery(Followers, {}).data.viewer;
-  say("follower", { handle: data.newFollowers.node.handle, followers: followerCount, handles: followers.edges.map(({ node }) => node.handle) });
+  const { followerCount, followers } = client.readQuery(Followers, {}).data.viewer.user;
+  say("follower", { handle: data.followerAdded.edge.node.handle, followers: followerCount, handles: followers.edges.map(({ node }) => node.handle) });
 });
 process.stdin.on("end", () => process.exit()).resume();

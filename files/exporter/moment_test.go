@@ -76,7 +76,7 @@ func momentsOf(t *testing.T, location string) {
 // step renames user 1 to n, and then makes it follow everybody or nobody.
 func step(t *testing.T, store *sqlstore.Store, n int) {
 	name := fmt.Sprint(n)
-	if _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, storage.Micros(n)); err != nil {
+	if _, _, err := store.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, storage.Micros(n)); err != nil {
 		t.Error(err)
 	}
 	var changes []storage.EdgeChange

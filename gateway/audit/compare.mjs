@@ -24,6 +24,7 @@ const isNode = (type) => (g.isObjectType(type) && type.getFields().id !== undefi
 function whole(type) {
   type = g.getNamedType(type);
   if (g.isLeafType(type)) return "";
+  if (type.name === "Viewer") return "{ __typename id }"; // not a node
   if (isNode(type)) return "{ __typename ... on Node { id } }";
   const fields = Object.values(type.getFields()).filter((f) => !f.args.some(g.isRequiredArgument));
   return `{ __typename ${fields.map((f) => f.name + whole(f.type)).join(" ")} }`;
@@ -36,7 +37,10 @@ function valueOf(parent, field, args, id) {
   const given = field.args.filter((a) => args[a.name] !== undefined);
   const call = field.name + (given.length ? `(${given.map((a) => `${a.name}: $${a.name}`).join(" ")})` : "") + whole(field.type);
   const declared = given.map((a) => `$${a.name}: ${a.type}`);
-  const query = id
+  const isViewer = parent === "Viewer";
+  const query = isViewer
+    ? `query${declared.length ? `(${declared.join(" ")})` : ""} { viewer { ${call} } }`
+    : id
     ? `query(${["$_id: ID!", ...declared].join(" ")}) { node(id: $_id) { ... on ${parent} { ${call} } } }`
     : `query${declared.length ? `(${declared.join(" ")})` : ""} { ${call} }`;
   const variables = JSON.stringify({ _id: id, ...args });
@@ -48,6 +52,7 @@ function valueOf(parent, field, args, id) {
       const at = path.slice(0, -1).reduce((v, step) => v?.[step], data);
       if (at) at[path.at(-1)] = new g.GraphQLError(message);
     }
+    if (isViewer) return below.data.viewer?.[field.name];
     return id ? below.data.node?.[field.name] : below.data[field.name];
   });
 }

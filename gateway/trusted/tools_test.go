@@ -83,7 +83,7 @@ func TestManifestsOfRealTools(t *testing.T) {
 			t.Errorf("%s: %d queries were answered", tool, queries)
 		}
 	}
-	if answer, err := gateway.Ask("{ viewer { id } }", nil); err != nil || !strings.Contains(fmt.Sprint(answer.Errors), "FORBIDDEN") {
+	if answer, err := gateway.Ask("{ viewer { user { id } } }", nil); err != nil || !strings.Contains(fmt.Sprint(answer.Errors), "FORBIDDEN") {
 		t.Errorf("another document: %+v, %v", answer, err)
 	}
 }

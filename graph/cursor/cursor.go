@@ -44,6 +44,7 @@ const (
 	Feed                   Kind = 20
 	Favorites              Kind = 21
 	FavoritedBy            Kind = 22
+	Dismissed              Kind = 23
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

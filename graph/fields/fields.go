@@ -123,16 +123,16 @@ func Of(typeName, name string) *Field {
 // Types are all types, by name.
 var Types = byName(
 	&query, &mutation, &subscription, &node, &entity, &service,
-	&user, &listVisibility, &relationship, &edgesAmong,
+	&viewer, &linkedIdentity, &user, &listVisibility, &relationship, &edgesAmong,
 	&userConnection, &followConnection, &matchConnection, &blockConnection, &userEdge, &followEdge, &matchEdge, &blockEdge, &pageInfo, &searchConnection, &searchEdge,
 	&suggestionConnection, &suggestionEdge, &suggestionExclusions,
 	&friendRequest, &friendRequestConnection, &friendRequestEdge,
 	&post, &media, &postConnection, &postEdge, &feedConnection, &newerPosts, &comment, &commentConnection, &commentEdge,
-	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge, &favoritePayload, &newFavorite, &newComment,
-	&publishPostPayload, &editPostPayload, &deletePostPayload, &addCommentPayload, &deleteCommentPayload,
+	&favoriteConnection, &favoriteEdge, &favoritedByConnection, &favoritedByEdge,
+	&relationshipChanged, &friendRequestChanged, &followerAdded, &postAdded, &favoriteAdded, &commentAdded,
 	&consistency, &reconcileStatus, &reconcileKind,
-	&followPayload, &followManyPayload, &followOutcome, &followError, &relationshipPayload, &friendRequestPayload,
-	&dismissSuggestionPayload, &sessionPayload, &profilePayload, &changePasswordPayload, &signOutPayload, &unlinkIdentityPayload, &linkedIdentity, &accountPayload, &deleteAccountPayload,
+	&relationshipPayload, &friendRequestPayload, &followManyPayload, &followOutcome, &followError, &postPayload, &commentPayload, &favoritePayload,
+	&sessionPayload, &accountPayload, &changePasswordPayload, &deleteAccountPayload, &userPayload,
 )
 
 func byName(types ...*Type) map[string]*Type {

@@ -99,12 +99,3 @@ var (
 )
 
 var newerPosts = made("NewerPosts", "count", "hasMore")
-
-var (
-	favoritePayload      = made("FavoritePayload", "changed", "post", "viewer", "favoriteEdge", "consistencyToken")
-	publishPostPayload   = made("PublishPostPayload", "published", "post", "viewer")
-	editPostPayload      = made("EditPostPayload", "changed", "post")
-	deletePostPayload    = made("DeletePostPayload", "changed", "viewer")
-	addCommentPayload    = made("AddCommentPayload", "added", "comment", "post")
-	deleteCommentPayload = made("DeleteCommentPayload", "changed")
-)

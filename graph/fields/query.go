@@ -45,10 +45,14 @@ var reconcileStatus = Type{Name: "ReconcileStatus", Fields: map[string]*Field{
 
 var reconcileKind = made("ReconcileKind", "kind", "found", "repaired")
 
-var subscription = made("Subscription", "relationshipChanged", "newFollowers", "friendRequestChanged", "feedItems", "postFavorited", "newComment")
+var subscription = made("Subscription", "relationshipChanged", "friendRequestChanged", "followerAdded", "postAdded", "favoriteAdded", "commentAdded")
 
-// Subscriptions for authors of posts send edges that are complete when they are made.
+// What is sent is complete when it is made.
 var (
-	newFavorite = made("NewFavorite", "cursor", "node", "favoritedAt", "post")
-	newComment  = made("NewComment", "cursor", "node", "post")
+	relationshipChanged  = made("RelationshipChanged", "relationship", "viewer")
+	friendRequestChanged = made("FriendRequestChanged", "request", "viewer")
+	followerAdded        = made("FollowerAdded", "edge", "viewer")
+	postAdded            = made("PostAdded", "edge", "viewer")
+	favoriteAdded        = made("FavoriteAdded", "edge", "post", "viewer")
+	commentAdded         = made("CommentAdded", "edge", "post", "viewer")
 )

@@ -31,9 +31,6 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"friendCount":    {Ahead: FriendCount, Needs: Counts | Inverse | bothOpen, Value: optionalNumber((*model.User).FriendCount)},
 
 	"listVisibility": {Needs: Row, Value: object((*model.User).ListVisibility)},
-	"discoverable":   {Needs: Row, Value: optionalBoolean((*model.User).Discoverable)},
-	"deactivated":    {Value: optionalBoolean((*model.User).Deactivated)},
-	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked
 
 	"followings":       {Ahead: List, Side: storage.Forward, Weight: pageOfList},
 	"followers":        {Ahead: List, Side: storage.Inverse, Needs: Inverse, Weight: pageOfList},
@@ -55,17 +52,10 @@ var user = Type{Name: "User", Is: []string{"Node", "_Entity"}, Fields: map[strin
 	"postCount": {Needs: Counts, Value: number((*model.User).PostCount)},
 	"posts":     {Ahead: Posts, Weight: 50},
 
-	"feed": {Weight: 40}, // the viewer's whole list, and what is new
-
 	"favoriteCount":  {Needs: Counts, Value: number((*model.User).FavoriteCount)},
 	"totalFavorited": {Needs: Counts | Inverse, Value: number((*model.User).TotalFavorited)},
 	"favorites":      {Ahead: Favorites, Weight: pageOfList},
-
-	"blockedUsers":   {Weight: pageOfList},
-	"friendRequests": {Needs: Inverse, Weight: pageOfList},
 }}
-
-var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")
 
 var listVisibility = Type{Name: "ListVisibility", Fields: map[string]*Field{
 	"followings": {Value: text(func(v *model.ListVisibility) model.Visibility { return v.Followings })},

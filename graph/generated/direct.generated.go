@@ -98,12 +98,12 @@ func (ec *executionContext) marshalNUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx c
 	return selections.AnswerSlice(ctx, sel, v, ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser)
 }
 
-func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._AccountPayload)
+func (ec *executionContext) marshalNUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v *model.User) graphql.Marshaler {
+	return selections.AnswerObject(ctx, sel, v, ec._User)
 }
 
-func (ec *executionContext) marshalOAddCommentPayload2ᚖkithᚋgraphᚋmodelᚐAddCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.AddCommentPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._AddCommentPayload)
+func (ec *executionContext) marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx context.Context, sel ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._AccountPayload)
 }
 
 func (ec *executionContext) marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx context.Context, sel ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
@@ -130,6 +130,10 @@ func (ec *executionContext) marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ct
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._Comment)
 }
 
+func (ec *executionContext) marshalOCommentAdded2ᚖkithᚋgraphᚋmodelᚐCommentAdded(ctx context.Context, sel ast.SelectionSet, v *model.CommentAdded) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentAdded)
+}
+
 func (ec *executionContext) marshalOCommentConnection2ᚖkithᚋgraphᚋmodelᚐCommentConnection(ctx context.Context, sel ast.SelectionSet, v *model.CommentConnection) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentConnection)
 }
@@ -142,6 +146,10 @@ func (ec *executionContext) marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommen
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentEdge)
 }
 
+func (ec *executionContext) marshalOCommentPayload2ᚖkithᚋgraphᚋmodelᚐCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.CommentPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._CommentPayload)
+}
+
 func (ec *executionContext) marshalOConsistency2ᚖkithᚋgraphᚋmodelᚐConsistency(ctx context.Context, sel ast.SelectionSet, v *model.Consistency) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._Consistency)
 }
@@ -150,24 +158,12 @@ func (ec *executionContext) marshalODeleteAccountPayload2ᚖkithᚋgraphᚋmodel
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeleteAccountPayload)
 }
 
-func (ec *executionContext) marshalODeleteCommentPayload2ᚖkithᚋgraphᚋmodelᚐDeleteCommentPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeleteCommentPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeleteCommentPayload)
-}
-
-func (ec *executionContext) marshalODeletePostPayload2ᚖkithᚋgraphᚋmodelᚐDeletePostPayload(ctx context.Context, sel ast.SelectionSet, v *model.DeletePostPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._DeletePostPayload)
-}
-
-func (ec *executionContext) marshalODismissSuggestionPayload2ᚖkithᚋgraphᚋmodelᚐDismissSuggestionPayload(ctx context.Context, sel ast.SelectionSet, v *model.DismissSuggestionPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._DismissSuggestionPayload)
-}
-
 func (ec *executionContext) marshalOEdgesAmong2ᚖkithᚋgraphᚋmodelᚐEdgesAmong(ctx context.Context, sel ast.SelectionSet, v *model.EdgesAmong) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._EdgesAmong)
 }
 
-func (ec *executionContext) marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEditPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.EditPostPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._EditPostPayload)
+func (ec *executionContext) marshalOFavoriteAdded2ᚖkithᚋgraphᚋmodelᚐFavoriteAdded(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteAdded) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FavoriteAdded)
 }
 
 func (ec *executionContext) marshalOFavoriteConnection2ᚖkithᚋgraphᚋmodelᚐFavoriteConnection(ctx context.Context, sel ast.SelectionSet, v *model.FavoriteConnection) graphql.Marshaler {
@@ -222,8 +218,8 @@ func (ec *executionContext) marshalOFollowManyPayload2ᚖkithᚋgraphᚋmodelᚐ
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowManyPayload)
 }
 
-func (ec *executionContext) marshalOFollowPayload2ᚖkithᚋgraphᚋmodelᚐFollowPayload(ctx context.Context, sel ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowPayload)
+func (ec *executionContext) marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx context.Context, sel ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FollowerAdded)
 }
 
 func (ec *executionContext) marshalOFriendRequest2ᚕᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v []*model.FriendRequest) graphql.Marshaler {
@@ -232,6 +228,10 @@ func (ec *executionContext) marshalOFriendRequest2ᚕᚖkithᚋgraphᚋmodelᚐF
 
 func (ec *executionContext) marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequest)
+}
+
+func (ec *executionContext) marshalOFriendRequestChanged2ᚖkithᚋgraphᚋmodelᚐFriendRequestChanged(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestChanged) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._FriendRequestChanged)
 }
 
 func (ec *executionContext) marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx context.Context, sel ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
@@ -262,14 +262,6 @@ func (ec *executionContext) marshalOMatchEdge2ᚖkithᚋgraphᚋmodelᚐMatchEdg
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._MatchEdge)
 }
 
-func (ec *executionContext) marshalONewComment2ᚖkithᚋgraphᚋmodelᚐNewComment(ctx context.Context, sel ast.SelectionSet, v *model.NewComment) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewComment)
-}
-
-func (ec *executionContext) marshalONewFavorite2ᚖkithᚋgraphᚋmodelᚐNewFavorite(ctx context.Context, sel ast.SelectionSet, v *model.NewFavorite) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewFavorite)
-}
-
 func (ec *executionContext) marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx context.Context, sel ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._NewerPosts)
 }
@@ -280,6 +272,10 @@ func (ec *executionContext) marshalOPost2ᚕᚖkithᚋgraphᚋmodelᚐPost(ctx c
 
 func (ec *executionContext) marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx context.Context, sel ast.SelectionSet, v *model.Post) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._Post)
+}
+
+func (ec *executionContext) marshalOPostAdded2ᚖkithᚋgraphᚋmodelᚐPostAdded(ctx context.Context, sel ast.SelectionSet, v *model.PostAdded) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostAdded)
 }
 
 func (ec *executionContext) marshalOPostConnection2ᚖkithᚋgraphᚋmodelᚐPostConnection(ctx context.Context, sel ast.SelectionSet, v *model.PostConnection) graphql.Marshaler {
@@ -294,16 +290,16 @@ func (ec *executionContext) marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostEdge)
 }
 
-func (ec *executionContext) marshalOProfilePayload2ᚖkithᚋgraphᚋmodelᚐProfilePayload(ctx context.Context, sel ast.SelectionSet, v *model.ProfilePayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._ProfilePayload)
-}
-
-func (ec *executionContext) marshalOPublishPostPayload2ᚖkithᚋgraphᚋmodelᚐPublishPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PublishPostPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._PublishPostPayload)
+func (ec *executionContext) marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx context.Context, sel ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._PostPayload)
 }
 
 func (ec *executionContext) marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx context.Context, sel ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._Relationship)
+}
+
+func (ec *executionContext) marshalORelationshipChanged2ᚖkithᚋgraphᚋmodelᚐRelationshipChanged(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipChanged) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._RelationshipChanged)
 }
 
 func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx context.Context, sel ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
@@ -312,10 +308,6 @@ func (ec *executionContext) marshalORelationshipPayload2ᚖkithᚋgraphᚋmodel�
 
 func (ec *executionContext) marshalOSessionPayload2ᚖkithᚋgraphᚋmodelᚐSessionPayload(ctx context.Context, sel ast.SelectionSet, v *model.SessionPayload) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._SessionPayload)
-}
-
-func (ec *executionContext) marshalOSignOutPayload2ᚖkithᚋgraphᚋmodelᚐSignOutPayload(ctx context.Context, sel ast.SelectionSet, v *model.SignOutPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._SignOutPayload)
 }
 
 func (ec *executionContext) marshalOSuggestionConnection2ᚖkithᚋgraphᚋmodelᚐSuggestionConnection(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionConnection) graphql.Marshaler {
@@ -328,10 +320,6 @@ func (ec *executionContext) marshalOSuggestionEdge2ᚕᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOSuggestionEdge2ᚖkithᚋgraphᚋmodelᚐSuggestionEdge(ctx context.Context, sel ast.SelectionSet, v *model.SuggestionEdge) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._SuggestionEdge)
-}
-
-func (ec *executionContext) marshalOUnlinkIdentityPayload2ᚖkithᚋgraphᚋmodelᚐUnlinkIdentityPayload(ctx context.Context, sel ast.SelectionSet, v *model.UnlinkIdentityPayload) graphql.Marshaler {
-	return selections.AnswerOptionalObject(ctx, sel, v, ec._UnlinkIdentityPayload)
 }
 
 func (ec *executionContext) marshalOUser2ᚕᚖkithᚋgraphᚋmodelᚐUser(ctx context.Context, sel ast.SelectionSet, v []*model.User) graphql.Marshaler {
@@ -354,6 +342,10 @@ func (ec *executionContext) marshalOUserEdge2ᚖkithᚋgraphᚋmodelᚐUserEdge(
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserEdge)
 }
 
+func (ec *executionContext) marshalOUserPayload2ᚖkithᚋgraphᚋmodelᚐUserPayload(ctx context.Context, sel ast.SelectionSet, v *model.UserPayload) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserPayload)
+}
+
 func (ec *executionContext) marshalOUserSearchConnection2ᚖkithᚋgraphᚋmodelᚐUserSearchConnection(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserSearchConnection)
 }
@@ -364,6 +356,10 @@ func (ec *executionContext) marshalOUserSearchEdge2ᚕᚖkithᚋgraphᚋmodelᚐ
 
 func (ec *executionContext) marshalOUserSearchEdge2ᚖkithᚋgraphᚋmodelᚐUserSearchEdge(ctx context.Context, sel ast.SelectionSet, v *model.UserSearchEdge) graphql.Marshaler {
 	return selections.AnswerOptionalObject(ctx, sel, v, ec._UserSearchEdge)
+}
+
+func (ec *executionContext) marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx context.Context, sel ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+	return selections.AnswerOptionalObject(ctx, sel, v, ec._Viewer)
 }
 
 func (ec *executionContext) unmarshalNID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {

@@ -37,6 +37,7 @@ type ResolverRoot interface {
 	Subscription() SubscriptionResolver
 	SuggestionEdge() SuggestionEdgeResolver
 	User() UserResolver
+	Viewer() ViewerResolver
 }
 
 type DirectiveRoot struct {
@@ -45,13 +46,7 @@ type DirectiveRoot struct {
 type ComplexityRoot struct {
 	AccountPayload struct {
 		Changed func(childComplexity int) int
-		User    func(childComplexity int) int
-	}
-
-	AddCommentPayload struct {
-		Added   func(childComplexity int) int
-		Comment func(childComplexity int) int
-		Post    func(childComplexity int) int
+		Viewer  func(childComplexity int) int
 	}
 
 	BlockConnection struct {
@@ -82,6 +77,12 @@ type ComplexityRoot struct {
 		Text      func(childComplexity int) int
 	}
 
+	CommentAdded struct {
+		Edge   func(childComplexity int) int
+		Post   func(childComplexity int) int
+		Viewer func(childComplexity int) int
+	}
+
 	CommentConnection struct {
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
@@ -93,6 +94,12 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	CommentPayload struct {
+		Changed func(childComplexity int) int
+		Comment func(childComplexity int) int
+		Post    func(childComplexity int) int
+	}
+
 	Consistency struct {
 		LastFullScanAt func(childComplexity int) int
 		Modes          func(childComplexity int) int
@@ -102,28 +109,15 @@ type ComplexityRoot struct {
 		Complete func(childComplexity int) int
 	}
 
-	DeleteCommentPayload struct {
-		Changed func(childComplexity int) int
-	}
-
-	DeletePostPayload struct {
-		Changed func(childComplexity int) int
-		Viewer  func(childComplexity int) int
-	}
-
-	DismissSuggestionPayload struct {
-		User   func(childComplexity int) int
-		Viewer func(childComplexity int) int
-	}
-
 	EdgesAmong struct {
 		Complete   func(childComplexity int) int
 		Followings func(childComplexity int) int
 	}
 
-	EditPostPayload struct {
-		Changed func(childComplexity int) int
-		Post    func(childComplexity int) int
+	FavoriteAdded struct {
+		Edge   func(childComplexity int) int
+		Post   func(childComplexity int) int
+		Viewer func(childComplexity int) int
 	}
 
 	FavoriteConnection struct {
@@ -139,11 +133,10 @@ type ComplexityRoot struct {
 	}
 
 	FavoritePayload struct {
-		Changed          func(childComplexity int) int
-		ConsistencyToken func(childComplexity int) int
-		FavoriteEdge     func(childComplexity int) int
-		Post             func(childComplexity int) int
-		Viewer           func(childComplexity int) int
+		Changed      func(childComplexity int) int
+		FavoriteEdge func(childComplexity int) int
+		Post         func(childComplexity int) int
+		Viewer       func(childComplexity int) int
 	}
 
 	FavoritedByConnection struct {
@@ -187,9 +180,8 @@ type ComplexityRoot struct {
 	}
 
 	FollowManyPayload struct {
-		ConsistencyToken func(childComplexity int) int
-		Outcomes         func(childComplexity int) int
-		Viewer           func(childComplexity int) int
+		Outcomes func(childComplexity int) int
+		Viewer   func(childComplexity int) int
 	}
 
 	FollowOutcome struct {
@@ -200,13 +192,9 @@ type ComplexityRoot struct {
 		UserID       func(childComplexity int) int
 	}
 
-	FollowPayload struct {
-		Changed          func(childComplexity int) int
-		ConsistencyToken func(childComplexity int) int
-		FollowingEdge    func(childComplexity int) int
-		Relationship     func(childComplexity int) int
-		User             func(childComplexity int) int
-		Viewer           func(childComplexity int) int
+	FollowerAdded struct {
+		Edge   func(childComplexity int) int
+		Viewer func(childComplexity int) int
 	}
 
 	FriendRequest struct {
@@ -217,6 +205,11 @@ type ComplexityRoot struct {
 		State     func(childComplexity int) int
 		To        func(childComplexity int) int
 		UpdatedAt func(childComplexity int) int
+	}
+
+	FriendRequestChanged struct {
+		Request func(childComplexity int) int
+		Viewer  func(childComplexity int) int
 	}
 
 	FriendRequestConnection struct {
@@ -233,12 +226,11 @@ type ComplexityRoot struct {
 	}
 
 	FriendRequestPayload struct {
-		Changed          func(childComplexity int) int
-		ConsistencyToken func(childComplexity int) int
-		Relationship     func(childComplexity int) int
-		Request          func(childComplexity int) int
-		User             func(childComplexity int) int
-		Viewer           func(childComplexity int) int
+		Changed      func(childComplexity int) int
+		Relationship func(childComplexity int) int
+		Request      func(childComplexity int) int
+		User         func(childComplexity int) int
+		Viewer       func(childComplexity int) int
 	}
 
 	LinkedIdentity struct {
@@ -307,19 +299,6 @@ type ComplexityRoot struct {
 		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
 	}
 
-	NewComment struct {
-		Cursor func(childComplexity int) int
-		Node   func(childComplexity int) int
-		Post   func(childComplexity int) int
-	}
-
-	NewFavorite struct {
-		Cursor      func(childComplexity int) int
-		FavoritedAt func(childComplexity int) int
-		Node        func(childComplexity int) int
-		Post        func(childComplexity int) int
-	}
-
 	NewerPosts struct {
 		Count   func(childComplexity int) int
 		HasMore func(childComplexity int) int
@@ -346,6 +325,11 @@ type ComplexityRoot struct {
 		ViewerHasFavorited func(childComplexity int) int
 	}
 
+	PostAdded struct {
+		Edge   func(childComplexity int) int
+		Viewer func(childComplexity int) int
+	}
+
 	PostConnection struct {
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
@@ -357,14 +341,10 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
-	ProfilePayload struct {
-		User func(childComplexity int) int
-	}
-
-	PublishPostPayload struct {
-		Post      func(childComplexity int) int
-		Published func(childComplexity int) int
-		Viewer    func(childComplexity int) int
+	PostPayload struct {
+		Changed func(childComplexity int) int
+		Post    func(childComplexity int) int
+		Viewer  func(childComplexity int) int
 	}
 
 	Query struct {
@@ -414,30 +394,31 @@ type ComplexityRoot struct {
 		To              func(childComplexity int) int
 	}
 
+	RelationshipChanged struct {
+		Relationship func(childComplexity int) int
+		Viewer       func(childComplexity int) int
+	}
+
 	RelationshipPayload struct {
-		Changed          func(childComplexity int) int
-		ConsistencyToken func(childComplexity int) int
-		Relationship     func(childComplexity int) int
-		User             func(childComplexity int) int
-		Viewer           func(childComplexity int) int
+		Changed       func(childComplexity int) int
+		FollowingEdge func(childComplexity int) int
+		Relationship  func(childComplexity int) int
+		User          func(childComplexity int) int
+		Viewer        func(childComplexity int) int
 	}
 
 	SessionPayload struct {
 		ExpiresAt func(childComplexity int) int
 		Token     func(childComplexity int) int
-		User      func(childComplexity int) int
-	}
-
-	SignOutPayload struct {
-		SignedOut func(childComplexity int) int
+		Viewer    func(childComplexity int) int
 	}
 
 	Subscription struct {
-		FeedItems            func(childComplexity int) int
+		CommentAdded         func(childComplexity int) int
+		FavoriteAdded        func(childComplexity int) int
+		FollowerAdded        func(childComplexity int) int
 		FriendRequestChanged func(childComplexity int) int
-		NewComment           func(childComplexity int) int
-		NewFollowers         func(childComplexity int) int
-		PostFavorited        func(childComplexity int) int
+		PostAdded            func(childComplexity int) int
 		RelationshipChanged  func(childComplexity int, userIds []string) int
 	}
 
@@ -464,22 +445,14 @@ type ComplexityRoot struct {
 		Followed  func(childComplexity int) int
 	}
 
-	UnlinkIdentityPayload struct {
-		Changed func(childComplexity int) int
-	}
-
 	User struct {
 		AvatarURL          func(childComplexity int) int
 		Bio                func(childComplexity int) int
-		BlockedUsers       func(childComplexity int, first *int32, after *string) int
 		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, orderBy model.CommonOrder) int
 		CommonFollowings   func(childComplexity int, with string, first *int32, after *string, orderBy model.CommonOrder) int
 		CreatedAt          func(childComplexity int) int
-		Deactivated        func(childComplexity int) int
-		Discoverable       func(childComplexity int) int
 		FavoriteCount      func(childComplexity int) int
 		Favorites          func(childComplexity int, first *int32, after *string) int
-		Feed               func(childComplexity int, first *int32, after *string, newerThan *string) int
 		FollowSuggestions  func(childComplexity int, first *int32, after *string) int
 		FollowerCount      func(childComplexity int) int
 		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
@@ -487,11 +460,9 @@ type ComplexityRoot struct {
 		FollowingCount     func(childComplexity int) int
 		Followings         func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) int
 		FriendCount        func(childComplexity int) int
-		FriendRequests     func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
 		Friends            func(childComplexity int, first *int32, after *string) int
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
-		Identities         func(childComplexity int) int
 		ListVisibility     func(childComplexity int) int
 		Name               func(childComplexity int) int
 		NotFollowedBack    func(childComplexity int, first *int32, after *string) int
@@ -516,6 +487,11 @@ type ComplexityRoot struct {
 		Node   func(childComplexity int) int
 	}
 
+	UserPayload struct {
+		Changed func(childComplexity int) int
+		User    func(childComplexity int) int
+	}
+
 	UserSearchConnection struct {
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
@@ -525,6 +501,18 @@ type ComplexityRoot struct {
 	UserSearchEdge struct {
 		Cursor func(childComplexity int) int
 		Node   func(childComplexity int) int
+	}
+
+	Viewer struct {
+		BlockedUsers   func(childComplexity int, first *int32, after *string) int
+		Deactivated    func(childComplexity int) int
+		Discoverable   func(childComplexity int) int
+		DismissedUsers func(childComplexity int, first *int32, after *string) int
+		Feed           func(childComplexity int, first *int32, after *string, newerThan *string) int
+		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
+		ID             func(childComplexity int) int
+		Identities     func(childComplexity int) int
+		User           func(childComplexity int) int
 	}
 
 	_Service struct {
@@ -537,10 +525,10 @@ type ComplexityRoot struct {
 // region    ************************** generated!.gotpl **************************
 
 type MutationResolver interface {
-	Follow(ctx context.Context, userID string) (*model.FollowPayload, error)
-	Unfollow(ctx context.Context, userID string) (*model.FollowPayload, error)
+	Follow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	Unfollow(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	FollowMany(ctx context.Context, userIds []string) (*model.FollowManyPayload, error)
-	RemoveFollower(ctx context.Context, userID string) (*model.FollowPayload, error)
+	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Block(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	SetFollowMark(ctx context.Context, userID string, special *bool, remark *string) (*model.RelationshipPayload, error)
@@ -549,24 +537,24 @@ type MutationResolver interface {
 	DeclineFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
 	CancelFriendRequest(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
 	RemoveFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
-	DismissSuggestion(ctx context.Context, userID string) (*model.DismissSuggestionPayload, error)
+	DismissSuggestion(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Register(ctx context.Context, handle string, name string, password *string) (*model.SessionPayload, error)
 	Login(ctx context.Context, handle string, password string) (*model.SessionPayload, error)
 	RenewToken(ctx context.Context) (*model.SessionPayload, error)
-	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) (*model.ProfilePayload, error)
+	UpdateProfile(ctx context.Context, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) (*model.AccountPayload, error)
 	DeactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	ReactivateAccount(ctx context.Context) (*model.AccountPayload, error)
 	DeleteAccount(ctx context.Context) (*model.DeleteAccountPayload, error)
 	ChangePassword(ctx context.Context, current string, new string) (*model.ChangePasswordPayload, error)
-	SignOutEverywhere(ctx context.Context) (*model.SignOutPayload, error)
-	LinkIdentity(ctx context.Context, userID string, issuer string, subject string) (*model.ProfilePayload, error)
-	UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.UnlinkIdentityPayload, error)
-	CreateUser(ctx context.Context, id string, handle string, name string) (*model.ProfilePayload, error)
-	PublishPost(ctx context.Context, text string, media []*model.MediaInput, clientKey string) (*model.PublishPostPayload, error)
-	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput) (*model.EditPostPayload, error)
-	DeletePost(ctx context.Context, postID string) (*model.DeletePostPayload, error)
-	AddComment(ctx context.Context, postID string, text string, clientKey string) (*model.AddCommentPayload, error)
-	DeleteComment(ctx context.Context, commentID string) (*model.DeleteCommentPayload, error)
+	SignOutEverywhere(ctx context.Context) (*model.AccountPayload, error)
+	LinkIdentity(ctx context.Context, userID string, issuer string, subject string) (*model.UserPayload, error)
+	UnlinkIdentity(ctx context.Context, issuer string, subject string) (*model.AccountPayload, error)
+	CreateUser(ctx context.Context, id string, handle string, name string) (*model.UserPayload, error)
+	PublishPost(ctx context.Context, text string, media []*model.MediaInput, clientKey string) (*model.PostPayload, error)
+	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput) (*model.PostPayload, error)
+	DeletePost(ctx context.Context, postID string) (*model.PostPayload, error)
+	AddComment(ctx context.Context, postID string, text string, clientKey string) (*model.CommentPayload, error)
+	DeleteComment(ctx context.Context, commentID string) (*model.CommentPayload, error)
 	Favorite(ctx context.Context, postID string) (*model.FavoritePayload, error)
 	Unfavorite(ctx context.Context, postID string) (*model.FavoritePayload, error)
 }
@@ -576,7 +564,7 @@ type PostResolver interface {
 	FavoritedBy(ctx context.Context, obj *model.Post, first *int32, after *string) (*model.FavoritedByConnection, error)
 }
 type QueryResolver interface {
-	Viewer(ctx context.Context) (*model.User, error)
+	Viewer(ctx context.Context) (*model.Viewer, error)
 	Node(ctx context.Context, id string) (model.Node, error)
 	Nodes(ctx context.Context, ids []string) ([]model.Node, error)
 	User(ctx context.Context, by model.UserBy) (*model.User, error)
@@ -596,18 +584,17 @@ type RelationshipResolver interface {
 	To(ctx context.Context, obj *model.Relationship) (*model.User, error)
 }
 type SubscriptionResolver interface {
-	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.Relationship, error)
-	NewFollowers(ctx context.Context) (<-chan *model.FollowEdge, error)
-	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequest, error)
-	FeedItems(ctx context.Context) (<-chan *model.PostEdge, error)
-	PostFavorited(ctx context.Context) (<-chan *model.NewFavorite, error)
-	NewComment(ctx context.Context) (<-chan *model.NewComment, error)
+	RelationshipChanged(ctx context.Context, userIds []string) (<-chan *model.RelationshipChanged, error)
+	FriendRequestChanged(ctx context.Context) (<-chan *model.FriendRequestChanged, error)
+	FollowerAdded(ctx context.Context) (<-chan *model.FollowerAdded, error)
+	PostAdded(ctx context.Context) (<-chan *model.PostAdded, error)
+	FavoriteAdded(ctx context.Context) (<-chan *model.FavoriteAdded, error)
+	CommentAdded(ctx context.Context) (<-chan *model.CommentAdded, error)
 }
 type SuggestionEdgeResolver interface {
 	Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error)
 }
 type UserResolver interface {
-	Identities(ctx context.Context, obj *model.User) ([]*model.LinkedIdentity, error)
 	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.FollowConnection, error)
 	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
 	Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.MatchConnection, error)
@@ -619,13 +606,17 @@ type UserResolver interface {
 	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
 	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
 	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error)
-	BlockedUsers(ctx context.Context, obj *model.User, first *int32, after *string) (*model.BlockConnection, error)
-	FriendRequests(ctx context.Context, obj *model.User, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
-	Feed(ctx context.Context, obj *model.User, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
 
 	Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error)
 
 	Favorites(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FavoriteConnection, error)
+}
+type ViewerResolver interface {
+	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
+	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
+	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
+	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
+	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
 }
 
 // endregion ************************** generated!.gotpl **************************
@@ -652,31 +643,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.AccountPayload.Changed(childComplexity), true
-	case "AccountPayload.user":
-		if e.ComplexityRoot.AccountPayload.User == nil {
+	case "AccountPayload.viewer":
+		if e.ComplexityRoot.AccountPayload.Viewer == nil {
 			break
 		}
 
-		return e.ComplexityRoot.AccountPayload.User(childComplexity), true
-
-	case "AddCommentPayload.added":
-		if e.ComplexityRoot.AddCommentPayload.Added == nil {
-			break
-		}
-
-		return e.ComplexityRoot.AddCommentPayload.Added(childComplexity), true
-	case "AddCommentPayload.comment":
-		if e.ComplexityRoot.AddCommentPayload.Comment == nil {
-			break
-		}
-
-		return e.ComplexityRoot.AddCommentPayload.Comment(childComplexity), true
-	case "AddCommentPayload.post":
-		if e.ComplexityRoot.AddCommentPayload.Post == nil {
-			break
-		}
-
-		return e.ComplexityRoot.AddCommentPayload.Post(childComplexity), true
+		return e.ComplexityRoot.AccountPayload.Viewer(childComplexity), true
 
 	case "BlockConnection.complete":
 		if e.ComplexityRoot.BlockConnection.Complete == nil {
@@ -778,6 +750,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Comment.Text(childComplexity), true
 
+	case "CommentAdded.edge":
+		if e.ComplexityRoot.CommentAdded.Edge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentAdded.Edge(childComplexity), true
+	case "CommentAdded.post":
+		if e.ComplexityRoot.CommentAdded.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentAdded.Post(childComplexity), true
+	case "CommentAdded.viewer":
+		if e.ComplexityRoot.CommentAdded.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentAdded.Viewer(childComplexity), true
+
 	case "CommentConnection.edges":
 		if e.ComplexityRoot.CommentConnection.Edges == nil {
 			break
@@ -810,6 +801,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.CommentEdge.Node(childComplexity), true
 
+	case "CommentPayload.changed":
+		if e.ComplexityRoot.CommentPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentPayload.Changed(childComplexity), true
+	case "CommentPayload.comment":
+		if e.ComplexityRoot.CommentPayload.Comment == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentPayload.Comment(childComplexity), true
+	case "CommentPayload.post":
+		if e.ComplexityRoot.CommentPayload.Post == nil {
+			break
+		}
+
+		return e.ComplexityRoot.CommentPayload.Post(childComplexity), true
+
 	case "Consistency.lastFullScanAt":
 		if e.ComplexityRoot.Consistency.LastFullScanAt == nil {
 			break
@@ -830,39 +840,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.DeleteAccountPayload.Complete(childComplexity), true
 
-	case "DeleteCommentPayload.changed":
-		if e.ComplexityRoot.DeleteCommentPayload.Changed == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DeleteCommentPayload.Changed(childComplexity), true
-
-	case "DeletePostPayload.changed":
-		if e.ComplexityRoot.DeletePostPayload.Changed == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DeletePostPayload.Changed(childComplexity), true
-	case "DeletePostPayload.viewer":
-		if e.ComplexityRoot.DeletePostPayload.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DeletePostPayload.Viewer(childComplexity), true
-
-	case "DismissSuggestionPayload.user":
-		if e.ComplexityRoot.DismissSuggestionPayload.User == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DismissSuggestionPayload.User(childComplexity), true
-	case "DismissSuggestionPayload.viewer":
-		if e.ComplexityRoot.DismissSuggestionPayload.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.DismissSuggestionPayload.Viewer(childComplexity), true
-
 	case "EdgesAmong.complete":
 		if e.ComplexityRoot.EdgesAmong.Complete == nil {
 			break
@@ -876,18 +853,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.EdgesAmong.Followings(childComplexity), true
 
-	case "EditPostPayload.changed":
-		if e.ComplexityRoot.EditPostPayload.Changed == nil {
+	case "FavoriteAdded.edge":
+		if e.ComplexityRoot.FavoriteAdded.Edge == nil {
 			break
 		}
 
-		return e.ComplexityRoot.EditPostPayload.Changed(childComplexity), true
-	case "EditPostPayload.post":
-		if e.ComplexityRoot.EditPostPayload.Post == nil {
+		return e.ComplexityRoot.FavoriteAdded.Edge(childComplexity), true
+	case "FavoriteAdded.post":
+		if e.ComplexityRoot.FavoriteAdded.Post == nil {
 			break
 		}
 
-		return e.ComplexityRoot.EditPostPayload.Post(childComplexity), true
+		return e.ComplexityRoot.FavoriteAdded.Post(childComplexity), true
+	case "FavoriteAdded.viewer":
+		if e.ComplexityRoot.FavoriteAdded.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FavoriteAdded.Viewer(childComplexity), true
 
 	case "FavoriteConnection.edges":
 		if e.ComplexityRoot.FavoriteConnection.Edges == nil {
@@ -933,12 +916,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FavoritePayload.Changed(childComplexity), true
-	case "FavoritePayload.consistencyToken":
-		if e.ComplexityRoot.FavoritePayload.ConsistencyToken == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FavoritePayload.ConsistencyToken(childComplexity), true
 	case "FavoritePayload.favoriteEdge":
 		if e.ComplexityRoot.FavoritePayload.FavoriteEdge == nil {
 			break
@@ -1096,12 +1073,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowError.Reason(childComplexity), true
 
-	case "FollowManyPayload.consistencyToken":
-		if e.ComplexityRoot.FollowManyPayload.ConsistencyToken == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowManyPayload.ConsistencyToken(childComplexity), true
 	case "FollowManyPayload.outcomes":
 		if e.ComplexityRoot.FollowManyPayload.Outcomes == nil {
 			break
@@ -1146,42 +1117,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FollowOutcome.UserID(childComplexity), true
 
-	case "FollowPayload.changed":
-		if e.ComplexityRoot.FollowPayload.Changed == nil {
+	case "FollowerAdded.edge":
+		if e.ComplexityRoot.FollowerAdded.Edge == nil {
 			break
 		}
 
-		return e.ComplexityRoot.FollowPayload.Changed(childComplexity), true
-	case "FollowPayload.consistencyToken":
-		if e.ComplexityRoot.FollowPayload.ConsistencyToken == nil {
+		return e.ComplexityRoot.FollowerAdded.Edge(childComplexity), true
+	case "FollowerAdded.viewer":
+		if e.ComplexityRoot.FollowerAdded.Viewer == nil {
 			break
 		}
 
-		return e.ComplexityRoot.FollowPayload.ConsistencyToken(childComplexity), true
-	case "FollowPayload.followingEdge":
-		if e.ComplexityRoot.FollowPayload.FollowingEdge == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowPayload.FollowingEdge(childComplexity), true
-	case "FollowPayload.relationship":
-		if e.ComplexityRoot.FollowPayload.Relationship == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowPayload.Relationship(childComplexity), true
-	case "FollowPayload.user":
-		if e.ComplexityRoot.FollowPayload.User == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowPayload.User(childComplexity), true
-	case "FollowPayload.viewer":
-		if e.ComplexityRoot.FollowPayload.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FollowPayload.Viewer(childComplexity), true
+		return e.ComplexityRoot.FollowerAdded.Viewer(childComplexity), true
 
 	case "FriendRequest.expiresAt":
 		if e.ComplexityRoot.FriendRequest.ExpiresAt == nil {
@@ -1225,6 +1172,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FriendRequest.UpdatedAt(childComplexity), true
+
+	case "FriendRequestChanged.request":
+		if e.ComplexityRoot.FriendRequestChanged.Request == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestChanged.Request(childComplexity), true
+	case "FriendRequestChanged.viewer":
+		if e.ComplexityRoot.FriendRequestChanged.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FriendRequestChanged.Viewer(childComplexity), true
 
 	case "FriendRequestConnection.complete":
 		if e.ComplexityRoot.FriendRequestConnection.Complete == nil {
@@ -1276,12 +1236,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FriendRequestPayload.Changed(childComplexity), true
-	case "FriendRequestPayload.consistencyToken":
-		if e.ComplexityRoot.FriendRequestPayload.ConsistencyToken == nil {
-			break
-		}
-
-		return e.ComplexityRoot.FriendRequestPayload.ConsistencyToken(childComplexity), true
 	case "FriendRequestPayload.relationship":
 		if e.ComplexityRoot.FriendRequestPayload.Relationship == nil {
 			break
@@ -1736,50 +1690,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Mutation.UpdateProfile(childComplexity, args["name"].(*string), args["bio"].(*string), args["avatarUrl"].(*string), args["listVisibility"].(*model.ListVisibilityInput), args["discoverable"].(*bool)), true
 
-	case "NewComment.cursor":
-		if e.ComplexityRoot.NewComment.Cursor == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewComment.Cursor(childComplexity), true
-	case "NewComment.node":
-		if e.ComplexityRoot.NewComment.Node == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewComment.Node(childComplexity), true
-	case "NewComment.post":
-		if e.ComplexityRoot.NewComment.Post == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewComment.Post(childComplexity), true
-
-	case "NewFavorite.cursor":
-		if e.ComplexityRoot.NewFavorite.Cursor == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewFavorite.Cursor(childComplexity), true
-	case "NewFavorite.favoritedAt":
-		if e.ComplexityRoot.NewFavorite.FavoritedAt == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewFavorite.FavoritedAt(childComplexity), true
-	case "NewFavorite.node":
-		if e.ComplexityRoot.NewFavorite.Node == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewFavorite.Node(childComplexity), true
-	case "NewFavorite.post":
-		if e.ComplexityRoot.NewFavorite.Post == nil {
-			break
-		}
-
-		return e.ComplexityRoot.NewFavorite.Post(childComplexity), true
-
 	case "NewerPosts.count":
 		if e.ComplexityRoot.NewerPosts.Count == nil {
 			break
@@ -1895,6 +1805,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Post.ViewerHasFavorited(childComplexity), true
 
+	case "PostAdded.edge":
+		if e.ComplexityRoot.PostAdded.Edge == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostAdded.Edge(childComplexity), true
+	case "PostAdded.viewer":
+		if e.ComplexityRoot.PostAdded.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.PostAdded.Viewer(childComplexity), true
+
 	case "PostConnection.edges":
 		if e.ComplexityRoot.PostConnection.Edges == nil {
 			break
@@ -1927,31 +1850,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.PostEdge.Node(childComplexity), true
 
-	case "ProfilePayload.user":
-		if e.ComplexityRoot.ProfilePayload.User == nil {
+	case "PostPayload.changed":
+		if e.ComplexityRoot.PostPayload.Changed == nil {
 			break
 		}
 
-		return e.ComplexityRoot.ProfilePayload.User(childComplexity), true
-
-	case "PublishPostPayload.post":
-		if e.ComplexityRoot.PublishPostPayload.Post == nil {
+		return e.ComplexityRoot.PostPayload.Changed(childComplexity), true
+	case "PostPayload.post":
+		if e.ComplexityRoot.PostPayload.Post == nil {
 			break
 		}
 
-		return e.ComplexityRoot.PublishPostPayload.Post(childComplexity), true
-	case "PublishPostPayload.published":
-		if e.ComplexityRoot.PublishPostPayload.Published == nil {
+		return e.ComplexityRoot.PostPayload.Post(childComplexity), true
+	case "PostPayload.viewer":
+		if e.ComplexityRoot.PostPayload.Viewer == nil {
 			break
 		}
 
-		return e.ComplexityRoot.PublishPostPayload.Published(childComplexity), true
-	case "PublishPostPayload.viewer":
-		if e.ComplexityRoot.PublishPostPayload.Viewer == nil {
-			break
-		}
-
-		return e.ComplexityRoot.PublishPostPayload.Viewer(childComplexity), true
+		return e.ComplexityRoot.PostPayload.Viewer(childComplexity), true
 
 	case "Query.consistency":
 		if e.ComplexityRoot.Query.Consistency == nil {
@@ -2223,18 +2139,31 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Relationship.To(childComplexity), true
 
+	case "RelationshipChanged.relationship":
+		if e.ComplexityRoot.RelationshipChanged.Relationship == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipChanged.Relationship(childComplexity), true
+	case "RelationshipChanged.viewer":
+		if e.ComplexityRoot.RelationshipChanged.Viewer == nil {
+			break
+		}
+
+		return e.ComplexityRoot.RelationshipChanged.Viewer(childComplexity), true
+
 	case "RelationshipPayload.changed":
 		if e.ComplexityRoot.RelationshipPayload.Changed == nil {
 			break
 		}
 
 		return e.ComplexityRoot.RelationshipPayload.Changed(childComplexity), true
-	case "RelationshipPayload.consistencyToken":
-		if e.ComplexityRoot.RelationshipPayload.ConsistencyToken == nil {
+	case "RelationshipPayload.followingEdge":
+		if e.ComplexityRoot.RelationshipPayload.FollowingEdge == nil {
 			break
 		}
 
-		return e.ComplexityRoot.RelationshipPayload.ConsistencyToken(childComplexity), true
+		return e.ComplexityRoot.RelationshipPayload.FollowingEdge(childComplexity), true
 	case "RelationshipPayload.relationship":
 		if e.ComplexityRoot.RelationshipPayload.Relationship == nil {
 			break
@@ -2266,50 +2195,43 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.SessionPayload.Token(childComplexity), true
-	case "SessionPayload.user":
-		if e.ComplexityRoot.SessionPayload.User == nil {
+	case "SessionPayload.viewer":
+		if e.ComplexityRoot.SessionPayload.Viewer == nil {
 			break
 		}
 
-		return e.ComplexityRoot.SessionPayload.User(childComplexity), true
+		return e.ComplexityRoot.SessionPayload.Viewer(childComplexity), true
 
-	case "SignOutPayload.signedOut":
-		if e.ComplexityRoot.SignOutPayload.SignedOut == nil {
+	case "Subscription.commentAdded":
+		if e.ComplexityRoot.Subscription.CommentAdded == nil {
 			break
 		}
 
-		return e.ComplexityRoot.SignOutPayload.SignedOut(childComplexity), true
-
-	case "Subscription.feedItems":
-		if e.ComplexityRoot.Subscription.FeedItems == nil {
+		return e.ComplexityRoot.Subscription.CommentAdded(childComplexity), true
+	case "Subscription.favoriteAdded":
+		if e.ComplexityRoot.Subscription.FavoriteAdded == nil {
 			break
 		}
 
-		return e.ComplexityRoot.Subscription.FeedItems(childComplexity), true
+		return e.ComplexityRoot.Subscription.FavoriteAdded(childComplexity), true
+	case "Subscription.followerAdded":
+		if e.ComplexityRoot.Subscription.FollowerAdded == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Subscription.FollowerAdded(childComplexity), true
 	case "Subscription.friendRequestChanged":
 		if e.ComplexityRoot.Subscription.FriendRequestChanged == nil {
 			break
 		}
 
 		return e.ComplexityRoot.Subscription.FriendRequestChanged(childComplexity), true
-	case "Subscription.newComment":
-		if e.ComplexityRoot.Subscription.NewComment == nil {
+	case "Subscription.postAdded":
+		if e.ComplexityRoot.Subscription.PostAdded == nil {
 			break
 		}
 
-		return e.ComplexityRoot.Subscription.NewComment(childComplexity), true
-	case "Subscription.newFollowers":
-		if e.ComplexityRoot.Subscription.NewFollowers == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Subscription.NewFollowers(childComplexity), true
-	case "Subscription.postFavorited":
-		if e.ComplexityRoot.Subscription.PostFavorited == nil {
-			break
-		}
-
-		return e.ComplexityRoot.Subscription.PostFavorited(childComplexity), true
+		return e.ComplexityRoot.Subscription.PostAdded(childComplexity), true
 	case "Subscription.relationshipChanged":
 		if e.ComplexityRoot.Subscription.RelationshipChanged == nil {
 			break
@@ -2414,13 +2336,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.SuggestionExclusions.Followed(childComplexity), true
 
-	case "UnlinkIdentityPayload.changed":
-		if e.ComplexityRoot.UnlinkIdentityPayload.Changed == nil {
-			break
-		}
-
-		return e.ComplexityRoot.UnlinkIdentityPayload.Changed(childComplexity), true
-
 	case "User.avatarUrl":
 		if e.ComplexityRoot.User.AvatarURL == nil {
 			break
@@ -2433,17 +2348,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Bio(childComplexity), true
-	case "User.blockedUsers":
-		if e.ComplexityRoot.User.BlockedUsers == nil {
-			break
-		}
-
-		args, err := ec.field_User_blockedUsers_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.User.BlockedUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
 	case "User.commonFollowers":
 		if e.ComplexityRoot.User.CommonFollowers == nil {
 			break
@@ -2472,18 +2376,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.CreatedAt(childComplexity), true
-	case "User.deactivated":
-		if e.ComplexityRoot.User.Deactivated == nil {
-			break
-		}
-
-		return e.ComplexityRoot.User.Deactivated(childComplexity), true
-	case "User.discoverable":
-		if e.ComplexityRoot.User.Discoverable == nil {
-			break
-		}
-
-		return e.ComplexityRoot.User.Discoverable(childComplexity), true
 	case "User.favoriteCount":
 		if e.ComplexityRoot.User.FavoriteCount == nil {
 			break
@@ -2501,17 +2393,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Favorites(childComplexity, args["first"].(*int32), args["after"].(*string)), true
-	case "User.feed":
-		if e.ComplexityRoot.User.Feed == nil {
-			break
-		}
-
-		args, err := ec.field_User_feed_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.User.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string)), true
 	case "User.followSuggestions":
 		if e.ComplexityRoot.User.FollowSuggestions == nil {
 			break
@@ -2574,17 +2455,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.FriendCount(childComplexity), true
-	case "User.friendRequests":
-		if e.ComplexityRoot.User.FriendRequests == nil {
-			break
-		}
-
-		args, err := ec.field_User_friendRequests_args(ctx, rawArgs)
-		if err != nil {
-			return 0, false
-		}
-
-		return e.ComplexityRoot.User.FriendRequests(childComplexity, args["direction"].(model.FriendRequestDirection), args["state"].(model.FriendRequestState), args["first"].(*int32), args["after"].(*string)), true
 	case "User.friends":
 		if e.ComplexityRoot.User.Friends == nil {
 			break
@@ -2608,12 +2478,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.ID(childComplexity), true
-	case "User.identities":
-		if e.ComplexityRoot.User.Identities == nil {
-			break
-		}
-
-		return e.ComplexityRoot.User.Identities(childComplexity), true
 	case "User.listVisibility":
 		if e.ComplexityRoot.User.ListVisibility == nil {
 			break
@@ -2733,6 +2597,19 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserEdge.Node(childComplexity), true
 
+	case "UserPayload.changed":
+		if e.ComplexityRoot.UserPayload.Changed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserPayload.Changed(childComplexity), true
+	case "UserPayload.user":
+		if e.ComplexityRoot.UserPayload.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserPayload.User(childComplexity), true
+
 	case "UserSearchConnection.edges":
 		if e.ComplexityRoot.UserSearchConnection.Edges == nil {
 			break
@@ -2764,6 +2641,81 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.UserSearchEdge.Node(childComplexity), true
+
+	case "Viewer.blockedUsers":
+		if e.ComplexityRoot.Viewer.BlockedUsers == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_blockedUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.BlockedUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Viewer.deactivated":
+		if e.ComplexityRoot.Viewer.Deactivated == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Deactivated(childComplexity), true
+	case "Viewer.discoverable":
+		if e.ComplexityRoot.Viewer.Discoverable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Discoverable(childComplexity), true
+	case "Viewer.dismissedUsers":
+		if e.ComplexityRoot.Viewer.DismissedUsers == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_dismissedUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.DismissedUsers(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+	case "Viewer.feed":
+		if e.ComplexityRoot.Viewer.Feed == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_feed_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string)), true
+	case "Viewer.friendRequests":
+		if e.ComplexityRoot.Viewer.FriendRequests == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_friendRequests_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.FriendRequests(childComplexity, args["direction"].(model.FriendRequestDirection), args["state"].(model.FriendRequestState), args["first"].(*int32), args["after"].(*string)), true
+	case "Viewer.id":
+		if e.ComplexityRoot.Viewer.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.ID(childComplexity), true
+	case "Viewer.identities":
+		if e.ComplexityRoot.Viewer.Identities == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.Identities(childComplexity), true
+	case "Viewer.user":
+		if e.ComplexityRoot.Viewer.User == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.User(childComplexity), true
 
 	case "_Service.sdl":
 		if e.ComplexityRoot._Service.Sdl == nil {
@@ -3169,12 +3121,12 @@ type Mutation {
   follow(
     "The other user."
     userId: ID!
-  ): FollowPayload @semanticNonNull
+  ): RelationshipPayload @semanticNonNull
   "The viewer stops following a user. If the viewer does not follow the user, nothing changes."
   unfollow(
     "The other user."
     userId: ID!
-  ): FollowPayload @semanticNonNull
+  ): RelationshipPayload @semanticNonNull
   """
   The viewer follows many users at once, at most 500, each with its own
   outcome. Only follows beyond the limit of followings are refused for the limit. A malformed id is refused in
@@ -3188,7 +3140,7 @@ type Mutation {
   removeFollower(
     "The other user."
     userId: ID!
-  ): FollowPayload @semanticNonNull
+  ): RelationshipPayload @semanticNonNull
 
   """
   Ends follows and pending requests between the viewer and a user, in both directions,
@@ -3255,7 +3207,7 @@ type Mutation {
   dismissSuggestion(
     "The other user."
     userId: ID!
-  ): DismissSuggestionPayload @semanticNonNull
+  ): RelationshipPayload @semanticNonNull
 
   """
   Creates a user and signs it in. ` + "`" + `handle` + "`" + ` is ` + "`" + `[a-z0-9_]{1,30}` + "`" + ` in any case, but not
@@ -3297,7 +3249,7 @@ type Mutation {
     listVisibility: ListVisibilityInput
     "Whether the viewer may be suggested to others; left out: as it is."
     discoverable: Boolean
-  ): ProfilePayload @semanticNonNull
+  ): AccountPayload @semanticNonNull
   """
   Hides the viewer from everybody: from lists, searches and suggestions, until ` + "`" + `reactivateAccount` + "`" + `. All the viewer's
   relations stay as they are. Meanwhile the viewer can change nothing else.
@@ -3325,7 +3277,7 @@ type Mutation {
   Ends all tokens of the viewer that have been made until now, those of identity providers and this request's
   included, within five seconds on every gateway. To continue, sign in again.
   """
-  signOutEverywhere: SignOutPayload @semanticNonNull
+  signOutEverywhere: AccountPayload @semanticNonNull
   """
   Makes a subject of an identity provider stand for a user, for a backend whose token has the scope ` + "`" + `admin` + "`" + `. Doing it again
   changes nothing. Fails with BAD_USER_INPUT if it stands for another user, NOT_FOUND for an unknown user, LIMIT_REACHED if
@@ -3338,7 +3290,7 @@ type Mutation {
     issuer: String!
     "What its tokens call the user, at most 255 bytes."
     subject: String!
-  ): ProfilePayload @semanticNonNull
+  ): UserPayload @semanticNonNull
   """
   A subject of an identity provider no longer stands for the viewer, or, if the token has the scope ` + "`" + `admin` + "`" + `, for anybody; on other
   gateways within a minute. Fails with FORBIDDEN if the viewer has no other way to sign in.
@@ -3348,7 +3300,7 @@ type Mutation {
     issuer: String!
     "What its tokens call the user."
     subject: String!
-  ): UnlinkIdentityPayload @semanticNonNull
+  ): AccountPayload @semanticNonNull
   "Creates a user with a given id and no password, for a backend whose token has the scope ` + "`" + `admin` + "`" + `."
   createUser(
     "That of the user in the system that owns it."
@@ -3357,33 +3309,43 @@ type Mutation {
     handle: String!
     "The name that is shown."
     name: String!
-  ): ProfilePayload @semanticNonNull
+  ): UserPayload @semanticNonNull
 }
 
-"The result of a follow or its end, with everything that a normalised client cache has to replace."
-type FollowPayload {
+"The result of a change between the viewer and another user, with everything that a normalised client cache has to replace."
+type RelationshipPayload {
   "False if nothing had to change."
   changed: Boolean!
   "The viewer, as it is now."
-  viewer: User @semanticNonNull
+  viewer: Viewer @semanticNonNull
   "The other user."
   user: User @semanticNonNull
   "The viewer's relationship with the other user."
   relationship: Relationship @semanticNonNull
-  "The new edge at the head of the viewer's followings; null unless the viewer follows the user now."
+  "The edge at the head of the viewer's followings, if ` + "`" + `follow` + "`" + ` has made it; else null."
   followingEdge: FollowEdge
-  "Send it with a later query that must see this change: in the header ` + "`" + `Kith-Consistency` + "`" + ` or as the extension ` + "`" + `consistencyToken` + "`" + `."
-  consistencyToken: String!
+}
+
+"The result of a change of a friend request."
+type FriendRequestPayload {
+  "False if nothing had to change."
+  changed: Boolean!
+  "The viewer, as it is now."
+  viewer: Viewer @semanticNonNull
+  "The other user."
+  user: User @semanticNonNull
+  "The viewer's relationship with the other user."
+  relationship: Relationship @semanticNonNull
+  "The request as it is now; null if there is none."
+  request: FriendRequest
 }
 
 "The result of many follows."
 type FollowManyPayload {
   "The viewer, as it is now."
-  viewer: User @semanticNonNull
+  viewer: Viewer @semanticNonNull
   "One for each id, in the order given."
   outcomes: [FollowOutcome!]!
-  "As in ` + "`" + `FollowPayload` + "`" + `."
-  consistencyToken: String!
 }
 
 "The result of one of many follows."
@@ -3416,12 +3378,14 @@ type SessionPayload {
   token: String!
   "Until when the token is valid."
   expiresAt: DateTime!
-  "The viewer."
-  user: User @semanticNonNull
+  "The viewer, who is signed in by it."
+  viewer: Viewer @semanticNonNull
 }
 
-"A new user, or a changed profile."
-type ProfilePayload {
+"A new user, or one who is changed for others."
+type UserPayload {
+  "False if nothing had to change."
+  changed: Boolean!
   "The user, as it is now."
   user: User @semanticNonNull
 }
@@ -3436,62 +3400,12 @@ type ChangePasswordPayload {
   expiresAt: DateTime
 }
 
-"The end of an identity."
-type UnlinkIdentityPayload {
-  "False if it has stood for nobody, or for another user than the viewer."
-  changed: Boolean!
-}
-
-"The end of all sessions."
-type SignOutPayload {
-  "Always true."
-  signedOut: Boolean!
-}
-
-"The result of a change between the viewer and another user."
-type RelationshipPayload {
-  "False if nothing had to change."
-  changed: Boolean!
-  "The viewer, as it is now."
-  viewer: User @semanticNonNull
-  "The other user."
-  user: User @semanticNonNull
-  "The viewer's relationship with the other user."
-  relationship: Relationship @semanticNonNull
-  "As in ` + "`" + `FollowPayload` + "`" + `."
-  consistencyToken: String!
-}
-
-"The result of a change of a friend request."
-type FriendRequestPayload {
-  "False if nothing had to change."
-  changed: Boolean!
-  "The request as it is now; null if there is none."
-  request: FriendRequest
-  "The viewer, as it is now."
-  viewer: User @semanticNonNull
-  "The other user."
-  user: User @semanticNonNull
-  "The viewer's relationship with the other user."
-  relationship: Relationship @semanticNonNull
-  "As in ` + "`" + `FollowPayload` + "`" + `."
-  consistencyToken: String!
-}
-
-"The result of a dismissed suggestion."
-type DismissSuggestionPayload {
-  "The viewer, as it is now."
-  viewer: User @semanticNonNull
-  "The user who is no longer suggested."
-  user: User @semanticNonNull
-}
-
-"The result of deactivating an account, or of the way back."
+"The result of a change of the viewer's account."
 type AccountPayload {
   "False if nothing had to change."
   changed: Boolean!
-  "The viewer."
-  user: User @semanticNonNull
+  "The viewer, as it is now; null if the token with the scope ` + "`" + `admin` + "`" + ` is nobody's."
+  viewer: Viewer
 }
 
 "The result of deleting an account."
@@ -3689,19 +3603,6 @@ type NewerPosts {
 }
 
 extend type User {
-  """
-  The home feed: posts of those whom the viewer follows, newest first. ` + "`" + `first` + "`" + ` is 0–100. Whom the viewer does not follow any more,
-  or must not see, is not in it, from that moment on. ` + "`" + `newerThan` + "`" + ` is the cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is
-  shown. Null unless this user is the viewer.
-  """
-  feed(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-    "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
-    newerThan: String
-  ): FeedConnection @cacheControl(scope: PRIVATE)
   "How many posts this user has published and not deleted; the same for every viewer."
   postCount: Int! @cacheControl(maxAge: 10)
   """
@@ -3755,7 +3656,7 @@ extend type Mutation {
     media: [MediaInput!]
     "Made by the client for this one object, 1 to 64 printable ASCII characters, such as a UUID."
     clientKey: String!
-  ): PublishPostPayload @semanticNonNull
+  ): PostPayload @semanticNonNull
   """
   Changes the given parts of one of the viewer's posts; an empty list of media removes them. Fails with NOT_FOUND for an
   unknown post, FORBIDDEN for one of another user.
@@ -3767,12 +3668,12 @@ extend type Mutation {
     text: String
     "Its files, at most 9; left out: as they are."
     media: [MediaInput!]
-  ): EditPostPayload @semanticNonNull
+  ): PostPayload @semanticNonNull
   "Deletes one of the viewer's posts for good, with its comments. FORBIDDEN for one of another user."
   deletePost(
     "The post."
     postId: ID!
-  ): DeletePostPayload @semanticNonNull
+  ): PostPayload @semanticNonNull
   """
   Writes a comment of at most 500 characters below a post. ` + "`" + `clientKey` + "`" + ` is as in ` + "`" + `publishPost` + "`" + `. Fails with NOT_FOUND if there
   is no such post, or if the viewer may not see it.
@@ -3784,7 +3685,7 @@ extend type Mutation {
     text: String!
     "Made by the client for this one object, 1 to 64 printable ASCII characters, such as a UUID."
     clientKey: String!
-  ): AddCommentPayload @semanticNonNull
+  ): CommentPayload @semanticNonNull
   """
   Deletes a comment for good: one that the viewer has written, or one on a post of the viewer. Any other comment stays, and is
   answered as one that does not exist.
@@ -3792,7 +3693,7 @@ extend type Mutation {
   deleteComment(
     "The comment."
     commentId: ID!
-  ): DeleteCommentPayload @semanticNonNull
+  ): CommentPayload @semanticNonNull
   """
   Makes a post a favorite of the viewer. Fails with NOT_FOUND if there is no such post, or if the viewer may not see it, and
   with RATE_LIMITED if the viewer writes too often.
@@ -3808,60 +3709,36 @@ extend type Mutation {
   ): FavoritePayload @semanticNonNull
 }
 
-"The result of a favorite, or of its end."
-type FavoritePayload {
-  "False if it was so before."
+"The result of a change of one of the viewer's posts."
+type PostPayload {
+  "False if nothing had to change: if the post was there already, or is gone."
   changed: Boolean!
-  "The post, as it is now; null if the viewer does not see it."
+  "The post, as it is now; null if it is gone."
   post: Post
   "The viewer, as it is now."
-  viewer: User @semanticNonNull
-  "The post in the viewer's list of favorites; null if it is not there."
-  favoriteEdge: FavoriteEdge
-  "Send it with reads that must see this write. Null if nothing was written, now or before."
-  consistencyToken: String
+  viewer: Viewer @semanticNonNull
 }
 
-"The result of a publication."
-type PublishPostPayload {
-  "False if the post with this key was there before."
-  published: Boolean!
-  "The post, as it is now; null if it has been deleted since."
-  post: Post
-  "The viewer, as it is now."
-  viewer: User @semanticNonNull
-}
-
-"The result of editing a post."
-type EditPostPayload {
+"The result of a comment, or of its end."
+type CommentPayload {
   "False if nothing had to change."
   changed: Boolean!
-  "The post, as it is now."
-  post: Post @semanticNonNull
+  "The comment; null if it is gone."
+  comment: Comment
+  "The post that it is on, or was on; null if nothing was deleted."
+  post: Post
 }
 
-"The result of deleting a post."
-type DeletePostPayload {
-  "False if there was no such post."
+"The result of a favorite, or of its end."
+type FavoritePayload {
+  "False if nothing had to change."
   changed: Boolean!
+  "The post, as it is now; null if it is gone, or hidden from the viewer."
+  post: Post
   "The viewer, as it is now."
-  viewer: User @semanticNonNull
-}
-
-"The result of a comment."
-type AddCommentPayload {
-  "False if the comment with this key was there before."
-  added: Boolean!
-  "Null only with an error."
-  comment: Comment @semanticNonNull
-  "The post, as it is now."
-  post: Post @semanticNonNull
-}
-
-"The result of deleting a comment."
-type DeleteCommentPayload {
-  "False if there was no such comment."
-  changed: Boolean!
+  viewer: Viewer @semanticNonNull
+  "The new edge at the head of the viewer's favorites; null unless the post is one now."
+  favoriteEdge: FavoriteEdge
 }
 `, BuiltIn: false},
 	{Name: "../schema/relationship.graphqls", Input: `"The relationship of one user with another."
@@ -3966,7 +3843,7 @@ schema {
 "What can be read."
 type Query {
   "The user who is signed in; null if nobody is."
-  viewer: User @cacheControl(scope: PRIVATE)
+  viewer: Viewer @cacheControl(scope: PRIVATE)
 
   "Any object by its id; null if there is none, or if the id is not of Kith's form."
   node(
@@ -4283,45 +4160,75 @@ enum ErrorReason {
   SERVER_AT_FAULT
 }
 `, BuiltIn: false},
-	{Name: "../schema/subscription.graphqls", Input: `"What the viewer is notified of while it is connected."
+	{Name: "../schema/subscription.graphqls", Input: `"What the viewer is notified of while it is connected: what has changed, or has been added, with the viewer beside it."
 type Subscription {
   "The viewer's relationship with each of these users, at most 500, whenever it changes in either direction."
   relationshipChanged(
     "The users to watch, at most 500."
     userIds: [ID!]!
-  ): Relationship @semanticNonNull
-  "Each user who begins to follow the viewer."
-  newFollowers: FollowEdge @semanticNonNull
+  ): RelationshipChanged @semanticNonNull
   "Friend requests from or to the viewer, whenever one changes."
-  friendRequestChanged: FriendRequest @semanticNonNull
+  friendRequestChanged: FriendRequestChanged @semanticNonNull
+  "Each user who begins to follow the viewer."
+  followerAdded: FollowerAdded @semanticNonNull
   "Each new post in the viewer's home feed. One that was missed, for instance while connecting, is in ` + "`" + `feed` + "`" + `."
-  feedItems: PostEdge @semanticNonNull
+  postAdded: PostAdded @semanticNonNull
   "Each favorite that somebody else makes of a post of the viewer, unless it is taken back before it is sent."
-  postFavorited: NewFavorite @semanticNonNull
+  favoriteAdded: FavoriteAdded @semanticNonNull
   "Each comment that somebody else writes below a post of the viewer."
-  newComment: NewComment @semanticNonNull
+  commentAdded: CommentAdded @semanticNonNull
 }
 
-"A favorite of a post of the viewer: the edge of ` + "`" + `favoritedBy` + "`" + ` with its post."
-type NewFavorite {
-  "That of the edge in ` + "`" + `favoritedBy` + "`" + `."
-  cursor: String!
-  "Who has favorited the post."
-  node: User
-  "When the user favorited the post."
-  favoritedAt: DateTime!
-  "The post."
-  post: Post
+"A relationship of the viewer that has changed."
+type RelationshipChanged {
+  "The relationship, as it is now."
+  relationship: Relationship @semanticNonNull
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
 }
 
-"A comment below a post of the viewer: the edge of ` + "`" + `comments` + "`" + ` with its post."
-type NewComment {
-  "That of the edge in ` + "`" + `comments` + "`" + `."
-  cursor: String!
-  "The comment."
-  node: Comment
+"A friend request of the viewer that has changed."
+type FriendRequestChanged {
+  "The request, as it is now."
+  request: FriendRequest @semanticNonNull
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
+}
+
+"A new follower of the viewer."
+type FollowerAdded {
+  "The edge in the viewer's ` + "`" + `followers` + "`" + `."
+  edge: FollowEdge @semanticNonNull
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
+}
+
+"A new post in the viewer's feed."
+type PostAdded {
+  "The edge in the viewer's ` + "`" + `feed` + "`" + `."
+  edge: PostEdge @semanticNonNull
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
+}
+
+"A new favorite of a post of the viewer."
+type FavoriteAdded {
+  "The edge in the post's ` + "`" + `favoritedBy` + "`" + `."
+  edge: FavoritedByEdge @semanticNonNull
   "The post."
   post: Post
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
+}
+
+"A new comment on a post of the viewer."
+type CommentAdded {
+  "The edge in the post's ` + "`" + `comments` + "`" + `."
+  edge: CommentEdge @semanticNonNull
+  "The post."
+  post: Post
+  "The viewer, as it is then."
+  viewer: Viewer @semanticNonNull
 }
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
@@ -4404,12 +4311,6 @@ type User implements Node {
 
   "Who may see the two lists of this user."
   listVisibility: ListVisibility!
-  "Whether this user may be suggested to others; null unless it is the viewer."
-  discoverable: Boolean @cacheControl(scope: PRIVATE)
-  "Whether this user has deactivated its account; null unless it is the viewer, because nobody else sees it then."
-  deactivated: Boolean @cacheControl(scope: PRIVATE)
-  "As whom identity providers sign this user in, those linked first first; null unless it is the viewer."
-  identities: [LinkedIdentity!] @cacheControl(scope: PRIVATE)
 
   """
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
@@ -4527,27 +4428,6 @@ type User implements Node {
     after: String
   ): SuggestionConnection @cacheControl(maxAge: 60)
 
-  "The users whom the viewer blocks, newest first; null unless this is the viewer."
-  blockedUsers(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): BlockConnection @cacheControl(scope: PRIVATE)
-  """
-  Friend requests from or to the viewer, last changed first; null unless
-  this is the viewer.
-  """
-  friendRequests(
-    "From the viewer, or to it."
-    direction: FriendRequestDirection!
-    "The state that the requests are in."
-    state: FriendRequestState! = PENDING
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): FriendRequestConnection @cacheControl(scope: PRIVATE)
 }
 
 "Who may see the lists of a user. The user always sees both."
@@ -4589,6 +4469,57 @@ enum CommonOrder {
   "Newest first by this user's edge. Refused with QUERY_TOO_COSTLY if its list does not fit the budget."
   RECENT
 }
+`, BuiltIn: false},
+	{Name: "../schema/viewer.graphqls", Input: `"What only the user sees who is signed in."
+type Viewer {
+  "By which caches of clients know the viewer; ` + "`" + `node` + "`" + ` does not find it."
+  id: ID!
+  "The user who is signed in."
+  user: User! @cacheControl(scope: PRIVATE)
+  """
+  The home feed: posts of those whom the viewer follows, newest first. Whom the viewer does not follow any more, or must not
+  see, is not in it, from that moment on.
+  """
+  feed(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+    "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
+    newerThan: String
+  ): FeedConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "The users whom the viewer blocks, newest first."
+  blockedUsers(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): BlockConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "Friend requests from or to the viewer, last changed first."
+  friendRequests(
+    "From the viewer, or to it."
+    direction: FriendRequestDirection!
+    "The state that the requests are in."
+    state: FriendRequestState! = PENDING
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): FriendRequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "Whom ` + "`" + `dismissSuggestion` + "`" + ` keeps out of the viewer's suggestions, by ascending id."
+  dismissedUsers(
+    "How many rows at most, 0 to 100; 20 unless given."
+    first: Int
+    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    after: String
+  ): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "As whom the viewer signs in at identity providers, oldest first."
+  identities: [LinkedIdentity!] @semanticNonNull @cacheControl(scope: PRIVATE)
+  "Whether the viewer may be suggested to others."
+  discoverable: Boolean! @cacheControl(scope: PRIVATE)
+  "Whether the viewer has deactivated the account, and is hidden from everybody else."
+  deactivated: Boolean! @cacheControl(scope: PRIVATE)
+}
 
 "A subject of an identity provider that stands for a user."
 type LinkedIdentity {
@@ -4611,22 +4542,10 @@ func (ec *executionContext) childFields_AccountPayload(ctx context.Context, fiel
 	switch field.Name {
 	case "changed":
 		return ec.fieldContext_AccountPayload_changed(ctx, field)
-	case "user":
-		return ec.fieldContext_AccountPayload_user(ctx, field)
+	case "viewer":
+		return ec.fieldContext_AccountPayload_viewer(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type AccountPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_AddCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "added":
-		return ec.fieldContext_AddCommentPayload_added(ctx, field)
-	case "comment":
-		return ec.fieldContext_AddCommentPayload_comment(ctx, field)
-	case "post":
-		return ec.fieldContext_AddCommentPayload_post(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type AddCommentPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_BlockConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4685,6 +4604,18 @@ func (ec *executionContext) childFields_Comment(ctx context.Context, field graph
 	return nil, fmt.Errorf("no field named %q was found under type Comment", field.Name)
 }
 
+func (ec *executionContext) childFields_CommentAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edge":
+		return ec.fieldContext_CommentAdded_edge(ctx, field)
+	case "post":
+		return ec.fieldContext_CommentAdded_post(ctx, field)
+	case "viewer":
+		return ec.fieldContext_CommentAdded_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentAdded", field.Name)
+}
+
 func (ec *executionContext) childFields_CommentConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -4707,6 +4638,18 @@ func (ec *executionContext) childFields_CommentEdge(ctx context.Context, field g
 	return nil, fmt.Errorf("no field named %q was found under type CommentEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_CommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_CommentPayload_changed(ctx, field)
+	case "comment":
+		return ec.fieldContext_CommentPayload_comment(ctx, field)
+	case "post":
+		return ec.fieldContext_CommentPayload_post(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type CommentPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_Consistency(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "lastFullScanAt":
@@ -4725,34 +4668,6 @@ func (ec *executionContext) childFields_DeleteAccountPayload(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type DeleteAccountPayload", field.Name)
 }
 
-func (ec *executionContext) childFields_DeleteCommentPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "changed":
-		return ec.fieldContext_DeleteCommentPayload_changed(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type DeleteCommentPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_DeletePostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "changed":
-		return ec.fieldContext_DeletePostPayload_changed(ctx, field)
-	case "viewer":
-		return ec.fieldContext_DeletePostPayload_viewer(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type DeletePostPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_DismissSuggestionPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "viewer":
-		return ec.fieldContext_DismissSuggestionPayload_viewer(ctx, field)
-	case "user":
-		return ec.fieldContext_DismissSuggestionPayload_user(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type DismissSuggestionPayload", field.Name)
-}
-
 func (ec *executionContext) childFields_EdgesAmong(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "followings":
@@ -4763,14 +4678,16 @@ func (ec *executionContext) childFields_EdgesAmong(ctx context.Context, field gr
 	return nil, fmt.Errorf("no field named %q was found under type EdgesAmong", field.Name)
 }
 
-func (ec *executionContext) childFields_EditPostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_FavoriteAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "changed":
-		return ec.fieldContext_EditPostPayload_changed(ctx, field)
+	case "edge":
+		return ec.fieldContext_FavoriteAdded_edge(ctx, field)
 	case "post":
-		return ec.fieldContext_EditPostPayload_post(ctx, field)
+		return ec.fieldContext_FavoriteAdded_post(ctx, field)
+	case "viewer":
+		return ec.fieldContext_FavoriteAdded_viewer(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type EditPostPayload", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type FavoriteAdded", field.Name)
 }
 
 func (ec *executionContext) childFields_FavoriteConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4807,8 +4724,6 @@ func (ec *executionContext) childFields_FavoritePayload(ctx context.Context, fie
 		return ec.fieldContext_FavoritePayload_viewer(ctx, field)
 	case "favoriteEdge":
 		return ec.fieldContext_FavoritePayload_favoriteEdge(ctx, field)
-	case "consistencyToken":
-		return ec.fieldContext_FavoritePayload_consistencyToken(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FavoritePayload", field.Name)
 }
@@ -4899,8 +4814,6 @@ func (ec *executionContext) childFields_FollowManyPayload(ctx context.Context, f
 		return ec.fieldContext_FollowManyPayload_viewer(ctx, field)
 	case "outcomes":
 		return ec.fieldContext_FollowManyPayload_outcomes(ctx, field)
-	case "consistencyToken":
-		return ec.fieldContext_FollowManyPayload_consistencyToken(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FollowManyPayload", field.Name)
 }
@@ -4921,22 +4834,14 @@ func (ec *executionContext) childFields_FollowOutcome(ctx context.Context, field
 	return nil, fmt.Errorf("no field named %q was found under type FollowOutcome", field.Name)
 }
 
-func (ec *executionContext) childFields_FollowPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_FollowerAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "changed":
-		return ec.fieldContext_FollowPayload_changed(ctx, field)
+	case "edge":
+		return ec.fieldContext_FollowerAdded_edge(ctx, field)
 	case "viewer":
-		return ec.fieldContext_FollowPayload_viewer(ctx, field)
-	case "user":
-		return ec.fieldContext_FollowPayload_user(ctx, field)
-	case "relationship":
-		return ec.fieldContext_FollowPayload_relationship(ctx, field)
-	case "followingEdge":
-		return ec.fieldContext_FollowPayload_followingEdge(ctx, field)
-	case "consistencyToken":
-		return ec.fieldContext_FollowPayload_consistencyToken(ctx, field)
+		return ec.fieldContext_FollowerAdded_viewer(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type FollowPayload", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type FollowerAdded", field.Name)
 }
 
 func (ec *executionContext) childFields_FriendRequest(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4957,6 +4862,16 @@ func (ec *executionContext) childFields_FriendRequest(ctx context.Context, field
 		return ec.fieldContext_FriendRequest_expiresAt(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FriendRequest", field.Name)
+}
+
+func (ec *executionContext) childFields_FriendRequestChanged(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "request":
+		return ec.fieldContext_FriendRequestChanged_request(ctx, field)
+	case "viewer":
+		return ec.fieldContext_FriendRequestChanged_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type FriendRequestChanged", field.Name)
 }
 
 func (ec *executionContext) childFields_FriendRequestConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -4989,16 +4904,14 @@ func (ec *executionContext) childFields_FriendRequestPayload(ctx context.Context
 	switch field.Name {
 	case "changed":
 		return ec.fieldContext_FriendRequestPayload_changed(ctx, field)
-	case "request":
-		return ec.fieldContext_FriendRequestPayload_request(ctx, field)
 	case "viewer":
 		return ec.fieldContext_FriendRequestPayload_viewer(ctx, field)
 	case "user":
 		return ec.fieldContext_FriendRequestPayload_user(ctx, field)
 	case "relationship":
 		return ec.fieldContext_FriendRequestPayload_relationship(ctx, field)
-	case "consistencyToken":
-		return ec.fieldContext_FriendRequestPayload_consistencyToken(ctx, field)
+	case "request":
+		return ec.fieldContext_FriendRequestPayload_request(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FriendRequestPayload", field.Name)
 }
@@ -5065,32 +4978,6 @@ func (ec *executionContext) childFields_Media(ctx context.Context, field graphql
 	return nil, fmt.Errorf("no field named %q was found under type Media", field.Name)
 }
 
-func (ec *executionContext) childFields_NewComment(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "cursor":
-		return ec.fieldContext_NewComment_cursor(ctx, field)
-	case "node":
-		return ec.fieldContext_NewComment_node(ctx, field)
-	case "post":
-		return ec.fieldContext_NewComment_post(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type NewComment", field.Name)
-}
-
-func (ec *executionContext) childFields_NewFavorite(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "cursor":
-		return ec.fieldContext_NewFavorite_cursor(ctx, field)
-	case "node":
-		return ec.fieldContext_NewFavorite_node(ctx, field)
-	case "favoritedAt":
-		return ec.fieldContext_NewFavorite_favoritedAt(ctx, field)
-	case "post":
-		return ec.fieldContext_NewFavorite_post(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type NewFavorite", field.Name)
-}
-
 func (ec *executionContext) childFields_NewerPosts(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "count":
@@ -5143,6 +5030,16 @@ func (ec *executionContext) childFields_Post(ctx context.Context, field graphql.
 	return nil, fmt.Errorf("no field named %q was found under type Post", field.Name)
 }
 
+func (ec *executionContext) childFields_PostAdded(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edge":
+		return ec.fieldContext_PostAdded_edge(ctx, field)
+	case "viewer":
+		return ec.fieldContext_PostAdded_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type PostAdded", field.Name)
+}
+
 func (ec *executionContext) childFields_PostConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -5165,24 +5062,16 @@ func (ec *executionContext) childFields_PostEdge(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type PostEdge", field.Name)
 }
 
-func (ec *executionContext) childFields_ProfilePayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+func (ec *executionContext) childFields_PostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
-	case "user":
-		return ec.fieldContext_ProfilePayload_user(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type ProfilePayload", field.Name)
-}
-
-func (ec *executionContext) childFields_PublishPostPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "published":
-		return ec.fieldContext_PublishPostPayload_published(ctx, field)
+	case "changed":
+		return ec.fieldContext_PostPayload_changed(ctx, field)
 	case "post":
-		return ec.fieldContext_PublishPostPayload_post(ctx, field)
+		return ec.fieldContext_PostPayload_post(ctx, field)
 	case "viewer":
-		return ec.fieldContext_PublishPostPayload_viewer(ctx, field)
+		return ec.fieldContext_PostPayload_viewer(ctx, field)
 	}
-	return nil, fmt.Errorf("no field named %q was found under type PublishPostPayload", field.Name)
+	return nil, fmt.Errorf("no field named %q was found under type PostPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_ReconcileKind(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5245,6 +5134,16 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type Relationship", field.Name)
 }
 
+func (ec *executionContext) childFields_RelationshipChanged(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "relationship":
+		return ec.fieldContext_RelationshipChanged_relationship(ctx, field)
+	case "viewer":
+		return ec.fieldContext_RelationshipChanged_viewer(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type RelationshipChanged", field.Name)
+}
+
 func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "changed":
@@ -5255,8 +5154,8 @@ func (ec *executionContext) childFields_RelationshipPayload(ctx context.Context,
 		return ec.fieldContext_RelationshipPayload_user(ctx, field)
 	case "relationship":
 		return ec.fieldContext_RelationshipPayload_relationship(ctx, field)
-	case "consistencyToken":
-		return ec.fieldContext_RelationshipPayload_consistencyToken(ctx, field)
+	case "followingEdge":
+		return ec.fieldContext_RelationshipPayload_followingEdge(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type RelationshipPayload", field.Name)
 }
@@ -5267,18 +5166,10 @@ func (ec *executionContext) childFields_SessionPayload(ctx context.Context, fiel
 		return ec.fieldContext_SessionPayload_token(ctx, field)
 	case "expiresAt":
 		return ec.fieldContext_SessionPayload_expiresAt(ctx, field)
-	case "user":
-		return ec.fieldContext_SessionPayload_user(ctx, field)
+	case "viewer":
+		return ec.fieldContext_SessionPayload_viewer(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type SessionPayload", field.Name)
-}
-
-func (ec *executionContext) childFields_SignOutPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "signedOut":
-		return ec.fieldContext_SignOutPayload_signedOut(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type SignOutPayload", field.Name)
 }
 
 func (ec *executionContext) childFields_SuggestionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5327,14 +5218,6 @@ func (ec *executionContext) childFields_SuggestionExclusions(ctx context.Context
 	return nil, fmt.Errorf("no field named %q was found under type SuggestionExclusions", field.Name)
 }
 
-func (ec *executionContext) childFields_UnlinkIdentityPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-	switch field.Name {
-	case "changed":
-		return ec.fieldContext_UnlinkIdentityPayload_changed(ctx, field)
-	}
-	return nil, fmt.Errorf("no field named %q was found under type UnlinkIdentityPayload", field.Name)
-}
-
 func (ec *executionContext) childFields_User(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "id":
@@ -5357,12 +5240,6 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_friendCount(ctx, field)
 	case "listVisibility":
 		return ec.fieldContext_User_listVisibility(ctx, field)
-	case "discoverable":
-		return ec.fieldContext_User_discoverable(ctx, field)
-	case "deactivated":
-		return ec.fieldContext_User_deactivated(ctx, field)
-	case "identities":
-		return ec.fieldContext_User_identities(ctx, field)
 	case "followings":
 		return ec.fieldContext_User_followings(ctx, field)
 	case "followers":
@@ -5385,12 +5262,6 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_followersYouKnow(ctx, field)
 	case "followSuggestions":
 		return ec.fieldContext_User_followSuggestions(ctx, field)
-	case "blockedUsers":
-		return ec.fieldContext_User_blockedUsers(ctx, field)
-	case "friendRequests":
-		return ec.fieldContext_User_friendRequests(ctx, field)
-	case "feed":
-		return ec.fieldContext_User_feed(ctx, field)
 	case "postCount":
 		return ec.fieldContext_User_postCount(ctx, field)
 	case "posts":
@@ -5431,6 +5302,16 @@ func (ec *executionContext) childFields_UserEdge(ctx context.Context, field grap
 	return nil, fmt.Errorf("no field named %q was found under type UserEdge", field.Name)
 }
 
+func (ec *executionContext) childFields_UserPayload(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "changed":
+		return ec.fieldContext_UserPayload_changed(ctx, field)
+	case "user":
+		return ec.fieldContext_UserPayload_user(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type UserPayload", field.Name)
+}
+
 func (ec *executionContext) childFields_UserSearchConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "edges":
@@ -5451,6 +5332,30 @@ func (ec *executionContext) childFields_UserSearchEdge(ctx context.Context, fiel
 		return ec.fieldContext_UserSearchEdge_node(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserSearchEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Viewer_id(ctx, field)
+	case "user":
+		return ec.fieldContext_Viewer_user(ctx, field)
+	case "feed":
+		return ec.fieldContext_Viewer_feed(ctx, field)
+	case "blockedUsers":
+		return ec.fieldContext_Viewer_blockedUsers(ctx, field)
+	case "friendRequests":
+		return ec.fieldContext_Viewer_friendRequests(ctx, field)
+	case "dismissedUsers":
+		return ec.fieldContext_Viewer_dismissedUsers(ctx, field)
+	case "identities":
+		return ec.fieldContext_Viewer_identities(ctx, field)
+	case "discoverable":
+		return ec.fieldContext_Viewer_discoverable(ctx, field)
+	case "deactivated":
+		return ec.fieldContext_Viewer_deactivated(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Viewer", field.Name)
 }
 
 func (ec *executionContext) childFields__Service(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -6427,28 +6332,6 @@ func (ec *executionContext) field_SuggestionEdge_via_args(ctx context.Context, r
 	return args, nil
 }
 
-func (ec *executionContext) field_User_blockedUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["after"] = arg1
-	return args, nil
-}
-
 func (ec *executionContext) field_User_commonFollowers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6544,36 +6427,6 @@ func (ec *executionContext) field_User_favorites_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["after"] = arg1
-	return args, nil
-}
-
-func (ec *executionContext) field_User_feed_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["after"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "newerThan",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["newerThan"] = arg2
 	return args, nil
 }
 
@@ -6705,44 +6558,6 @@ func (ec *executionContext) field_User_followings_args(ctx context.Context, rawA
 	return args, nil
 }
 
-func (ec *executionContext) field_User_friendRequests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
-	var err error
-	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
-		func(ctx context.Context, v any) (model.FriendRequestDirection, error) {
-			return ec.unmarshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["direction"] = arg0
-	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "state",
-		func(ctx context.Context, v any) (model.FriendRequestState, error) {
-			return ec.unmarshalNFriendRequestState2kithᚋgraphᚋmodelᚐFriendRequestState(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["state"] = arg1
-	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
-		func(ctx context.Context, v any) (*int32, error) {
-			return ec.unmarshalOInt2ᚖint32(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["first"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
-		func(ctx context.Context, v any) (*string, error) {
-			return ec.unmarshalOString2ᚖstring(ctx, v)
-		})
-	if err != nil {
-		return nil, err
-	}
-	args["after"] = arg3
-	return args, nil
-}
-
 func (ec *executionContext) field_User_friends_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6845,6 +6660,118 @@ func (ec *executionContext) field_User_relationship_args(ctx context.Context, ra
 	return args, nil
 }
 
+func (ec *executionContext) field_Viewer_blockedUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_dismissedUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_feed_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "newerThan",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["newerThan"] = arg2
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_friendRequests_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "direction",
+		func(ctx context.Context, v any) (model.FriendRequestDirection, error) {
+			return ec.unmarshalNFriendRequestDirection2kithᚋgraphᚋmodelᚐFriendRequestDirection(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["direction"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "state",
+		func(ctx context.Context, v any) (model.FriendRequestState, error) {
+			return ec.unmarshalNFriendRequestState2kithᚋgraphᚋmodelᚐFriendRequestState(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["state"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg3
+	return args, nil
+}
+
 func (ec *executionContext) field___Directive_args_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -6928,120 +6855,33 @@ func (ec *executionContext) fieldContext_AccountPayload_changed(_ context.Contex
 	return graphql.NewScalarFieldContext("AccountPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _AccountPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.AccountPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _AccountPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.AccountPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AccountPayload_user(ctx, field)
+			return ec.fieldContext_AccountPayload_viewer(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.User, nil
+			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_AccountPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_AccountPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "AccountPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _AddCommentPayload_added(ctx context.Context, field graphql.CollectedField, obj *model.AddCommentPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AddCommentPayload_added(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Added, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_AddCommentPayload_added(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("AddCommentPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _AddCommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *model.AddCommentPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AddCommentPayload_comment(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Comment, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Comment) graphql.Marshaler {
-			return ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_AddCommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "AddCommentPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Comment(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _AddCommentPayload_post(ctx context.Context, field graphql.CollectedField, obj *model.AddCommentPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_AddCommentPayload_post(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Post, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Post) graphql.Marshaler {
-			return ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_AddCommentPayload_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "AddCommentPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Post(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -7460,6 +7300,102 @@ func (ec *executionContext) fieldContext_Comment_createdAt(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Comment", field, true, false, errors.New("field of type DateTime does not have child fields"))
 }
 
+func (ec *executionContext) _CommentAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.CommentAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentAdded_edge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CommentEdge) graphql.Marshaler {
+			return ec.marshalOCommentEdge2ᚖkithᚋgraphᚋmodelᚐCommentEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentAdded_post(ctx context.Context, field graphql.CollectedField, obj *model.CommentAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentAdded_post(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Post, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Post) graphql.Marshaler {
+			return ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentAdded_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Post(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.CommentAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentAdded_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _CommentConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.CommentConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7611,6 +7547,93 @@ func (ec *executionContext) fieldContext_CommentEdge_node(_ context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _CommentPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.CommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_CommentPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("CommentPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _CommentPayload_comment(ctx context.Context, field graphql.CollectedField, obj *model.CommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentPayload_comment(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Comment, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Comment) graphql.Marshaler {
+			return ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentPayload_comment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Comment(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _CommentPayload_post(ctx context.Context, field graphql.CollectedField, obj *model.CommentPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_CommentPayload_post(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Post, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Post) graphql.Marshaler {
+			return ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_CommentPayload_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "CommentPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Post(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Consistency_lastFullScanAt(ctx context.Context, field graphql.CollectedField, obj *model.Consistency) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7689,148 +7712,6 @@ func (ec *executionContext) fieldContext_DeleteAccountPayload_complete(_ context
 	return graphql.NewScalarFieldContext("DeleteAccountPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _DeleteCommentPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.DeleteCommentPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeleteCommentPayload_changed(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_DeleteCommentPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DeleteCommentPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _DeletePostPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.DeletePostPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeletePostPayload_changed(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_DeletePostPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("DeletePostPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _DeletePostPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.DeletePostPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DeletePostPayload_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_DeletePostPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "DeletePostPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _DismissSuggestionPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.DismissSuggestionPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DismissSuggestionPayload_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_DismissSuggestionPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "DismissSuggestionPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _DismissSuggestionPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.DismissSuggestionPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_DismissSuggestionPayload_user(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.User, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_DismissSuggestionPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "DismissSuggestionPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _EdgesAmong_followings(ctx context.Context, field graphql.CollectedField, obj *model.EdgesAmong) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -7877,36 +7758,45 @@ func (ec *executionContext) fieldContext_EdgesAmong_complete(_ context.Context, 
 	return graphql.NewScalarFieldContext("EdgesAmong", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _EditPostPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.EditPostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoriteAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.FavoriteAdded) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_EditPostPayload_changed(ctx, field)
+			return ec.fieldContext_FavoriteAdded_edge(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
+			return obj.Edge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoritedByEdge) graphql.Marshaler {
+			return ec.marshalOFavoritedByEdge2ᚖkithᚋgraphᚋmodelᚐFavoritedByEdge(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
-func (ec *executionContext) fieldContext_EditPostPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("EditPostPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+func (ec *executionContext) fieldContext_FavoriteAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FavoriteAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FavoritedByEdge(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
-func (ec *executionContext) _EditPostPayload_post(ctx context.Context, field graphql.CollectedField, obj *model.EditPostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _FavoriteAdded_post(ctx context.Context, field graphql.CollectedField, obj *model.FavoriteAdded) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_EditPostPayload_post(ctx, field)
+			return ec.fieldContext_FavoriteAdded_post(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Post, nil
@@ -7919,14 +7809,46 @@ func (ec *executionContext) _EditPostPayload_post(ctx context.Context, field gra
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_EditPostPayload_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_FavoriteAdded_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "EditPostPayload",
+		Object:     "FavoriteAdded",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Post(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FavoriteAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FavoriteAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FavoriteAdded_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FavoriteAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FavoriteAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -8173,8 +8095,8 @@ func (ec *executionContext) _FavoritePayload_viewer(ctx context.Context, field g
 			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8187,7 +8109,7 @@ func (ec *executionContext) fieldContext_FavoritePayload_viewer(_ context.Contex
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -8223,29 +8145,6 @@ func (ec *executionContext) fieldContext_FavoritePayload_favoriteEdge(_ context.
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _FavoritePayload_consistencyToken(ctx context.Context, field graphql.CollectedField, obj *model.FavoritePayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FavoritePayload_consistencyToken(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ConsistencyToken, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
-			return ec.marshalOString2ᚖstring(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FavoritePayload_consistencyToken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FavoritePayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _FavoritedByConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FavoritedByConnection) (ret graphql.Marshaler) {
@@ -8874,8 +8773,8 @@ func (ec *executionContext) _FollowManyPayload_viewer(ctx context.Context, field
 			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
@@ -8888,7 +8787,7 @@ func (ec *executionContext) fieldContext_FollowManyPayload_viewer(_ context.Cont
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -8924,29 +8823,6 @@ func (ec *executionContext) fieldContext_FollowManyPayload_outcomes(_ context.Co
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _FollowManyPayload_consistencyToken(ctx context.Context, field graphql.CollectedField, obj *model.FollowManyPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowManyPayload_consistencyToken(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.ConsistencyToken, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowManyPayload_consistencyToken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowManyPayload", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _FollowOutcome_userId(ctx context.Context, field graphql.CollectedField, obj *model.FollowOutcome) (ret graphql.Marshaler) {
@@ -9091,135 +8967,16 @@ func (ec *executionContext) fieldContext_FollowOutcome_error(_ context.Context, 
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowerAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.FollowerAdded) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowPayload_changed(ctx, field)
+			return ec.fieldContext_FollowerAdded_edge(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_FollowPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _FollowPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowPayload_viewer(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Viewer, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowPayload_user(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.User, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowPayload_relationship(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowPayload_relationship(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Relationship, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-			return ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FollowPayload_relationship(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FollowPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Relationship(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _FollowPayload_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowPayload_followingEdge(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.FollowingEdge, nil
+			return obj.Edge, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
@@ -9229,9 +8986,9 @@ func (ec *executionContext) _FollowPayload_followingEdge(ctx context.Context, fi
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_FollowPayload_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_FollowerAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "FollowPayload",
+		Object:     "FollowerAdded",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -9242,27 +8999,36 @@ func (ec *executionContext) fieldContext_FollowPayload_followingEdge(_ context.C
 	return fc, nil
 }
 
-func (ec *executionContext) _FollowPayload_consistencyToken(ctx context.Context, field graphql.CollectedField, obj *model.FollowPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _FollowerAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FollowerAdded) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FollowPayload_consistencyToken(ctx, field)
+			return ec.fieldContext_FollowerAdded_viewer(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ConsistencyToken, nil
+			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
-func (ec *executionContext) fieldContext_FollowPayload_consistencyToken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FollowPayload", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_FollowerAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FollowerAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _FriendRequest_id(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequest) (ret graphql.Marshaler) {
@@ -9442,6 +9208,70 @@ func (ec *executionContext) _FriendRequest_expiresAt(ctx context.Context, field 
 }
 func (ec *executionContext) fieldContext_FriendRequest_expiresAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("FriendRequest", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _FriendRequestChanged_request(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendRequestChanged_request(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Request, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
+			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FriendRequestChanged_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendRequestChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendRequest(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _FriendRequestChanged_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FriendRequestChanged_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FriendRequestChanged_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendRequestChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _FriendRequestConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestConnection) (ret graphql.Marshaler) {
@@ -9664,38 +9494,6 @@ func (ec *executionContext) fieldContext_FriendRequestPayload_changed(_ context.
 	return graphql.NewScalarFieldContext("FriendRequestPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _FriendRequestPayload_request(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_request(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Request, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_FriendRequestPayload_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "FriendRequestPayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _FriendRequestPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9708,8 +9506,8 @@ func (ec *executionContext) _FriendRequestPayload_viewer(ctx context.Context, fi
 			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
@@ -9722,7 +9520,7 @@ func (ec *executionContext) fieldContext_FriendRequestPayload_viewer(_ context.C
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -9792,27 +9590,36 @@ func (ec *executionContext) fieldContext_FriendRequestPayload_relationship(_ con
 	return fc, nil
 }
 
-func (ec *executionContext) _FriendRequestPayload_consistencyToken(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _FriendRequestPayload_request(ctx context.Context, field graphql.CollectedField, obj *model.FriendRequestPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_FriendRequestPayload_consistencyToken(ctx, field)
+			return ec.fieldContext_FriendRequestPayload_request(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ConsistencyToken, nil
+			return obj.Request, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
+			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
-func (ec *executionContext) fieldContext_FriendRequestPayload_consistencyToken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("FriendRequestPayload", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_FriendRequestPayload_request(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FriendRequestPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendRequest(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _LinkedIdentity_issuer(ctx context.Context, field graphql.CollectedField, obj *model.LinkedIdentity) (ret graphql.Marshaler) {
@@ -10232,8 +10039,8 @@ func (ec *executionContext) _Mutation_follow(ctx context.Context, field graphql.
 			return ec.Resolvers.Mutation().Follow(ctx, fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
-			return ec.marshalOFollowPayload2ᚖkithᚋgraphᚋmodelᚐFollowPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10246,7 +10053,7 @@ func (ec *executionContext) fieldContext_Mutation_follow(ctx context.Context, fi
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -10276,8 +10083,8 @@ func (ec *executionContext) _Mutation_unfollow(ctx context.Context, field graphq
 			return ec.Resolvers.Mutation().Unfollow(ctx, fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
-			return ec.marshalOFollowPayload2ᚖkithᚋgraphᚋmodelᚐFollowPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10290,7 +10097,7 @@ func (ec *executionContext) fieldContext_Mutation_unfollow(ctx context.Context, 
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -10364,8 +10171,8 @@ func (ec *executionContext) _Mutation_removeFollower(ctx context.Context, field 
 			return ec.Resolvers.Mutation().RemoveFollower(ctx, fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowPayload) graphql.Marshaler {
-			return ec.marshalOFollowPayload2ᚖkithᚋgraphᚋmodelᚐFollowPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10378,7 +10185,7 @@ func (ec *executionContext) fieldContext_Mutation_removeFollower(ctx context.Con
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -10760,8 +10567,8 @@ func (ec *executionContext) _Mutation_dismissSuggestion(ctx context.Context, fie
 			return ec.Resolvers.Mutation().DismissSuggestion(ctx, fc.Args["userId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.DismissSuggestionPayload) graphql.Marshaler {
-			return ec.marshalODismissSuggestionPayload2ᚖkithᚋgraphᚋmodelᚐDismissSuggestionPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10774,7 +10581,7 @@ func (ec *executionContext) fieldContext_Mutation_dismissSuggestion(ctx context.
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DismissSuggestionPayload(ctx, field)
+			return ec.childFields_RelationshipPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -10924,8 +10731,8 @@ func (ec *executionContext) _Mutation_updateProfile(ctx context.Context, field g
 			return ec.Resolvers.Mutation().UpdateProfile(ctx, fc.Args["name"].(*string), fc.Args["bio"].(*string), fc.Args["avatarUrl"].(*string), fc.Args["listVisibility"].(*model.ListVisibilityInput), fc.Args["discoverable"].(*bool))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ProfilePayload) graphql.Marshaler {
-			return ec.marshalOProfilePayload2ᚖkithᚋgraphᚋmodelᚐProfilePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
+			return ec.marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -10938,7 +10745,7 @@ func (ec *executionContext) fieldContext_Mutation_updateProfile(ctx context.Cont
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ProfilePayload(ctx, field)
+			return ec.childFields_AccountPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11107,8 +10914,8 @@ func (ec *executionContext) _Mutation_signOutEverywhere(ctx context.Context, fie
 			return ec.Resolvers.Mutation().SignOutEverywhere(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.SignOutPayload) graphql.Marshaler {
-			return ec.marshalOSignOutPayload2ᚖkithᚋgraphᚋmodelᚐSignOutPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
+			return ec.marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11121,7 +10928,7 @@ func (ec *executionContext) fieldContext_Mutation_signOutEverywhere(_ context.Co
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_SignOutPayload(ctx, field)
+			return ec.childFields_AccountPayload(ctx, field)
 		},
 	}
 	return fc, nil
@@ -11140,8 +10947,8 @@ func (ec *executionContext) _Mutation_linkIdentity(ctx context.Context, field gr
 			return ec.Resolvers.Mutation().LinkIdentity(ctx, fc.Args["userId"].(string), fc.Args["issuer"].(string), fc.Args["subject"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ProfilePayload) graphql.Marshaler {
-			return ec.marshalOProfilePayload2ᚖkithᚋgraphᚋmodelᚐProfilePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserPayload) graphql.Marshaler {
+			return ec.marshalOUserPayload2ᚖkithᚋgraphᚋmodelᚐUserPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11154,7 +10961,7 @@ func (ec *executionContext) fieldContext_Mutation_linkIdentity(ctx context.Conte
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ProfilePayload(ctx, field)
+			return ec.childFields_UserPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11184,8 +10991,8 @@ func (ec *executionContext) _Mutation_unlinkIdentity(ctx context.Context, field 
 			return ec.Resolvers.Mutation().UnlinkIdentity(ctx, fc.Args["issuer"].(string), fc.Args["subject"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.UnlinkIdentityPayload) graphql.Marshaler {
-			return ec.marshalOUnlinkIdentityPayload2ᚖkithᚋgraphᚋmodelᚐUnlinkIdentityPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
+			return ec.marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11198,7 +11005,7 @@ func (ec *executionContext) fieldContext_Mutation_unlinkIdentity(ctx context.Con
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_UnlinkIdentityPayload(ctx, field)
+			return ec.childFields_AccountPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11228,8 +11035,8 @@ func (ec *executionContext) _Mutation_createUser(ctx context.Context, field grap
 			return ec.Resolvers.Mutation().CreateUser(ctx, fc.Args["id"].(string), fc.Args["handle"].(string), fc.Args["name"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.ProfilePayload) graphql.Marshaler {
-			return ec.marshalOProfilePayload2ᚖkithᚋgraphᚋmodelᚐProfilePayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserPayload) graphql.Marshaler {
+			return ec.marshalOUserPayload2ᚖkithᚋgraphᚋmodelᚐUserPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11242,7 +11049,7 @@ func (ec *executionContext) fieldContext_Mutation_createUser(ctx context.Context
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_ProfilePayload(ctx, field)
+			return ec.childFields_UserPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11272,8 +11079,8 @@ func (ec *executionContext) _Mutation_publishPost(ctx context.Context, field gra
 			return ec.Resolvers.Mutation().PublishPost(ctx, fc.Args["text"].(string), fc.Args["media"].([]*model.MediaInput), fc.Args["clientKey"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.PublishPostPayload) graphql.Marshaler {
-			return ec.marshalOPublishPostPayload2ᚖkithᚋgraphᚋmodelᚐPublishPostPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
+			return ec.marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11286,7 +11093,7 @@ func (ec *executionContext) fieldContext_Mutation_publishPost(ctx context.Contex
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PublishPostPayload(ctx, field)
+			return ec.childFields_PostPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11316,8 +11123,8 @@ func (ec *executionContext) _Mutation_editPost(ctx context.Context, field graphq
 			return ec.Resolvers.Mutation().EditPost(ctx, fc.Args["postId"].(string), fc.Args["text"].(*string), fc.Args["media"].([]*model.MediaInput))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.EditPostPayload) graphql.Marshaler {
-			return ec.marshalOEditPostPayload2ᚖkithᚋgraphᚋmodelᚐEditPostPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
+			return ec.marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11330,7 +11137,7 @@ func (ec *executionContext) fieldContext_Mutation_editPost(ctx context.Context, 
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_EditPostPayload(ctx, field)
+			return ec.childFields_PostPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11360,8 +11167,8 @@ func (ec *executionContext) _Mutation_deletePost(ctx context.Context, field grap
 			return ec.Resolvers.Mutation().DeletePost(ctx, fc.Args["postId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.DeletePostPayload) graphql.Marshaler {
-			return ec.marshalODeletePostPayload2ᚖkithᚋgraphᚋmodelᚐDeletePostPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostPayload) graphql.Marshaler {
+			return ec.marshalOPostPayload2ᚖkithᚋgraphᚋmodelᚐPostPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11374,7 +11181,7 @@ func (ec *executionContext) fieldContext_Mutation_deletePost(ctx context.Context
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DeletePostPayload(ctx, field)
+			return ec.childFields_PostPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11404,8 +11211,8 @@ func (ec *executionContext) _Mutation_addComment(ctx context.Context, field grap
 			return ec.Resolvers.Mutation().AddComment(ctx, fc.Args["postId"].(string), fc.Args["text"].(string), fc.Args["clientKey"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.AddCommentPayload) graphql.Marshaler {
-			return ec.marshalOAddCommentPayload2ᚖkithᚋgraphᚋmodelᚐAddCommentPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CommentPayload) graphql.Marshaler {
+			return ec.marshalOCommentPayload2ᚖkithᚋgraphᚋmodelᚐCommentPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11418,7 +11225,7 @@ func (ec *executionContext) fieldContext_Mutation_addComment(ctx context.Context
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_AddCommentPayload(ctx, field)
+			return ec.childFields_CommentPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11448,8 +11255,8 @@ func (ec *executionContext) _Mutation_deleteComment(ctx context.Context, field g
 			return ec.Resolvers.Mutation().DeleteComment(ctx, fc.Args["commentId"].(string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.DeleteCommentPayload) graphql.Marshaler {
-			return ec.marshalODeleteCommentPayload2ᚖkithᚋgraphᚋmodelᚐDeleteCommentPayload(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CommentPayload) graphql.Marshaler {
+			return ec.marshalOCommentPayload2ᚖkithᚋgraphᚋmodelᚐCommentPayload(ctx, selections, v)
 		},
 		true,
 		false,
@@ -11462,7 +11269,7 @@ func (ec *executionContext) fieldContext_Mutation_deleteComment(ctx context.Cont
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_DeleteCommentPayload(ctx, field)
+			return ec.childFields_CommentPayload(ctx, field)
 		},
 	}
 	defer func() {
@@ -11563,203 +11370,6 @@ func (ec *executionContext) fieldContext_Mutation_unfavorite(ctx context.Context
 	if fc.Args, err = ec.field_Mutation_unfavorite_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _NewComment_cursor(ctx context.Context, field graphql.CollectedField, obj *model.NewComment) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewComment_cursor(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Cursor, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_NewComment_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NewComment", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NewComment_node(ctx context.Context, field graphql.CollectedField, obj *model.NewComment) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewComment_node(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Node, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Comment) graphql.Marshaler {
-			return ec.marshalOComment2ᚖkithᚋgraphᚋmodelᚐComment(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NewComment_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "NewComment",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Comment(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _NewComment_post(ctx context.Context, field graphql.CollectedField, obj *model.NewComment) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewComment_post(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Post, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Post) graphql.Marshaler {
-			return ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NewComment_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "NewComment",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Post(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _NewFavorite_cursor(ctx context.Context, field graphql.CollectedField, obj *model.NewFavorite) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewFavorite_cursor(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Cursor, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_NewFavorite_cursor(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NewFavorite", field, false, false, errors.New("field of type String does not have child fields"))
-}
-
-func (ec *executionContext) _NewFavorite_node(ctx context.Context, field graphql.CollectedField, obj *model.NewFavorite) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewFavorite_node(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Node, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NewFavorite_node(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "NewFavorite",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _NewFavorite_favoritedAt(ctx context.Context, field graphql.CollectedField, obj *model.NewFavorite) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewFavorite_favoritedAt(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.FavoritedAt, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v time.Time) graphql.Marshaler {
-			return ec.marshalNDateTime2timeᚐTime(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_NewFavorite_favoritedAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("NewFavorite", field, false, false, errors.New("field of type DateTime does not have child fields"))
-}
-
-func (ec *executionContext) _NewFavorite_post(ctx context.Context, field graphql.CollectedField, obj *model.NewFavorite) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_NewFavorite_post(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Post, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Post) graphql.Marshaler {
-			return ec.marshalOPost2ᚖkithᚋgraphᚋmodelᚐPost(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_NewFavorite_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "NewFavorite",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Post(ctx, field)
-		},
 	}
 	return fc, nil
 }
@@ -12215,6 +11825,70 @@ func (ec *executionContext) fieldContext_Post_favoritedBy(ctx context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _PostAdded_edge(ctx context.Context, field graphql.CollectedField, obj *model.PostAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PostAdded_edge(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Edge, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
+			return ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PostAdded_edge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PostAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_PostEdge(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _PostAdded_viewer(ctx context.Context, field graphql.CollectedField, obj *model.PostAdded) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_PostAdded_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_PostAdded_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "PostAdded",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _PostConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.PostConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -12366,48 +12040,16 @@ func (ec *executionContext) fieldContext_PostEdge_node(_ context.Context, field 
 	return fc, nil
 }
 
-func (ec *executionContext) _ProfilePayload_user(ctx context.Context, field graphql.CollectedField, obj *model.ProfilePayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.PostPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_ProfilePayload_user(ctx, field)
+			return ec.fieldContext_PostPayload_changed(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.User, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_ProfilePayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "ProfilePayload",
-		Field:      field,
-		IsMethod:   false,
-		IsResolver: false,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _PublishPostPayload_published(ctx context.Context, field graphql.CollectedField, obj *model.PublishPostPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_PublishPostPayload_published(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Published, nil
+			return obj.Changed, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
@@ -12417,17 +12059,17 @@ func (ec *executionContext) _PublishPostPayload_published(ctx context.Context, f
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_PublishPostPayload_published(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("PublishPostPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+func (ec *executionContext) fieldContext_PostPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("PostPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
-func (ec *executionContext) _PublishPostPayload_post(ctx context.Context, field graphql.CollectedField, obj *model.PublishPostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostPayload_post(ctx context.Context, field graphql.CollectedField, obj *model.PostPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_PublishPostPayload_post(ctx, field)
+			return ec.fieldContext_PostPayload_post(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Post, nil
@@ -12440,9 +12082,9 @@ func (ec *executionContext) _PublishPostPayload_post(ctx context.Context, field 
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_PublishPostPayload_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_PostPayload_post(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "PublishPostPayload",
+		Object:     "PostPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
@@ -12453,33 +12095,33 @@ func (ec *executionContext) fieldContext_PublishPostPayload_post(_ context.Conte
 	return fc, nil
 }
 
-func (ec *executionContext) _PublishPostPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.PublishPostPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _PostPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.PostPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_PublishPostPayload_viewer(ctx, field)
+			return ec.fieldContext_PostPayload_viewer(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
 			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_PublishPostPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_PostPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
-		Object:     "PublishPostPayload",
+		Object:     "PostPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -12497,8 +12139,8 @@ func (ec *executionContext) _Query_viewer(ctx context.Context, field graphql.Col
 			return ec.Resolvers.Query().Viewer(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
@@ -12511,7 +12153,7 @@ func (ec *executionContext) fieldContext_Query_viewer(_ context.Context, field g
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -13669,6 +13311,70 @@ func (ec *executionContext) fieldContext_Relationship_receivedRequest(_ context.
 	return fc, nil
 }
 
+func (ec *executionContext) _RelationshipChanged_relationship(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipChanged_relationship(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Relationship, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
+			return ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipChanged_relationship(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Relationship(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _RelationshipChanged_viewer(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipChanged) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_RelationshipChanged_viewer(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Viewer, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_RelationshipChanged_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipChanged",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Viewer(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _RelationshipPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13704,8 +13410,8 @@ func (ec *executionContext) _RelationshipPayload_viewer(ctx context.Context, fie
 			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13718,7 +13424,7 @@ func (ec *executionContext) fieldContext_RelationshipPayload_viewer(_ context.Co
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
@@ -13788,27 +13494,36 @@ func (ec *executionContext) fieldContext_RelationshipPayload_relationship(_ cont
 	return fc, nil
 }
 
-func (ec *executionContext) _RelationshipPayload_consistencyToken(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _RelationshipPayload_followingEdge(ctx context.Context, field graphql.CollectedField, obj *model.RelationshipPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_RelationshipPayload_consistencyToken(ctx, field)
+			return ec.fieldContext_RelationshipPayload_followingEdge(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.ConsistencyToken, nil
+			return obj.FollowingEdge, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
-			return ec.marshalNString2string(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
+			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
 		},
 		true,
-		true,
+		false,
 	)
 }
-func (ec *executionContext) fieldContext_RelationshipPayload_consistencyToken(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("RelationshipPayload", field, false, false, errors.New("field of type String does not have child fields"))
+func (ec *executionContext) fieldContext_RelationshipPayload_followingEdge(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "RelationshipPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FollowEdge(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SessionPayload_token(ctx context.Context, field graphql.CollectedField, obj *model.SessionPayload) (ret graphql.Marshaler) {
@@ -13857,59 +13572,36 @@ func (ec *executionContext) fieldContext_SessionPayload_expiresAt(_ context.Cont
 	return graphql.NewScalarFieldContext("SessionPayload", field, false, false, errors.New("field of type DateTime does not have child fields"))
 }
 
-func (ec *executionContext) _SessionPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.SessionPayload) (ret graphql.Marshaler) {
+func (ec *executionContext) _SessionPayload_viewer(ctx context.Context, field graphql.CollectedField, obj *model.SessionPayload) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SessionPayload_user(ctx, field)
+			return ec.fieldContext_SessionPayload_viewer(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.User, nil
+			return obj.Viewer, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
-			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Viewer) graphql.Marshaler {
+			return ec.marshalOViewer2ᚖkithᚋgraphᚋmodelᚐViewer(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_SessionPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_SessionPayload_viewer(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "SessionPayload",
 		Field:      field,
 		IsMethod:   false,
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_User(ctx, field)
+			return ec.childFields_Viewer(ctx, field)
 		},
 	}
 	return fc, nil
-}
-
-func (ec *executionContext) _SignOutPayload_signedOut(ctx context.Context, field graphql.CollectedField, obj *model.SignOutPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_SignOutPayload_signedOut(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.SignedOut, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_SignOutPayload_signedOut(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("SignOutPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _Subscription_relationshipChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
@@ -13925,8 +13617,8 @@ func (ec *executionContext) _Subscription_relationshipChanged(ctx context.Contex
 			return ec.Resolvers.Subscription().RelationshipChanged(ctx, fc.Args["userIds"].([]string))
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.Relationship) graphql.Marshaler {
-			return ec.marshalORelationship2ᚖkithᚋgraphᚋmodelᚐRelationship(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipChanged) graphql.Marshaler {
+			return ec.marshalORelationshipChanged2ᚖkithᚋgraphᚋmodelᚐRelationshipChanged(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13939,7 +13631,7 @@ func (ec *executionContext) fieldContext_Subscription_relationshipChanged(ctx co
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_Relationship(ctx, field)
+			return ec.childFields_RelationshipChanged(ctx, field)
 		},
 	}
 	defer func() {
@@ -13956,38 +13648,6 @@ func (ec *executionContext) fieldContext_Subscription_relationshipChanged(ctx co
 	return fc, nil
 }
 
-func (ec *executionContext) _Subscription_newFollowers(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
-	return graphql.ResolveFieldStream(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_newFollowers(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().NewFollowers(ctx)
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowEdge) graphql.Marshaler {
-			return ec.marshalOFollowEdge2ᚖkithᚋgraphᚋmodelᚐFollowEdge(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_Subscription_newFollowers(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "Subscription",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FollowEdge(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _Subscription_friendRequestChanged(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
@@ -14000,8 +13660,8 @@ func (ec *executionContext) _Subscription_friendRequestChanged(ctx context.Conte
 			return ec.Resolvers.Subscription().FriendRequestChanged(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequest) graphql.Marshaler {
-			return ec.marshalOFriendRequest2ᚖkithᚋgraphᚋmodelᚐFriendRequest(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestChanged) graphql.Marshaler {
+			return ec.marshalOFriendRequestChanged2ᚖkithᚋgraphᚋmodelᚐFriendRequestChanged(ctx, selections, v)
 		},
 		true,
 		false,
@@ -14014,103 +13674,135 @@ func (ec *executionContext) fieldContext_Subscription_friendRequestChanged(_ con
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequest(ctx, field)
+			return ec.childFields_FriendRequestChanged(ctx, field)
 		},
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Subscription_feedItems(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+func (ec *executionContext) _Subscription_followerAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_feedItems(ctx, field)
+			return ec.fieldContext_Subscription_followerAdded(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().FeedItems(ctx)
+			return ec.Resolvers.Subscription().FollowerAdded(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.PostEdge) graphql.Marshaler {
-			return ec.marshalOPostEdge2ᚖkithᚋgraphᚋmodelᚐPostEdge(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowerAdded) graphql.Marshaler {
+			return ec.marshalOFollowerAdded2ᚖkithᚋgraphᚋmodelᚐFollowerAdded(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_feedItems(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_followerAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_PostEdge(ctx, field)
+			return ec.childFields_FollowerAdded(ctx, field)
 		},
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Subscription_postFavorited(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+func (ec *executionContext) _Subscription_postAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_postFavorited(ctx, field)
+			return ec.fieldContext_Subscription_postAdded(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().PostFavorited(ctx)
+			return ec.Resolvers.Subscription().PostAdded(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.NewFavorite) graphql.Marshaler {
-			return ec.marshalONewFavorite2ᚖkithᚋgraphᚋmodelᚐNewFavorite(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.PostAdded) graphql.Marshaler {
+			return ec.marshalOPostAdded2ᚖkithᚋgraphᚋmodelᚐPostAdded(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_postFavorited(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_postAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NewFavorite(ctx, field)
+			return ec.childFields_PostAdded(ctx, field)
 		},
 	}
 	return fc, nil
 }
 
-func (ec *executionContext) _Subscription_newComment(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+func (ec *executionContext) _Subscription_favoriteAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
 	return graphql.ResolveFieldStream(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_Subscription_newComment(ctx, field)
+			return ec.fieldContext_Subscription_favoriteAdded(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().NewComment(ctx)
+			return ec.Resolvers.Subscription().FavoriteAdded(ctx)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.NewComment) graphql.Marshaler {
-			return ec.marshalONewComment2ᚖkithᚋgraphᚋmodelᚐNewComment(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FavoriteAdded) graphql.Marshaler {
+			return ec.marshalOFavoriteAdded2ᚖkithᚋgraphᚋmodelᚐFavoriteAdded(ctx, selections, v)
 		},
 		true,
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_newComment(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_favoriteAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
 		IsMethod:   true,
 		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_NewComment(ctx, field)
+			return ec.childFields_FavoriteAdded(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Subscription_commentAdded(ctx context.Context, field graphql.CollectedField) (ret func(ctx context.Context) graphql.Marshaler) {
+	return graphql.ResolveFieldStream(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Subscription_commentAdded(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Subscription().CommentAdded(ctx)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.CommentAdded) graphql.Marshaler {
+			return ec.marshalOCommentAdded2ᚖkithᚋgraphᚋmodelᚐCommentAdded(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Subscription_commentAdded(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Subscription",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_CommentAdded(ctx, field)
 		},
 	}
 	return fc, nil
@@ -14504,29 +14196,6 @@ func (ec *executionContext) fieldContext_SuggestionExclusions_dismissed(_ contex
 	return graphql.NewScalarFieldContext("SuggestionExclusions", field, false, false, errors.New("field of type Int does not have child fields"))
 }
 
-func (ec *executionContext) _UnlinkIdentityPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.UnlinkIdentityPayload) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_UnlinkIdentityPayload_changed(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Changed, nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
-			return ec.marshalNBoolean2bool(ctx, selections, v)
-		},
-		true,
-		true,
-	)
-}
-func (ec *executionContext) fieldContext_UnlinkIdentityPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("UnlinkIdentityPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
-}
-
 func (ec *executionContext) _User_id(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -14761,84 +14430,6 @@ func (ec *executionContext) fieldContext_User_listVisibility(_ context.Context, 
 		IsResolver: false,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_ListVisibility(ctx, field)
-		},
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _User_discoverable(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_discoverable(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Discoverable(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
-			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_User_discoverable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _User_deactivated(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_deactivated(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return obj.Deactivated(), nil
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *bool) graphql.Marshaler {
-			return ec.marshalOBoolean2ᚖbool(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_User_deactivated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("User", field, true, false, errors.New("field of type Boolean does not have child fields"))
-}
-
-func (ec *executionContext) _User_identities(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_identities(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.User().Identities(ctx, obj)
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []*model.LinkedIdentity) graphql.Marshaler {
-			return ec.marshalOLinkedIdentity2ᚕᚖkithᚋgraphᚋmodelᚐLinkedIdentityᚄ(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_User_identities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "User",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_LinkedIdentity(ctx, field)
 		},
 	}
 	return fc, nil
@@ -15316,138 +14907,6 @@ func (ec *executionContext) fieldContext_User_followSuggestions(ctx context.Cont
 	return fc, nil
 }
 
-func (ec *executionContext) _User_blockedUsers(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_blockedUsers(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().BlockedUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
-			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_User_blockedUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "User",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_BlockConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_User_blockedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _User_friendRequests(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_friendRequests(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().FriendRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["state"].(model.FriendRequestState), fc.Args["first"].(*int32), fc.Args["after"].(*string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
-			return ec.marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_User_friendRequests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "User",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FriendRequestConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_User_friendRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
-func (ec *executionContext) _User_feed(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
-	return graphql.ResolveField(
-		ctx,
-		ec.OperationContext,
-		field,
-		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_User_feed(ctx, field)
-		},
-		func(ctx context.Context) (any, error) {
-			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Feed(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["newerThan"].(*string))
-		},
-		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
-			return ec.marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx, selections, v)
-		},
-		true,
-		false,
-	)
-}
-func (ec *executionContext) fieldContext_User_feed(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	fc = &graphql.FieldContext{
-		Object:     "User",
-		Field:      field,
-		IsMethod:   true,
-		IsResolver: true,
-		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.childFields_FeedConnection(ctx, field)
-		},
-	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = ec.Recover(ctx, r)
-			ec.Error(ctx, err)
-		}
-	}()
-	ctx = graphql.WithFieldContext(ctx, fc)
-	if fc.Args, err = ec.field_User_feed_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
-		ec.Error(ctx, err)
-		return fc, err
-	}
-	return fc, nil
-}
-
 func (ec *executionContext) _User_postCount(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15802,6 +15261,61 @@ func (ec *executionContext) fieldContext_UserEdge_node(_ context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _UserPayload_changed(ctx context.Context, field graphql.CollectedField, obj *model.UserPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserPayload_changed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Changed, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserPayload_changed(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserPayload", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _UserPayload_user(ctx context.Context, field graphql.CollectedField, obj *model.UserPayload) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserPayload_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalOUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_UserPayload_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "UserPayload",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _UserSearchConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15951,6 +15465,315 @@ func (ec *executionContext) fieldContext_UserSearchEdge_node(_ context.Context, 
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_id(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_user(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_user(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.User, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
+			return ec.marshalNUser2ᚖkithᚋgraphᚋmodelᚐUser(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_user(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_User(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_feed(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_feed(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().Feed(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["newerThan"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FeedConnection) graphql.Marshaler {
+			return ec.marshalOFeedConnection2ᚖkithᚋgraphᚋmodelᚐFeedConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_feed(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FeedConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_feed_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_blockedUsers(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_blockedUsers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().BlockedUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.BlockConnection) graphql.Marshaler {
+			return ec.marshalOBlockConnection2ᚖkithᚋgraphᚋmodelᚐBlockConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_blockedUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_BlockConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_blockedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_friendRequests(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_friendRequests(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().FriendRequests(ctx, obj, fc.Args["direction"].(model.FriendRequestDirection), fc.Args["state"].(model.FriendRequestState), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.FriendRequestConnection) graphql.Marshaler {
+			return ec.marshalOFriendRequestConnection2ᚖkithᚋgraphᚋmodelᚐFriendRequestConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_friendRequests(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_FriendRequestConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_friendRequests_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_dismissedUsers(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_dismissedUsers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().DismissedUsers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_dismissedUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_dismissedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_identities(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_identities(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().Identities(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []*model.LinkedIdentity) graphql.Marshaler {
+			return ec.marshalOLinkedIdentity2ᚕᚖkithᚋgraphᚋmodelᚐLinkedIdentityᚄ(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_identities(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_LinkedIdentity(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_discoverable(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_discoverable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Discoverable(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_discoverable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, true, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _Viewer_deactivated(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_deactivated(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Deactivated, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_deactivated(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) __Service_sdl(ctx context.Context, field graphql.CollectedField, obj *model.Service) (ret graphql.Marshaler) {
@@ -17390,56 +17213,8 @@ func (ec *executionContext) _AccountPayload(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "user":
-			out.Values[i] = ec._AccountPayload_user(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var addCommentPayloadImplementors = []string{"AddCommentPayload"}
-
-func (ec *executionContext) _AddCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *model.AddCommentPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, addCommentPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("AddCommentPayload")
-		case "added":
-			out.Values[i] = ec._AddCommentPayload_added(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "comment":
-			out.Values[i] = ec._AddCommentPayload_comment(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "post":
-			out.Values[i] = ec._AddCommentPayload_post(ctx, field, obj)
+		case "viewer":
+			out.Values[i] = ec._AccountPayload_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -17676,6 +17451,54 @@ func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, 
 	return out
 }
 
+var commentAddedImplementors = []string{"CommentAdded"}
+
+func (ec *executionContext) _CommentAdded(ctx context.Context, sel ast.SelectionSet, obj *model.CommentAdded) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentAddedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentAdded")
+		case "edge":
+			out.Values[i] = ec._CommentAdded_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "post":
+			out.Values[i] = ec._CommentAdded_post(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._CommentAdded_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var commentConnectionImplementors = []string{"CommentConnection"}
 
 func (ec *executionContext) _CommentConnection(ctx context.Context, sel ast.SelectionSet, obj *model.CommentConnection) graphql.Marshaler {
@@ -17743,6 +17566,54 @@ func (ec *executionContext) _CommentEdge(ctx context.Context, sel ast.SelectionS
 			}
 		case "node":
 			out.Values[i] = ec._CommentEdge_node(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var commentPayloadImplementors = []string{"CommentPayload"}
+
+func (ec *executionContext) _CommentPayload(ctx context.Context, sel ast.SelectionSet, obj *model.CommentPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, commentPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("CommentPayload")
+		case "changed":
+			out.Values[i] = ec._CommentPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "comment":
+			out.Values[i] = ec._CommentPayload_comment(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "post":
+			out.Values[i] = ec._CommentPayload_post(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -17848,130 +17719,6 @@ func (ec *executionContext) _DeleteAccountPayload(ctx context.Context, sel ast.S
 	return out
 }
 
-var deleteCommentPayloadImplementors = []string{"DeleteCommentPayload"}
-
-func (ec *executionContext) _DeleteCommentPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeleteCommentPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, deleteCommentPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("DeleteCommentPayload")
-		case "changed":
-			out.Values[i] = ec._DeleteCommentPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var deletePostPayloadImplementors = []string{"DeletePostPayload"}
-
-func (ec *executionContext) _DeletePostPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DeletePostPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, deletePostPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("DeletePostPayload")
-		case "changed":
-			out.Values[i] = ec._DeletePostPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "viewer":
-			out.Values[i] = ec._DeletePostPayload_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var dismissSuggestionPayloadImplementors = []string{"DismissSuggestionPayload"}
-
-func (ec *executionContext) _DismissSuggestionPayload(ctx context.Context, sel ast.SelectionSet, obj *model.DismissSuggestionPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, dismissSuggestionPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("DismissSuggestionPayload")
-		case "viewer":
-			out.Values[i] = ec._DismissSuggestionPayload_viewer(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "user":
-			out.Values[i] = ec._DismissSuggestionPayload_user(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var edgesAmongImplementors = []string{"EdgesAmong"}
 
 func (ec *executionContext) _EdgesAmong(ctx context.Context, sel ast.SelectionSet, obj *model.EdgesAmong) graphql.Marshaler {
@@ -18015,10 +17762,10 @@ func (ec *executionContext) _EdgesAmong(ctx context.Context, sel ast.SelectionSe
 	return out
 }
 
-var editPostPayloadImplementors = []string{"EditPostPayload"}
+var favoriteAddedImplementors = []string{"FavoriteAdded"}
 
-func (ec *executionContext) _EditPostPayload(ctx context.Context, sel ast.SelectionSet, obj *model.EditPostPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, editPostPayloadImplementors)
+func (ec *executionContext) _FavoriteAdded(ctx context.Context, sel ast.SelectionSet, obj *model.FavoriteAdded) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, favoriteAddedImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -18026,14 +17773,19 @@ func (ec *executionContext) _EditPostPayload(ctx context.Context, sel ast.Select
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("EditPostPayload")
-		case "changed":
-			out.Values[i] = ec._EditPostPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			out.Values[i] = graphql.MarshalString("FavoriteAdded")
+		case "edge":
+			out.Values[i] = ec._FavoriteAdded_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "post":
-			out.Values[i] = ec._EditPostPayload_post(ctx, field, obj)
+			out.Values[i] = ec._FavoriteAdded_post(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._FavoriteAdded_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -18183,11 +17935,6 @@ func (ec *executionContext) _FavoritePayload(ctx context.Context, sel ast.Select
 			}
 		case "favoriteEdge":
 			out.Values[i] = ec._FavoritePayload_favoriteEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "consistencyToken":
-			out.Values[i] = ec._FavoritePayload_consistencyToken(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -18542,11 +18289,6 @@ func (ec *executionContext) _FollowManyPayload(ctx context.Context, sel ast.Sele
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "consistencyToken":
-			out.Values[i] = ec._FollowManyPayload_consistencyToken(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -18626,10 +18368,10 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 	return out
 }
 
-var followPayloadImplementors = []string{"FollowPayload"}
+var followerAddedImplementors = []string{"FollowerAdded"}
 
-func (ec *executionContext) _FollowPayload(ctx context.Context, sel ast.SelectionSet, obj *model.FollowPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, followPayloadImplementors)
+func (ec *executionContext) _FollowerAdded(ctx context.Context, sel ast.SelectionSet, obj *model.FollowerAdded) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, followerAddedImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -18637,35 +18379,15 @@ func (ec *executionContext) _FollowPayload(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowPayload")
-		case "changed":
-			out.Values[i] = ec._FollowPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+			out.Values[i] = graphql.MarshalString("FollowerAdded")
+		case "edge":
+			out.Values[i] = ec._FollowerAdded_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "viewer":
-			out.Values[i] = ec._FollowPayload_viewer(ctx, field, obj)
+			out.Values[i] = ec._FollowerAdded_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "user":
-			out.Values[i] = ec._FollowPayload_user(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "relationship":
-			out.Values[i] = ec._FollowPayload_relationship(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "followingEdge":
-			out.Values[i] = ec._FollowPayload_followingEdge(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "consistencyToken":
-			out.Values[i] = ec._FollowPayload_consistencyToken(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -18733,6 +18455,49 @@ func (ec *executionContext) _FriendRequest(ctx context.Context, sel ast.Selectio
 			}
 		case "expiresAt":
 			out.Values[i] = ec._FriendRequest_expiresAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var friendRequestChangedImplementors = []string{"FriendRequestChanged"}
+
+func (ec *executionContext) _FriendRequestChanged(ctx context.Context, sel ast.SelectionSet, obj *model.FriendRequestChanged) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, friendRequestChangedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("FriendRequestChanged")
+		case "request":
+			out.Values[i] = ec._FriendRequestChanged_request(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._FriendRequestChanged_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -18875,11 +18640,6 @@ func (ec *executionContext) _FriendRequestPayload(ctx context.Context, sel ast.S
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "request":
-			out.Values[i] = ec._FriendRequestPayload_request(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
 		case "viewer":
 			out.Values[i] = ec._FriendRequestPayload_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18895,9 +18655,9 @@ func (ec *executionContext) _FriendRequestPayload(ctx context.Context, sel ast.S
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "consistencyToken":
-			out.Values[i] = ec._FriendRequestPayload_consistencyToken(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+		case "request":
+			out.Values[i] = ec._FriendRequestPayload_request(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -19431,107 +19191,6 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 	return out
 }
 
-var newCommentImplementors = []string{"NewComment"}
-
-func (ec *executionContext) _NewComment(ctx context.Context, sel ast.SelectionSet, obj *model.NewComment) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, newCommentImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("NewComment")
-		case "cursor":
-			out.Values[i] = ec._NewComment_cursor(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "node":
-			out.Values[i] = ec._NewComment_node(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "post":
-			out.Values[i] = ec._NewComment_post(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var newFavoriteImplementors = []string{"NewFavorite"}
-
-func (ec *executionContext) _NewFavorite(ctx context.Context, sel ast.SelectionSet, obj *model.NewFavorite) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, newFavoriteImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("NewFavorite")
-		case "cursor":
-			out.Values[i] = ec._NewFavorite_cursor(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "node":
-			out.Values[i] = ec._NewFavorite_node(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		case "favoritedAt":
-			out.Values[i] = ec._NewFavorite_favoritedAt(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		case "post":
-			out.Values[i] = ec._NewFavorite_post(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var newerPostsImplementors = []string{"NewerPosts"}
 
 func (ec *executionContext) _NewerPosts(ctx context.Context, sel ast.SelectionSet, obj *model.NewerPosts) graphql.Marshaler {
@@ -19782,6 +19441,49 @@ func (ec *executionContext) _Post(ctx context.Context, sel ast.SelectionSet, obj
 	return out
 }
 
+var postAddedImplementors = []string{"PostAdded"}
+
+func (ec *executionContext) _PostAdded(ctx context.Context, sel ast.SelectionSet, obj *model.PostAdded) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, postAddedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("PostAdded")
+		case "edge":
+			out.Values[i] = ec._PostAdded_edge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._PostAdded_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var postConnectionImplementors = []string{"PostConnection"}
 
 func (ec *executionContext) _PostConnection(ctx context.Context, sel ast.SelectionSet, obj *model.PostConnection) graphql.Marshaler {
@@ -19873,48 +19575,10 @@ func (ec *executionContext) _PostEdge(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
-var profilePayloadImplementors = []string{"ProfilePayload"}
+var postPayloadImplementors = []string{"PostPayload"}
 
-func (ec *executionContext) _ProfilePayload(ctx context.Context, sel ast.SelectionSet, obj *model.ProfilePayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, profilePayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("ProfilePayload")
-		case "user":
-			out.Values[i] = ec._ProfilePayload_user(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var publishPostPayloadImplementors = []string{"PublishPostPayload"}
-
-func (ec *executionContext) _PublishPostPayload(ctx context.Context, sel ast.SelectionSet, obj *model.PublishPostPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, publishPostPayloadImplementors)
+func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionSet, obj *model.PostPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, postPayloadImplementors)
 
 	out := graphql.NewFieldSet(fields)
 	deferredFieldSet := graphql.NewFieldSet(nil)
@@ -19922,19 +19586,19 @@ func (ec *executionContext) _PublishPostPayload(ctx context.Context, sel ast.Sel
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PublishPostPayload")
-		case "published":
-			out.Values[i] = ec._PublishPostPayload_published(ctx, field, obj)
+			out.Values[i] = graphql.MarshalString("PostPayload")
+		case "changed":
+			out.Values[i] = ec._PostPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "post":
-			out.Values[i] = ec._PublishPostPayload_post(ctx, field, obj)
+			out.Values[i] = ec._PostPayload_post(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		case "viewer":
-			out.Values[i] = ec._PublishPostPayload_viewer(ctx, field, obj)
+			out.Values[i] = ec._PostPayload_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
@@ -20592,6 +20256,49 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 	return out
 }
 
+var relationshipChangedImplementors = []string{"RelationshipChanged"}
+
+func (ec *executionContext) _RelationshipChanged(ctx context.Context, sel ast.SelectionSet, obj *model.RelationshipChanged) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, relationshipChangedImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("RelationshipChanged")
+		case "relationship":
+			out.Values[i] = ec._RelationshipChanged_relationship(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "viewer":
+			out.Values[i] = ec._RelationshipChanged_viewer(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var relationshipPayloadImplementors = []string{"RelationshipPayload"}
 
 func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.SelectionSet, obj *model.RelationshipPayload) graphql.Marshaler {
@@ -20624,9 +20331,9 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
-		case "consistencyToken":
-			out.Values[i] = ec._RelationshipPayload_consistencyToken(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
+		case "followingEdge":
+			out.Values[i] = ec._RelationshipPayload_followingEdge(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
 		default:
@@ -20672,47 +20379,9 @@ func (ec *executionContext) _SessionPayload(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "user":
-			out.Values[i] = ec._SessionPayload_user(ctx, field, obj)
+		case "viewer":
+			out.Values[i] = ec._SessionPayload_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
-var signOutPayloadImplementors = []string{"SignOutPayload"}
-
-func (ec *executionContext) _SignOutPayload(ctx context.Context, sel ast.SelectionSet, obj *model.SignOutPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, signOutPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("SignOutPayload")
-		case "signedOut":
-			out.Values[i] = ec._SignOutPayload_signedOut(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		default:
@@ -20751,16 +20420,16 @@ func (ec *executionContext) _Subscription(ctx context.Context, sel ast.Selection
 	switch fields[0].Name {
 	case "relationshipChanged":
 		return ec._Subscription_relationshipChanged(ctx, fields[0])
-	case "newFollowers":
-		return ec._Subscription_newFollowers(ctx, fields[0])
 	case "friendRequestChanged":
 		return ec._Subscription_friendRequestChanged(ctx, fields[0])
-	case "feedItems":
-		return ec._Subscription_feedItems(ctx, fields[0])
-	case "postFavorited":
-		return ec._Subscription_postFavorited(ctx, fields[0])
-	case "newComment":
-		return ec._Subscription_newComment(ctx, fields[0])
+	case "followerAdded":
+		return ec._Subscription_followerAdded(ctx, fields[0])
+	case "postAdded":
+		return ec._Subscription_postAdded(ctx, fields[0])
+	case "favoriteAdded":
+		return ec._Subscription_favoriteAdded(ctx, fields[0])
+	case "commentAdded":
+		return ec._Subscription_commentAdded(ctx, fields[0])
 	default:
 		panic("unknown field " + strconv.Quote(fields[0].Name))
 	}
@@ -20968,44 +20637,6 @@ func (ec *executionContext) _SuggestionExclusions(ctx context.Context, sel ast.S
 	return out
 }
 
-var unlinkIdentityPayloadImplementors = []string{"UnlinkIdentityPayload"}
-
-func (ec *executionContext) _UnlinkIdentityPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UnlinkIdentityPayload) graphql.Marshaler {
-	fields := graphql.CollectFields(ec.OperationContext, sel, unlinkIdentityPayloadImplementors)
-
-	out := graphql.NewFieldSet(fields)
-	deferredFieldSet := graphql.NewFieldSet(nil)
-	deferLabelToView := make(map[string]*graphql.FieldSetView)
-	for i, field := range fields {
-		switch field.Name {
-		case "__typename":
-			out.Values[i] = graphql.MarshalString("UnlinkIdentityPayload")
-		case "changed":
-			out.Values[i] = ec._UnlinkIdentityPayload_changed(ctx, field, obj)
-			if out.Values[i] == graphql.Null {
-				out.Invalids++
-			}
-		default:
-			panic("unknown field " + strconv.Quote(field.Name))
-		}
-	}
-	out.Dispatch(ctx)
-	if out.Invalids > 0 {
-		return graphql.Null
-	}
-
-	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
-
-	ec.ProcessDeferredGroup(graphql.DeferredGroup{
-		Defers:   deferLabelToView,
-		Path:     graphql.GetPath(ctx),
-		FieldSet: deferredFieldSet,
-		Context:  ctx,
-	})
-
-	return out
-}
-
 var userImplementors = []string{"User", "_Entity", "Node"}
 
 func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj *model.User) graphql.Marshaler {
@@ -21068,54 +20699,6 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
-		case "discoverable":
-			out.Values[i] = ec._User_discoverable(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "deactivated":
-			out.Values[i] = ec._User_deactivated(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
-			}
-		case "identities":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._User_identities(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
-				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "followings":
 			field := field
 
@@ -21534,120 +21117,6 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "blockedUsers":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._User_blockedUsers(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
-				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "friendRequests":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._User_friendRequests(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
-				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
-		case "feed":
-			field := field
-
-			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
-				defer func() {
-					if r := recover(); r != nil {
-						ec.Error(ctx, ec.Recover(ctx, r))
-					}
-				}()
-				res = ec._User_feed(ctx, field, obj)
-				if res == graphql.RequiredNull {
-					atomic.AddUint32(&fs.Invalids, 1)
-				}
-				return res
-			}
-
-			if field.IsDeferred() {
-				deferredFieldSet.AddField(field)
-				fieldIndex := len(deferredFieldSet.Values) - 1
-				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
-					return innerFunc(ctx, deferredFieldSet)
-				})
-
-				for _, deferrable := range field.Deferrables {
-					view, ok := deferLabelToView[deferrable.Label]
-					if !ok {
-						view = deferredFieldSet.NewView()
-						deferLabelToView[deferrable.Label] = view
-					}
-					view.AddIndices(fieldIndex)
-				}
-
-				// don't run the out.Concurrently() call below
-				out.Values[i] = graphql.Null
-				continue
-			}
-
-			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "postCount":
 			out.Values[i] = ec._User_postCount(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21861,6 +21330,49 @@ func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet,
 	return out
 }
 
+var userPayloadImplementors = []string{"UserPayload"}
+
+func (ec *executionContext) _UserPayload(ctx context.Context, sel ast.SelectionSet, obj *model.UserPayload) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, userPayloadImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("UserPayload")
+		case "changed":
+			out.Values[i] = ec._UserPayload_changed(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "user":
+			out.Values[i] = ec._UserPayload_user(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
 var userSearchConnectionImplementors = []string{"UserSearchConnection"}
 
 func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.SelectionSet, obj *model.UserSearchConnection) graphql.Marshaler {
@@ -21930,6 +21442,249 @@ func (ec *executionContext) _UserSearchEdge(ctx context.Context, sel ast.Selecti
 			out.Values[i] = ec._UserSearchEdge_node(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var viewerImplementors = []string{"Viewer"}
+
+func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, obj *model.Viewer) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, viewerImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("Viewer")
+		case "id":
+			out.Values[i] = ec._Viewer_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "user":
+			out.Values[i] = ec._Viewer_user(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "feed":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_feed(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "blockedUsers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_blockedUsers(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "friendRequests":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_friendRequests(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "dismissedUsers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_dismissedUsers(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "identities":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_identities(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "discoverable":
+			out.Values[i] = ec._Viewer_discoverable(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "deactivated":
+			out.Values[i] = ec._Viewer_deactivated(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				atomic.AddUint32(&out.Invalids, 1)
 			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))

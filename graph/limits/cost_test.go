@@ -41,25 +41,25 @@ func TestCost(t *testing.T) {
 		vars  map[string]any
 		want  uint64
 	}{
-		"a value":              {"{ viewer { id } }", nil, 1 + 1},
+		"a value":              {"{ viewer { user { id } } }", nil, 2 + 1},
 		"typename":             {"{ __typename }", nil, 1},
-		"an alias each":        {"{ a: viewer { id } b: viewer { id } }", nil, 4},
-		"page of 20":           {"{ viewer { followings { nodes { id name } } } }", nil, 1 + 15 + 20*3},
-		"first":                {"{ viewer { followings(first: 5) { nodes { id name } } } }", nil, 1 + 15 + 5*3},
-		"last":                 {"{ viewer { followings(last: 7) { nodes { id name } } } }", nil, 1 + 15 + 7*3},
-		"null":                 {"{ viewer { followings(first: null) { nodes { id } } } }", nil, 1 + 15 + 20*2},
-		"none":                 {"{ viewer { followings(first: 0) { totalCount nodes { id } } } }", nil, 1 + 15 + 1},
-		"first by variable":    {"query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }", number("50"), 1 + 15 + 50*2},
-		"variable not given":   {"query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }", nil, 1 + 15 + 20*2},
-		"variable's default":   {"query ($n: Int = 3) { viewer { followings(first: $n) { nodes { id } } } }", nil, 1 + 15 + 3*2},
-		"negative":             {"{ viewer { followings(first: -1) { nodes { id } } } }", nil, 1 + 15 + 100*2},
-		"too many":             {"{ viewer { followings(first: 5000) { nodes { id } } } }", nil, 1 + 15 + 100*2},
-		"too many by variable": {"query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }", number("2147483647"), 1 + 15 + 100*2},
-		"edges and nodes":      {"{ viewer { followings(first: 10) { edges { cursor node { id } } nodes { id } pageInfo { hasNextPage } totalCount } } }", nil, 1 + 15 + 10*(1+1+1+1) + 10*(1+1) + 10 + 2 + 1},
-		"pages of pages":       {"{ viewer { followings(first: 10) { nodes { followers(first: 10) { nodes { id } } } } } }", nil, 1 + 15 + 10*(1+15+10*2)},
-		"set algebra":          {"{ viewer { friends(first: 1) { nodes { id } } } }", nil, 1 + 250 + 2},
-		"suggestions, via 3":   {"{ viewer { followSuggestions(first: 2) { edges { via { id } } } } }", nil, 1 + 5000 + 2*(1+1+3*2)},
-		"via 9":                {"{ viewer { followSuggestions(first: 2) { edges { via(first: 9) { id } } } } }", nil, 1 + 5000 + 2*(1+1+9*2)},
+		"an alias each":        {"{ a: viewer { user { id } } b: viewer { user { id } } }", nil, 6},
+		"page of 20":           {"{ viewer { user { followings { nodes { id name } } } } }", nil, 2 + 15 + 20*3},
+		"first":                {"{ viewer { user { followings(first: 5) { nodes { id name } } } } }", nil, 2 + 15 + 5*3},
+		"last":                 {"{ viewer { user { followings(last: 7) { nodes { id name } } } } }", nil, 2 + 15 + 7*3},
+		"null":                 {"{ viewer { user { followings(first: null) { nodes { id } } } } }", nil, 2 + 15 + 20*2},
+		"none":                 {"{ viewer { user { followings(first: 0) { totalCount nodes { id } } } } }", nil, 2 + 15 + 1},
+		"first by variable":    {"query ($n: Int) { viewer { user { followings(first: $n) { nodes { id } } } } }", number("50"), 2 + 15 + 50*2},
+		"variable not given":   {"query ($n: Int) { viewer { user { followings(first: $n) { nodes { id } } } } }", nil, 2 + 15 + 20*2},
+		"variable's default":   {"query ($n: Int = 3) { viewer { user { followings(first: $n) { nodes { id } } } } }", nil, 2 + 15 + 3*2},
+		"negative":             {"{ viewer { user { followings(first: -1) { nodes { id } } } } }", nil, 2 + 15 + 100*2},
+		"too many":             {"{ viewer { user { followings(first: 5000) { nodes { id } } } } }", nil, 2 + 15 + 100*2},
+		"too many by variable": {"query ($n: Int) { viewer { user { followings(first: $n) { nodes { id } } } } }", number("2147483647"), 2 + 15 + 100*2},
+		"edges and nodes":      {"{ viewer { user { followings(first: 10) { edges { cursor node { id } } nodes { id } pageInfo { hasNextPage } totalCount } } } }", nil, 2 + 15 + 10*(1+1+1+1) + 10*(1+1) + 10 + 2 + 1},
+		"pages of pages":       {"{ viewer { user { followings(first: 10) { nodes { followers(first: 10) { nodes { id } } } } } } }", nil, 2 + 15 + 10*(1+15+10*2)},
+		"set algebra":          {"{ viewer { user { friends(first: 1) { nodes { id } } } } }", nil, 2 + 250 + 2},
+		"suggestions, via 3":   {"{ viewer { user { followSuggestions(first: 2) { edges { via { id } } } } } }", nil, 2 + 5000 + 2*(1+1+3*2)},
+		"via 9":                {"{ viewer { user { followSuggestions(first: 2) { edges { via(first: 9) { id } } } } } }", nil, 2 + 5000 + 2*(1+1+9*2)},
 		"users in the text":    {`{ users(by: {ids: ["1", "2", "3"]}) { id } }`, nil, 1 + 1 + 3*2},
 		"a single id":          {`{ users(by: {ids: "1"}) { id } }`, nil, 1 + 1 + 1*2},
 		"users by variable":    {"query ($ids: [ID!]!) { users(by: {ids: $ids}) { id } }", map[string]any{"ids": texts(500)}, 1 + 1 + 500*2},
@@ -69,17 +69,17 @@ func TestCost(t *testing.T) {
 		"entities by variable": {`query ($r: [_Any!]!) { _entities(representations: $r) { ... on User { id } } }`, map[string]any{"r": []any{map[string]any{"__typename": "User", "id": "1"}}}, 1 + 3 + 2},
 		"the schema":           {`{ _service { sdl } }`, nil, 300 + 1},
 		"relationships":        {"query ($ids: [ID!]!) { relationships(from: $ids, to: [1, 2, 3]) { status } }", map[string]any{"ids": texts(20)}, 1 + 60*2},
-		"skip":                 {"{ viewer { id friends @skip(if: true) { totalCount } } }", nil, 2},
-		"include, by variable": {"query ($on: Boolean!) { viewer { id friends @include(if: $on) { totalCount } ... @include(if: $on) { id } ...F @skip(if: $on) } } fragment F on User { name }", map[string]any{"on": false}, 3},
-		"included":             {"query ($on: Boolean!) { viewer { id friends @include(if: $on) { totalCount } ... @include(if: $on) { id } ...F @skip(if: $on) } } fragment F on User { name }", map[string]any{"on": true}, 1 + 1 + 251 + 1},
-		"fragment on a page":   {"{ viewer { a: followings(first: 2) { ...F } b: followings(first: 3) { ...F } } } fragment F on FollowConnection { totalCount nodes { id } }", nil, 1 + (15 + 1 + 2*2) + (15 + 1 + 3*2)},
-		"bio and avatar":       {"{ viewer { bio avatarUrl } }", nil, 1 + 10 + 5},
-		"bytes of arguments":   {"query ($c: String) { viewer { a: followings(after: $c) { totalCount } b: followings(after: $c) { totalCount } } }", map[string]any{"c": strings.Repeat("c", 128)}, 1 + 2*(15+128/64+1)},
-		"bytes of aliases":     {"{ viewer { " + strings.Repeat("a", 640) + ": id } }", nil, 1 + 1 + 10},
-		"ids of a plain field": {"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { status } }", map[string]any{"ids": texts(500)}, 1 + 500 + 1 + 78/16},
+		"skip":                 {"{ viewer { user { id friends @skip(if: true) { totalCount } } } }", nil, 3},
+		"include, by variable": {"query ($on: Boolean!) { viewer { user { id friends @include(if: $on) { totalCount } ... @include(if: $on) { id } ...F @skip(if: $on) } } } fragment F on User { name }", map[string]any{"on": false}, 4},
+		"included":             {"query ($on: Boolean!) { viewer { user { id friends @include(if: $on) { totalCount } ... @include(if: $on) { id } ...F @skip(if: $on) } } } fragment F on User { name }", map[string]any{"on": true}, 2 + 1 + 251 + 1},
+		"fragment on a page":   {"{ viewer { user { a: followings(first: 2) { ...F } b: followings(first: 3) { ...F } } } } fragment F on FollowConnection { totalCount nodes { id } }", nil, 2 + (15 + 1 + 2*2) + (15 + 1 + 3*2)},
+		"bio and avatar":       {"{ viewer { user { bio avatarUrl } } }", nil, 2 + 10 + 5},
+		"bytes of arguments":   {"query ($c: String) { viewer { user { a: followings(after: $c) { totalCount } b: followings(after: $c) { totalCount } } } }", map[string]any{"c": strings.Repeat("c", 128)}, 2 + 2*(15+128/64+1)},
+		"bytes of aliases":     {"{ viewer { user { " + strings.Repeat("a", 640) + ": id } } }", nil, 2 + 1 + 10},
+		"ids of a plain field": {"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { status } } }", map[string]any{"ids": texts(500)}, 1 + 500 + 2 + 95/16},
 		"a filter":             {"{ people(first: 1, where: {and: [{followersOf: 1}, {friendsOf: 2}]}) { totalCount } }", nil, 200 + 1 + 2 + 2 + 1},
 		"a filter by variable": {"query ($f: PeopleFilter!) { a: people(where: $f) { totalCount } b: people(where: $f) { totalCount } }", map[string]any{"f": map[string]any{"or": []any{map[string]any{"followersOf": "1"}}}}, 2 * (200 + 1 + 1 + 1 + 1)},
-		"one fragment twice":   {"{ viewer { ...F relationship(to: 1) { to { ...F } } } } fragment F on User { id name }", nil, 1 + 2 + 10 + 1 + 2},
+		"one fragment twice":   {"{ viewer { user { ...F relationship(to: 1) { to { ...F } } } } } fragment F on User { id name }", nil, 2 + 2 + 10 + 1 + 2},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,9 +108,9 @@ func TestDefaultCostLimit(t *testing.T) {
 	wantCode(t, prepare(list, map[string]any{"ids": texts(500), "n": json.Number("20")}), "")
 	wantCode(t, prepare(list, map[string]any{"ids": texts(500), "n": json.Number("100")}), apierr.CodeTooCostly)
 
-	aliases := "{ viewer { followings(first: 100) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } }"
+	aliases := "{ viewer { user { followings(first: 100) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } } }"
 	wantCode(t, prepare(aliases, nil), "")
-	aliases = "{ viewer { followings(first: 100) { nodes { followers(first: 50) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } } } }"
+	aliases = "{ viewer { user { followings(first: 100) { nodes { followers(first: 50) { nodes {" + repeat(600, func(i int) string { return fmt.Sprintf(" a%d: handle", i) }) + "} } } } } } }"
 	wantCode(t, prepare(aliases, nil), apierr.CodeTooCostly)
 }
 
@@ -118,17 +118,17 @@ func TestDefaultCostLimit(t *testing.T) {
 // repeatedly. The ids that it watches and its text count, because both are kept in memory.
 func TestSubscriptionCost(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{})
-	short := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { id } }"
-	watch := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { id status to { handle } } }"
+	short := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { id } } }"
+	watch := "subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { id status to { handle } } } }"
 	wantCode(t, prepare(watch, map[string]any{"ids": texts(500)}), "")
-	n := 1000 - 2 - len(short)/16
+	n := 1000 - 3 - len(short)/16
 	wantCode(t, prepare(short, map[string]any{"ids": texts(n)}), "")
 	if err := wantCode(t, prepare(short, map[string]any{"ids": texts(n + 1)}), apierr.CodeTooCostly); err != nil && !strings.Contains(err.Message, "costs 1001 and one subscription may cost at most 1000") {
 		t.Error(err)
 	}
-	wantCode(t, prepare("subscription { newFollowers { cursor followedAt node { id handle name avatarUrl viewerRelationship { status } followings(first: 20) { nodes { id name } } } } }", nil), "")
-	wantCode(t, prepare("subscription { friendRequestChanged { id state message from { handle name } to { handle name } } }", nil), "")
-	long := "subscription { newFollowers { cursor } } #" + strings.Repeat("x", 16_000)
+	wantCode(t, prepare("subscription { followerAdded { edge { cursor followedAt node { id handle name avatarUrl viewerRelationship { status } followings(first: 20) { nodes { id name } } } } } }", nil), "")
+	wantCode(t, prepare("subscription { friendRequestChanged { request { id state message from { handle name } to { handle name } } } }", nil), "")
+	long := "subscription { followerAdded { edge { cursor } } } #" + strings.Repeat("x", 16_000)
 	wantCode(t, prepare(long, nil), apierr.CodeTooCostly)
 	small := newPrepare(t, limits.Limits{Cost: 10})
 	wantCode(t, small(watch, map[string]any{"ids": texts(10)}), apierr.CodeTooCostly)
@@ -137,7 +137,7 @@ func TestSubscriptionCost(t *testing.T) {
 // TestKnownTextsAreStillCosted: a text from the cache is refused if other variables make it too costly.
 func TestKnownTextsAreStillCosted(t *testing.T) {
 	prepare := newPrepare(t, limits.Limits{Cost: 100})
-	query := "query ($n: Int) { viewer { followings(first: $n) { nodes { id } } } }"
+	query := "query ($n: Int) { viewer { user { followings(first: $n) { nodes { id } } } } }"
 	for range 2 {
 		wantCode(t, prepare(query, map[string]any{"n": json.Number("10")}), "")
 		wantCode(t, prepare(query, map[string]any{"n": json.Number("90")}), apierr.CodeTooCostly)
@@ -151,7 +151,7 @@ func TestUnreadableNumbers(t *testing.T) {
 	for _, query := range []string{
 		"{ user(by: {id: 99999999999999999999}) { id } }",
 		"{ users(by: {ids: [1, 99999999999999999999]}) { id } }",
-		"{ viewer { followings(first: 99999999999999999999) { totalCount } } }",
+		"{ viewer { user { followings(first: 99999999999999999999) { totalCount } } } }",
 	} {
 		if errs := prepare(query, nil); len(errs) == 0 {
 			t.Errorf("%s: let through", query)

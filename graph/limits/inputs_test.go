@@ -14,29 +14,29 @@ import (
 func TestTextsAreBounded(t *testing.T) {
 	prepare := newPrepareCached(t)
 	for query, most := range map[string]int{
-		`query ($x: ID!) { user(by: {id: $x}) { id } }`:                                                       64,
-		`query ($x: [ID!]!) { users(by: {ids: $x}) { id } }`:                                                  64,
-		`query ($x: [ID!]!) { node(id: 1) { id } nodes(ids: $x) { id } }`:                                     64,
-		`query ($x: ID!) { people(where: {and: [{or: [{followersOf: $x}]}]}) { totalCount } }`:                64,
-		`query ($x: String) { viewer { followings(after: $x) { totalCount } } }`:                              256,
-		`query ($x: String) { viewer { followings(last: 1, before: $x) { totalCount } } }`:                    256,
-		`query ($x: String) { viewer { ...F } } fragment F on User { friends(after: $x) { totalCount } }`:     256,
-		`query ($x: String!) { user(by: {handle: $x}) { id } }`:                                               60,
-		`query ($x: String!) { users(by: {handles: ["a", $x]}) { id } }`:                                      60,
-		`query ($x: ID!) { _entities(representations: [{__typename: "User", id: $x}]) { __typename } }`:       64,
-		`query ($x: String!) { _entities(representations: {__typename: "User", handle: $x}) { __typename } }`: 60,
-		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                    60,
-		`mutation ($x: String!) { login(handle: $x, password: "12345678") { token } }`:                        60,
-		`mutation ($x: String!) { login(handle: "a", password: $x) { token } }`:                               200,
-		`mutation ($x: String!) { changePassword(current: $x, new: "x") { changed } }`:                        200,
-		`mutation ($x: String) { updateProfile(name: $x) { user { id } } }`:                                   400,
-		`mutation ($x: String) { updateProfile(bio: $x) { user { id } } }`:                                    2000,
-		`mutation ($x: String) { updateProfile(avatarUrl: $x) { user { id } } }`:                              2000,
-		`mutation ($x: String) { setFollowMark(userId: 1, remark: $x) { changed } }`:                          400,
-		`mutation ($x: String!) { publishPost(text: $x, clientKey: "k") { published } }`:                      8000,
-		`mutation ($x: String!) { publishPost(clientKey: $x) { published } }`:                                 64,
-		`mutation ($x: String) { requestFriend(userId: 1, message: $x) { changed } }`:                         1200,
-		`subscription ($x: [ID!]!) { relationshipChanged(userIds: $x) { id } }`:                               64,
+		`query ($x: ID!) { user(by: {id: $x}) { id } }`:                                                            64,
+		`query ($x: [ID!]!) { users(by: {ids: $x}) { id } }`:                                                       64,
+		`query ($x: [ID!]!) { node(id: 1) { id } nodes(ids: $x) { id } }`:                                          64,
+		`query ($x: ID!) { people(where: {and: [{or: [{followersOf: $x}]}]}) { totalCount } }`:                     64,
+		`query ($x: String) { viewer { user { followings(after: $x) { totalCount } } } }`:                          256,
+		`query ($x: String) { viewer { user { followings(last: 1, before: $x) { totalCount } } } }`:                256,
+		`query ($x: String) { viewer { user { ...F } } } fragment F on User { friends(after: $x) { totalCount } }`: 256,
+		`query ($x: String!) { user(by: {handle: $x}) { id } }`:                                                    60,
+		`query ($x: String!) { users(by: {handles: ["a", $x]}) { id } }`:                                           60,
+		`query ($x: ID!) { _entities(representations: [{__typename: "User", id: $x}]) { __typename } }`:            64,
+		`query ($x: String!) { _entities(representations: {__typename: "User", handle: $x}) { __typename } }`:      60,
+		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                         60,
+		`mutation ($x: String!) { login(handle: $x, password: "12345678") { token } }`:                             60,
+		`mutation ($x: String!) { login(handle: "a", password: $x) { token } }`:                                    200,
+		`mutation ($x: String!) { changePassword(current: $x, new: "x") { changed } }`:                             200,
+		`mutation ($x: String) { updateProfile(name: $x) { viewer { user { id } } } }`:                             400,
+		`mutation ($x: String) { updateProfile(bio: $x) { viewer { user { id } } } }`:                              2000,
+		`mutation ($x: String) { updateProfile(avatarUrl: $x) { viewer { user { id } } } }`:                        2000,
+		`mutation ($x: String) { setFollowMark(userId: 1, remark: $x) { changed } }`:                               400,
+		`mutation ($x: String!) { publishPost(text: $x, clientKey: "k") { changed } }`:                             8000,
+		`mutation ($x: String!) { publishPost(clientKey: $x) { changed } }`:                                        64,
+		`mutation ($x: String) { requestFriend(userId: 1, message: $x) { changed } }`:                              1200,
+		`subscription ($x: [ID!]!) { relationshipChanged(userIds: $x) { relationship { id } } }`:                   64,
 	} {
 		given := func(n int) map[string]any {
 			text := strings.Repeat("7", n)
@@ -51,7 +51,7 @@ func TestTextsAreBounded(t *testing.T) {
 		}
 		wantCode(t, prepare(query, given(50_000)), apierr.CodeBadInput)
 	}
-	literal := `{ viewer { followings(after: "` + strings.Repeat("c", 257) + `") { totalCount } } }`
+	literal := `{ viewer { user { followings(after: "` + strings.Repeat("c", 257) + `") { totalCount } } } }`
 	wantCode(t, prepare(literal, nil), apierr.CodeBadInput)
 }
 
@@ -86,8 +86,8 @@ func TestLargeVariablesAreRefusedSoon(t *testing.T) {
 		"fewer leaves":   {people, map[string]any{"x": map[string]any{"or": many[:400]}}, apierr.CodeTooCostly},
 		"deep":           {people, map[string]any{"x": map[string]any{"or": deep}}, apierr.CodeTooCostly},
 		"a long cursor":  {lists, map[string]any{"x": strings.Repeat("c", 250_000)}, apierr.CodeBadInput},
-		"not used":       {"query { viewer { id } }", map[string]any{"x": strings.Repeat("c", 250_000)}, apierr.CodeBadInput},
-		"many, not used": {"query { viewer { id } }", map[string]any{"x": leaves}, apierr.CodeTooCostly},
+		"not used":       {"query { viewer { user { id } } }", map[string]any{"x": strings.Repeat("c", 250_000)}, apierr.CodeBadInput},
+		"many, not used": {"query { viewer { user { id } } }", map[string]any{"x": leaves}, apierr.CodeTooCostly},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantCode(t, prepare(attack.query, attack.vars), attack.code) // the text is then known

@@ -20,12 +20,12 @@ func TestQueuedWork(t *testing.T) {
 	}
 	const login = `login(handle: "maya", password: "correct horse")`
 	for query, want := range map[string]uint64{
-		`mutation { ` + login + ` { token } }`:                                                    5000,
-		`mutation { ` + login + ` { token } b: ` + login + ` { token } }`:                         10_000,
-		`mutation { ` + login + ` @skip(if: true) { token } b: signOutEverywhere { signedOut } }`: 0,
-		`mutation ($x: Boolean = false) { ` + login + ` @include(if: $x) { token } }`:             0,
-		`mutation { ...F } fragment F on Mutation { ` + login + ` { token } }`:                    0,
-		`{ viewer { id } }`: 0,
+		`mutation { ` + login + ` { token } }`:                                                  5000,
+		`mutation { ` + login + ` { token } b: ` + login + ` { token } }`:                       10_000,
+		`mutation { ` + login + ` @skip(if: true) { token } b: signOutEverywhere { changed } }`: 0,
+		`mutation ($x: Boolean = false) { ` + login + ` @include(if: $x) { token } }`:           0,
+		`mutation { ...F } fragment F on Mutation { ` + login + ` { token } }`:                  0,
+		`{ viewer { user { id } } }`:                                                            0,
 	} {
 		document, errs := gqlparser.LoadQueryWithRules(schema, query, rules.NewDefaultRules())
 		if errs != nil {

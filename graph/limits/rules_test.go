@@ -40,7 +40,7 @@ func TestEveryListHasALength(t *testing.T) {
 		page: {
 			"User.commonFollowers", "User.commonFollowings", "User.followSuggestions", "User.followers",
 			"User.followersYouKnow", "User.followings", "User.friends", "Mutation.followMany",
-			"User.notFollowingBack", "User.notFollowedBack", "User.blockedUsers", "User.friendRequests", "Query.people", "Query.searchUsers",
+			"User.notFollowingBack", "User.notFollowedBack", "Viewer.blockedUsers", "Viewer.friendRequests", "Viewer.feed", "Viewer.dismissedUsers", "Query.people", "Query.searchUsers",
 		},
 		item: {"SuggestionConnection.edges", "SuggestionConnection.nodes", "UserConnection.edges", "UserConnection.nodes", "FollowManyPayload.outcomes",
 			"UserSearchConnection.edges", "UserSearchConnection.nodes", "FriendRequestConnection.edges"},

@@ -19,22 +19,12 @@ type Node interface {
 	IsNode()
 }
 
-// The result of deactivating an account, or of the way back.
+// The result of a change of the viewer's account.
 type AccountPayload struct {
 	// False if nothing had to change.
 	Changed bool `json:"changed"`
-	// The viewer.
-	User *User `json:"user,omitempty"`
-}
-
-// The result of a comment.
-type AddCommentPayload struct {
-	// False if the comment with this key was there before.
-	Added bool `json:"added"`
-	// Null only with an error.
-	Comment *Comment `json:"comment,omitempty"`
-	// The post, as it is now.
-	Post *Post `json:"post,omitempty"`
+	// The viewer, as it is now; null if the token with the scope `admin` is nobody's.
+	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
 // A blocked user.
@@ -57,6 +47,16 @@ type ChangePasswordPayload struct {
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 }
 
+// A new comment on a post of the viewer.
+type CommentAdded struct {
+	// The edge in the post's `comments`.
+	Edge *CommentEdge `json:"edge,omitempty"`
+	// The post.
+	Post *Post `json:"post,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
+}
+
 // A page of comments. It may have fewer than were asked for, and still be followed by another.
 type CommentConnection struct {
 	// The rows of this page, each with its cursor.
@@ -75,6 +75,16 @@ type CommentEdge struct {
 	Node *Comment `json:"node,omitempty"`
 }
 
+// The result of a comment, or of its end.
+type CommentPayload struct {
+	// False if nothing had to change.
+	Changed bool `json:"changed"`
+	// The comment; null if it is gone.
+	Comment *Comment `json:"comment,omitempty"`
+	// The post that it is on, or was on; null if nothing was deleted.
+	Post *Post `json:"post,omitempty"`
+}
+
 // What the reconcile modes have found.
 type Consistency struct {
 	// When the last full scan ended; null when there was none.
@@ -89,28 +99,6 @@ type DeleteAccountPayload struct {
 	Complete bool `json:"complete"`
 }
 
-// The result of deleting a comment.
-type DeleteCommentPayload struct {
-	// False if there was no such comment.
-	Changed bool `json:"changed"`
-}
-
-// The result of deleting a post.
-type DeletePostPayload struct {
-	// False if there was no such post.
-	Changed bool `json:"changed"`
-	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
-}
-
-// The result of a dismissed suggestion.
-type DismissSuggestionPayload struct {
-	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
-	// The user who is no longer suggested.
-	User *User `json:"user,omitempty"`
-}
-
 // Who of some users follows whom of them: for a picture of a neighbourhood, or to group a list.
 type EdgesAmong struct {
 	// For each of `ids`, in their order: the places in `ids`, from 0 and ascending, of those whom it follows. Empty for users
@@ -121,12 +109,14 @@ type EdgesAmong struct {
 	Complete bool `json:"complete"`
 }
 
-// The result of editing a post.
-type EditPostPayload struct {
-	// False if nothing had to change.
-	Changed bool `json:"changed"`
-	// The post, as it is now.
+// A new favorite of a post of the viewer.
+type FavoriteAdded struct {
+	// The edge in the post's `favoritedBy`.
+	Edge *FavoritedByEdge `json:"edge,omitempty"`
+	// The post.
 	Post *Post `json:"post,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
 // A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another.
@@ -151,16 +141,14 @@ type FavoriteEdge struct {
 
 // The result of a favorite, or of its end.
 type FavoritePayload struct {
-	// False if it was so before.
+	// False if nothing had to change.
 	Changed bool `json:"changed"`
-	// The post, as it is now; null if the viewer does not see it.
+	// The post, as it is now; null if it is gone, or hidden from the viewer.
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
-	// The post in the viewer's list of favorites; null if it is not there.
+	Viewer *Viewer `json:"viewer,omitempty"`
+	// The new edge at the head of the viewer's favorites; null unless the post is one now.
 	FavoriteEdge *FavoriteEdge `json:"favoriteEdge,omitempty"`
-	// Send it with reads that must see this write. Null if nothing was written, now or before.
-	ConsistencyToken *string `json:"consistencyToken,omitempty"`
 }
 
 // A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another.
@@ -221,11 +209,9 @@ type FollowError struct {
 // The result of many follows.
 type FollowManyPayload struct {
 	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
+	Viewer *Viewer `json:"viewer,omitempty"`
 	// One for each id, in the order given.
 	Outcomes []*FollowOutcome `json:"outcomes"`
-	// As in `FollowPayload`.
-	ConsistencyToken string `json:"consistencyToken"`
 }
 
 // The result of one of many follows.
@@ -242,26 +228,26 @@ type FollowOutcome struct {
 	Error *FollowError `json:"error,omitempty"`
 }
 
-// The result of a follow or its end, with everything that a normalised client cache has to replace.
-type FollowPayload struct {
-	// False if nothing had to change.
-	Changed bool `json:"changed"`
-	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
-	// The other user.
-	User *User `json:"user,omitempty"`
-	// The viewer's relationship with the other user.
-	Relationship *Relationship `json:"relationship,omitempty"`
-	// The new edge at the head of the viewer's followings; null unless the viewer follows the user now.
-	FollowingEdge *FollowEdge `json:"followingEdge,omitempty"`
-	// Send it with a later query that must see this change: in the header `Kith-Consistency` or as the extension `consistencyToken`.
-	ConsistencyToken string `json:"consistencyToken"`
+// A new follower of the viewer.
+type FollowerAdded struct {
+	// The edge in the viewer's `followers`.
+	Edge *FollowEdge `json:"edge,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
 // Which followings are wanted.
 type FollowingsFilter struct {
 	// Only special follows, see `setFollowMark`; false: only the others.
 	Special graphql.Omittable[*bool] `json:"special,omitempty"`
+}
+
+// A friend request of the viewer that has changed.
+type FriendRequestChanged struct {
+	// The request, as it is now.
+	Request *FriendRequest `json:"request,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
 // A request in a list.
@@ -276,16 +262,14 @@ type FriendRequestEdge struct {
 type FriendRequestPayload struct {
 	// False if nothing had to change.
 	Changed bool `json:"changed"`
-	// The request as it is now; null if there is none.
-	Request *FriendRequest `json:"request,omitempty"`
 	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
+	Viewer *Viewer `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
-	// As in `FollowPayload`.
-	ConsistencyToken string `json:"consistencyToken"`
+	// The request as it is now; null if there is none.
+	Request *FriendRequest `json:"request,omitempty"`
 }
 
 // A subject of an identity provider that stands for a user.
@@ -349,28 +333,6 @@ type MediaInput struct {
 type Mutation struct {
 }
 
-// A comment below a post of the viewer: the edge of `comments` with its post.
-type NewComment struct {
-	// That of the edge in `comments`.
-	Cursor string `json:"cursor"`
-	// The comment.
-	Node *Comment `json:"node,omitempty"`
-	// The post.
-	Post *Post `json:"post,omitempty"`
-}
-
-// A favorite of a post of the viewer: the edge of `favoritedBy` with its post.
-type NewFavorite struct {
-	// That of the edge in `favoritedBy`.
-	Cursor string `json:"cursor"`
-	// Who has favorited the post.
-	Node *User `json:"node,omitempty"`
-	// When the user favorited the post.
-	FavoritedAt time.Time `json:"favoritedAt"`
-	// The post.
-	Post *Post `json:"post,omitempty"`
-}
-
 // What has come since a client last looked.
 type NewerPosts struct {
 	// How many posts, up to 100.
@@ -409,6 +371,14 @@ type PeopleFilter struct {
 	FriendsOf graphql.Omittable[*string] `json:"friendsOf,omitempty"`
 }
 
+// A new post in the viewer's feed.
+type PostAdded struct {
+	// The edge in the viewer's `feed`.
+	Edge *PostEdge `json:"edge,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
+}
+
 // A page of posts.
 type PostConnection struct {
 	// The rows of this page, each with its cursor.
@@ -427,20 +397,14 @@ type PostEdge struct {
 	Node *Post `json:"node,omitempty"`
 }
 
-// A new user, or a changed profile.
-type ProfilePayload struct {
-	// The user, as it is now.
-	User *User `json:"user,omitempty"`
-}
-
-// The result of a publication.
-type PublishPostPayload struct {
-	// False if the post with this key was there before.
-	Published bool `json:"published"`
-	// The post, as it is now; null if it has been deleted since.
+// The result of a change of one of the viewer's posts.
+type PostPayload struct {
+	// False if nothing had to change: if the post was there already, or is gone.
+	Changed bool `json:"changed"`
+	// The post, as it is now; null if it is gone.
 	Post *Post `json:"post,omitempty"`
 	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
+	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
 // What can be read.
@@ -469,18 +433,26 @@ type ReconcileStatus struct {
 	OldestUnpairedSeconds float64 `json:"oldestUnpairedSeconds"`
 }
 
-// The result of a change between the viewer and another user.
+// A relationship of the viewer that has changed.
+type RelationshipChanged struct {
+	// The relationship, as it is now.
+	Relationship *Relationship `json:"relationship,omitempty"`
+	// The viewer, as it is then.
+	Viewer *Viewer `json:"viewer,omitempty"`
+}
+
+// The result of a change between the viewer and another user, with everything that a normalised client cache has to replace.
 type RelationshipPayload struct {
 	// False if nothing had to change.
 	Changed bool `json:"changed"`
 	// The viewer, as it is now.
-	Viewer *User `json:"viewer,omitempty"`
+	Viewer *Viewer `json:"viewer,omitempty"`
 	// The other user.
 	User *User `json:"user,omitempty"`
 	// The viewer's relationship with the other user.
 	Relationship *Relationship `json:"relationship,omitempty"`
-	// As in `FollowPayload`.
-	ConsistencyToken string `json:"consistencyToken"`
+	// The edge at the head of the viewer's followings, if `follow` has made it; else null.
+	FollowingEdge *FollowEdge `json:"followingEdge,omitempty"`
 }
 
 // A user who has been signed in.
@@ -489,17 +461,11 @@ type SessionPayload struct {
 	Token string `json:"token"`
 	// Until when the token is valid.
 	ExpiresAt time.Time `json:"expiresAt"`
-	// The viewer.
-	User *User `json:"user,omitempty"`
+	// The viewer, who is signed in by it.
+	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
-// The end of all sessions.
-type SignOutPayload struct {
-	// Always true.
-	SignedOut bool `json:"signedOut"`
-}
-
-// What the viewer is notified of while it is connected.
+// What the viewer is notified of while it is connected: what has changed, or has been added, with the viewer beside it.
 type Subscription struct {
 }
 
@@ -528,12 +494,6 @@ type SuggestionExclusions struct {
 	Dismissed int32 `json:"dismissed"`
 }
 
-// The end of an identity.
-type UnlinkIdentityPayload struct {
-	// False if it has stood for nobody, or for another user than the viewer.
-	Changed bool `json:"changed"`
-}
-
 // By what a user is named.
 type UserBy struct {
 	// The id.
@@ -548,6 +508,14 @@ type UserEdge struct {
 	Cursor string `json:"cursor"`
 	// Null only with an error.
 	Node *User `json:"node,omitempty"`
+}
+
+// A new user, or one who is changed for others.
+type UserPayload struct {
+	// False if nothing had to change.
+	Changed bool `json:"changed"`
+	// The user, as it is now.
+	User *User `json:"user,omitempty"`
 }
 
 // A page of users found.

@@ -14,10 +14,8 @@ type User struct {
 	Row    storage.User                   // zero when no field of it is selected
 	Counts storage.Result[storage.Counts] // zero when no count is selected
 
-	Viewers  *Relationship          // of the viewer to it; nil unless selected
-	Friends  storage.Result[*int32] // how many it has; nil unless selected, and open to the viewer
-	IsViewer bool
-	State    storage.UserState
+	Viewers *Relationship          // of the viewer to it; nil unless selected
+	Friends storage.Result[*int32] // how many it has; nil unless selected, and open to the viewer
 }
 
 func (*User) IsNode() {}
@@ -66,17 +64,6 @@ func visibility(v storage.Visibility) Visibility {
 		return VisibilityFollowers
 	}
 	return VisibilityNobody
-}
-
-// Only the user itself sees Discoverable and Deactivated.
-func (u *User) Discoverable() *bool { return u.private(!u.Row.Undiscoverable) }
-func (u *User) Deactivated() *bool  { return u.private(u.State != storage.Active) }
-
-func (u *User) private(value bool) *bool {
-	if !u.IsViewer {
-		return nil
-	}
-	return &value
 }
 
 func optional(text string) *string {

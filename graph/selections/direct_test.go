@@ -110,8 +110,8 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 	user := `__typename id handle name bio avatarUrl createdAt followingCount followerCount`
 	for _, query := range []string{
 		`{ users(by: {ids: [1, 2, 99]}) { ` + user + ` } }`,
-		`{ viewer { followings { __typename totalCount complete pageInfo { __typename hasNextPage hasPreviousPage startCursor endCursor }
-			edges { __typename cursor followedAt node { ` + user + ` } } nodes { id } } } }`,
+		`{ viewer { user { followings { __typename totalCount complete pageInfo { __typename hasNextPage hasPreviousPage startCursor endCursor }
+			edges { __typename cursor followedAt node { ` + user + ` } } nodes { id } } } } }`,
 		`{ relationships(from: [3, 4], to: [1, 2, 3, 99]) { __typename id status following followedBy followedAt followedByAt blocking blockedBy
 			from { ` + user + ` } to { handle } } }`,
 		`{ user(by: {id: 1}) { followSuggestions { edges { __typename cursor score sharedCount reason node { ` + user + ` } } } } }`,
@@ -124,11 +124,11 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 			favoritedBy { edges { __typename cursor favoritedAt node { handle } } nodes { id } } } ... on Comment { postId } } }`,
 		`{ nodes(ids: ["post_1_1", "post_5_101"]) { ... on Post { id ` + files + ` } } }`, // the second has an error
 		`{ viewer { feed(first: 5) { complete newerThan { count } pageInfo { startCursor } edges { cursor node { ` + post + files + ` } } nodes { text } }
-			favorites { edges { __typename cursor favoritedAt node { id } } nodes { ` + post + ` } } posts { nodes { author { ` + user + ` } } } } }`,
+			user { favorites { edges { __typename cursor favoritedAt node { id } } nodes { ` + post + ` } } posts { nodes { author { ` + user + ` } } } } } }`,
 		`{ users(by: {ids: ["x"]}) { id } }`, // an error below a value that must not be null
 		`{ mine: relationships(from: ["0"], to: ["1"]) { id } }`,
 		`{ user(by: {id: "x"}) { id } }`,
-		`{ one: user(by: {id: 1}) { id } }`, `{ __typename }`, `{ __type(name: "User") { name } }`, `{ viewer { id } viewer { name } }`,
+		`{ one: user(by: {id: 1}) { id } }`, `{ __typename }`, `{ __type(name: "User") { name } }`, `{ viewer { user { id } } viewer { user { name } } }`,
 		`{ ...on Query { user(by: {id: 1}) { id } } }`,
 		`{ node(id: "rel_1_2") { __typename id ... on Relationship { status } } nodes(ids: ["1", "rel_2_1", "99"]) { id } }`,
 	} {

@@ -14,5 +14,5 @@ func TestTheSchemaHasNoDefer(t *testing.T) {
 	if a := api.Ask(`{ __schema { directives { name } } }`, nil).Whole(); strings.Contains(a.Text, "defer") || !strings.Contains(a.Text, "include") {
 		t.Errorf("the directives are %s", a.Text)
 	}
-	api.Ask(`{ ... @defer { viewer { id } } }`, nil).Refused("BAD_USER_INPUT")
+	api.Ask(`{ ... @defer { viewer { user { id } } } }`, nil).Refused("BAD_USER_INPUT")
 }

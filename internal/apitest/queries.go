@@ -154,7 +154,9 @@ func (w *writer) on(typ string, selection func()) {
 }
 
 func (w *writer) root() {
-	switch w.draw("root field", "user", "users", "user by handle", "users by handles", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts", "entities") {
+	switch w.draw("root field", "viewer", "user", "users", "user by handle", "users by handles", "node", "nodes", "relationship", "relationships", "people", "searchUsers", "latestPosts", "entities") {
+	case "viewer":
+		w.field("viewer", w.viewer)
 	case "user":
 		w.field("user(by: {id: "+w.anID()+"})", w.user)
 	case "users":
@@ -273,10 +275,20 @@ func (w *writer) comment() {
 	})
 }
 
+func (w *writer) viewer() {
+	w.on("Viewer", func() {
+		w.text.WriteString(w.draw("plain fields of the viewer", "__typename ", "discoverable ", "deactivated "))
+		w.field("user", w.user)
+		if w.chance("blocks of the viewer", 40) {
+			w.text.WriteString("blockedUsers { totalCount nodes { id } } dismissedUsers { totalCount complete nodes { handle } } ")
+		}
+	})
+}
+
 func (w *writer) user() {
 	w.on("User", func() {
 		w.text.WriteString(w.draw("plain fields of a user", "id ", "handle ", "name bio ", "followingCount ", "createdAt followerCount ", "__typename ",
-			"friendCount ", "favoriteCount totalFavorited ", "listVisibility { followings followers } discoverable deactivated "))
+			"friendCount ", "favoriteCount totalFavorited ", "listVisibility { followings followers } "))
 		if w.depth >= deepest {
 			return
 		}

@@ -37,7 +37,7 @@ func open(t *testing.T, most time.Duration, args ...string) site {
 func trusting(t *testing.T, others string) kithtest.Option {
 	t.Helper()
 	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "own.graphql"), []byte("{ viewer { id } }"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "own.graphql"), []byte("{ viewer { user { id } } }"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return kithtest.Args("--trusted-documents", folder, "--only-trusted", others)

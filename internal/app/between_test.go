@@ -402,7 +402,7 @@ func comments(t *testing.T, s site, b *between) {
 	s.mutate(t, 440, `mutation { publishPost(text: "On rainy days", clientKey: "rain") { post { id } } }`, nil, &published)
 	id := published.PublishPost.Post.ID
 	for i := range 25 {
-		s.mutate(t, 441, `mutation($id: ID!, $text: String!) { addComment(postId: $id, text: $text, clientKey: $text) { added } }`,
+		s.mutate(t, 441, `mutation($id: ID!, $text: String!) { addComment(postId: $id, text: $text, clientKey: $text) { changed } }`,
 			map[string]any{"id": id, "text": fmt.Sprintf("n%d", i)}, nil)
 	}
 	tab := s.as(440, "/u/"+handle)

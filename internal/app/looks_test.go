@@ -121,7 +121,7 @@ func TestPictureOf2000(t *testing.T) {
 		for (let from = 1; from <= 2000; from += 500) {
 			const ids = Array.from({length: 500}, (_, i) => from + i);
 			await fetch("/graphql", {method: "POST", headers: {"Content-Type": "application/json", Authorization: "Bearer " + token},
-				body: JSON.stringify({query: "mutation($ids: [ID!]!) { followMany(userIds: $ids) { consistencyToken } }", variables: {ids}})});
+				body: JSON.stringify({query: "mutation($ids: [ID!]!) { followMany(userIds: $ids) { outcomes { userId } } }", variables: {ids}})});
 		}`)
 	tab.Go(s.browser, "/app/picture")
 	tab.Until("2,000 people", `document.querySelector(".canvas")?.dataset.nodes === "2000"`)

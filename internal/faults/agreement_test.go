@@ -30,7 +30,7 @@ const everything = `query($ids: [ID!]!, $me: ID!) {
 		followersYouKnow(first: 50) { totalCount nodes { id } }
 		viewerRelationship { status blocking blockedBy followedAt followedByAt }
 	}
-	viewer { followSuggestions(first: 30) { nodes { id } excluded { followed blocked dismissed } } blockedUsers(first: 50) { nodes { id } } }
+	viewer { user { followSuggestions(first: 30) { nodes { id } excluded { followed blocked dismissed } } } blockedUsers(first: 50) { nodes { id } } }
 }`
 
 // allPairs asks for every relationship among some users.

@@ -136,7 +136,7 @@ func (d *cachedDeployment) sees(t testing.TB, c *client, on int, user int64) (se
 func (d *cachedDeployment) rename(t testing.TB, c *client, on int, user int64, name string) {
 	t.Helper()
 	a, err := c.ask(t.Context(), d.gateways[on].now.Load().gateway.URL, user, "",
-		`mutation($name: String!) { updateProfile(name: $name) { user { name } } }`, map[string]any{"name": name})
+		`mutation($name: String!) { updateProfile(name: $name) { viewer { user { name } } } }`, map[string]any{"name": name})
 	if err != nil || a.code() != "" {
 		t.Fatalf("rename %d: %v, %+v", user, err, a.Errors)
 	}

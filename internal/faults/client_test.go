@@ -104,21 +104,26 @@ func (c *client) ask(ctx context.Context, url string, viewer int64, token, query
 	return a, nil
 }
 
-// followed is the payload of follow, unfollow and removeFollower, without the fields from the
-// inverse side. So it waits for nothing.
+// followed is the payload of a mutation, without the fields from the inverse side, and its token. So it waits for nothing.
 type followed struct {
-	Changed          bool
-	ConsistencyToken string
+	Changed bool
+	token   string
 }
 
-const lean = `{ changed consistencyToken relationship { following } }`
+func (a answer) followed() (f followed, err error) {
+	err = json.Unmarshal(a.Data["m"], &f)
+	f.token = a.Extensions.ConsistencyToken
+	return f, err
+}
+
+const lean = `{ changed relationship { following } }`
 
 // mutation writes follow, unfollow or removeFollower, with the alias `m`.
 func mutation(field, payload string) string {
 	return `mutation($id: ID!) { m: ` + field + `(userId: $id) ` + payload + ` }`
 }
 
-const followMany = `mutation($ids: [ID!]!) { m: followMany(userIds: $ids) { consistencyToken outcomes { userId changed relationship { followedAt } error { code message } } } }`
+const followMany = `mutation($ids: [ID!]!) { m: followMany(userIds: $ids) { outcomes { userId changed relationship { followedAt } error { code message } } } }`
 
 func id(n int64) string { return strconv.FormatInt(n, 10) }
 

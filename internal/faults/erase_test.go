@@ -61,7 +61,7 @@ func TestDeletionSurvivesCrashes(t *testing.T) {
 				return r.Err == nil && !r.Found
 			})
 			e.check(t)
-			answer, err := e.ask(t.Context(), last.URL, `mutation { register(handle: "victim", name: "Somebody else", password: "correct horse") { user { handle } } }`)
+			answer, err := e.ask(t.Context(), last.URL, `mutation { register(handle: "victim", name: "Somebody else", password: "correct horse") { viewer { user { handle } } } }`)
 			if err != nil || !strings.Contains(answer, `"handle":"victim"`) {
 				t.Errorf("the handle is not free: %s, %v", answer, err)
 			}

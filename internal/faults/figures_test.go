@@ -3,7 +3,6 @@ package faults_test
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -41,8 +40,8 @@ var flushes = []struct {
 
 // payloads are payloads of a follow: with fields from the inverse side, and without.
 var payloads = []struct{ name, text string }{
-	{"forward", `{ changed consistencyToken user { id name } relationship { following followedAt } }`},
-	{"inverse", `{ changed consistencyToken user { id name followerCount } relationship { following followedBy status } }`},
+	{"forward", `{ changed user { id name } relationship { following followedAt } }`},
+	{"inverse", `{ changed user { id name followerCount } relationship { following followedBy status } }`},
 }
 
 // BenchmarkFollows measures follows from 16 connections: first the bare transaction through
@@ -383,11 +382,11 @@ func (d *deployment) lagOf(ctx context.Context, c *client, l *life, r *rand.Rand
 		return 0, 0, err
 	}
 	answered := time.Now()
-	var payload followed
-	if err := json.Unmarshal(a.Data["m"], &payload); err != nil || !payload.Changed {
+	payload, err := a.followed()
+	if err != nil || !payload.Changed {
 		return 0, 0, err
 	}
-	version, err := versions(payload.ConsistencyToken)
+	version, err := versions(payload.token)
 	if err != nil {
 		return 0, 0, err
 	}

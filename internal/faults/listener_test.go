@@ -16,17 +16,17 @@ import (
 	"github.com/coder/websocket/wsjson"
 )
 
-// listener is a client with four subscriptions of a viewer at one gateway: newFollowers over a WebSocket,
-// and relationshipChanged, postFavorited and newComment as server-sent events.
+// listener is a client with four subscriptions of a viewer at one gateway: followerAdded over a WebSocket,
+// and relationshipChanged, favoriteAdded and commentAdded as server-sent events.
 type listener struct {
 	unheard bool           // comments are not reported, because gateways are notified of them only through Redis
 	running sync.WaitGroup // all connections
 
 	mu        sync.Mutex
-	followers map[int64]bool   // whom newFollowers has reported
+	followers map[int64]bool   // whom followerAdded has reported
 	statuses  map[int64]string // what relationshipChanged has reported last
-	favorited map[int64]bool   // whom postFavorited has reported
-	commented map[int64]bool   // whom newComment has reported
+	favorited map[int64]bool   // whom favoriteAdded has reported
+	commented map[int64]bool   // whom commentAdded has reported
 	errors    []string         // errors that came instead of an answer
 }
 
@@ -38,14 +38,14 @@ func (d *deployment) listen(t testing.TB, l *life, viewer int64, others []int64)
 	n := &listener{followers: map[int64]bool{}, statuses: map[int64]string{}, favorited: map[int64]bool{}, commented: map[int64]bool{}}
 	t.Cleanup(func() { cancel(); n.running.Wait() })
 	token := "Bearer " + d.token(t, viewer)
-	n.overWebSocket(t, ctx, l.gateway.URL, token, `subscription { newFollowers { node { id } } }`)
+	n.overWebSocket(t, ctx, l.gateway.URL, token, `subscription { followerAdded { edge { node { id } } } }`)
 	ids := make([]string, len(others))
 	for i, other := range others {
 		ids[i] = id(other)
 	}
-	n.overEvents(t, ctx, l.gateway.URL, token, `subscription($ids: [ID!]!) { relationshipChanged(userIds: $ids) { to { id } status } }`, map[string]any{"ids": ids})
-	n.overEvents(t, ctx, l.gateway.URL, token, `subscription { postFavorited { node { id } } }`, nil)
-	n.overEvents(t, ctx, l.gateway.URL, token, `subscription { newComment { node { author { id } } } }`, nil)
+	n.overEvents(t, ctx, l.gateway.URL, token, `subscription($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { to { id } status } } }`, map[string]any{"ids": ids})
+	n.overEvents(t, ctx, l.gateway.URL, token, `subscription { favoriteAdded { edge { node { id } } } }`, nil)
+	n.overEvents(t, ctx, l.gateway.URL, token, `subscription { commentAdded { edge { node { author { id } } } } }`, nil)
 	return n
 }
 
@@ -135,28 +135,36 @@ func (n *listener) overEvents(t testing.TB, ctx context.Context, url, token, que
 func (n *listener) take(text json.RawMessage) {
 	var message struct {
 		Data struct {
-			NewFollowers        *struct{ Node struct{ ID string } }
-			RelationshipChanged *struct {
-				To     struct{ ID string }
-				Status string
+			FollowerAdded *struct {
+				Edge struct{ Node struct{ ID string } }
 			}
-			PostFavorited *struct{ Node struct{ ID string } }
-			NewComment    *struct {
-				Node struct{ Author struct{ ID string } }
+			RelationshipChanged *struct {
+				Relationship struct {
+					To     struct{ ID string }
+					Status string
+				}
+			}
+			FavoriteAdded *struct {
+				Edge struct{ Node struct{ ID string } }
+			}
+			CommentAdded *struct {
+				Edge struct {
+					Node struct{ Author struct{ ID string } }
+				}
 			}
 		}
 	}
 	err := json.Unmarshal(text, &message)
 	var whose string
 	switch {
-	case err == nil && message.Data.NewFollowers != nil:
-		whose = message.Data.NewFollowers.Node.ID
+	case err == nil && message.Data.FollowerAdded != nil:
+		whose = message.Data.FollowerAdded.Edge.Node.ID
 	case err == nil && message.Data.RelationshipChanged != nil:
-		whose = message.Data.RelationshipChanged.To.ID
-	case err == nil && message.Data.PostFavorited != nil:
-		whose = message.Data.PostFavorited.Node.ID
-	case err == nil && message.Data.NewComment != nil:
-		whose = message.Data.NewComment.Node.Author.ID
+		whose = message.Data.RelationshipChanged.Relationship.To.ID
+	case err == nil && message.Data.FavoriteAdded != nil:
+		whose = message.Data.FavoriteAdded.Edge.Node.ID
+	case err == nil && message.Data.CommentAdded != nil:
+		whose = message.Data.CommentAdded.Edge.Node.Author.ID
 	default:
 		n.fail(string(text))
 		return
@@ -170,10 +178,10 @@ func (n *listener) take(text json.RawMessage) {
 	defer n.mu.Unlock()
 	switch r := message.Data.RelationshipChanged; {
 	case r != nil:
-		n.statuses[user] = r.Status
-	case message.Data.PostFavorited != nil:
+		n.statuses[user] = r.Relationship.Status
+	case message.Data.FavoriteAdded != nil:
 		n.favorited[user] = true
-	case message.Data.NewComment != nil:
+	case message.Data.CommentAdded != nil:
 		n.commented[user] = true
 	default:
 		n.followers[user] = true
@@ -201,7 +209,7 @@ func (n *listener) status(user int64) string {
 	return n.statuses[user]
 }
 
-// reported returns all users whom newFollowers has reported, and the errors that came instead of answers.
+// reported returns all users whom followerAdded has reported, and the errors that came instead of answers.
 func (n *listener) reported() (followers []int64, errors []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

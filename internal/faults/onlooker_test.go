@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -93,7 +92,8 @@ func (o *onlooker) mutate(ctx context.Context, on int, r register, value int64, 
 	case a.code() != "":
 		return w, payload, false, fmt.Errorf("%s %v: %+v", query, variables, a.Errors)
 	}
-	return w, payload, true, json.Unmarshal(a.Data["m"], &payload)
+	payload, err = a.followed()
+	return w, payload, true, err
 }
 
 // follow follows or unfollows, and checks whether that shows.
@@ -103,7 +103,7 @@ func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
 		field = "unfollow"
 	}
 	r := register{followOf, o.me, whom}
-	w, payload, done, err := o.mutate(ctx, on, r, number(field == "follow"), mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
+	w, payload, done, err := o.mutate(ctx, on, r, number(field == "follow"), mutation(field, `{ changed }`), map[string]any{"id": id(whom)})
 	if err != nil || !done {
 		return err
 	}
@@ -116,7 +116,7 @@ func (o *onlooker) follow(ctx context.Context, on int, whom int64) error {
 		return fmt.Errorf("%s of %d by %d has changed nothing", field, whom, o.me)
 	}
 	o.wrote(r, w)
-	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
+	return o.lookAtOwn(ctx, on, r, payload.token)
 }
 
 // block blocks somebody, or ends that block. Both end follows of others, so blocks are only between
@@ -131,7 +131,7 @@ func (o *onlooker) block(ctx context.Context, on int) error {
 		field = "unblock"
 	}
 	r := register{blockOf, o.me, whom}
-	w, payload, done, err := o.mutate(ctx, on, r, number(field == "block"), mutation(field, `{ changed consistencyToken }`), map[string]any{"id": id(whom)})
+	w, payload, done, err := o.mutate(ctx, on, r, number(field == "block"), mutation(field, `{ changed }`), map[string]any{"id": id(whom)})
 	if err != nil || !done {
 		return err
 	}
@@ -139,13 +139,13 @@ func (o *onlooker) block(ctx context.Context, on int) error {
 	delete(o.follows, whom)
 	o.counted[field]++
 	o.wrote(r, w)
-	return o.lookAtOwn(ctx, on, r, payload.ConsistencyToken)
+	return o.lookAtOwn(ctx, on, r, payload.token)
 }
 
 func (o *onlooker) rename(ctx context.Context, on int) error {
 	o.names++
 	r := register{nameOf, o.me, 0}
-	w, _, _, err := o.mutate(ctx, on, r, o.names, `mutation($name: String!) { m: updateProfile(name: $name) { user { id } } }`,
+	w, _, _, err := o.mutate(ctx, on, r, o.names, `mutation($name: String!) { m: updateProfile(name: $name) { viewer { user { id } } } }`,
 		map[string]any{"name": fmt.Sprintf("User %d #%d", o.me, o.names)})
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token stri
 	}
 	began := time.Now()
 	a, err := o.ask(ctx, o.gateways[on].now.Load().gateway.URL, o.me, token,
-		`query($me: ID!, $other: ID!) { viewer { name followings(first: 100) { nodes { id } } } relationship(from: $me, to: $other) { following followedBy blocking } }`,
+		`query($me: ID!, $other: ID!) { viewer { user { name followings(first: 100) { nodes { id } } } } relationship(from: $me, to: $other) { following followedBy blocking } }`,
 		map[string]any{"me": id(o.me), "other": id(other)})
 	ended := time.Now()
 	if a.busy() {

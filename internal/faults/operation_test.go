@@ -114,18 +114,19 @@ func (o operation) send(ctx context.Context, c *client, l *life) result {
 		if len(a.Errors) > 0 {
 			r.message = a.Errors[0].Message
 		}
-		r.err = r.take(a.Data["m"])
+		r.err = r.take(a)
 	}
 	return r
 }
 
 // take reads the payload of a mutation.
-func (r *result) take(text json.RawMessage) error {
+func (r *result) take(a answer) error {
+	text := a.Data["m"]
 	if len(text) == 0 || string(text) == "null" {
 		return nil
 	}
 	var payload struct {
-		followed
+		Changed  bool
 		Outcomes []struct {
 			UserID       string
 			Changed      bool
@@ -136,7 +137,7 @@ func (r *result) take(text json.RawMessage) error {
 	if err := json.Unmarshal(text, &payload); err != nil {
 		return err
 	}
-	version, err := versions(payload.ConsistencyToken)
+	version, err := versions(a.Extensions.ConsistencyToken)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func (d *deployment) relate(ctx context.Context, c *client, random *rand.Rand, p
 		}
 	}
 	l := d.gateways[random.IntN(len(d.gateways))].now.Load()
-	text, about := mutation(field, `{ changed consistencyToken }`), id(other)
+	text, about := mutation(field, `{ changed }`), id(other)
 	if field == "favorite" || field == "unfavorite" {
 		text, about = strings.Replace(text, "userId", "postId", 1), posts[other]
 	}

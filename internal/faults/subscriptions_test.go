@@ -260,7 +260,7 @@ func (s *subscribed) nothingElse(t testing.TB) {
 	followers, errors := s.reported()
 	for _, user := range followers {
 		if user <= viewer || user > s.last.Load() {
-			t.Errorf("newFollowers reports user %d, who has not followed", user)
+			t.Errorf("followerAdded reports user %d, who has not followed", user)
 		}
 	}
 	for _, text := range errors {

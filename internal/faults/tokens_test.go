@@ -127,9 +127,9 @@ func (l *idol) once(t *testing.T) (ok, stale bool) {
 	var payload followed
 	a, err := l.ask(t.Context(), l.gateways[first].now.Load().gateway.URL, follower, "", mutation(o.field, lean), map[string]any{"id": id(l.user)})
 	if err == nil {
-		err = json.Unmarshal(a.Data["m"], &payload)
+		payload, err = a.followed()
 	}
-	if err != nil || a.code() != "" || !payload.Changed || payload.ConsistencyToken == "" {
+	if err != nil || a.code() != "" || !payload.Changed || payload.token == "" {
 		t.Errorf("%v: %+v %v", o, a, err)
 		return false, false
 	}
@@ -138,7 +138,7 @@ func (l *idol) once(t *testing.T) (ok, stale bool) {
 		l.followers = append([]int64{follower}, l.followers...)
 	}
 
-	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().gateway.URL, follower, payload.ConsistencyToken, followers, map[string]any{"id": id(l.user), "follower": id(follower)})
+	a, err = l.ask(t.Context(), l.gateways[1-first].now.Load().gateway.URL, follower, payload.token, followers, map[string]any{"id": id(l.user), "follower": id(follower)})
 	if err != nil || a.code() != "" {
 		t.Errorf("read followers: %+v %v", a, err)
 		return false, false

@@ -106,9 +106,9 @@ func depth() []Document {
 func aliases() []Document {
 	return []Document{
 		post("3,000 aliases", "{"+many(3000, func(i int) string { return fmt.Sprintf("a%d:__typename ", i) })+"}", nil),
-		post("one field 20,000 times", "{ viewer {"+repeat(" id", 20_000)+" } }", nil),
-		post("one field 1,900 times", "{ viewer {"+repeat(" id", 1900)+" } }", nil),
-		post("one alias for two fields, 900 times", "{ viewer {"+repeat(" a: id a: name", 450)+" } }", nil),
+		post("one field 20,000 times", "{ viewer { user {"+repeat(" id", 20_000)+" } } }", nil),
+		post("one field 1,900 times", "{ viewer { user {"+repeat(" id", 1900)+" } } }", nil),
+		post("one alias for two fields, 900 times", "{ viewer { user {"+repeat(" a: id a: name", 450)+" } } }", nil),
 		post("aliases of 60 kB", "query($ids: [ID!]!) { users(by: {ids: $ids}) { "+repeat("a", 60_000)+": id } }", map[string]any{"ids": ids(500)}),
 		post("198 aliases of bio on 500 users", "query($ids: [ID!]!) { users(by: {ids: $ids}) {"+many(198, func(i int) string { return fmt.Sprintf(" a%d: bio", i) })+" } }", map[string]any{"ids": ids(500)}),
 		answered(post("190 aliases of name on 500 users", "query($ids: [ID!]!) { users(by: {ids: $ids}) {"+many(190, func(i int) string { return fmt.Sprintf(" a%d: name", i) })+" } }", map[string]any{"ids": ids(500)})),
@@ -131,11 +131,11 @@ func fragments() []Document {
 		post("fragments that double 30 times", doubling(30), nil),
 		post("fragments that double 200 times", doubling(200), nil),
 		post("a cycle", "{ ...A } fragment A on Query { ...B } fragment B on Query { ...A }", nil),
-		post("a fragment of itself", "{ ...A } fragment A on Query { viewer { id } ...A }", nil),
+		post("a fragment of itself", "{ ...A } fragment A on Query { viewer { user { id } } ...A }", nil),
 		post("a chain of 400", "{ ...F0 }"+many(400, func(i int) string { return fmt.Sprintf(" fragment F%d on Query { ...F%d }", i, i+1) })+" fragment F400 on Query { __typename }", nil),
 		post("400 that are not used", "{ __typename }"+many(400, func(i int) string { return fmt.Sprintf(" fragment F%d on Query { __typename }", i) }), nil),
 		post("one spread 1,300 times", "{"+repeat(" ...F", 1300)+"} fragment F on Query { __typename }", nil),
-		post("300 that overlap", "{ viewer {"+many(300, func(i int) string { return fmt.Sprintf(" ...F%d", i) })+" } }"+many(300, func(i int) string { return fmt.Sprintf(" fragment F%d on User { id name handle }", i) }), nil),
+		post("300 that overlap", "{ viewer { user {"+many(300, func(i int) string { return fmt.Sprintf(" ...F%d", i) })+" } } }"+many(300, func(i int) string { return fmt.Sprintf(" fragment F%d on User { id name handle }", i) }), nil),
 		post("500 of one name", "{ ...F }"+repeat(" fragment F on Query { __typename }", 500), nil),
 		post("on 600 unknown types", "{"+many(600, func(i int) string { return fmt.Sprintf(" ... on Usr%d { id }", i) })+"}", nil),
 	}
@@ -156,12 +156,12 @@ func arguments() []Document {
 		post("an id of 200 kB by variable", `query($id: ID!) { user(by: {id: $id}) { id } }`, map[string]any{"id": repeat("7", 200_000)}),
 		post("a handle of 200 kB", `query($h: String!) { user(by: {handle: $h}) { id } }`, map[string]any{"h": repeat("é", 100_000)}),
 		answered(post("a handle that is not ASCII", `query($h: String!) { user(by: {handle: $h}) { id } }`, map[string]any{"h": "é€𝄞"})),
-		post("a cursor that is none", `{ viewer { id } user(by: {id: 1}) { followings(after: "`+repeat("-", 200)+`") { totalCount } } }`, nil),
+		post("a cursor that is none", `{ viewer { user { id } } user(by: {id: 1}) { followings(after: "`+repeat("-", 200)+`") { totalCount } } }`, nil),
 		post("first of 99999999999", `{ user(by: {id: 1}) { followings(first: 99999999999) { totalCount } } }`, nil),
 		post("first of −1", `{ user(by: {id: 1}) { followings(first: -1) { nodes { id } } } }`, nil),
 		post("3,900 ids in the text", `{ users(by: {ids: [`+repeat("1 ", 3900)+`]}) { id } }`, nil),
 		post("4 million pairs", `query($a: [ID!]!) { relationships(from: $a, to: $a) { status } }`, map[string]any{"a": ids(2000)}),
-		post("900 unknown arguments", `{ viewer {`+many(900, func(i int) string { return fmt.Sprintf(" a%d: name(x%d: 1)", i, i) })+` } }`, nil),
+		post("900 unknown arguments", `{ viewer { user {`+many(900, func(i int) string { return fmt.Sprintf(" a%d: name(x%d: 1)", i, i) })+` } } }`, nil),
 		post("a block text of 60 kB", `{ user(by: {id: """`+repeat("\n x", 20_000)+`"""}) { id } }`, nil),
 		post("a filter of 16 lists on 100 aliases", `{`+many(100, func(i int) string {
 			return fmt.Sprintf(" a%d: people(where: {and: [%s]}) { totalCount }", i, repeat("{followersOf: 1} ", 16))

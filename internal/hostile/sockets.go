@@ -23,11 +23,11 @@ type Socket struct {
 var Sockets = []Socket{
 	{"extensions", onSockets(func(a *attacker) {
 		for i := range 100 {
-			a.subscribe(i, `"query":"subscription { newFollowers { cursor } }","extensions":{"a":[`+strings.Repeat(`{"a":[]},`, 13_000)+`0]}`)
+			a.subscribe(i, `"query":"subscription { followerAdded { edge { cursor } } }","extensions":{"a":[`+strings.Repeat(`{"a":[]},`, 13_000)+`0]}`)
 		}
 	})},
 	{"extensions as large as a body", onSockets(func(a *attacker) {
-		a.subscribe(1, `"query":"subscription { newFollowers { cursor } }","extensions":{"a":[`+strings.Repeat(`{"a":[]},`, 100_000)+`0]}`)
+		a.subscribe(1, `"query":"subscription { followerAdded { edge { cursor } } }","extensions":{"a":[`+strings.Repeat(`{"a":[]},`, 100_000)+`0]}`)
 	})},
 	{"long ids", onSockets(func(a *attacker) {
 		for i := range 100 {
@@ -36,7 +36,7 @@ var Sockets = []Socket{
 	})},
 	{"one id again and again", onSockets(func(a *attacker) {
 		for range 100 {
-			a.subscribe(1, `"query":"subscription { newFollowers { cursor } }"`)
+			a.subscribe(1, `"query":"subscription { followerAdded { edge { cursor } } }"`)
 		}
 	})},
 	{"pings with payloads", onSockets(func(a *attacker) {
@@ -51,20 +51,20 @@ var Sockets = []Socket{
 			fields += fmt.Sprintf("a%d: followings(first: 10) { nodes { id } } ", i)
 		}
 		for i := range 100 {
-			a.subscribe(i, `"query":"subscription { newFollowers { node {`+fields+`} } }"`)
+			a.subscribe(i, `"query":"subscription { followerAdded { edge { node {`+fields+`} } } }"`)
 		}
 		a.listen(time.Second)
 	})},
 	{"costly subscriptions", onSockets(func(a *attacker) {
 		for i := range 100 {
-			a.subscribe(i, `"query":"subscription { newFollowers { node { followings(first: 100) { nodes { followings(first: 100) { nodes { id handle name } } } } } } }"`)
+			a.subscribe(i, `"query":"subscription { followerAdded { edge { node { followings(first: 100) { nodes { followings(first: 100) { nodes { id handle name } } } } } } } }"`)
 		}
 		a.listen(time.Second)
 	})},
 	{"many ids to watch", onSockets(func(a *attacker) {
 		ids := strings.TrimSuffix(strings.Repeat(`"9000000000000000000",`, 500), ",")
 		for i := range 100 {
-			a.subscribe(i, `"query":"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { id } }","variables":{"ids":[`+ids+`]}`)
+			a.subscribe(i, `"query":"subscription ($ids: [ID!]!) { relationshipChanged(userIds: $ids) { relationship { id } } }","variables":{"ids":[`+ids+`]}`)
 		}
 		a.listen(time.Second)
 	})},
@@ -109,7 +109,7 @@ var Sockets = []Socket{
 	}},
 	{"subscribe and complete", onSockets(func(a *attacker) {
 		for i := range 500 {
-			a.subscribe(i, `"query":"subscription { newFollowers { cursor } }"`)
+			a.subscribe(i, `"query":"subscription { followerAdded { edge { cursor } } }"`)
 			a.send(fmt.Sprintf(`{"type":"complete","id":"%d"}`, i))
 		}
 	})},
@@ -126,13 +126,13 @@ var Sockets = []Socket{
 	})},
 	{"operations beyond the bound", onSockets(func(a *attacker) {
 		for i := range 300 {
-			a.subscribe(i, `"query":"{ viewer { followings(first: 100) { nodes { id } } } }"`)
+			a.subscribe(i, `"query":"{ viewer { user { followings(first: 100) { nodes { id } } } } }"`)
 		}
 		a.listen(time.Second)
 	})},
 	{"costly queries", onSockets(func(a *attacker) {
 		for i := range 20 {
-			a.subscribe(i, `"query":"{ viewer { followings(first: 100) { nodes { followers(first: 100) { nodes { id handle name } } } } } }"`)
+			a.subscribe(i, `"query":"{ viewer { user { followings(first: 100) { nodes { followers(first: 100) { nodes { id handle name } } } } } } }"`)
 		}
 		a.listen(time.Second)
 	})},
@@ -143,7 +143,7 @@ var Sockets = []Socket{
 	})},
 	{"long texts, each another", onSockets(func(a *attacker) {
 		for i := range 100 {
-			a.subscribe(i, fmt.Sprintf(`"query":"subscription { newFollowers { cursor %s } } #%d"`, strings.Repeat("cursor ", 3_000), i))
+			a.subscribe(i, fmt.Sprintf(`"query":"subscription { followerAdded { edge {  cursor %s  } } } #%d"`, strings.Repeat("cursor ", 3_000), i))
 		}
 	})},
 }
@@ -241,7 +241,7 @@ func readSlowly(ctx context.Context, url, token string) {
 	a := &attacker{ctx, conn}
 	a.send(fmt.Sprintf(`{"type":"connection_init","payload":{"Authorization":"Bearer %s"}}`, token))
 	for i := range 100 {
-		a.subscribe(i, `"query":"{ viewer { followings(first: 100) { nodes { id handle name bio } } } __schema { types { name description fields { name description } } } }"`)
+		a.subscribe(i, `"query":"{ viewer { user { followings(first: 100) { nodes { id handle name bio } } } } __schema { types { name description fields { name description } } } }"`)
 	}
 	for ctx.Err() == nil {
 		_ = raw.SetReadDeadline(time.Now().Add(10 * time.Second))

@@ -48,12 +48,14 @@ func TestAStoreIsCopied(t *testing.T) {
 	}
 	var me struct {
 		Viewer struct {
-			Handle     string
-			Followings struct{ TotalCount int }
+			User struct {
+				Handle     string
+				Followings struct{ TotalCount int }
+			}
 		}
 	}
 	for _, as := range []string{token, tokenOf(t, copied, "", `login(handle: "early", password: "correct horse")`)} {
-		if dataAs(t, copied, as, `{ viewer { handle followings { totalCount } } }`, &me); me.Viewer.Handle != "early" || me.Viewer.Followings.TotalCount != 1 {
+		if dataAs(t, copied, as, `{ viewer { user { handle followings { totalCount } } } }`, &me); me.Viewer.User.Handle != "early" || me.Viewer.User.Followings.TotalCount != 1 {
 			t.Errorf("who had registered is %+v", me)
 		}
 	}

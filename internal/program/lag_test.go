@@ -78,13 +78,15 @@ func TestReplicatorsOfTheStream(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--no-replicate"), with)
 	id := func(handle string) (id, token string) {
 		token = tokenOf(t, g, "", `register(handle: "`+handle+`", name: "N", password: "correct horse")`)
-		var viewer struct{ Viewer struct{ ID string } }
-		_, text := askAs(t, g, token, "{ viewer { id } }")
+		var viewer struct {
+			Viewer struct{ User struct{ ID string } }
+		}
+		_, text := askAs(t, g, token, "{ viewer { user { id } } }")
 		var answer kithtest.Response
 		if err := errors.Join(json.Unmarshal([]byte(text), &answer), json.Unmarshal(answer.Data, &viewer)); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		return viewer.Viewer.ID, token
+		return viewer.Viewer.User.ID, token
 	}
 	followed, _ := id("maya")
 	followers := func() string {

@@ -172,7 +172,7 @@ func TestOpenIDProvider(t *testing.T) {
 		"--store=sqlite:"+filepath.Join(t.TempDir(), "kith.db"), "--jwks="+p.issuer+"/jwks",
 		"--jwt-issuer="+p.issuer, "--jwt-audience=kith", "--jwt-subjects=mapped",
 	))
-	const me = `{ viewer { handle } }`
+	const me = `{ viewer { user { handle } } }`
 	asks := func(token, query string, status int, holds string) {
 		t.Helper()
 		if got, text := askAs(t, g, token, query); got != status || !strings.Contains(text, holds) {
@@ -192,7 +192,7 @@ func TestOpenIDProvider(t *testing.T) {
 	asks(maya.Access, me, http.StatusOK, "NOT_REGISTERED")
 	asks(maya.Access, `{ __typename }`, http.StatusOK, "NOT_REGISTERED")
 	asks(maya.Access, `mutation { follow(userId: 1) { changed } }`, http.StatusOK, "NOT_REGISTERED")
-	const register = `mutation { register(handle: "maya", name: "Maya") { token user { handle } } }`
+	const register = `mutation { register(handle: "maya", name: "Maya") { token viewer { user { handle } } } }`
 	asks(maya.Access, register, http.StatusOK, maya.Access)
 	asks(maya.Access, register, http.StatusOK, `"maya"`)
 	asks(maya.Access, me, http.StatusOK, `"maya"`)
@@ -232,7 +232,7 @@ func TestOpenIDProvider(t *testing.T) {
 	asks(rotated.Access, `mutation { renewToken { token } }`, http.StatusOK, "FORBIDDEN") // the provider renews tokens, not Kith
 
 	// Sign out everywhere takes effect at once here, and a later token is accepted again.
-	asks(rotated.Access, `mutation { signOutEverywhere { signedOut } }`, http.StatusOK, "true")
+	asks(rotated.Access, `mutation { signOutEverywhere { changed } }`, http.StatusOK, "true")
 	asks(rotated.Access, me, http.StatusUnauthorized, "signed out everywhere")
 	g.Until(t, "a token of later is good", func() bool { // from a later second, by its iat
 		rotated = refresh(rotated)

@@ -180,7 +180,7 @@ func TestWithoutItsRedis(t *testing.T) {
 		})
 	}
 	names(b)
-	if _, text := askAs(t, a, token, `mutation { updateProfile(name: "Later") { user { name } } }`); !strings.Contains(text, "Later") {
+	if _, text := askAs(t, a, token, `mutation { updateProfile(name: "Later") { viewer { user { name } } } }`); !strings.Contains(text, "Later") {
 		t.Error(text)
 	}
 	b.Until(t, "it hears of the change", func() bool { return strings.Contains(names(b), "Later") })

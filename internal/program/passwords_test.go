@@ -100,7 +100,7 @@ func TestAChangedPasswordEndsOlderTokens(t *testing.T) {
 		kithtest.Args("--store", location(newSQLite(t, 2)...)), kithtest.Env("KITH_JWT_SECRET=" + secret),
 	}
 	here, there := kithtest.Start(t, options...), kithtest.Start(t, options...)
-	const me = "{ viewer { handle } }"
+	const me = "{ viewer { user { handle } } }"
 	isGood := func(g *kithtest.Gateway, token string) bool {
 		status, text := askAs(t, g, token, me)
 		if status != http.StatusOK && status != http.StatusUnauthorized {

@@ -26,7 +26,7 @@ func TestServesAnEmptyStore(t *testing.T) {
 		Relationship struct{ Status string }
 	}
 	g.Query(t, `{
-		viewer { id }
+		viewer { user { id } }
 		user(by: {id: "1"}) { id }
 		users(by: {ids: ["1", "2"]}) { id }
 		relationship(from: "1", to: "2") { status }

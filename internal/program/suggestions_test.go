@@ -30,13 +30,15 @@ func page(t *testing.T, g *kithtest.Gateway, token string) []suggestion {
 	t.Helper()
 	var data struct {
 		Viewer struct {
-			FollowSuggestions struct {
-				Edges []suggestion
+			User struct {
+				FollowSuggestions struct {
+					Edges []suggestion
+				}
 			}
 		}
 	}
-	dataAs(t, g, token, "{ viewer { followSuggestions(first: 20) { edges { reason score node { id followerCount } } } } }", &data)
-	return data.Viewer.FollowSuggestions.Edges
+	dataAs(t, g, token, "{ viewer { user { followSuggestions(first: 20) { edges { reason score node { id followerCount } } } } } }", &data)
+	return data.Viewer.User.FollowSuggestions.Edges
 }
 
 // dataAs runs a query as a user. The answer must have no errors.
@@ -139,9 +141,11 @@ func TestReadersAreActive(t *testing.T) {
 		t.Fatal(g.Stdout())
 	}
 	from := storage.DayOf(storage.MicrosOf(time.Now()))
-	var viewer struct{ Viewer struct{ ID string } }
-	dataAs(t, g, strings.TrimSpace(token), "{ viewer { id } users(by: {ids: [2]}) { handle } }", &viewer)
-	if end := g.Interrupt(t); end.Code != 0 || viewer.Viewer.ID != "1" {
+	var viewer struct {
+		Viewer struct{ User struct{ ID string } }
+	}
+	dataAs(t, g, strings.TrimSpace(token), "{ viewer { user { id } } users(by: {ids: [2]}) { handle } }", &viewer)
+	if end := g.Interrupt(t); end.Code != 0 || viewer.Viewer.User.ID != "1" {
 		t.Fatal(end, viewer)
 	}
 	day, err := strconv.Atoi(activeOn(1))

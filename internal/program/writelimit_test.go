@@ -27,7 +27,7 @@ func TestGatewaysCountWritesTogether(t *testing.T) {
 	refused := func(g *kithtest.Gateway, who, mutation string) bool {
 		t.Helper()
 		g.Until(t, "answer", func() bool {
-			status, _ := askAs(t, g, tokens[who], "{ viewer { id } }")
+			status, _ := askAs(t, g, tokens[who], "{ viewer { user { id } } }")
 			return status == http.StatusOK
 		})
 		_, text := askAs(t, g, tokens[who], "mutation { "+mutation+" }")
@@ -44,7 +44,7 @@ func TestGatewaysCountWritesTogether(t *testing.T) {
 		}
 		return true
 	}
-	const rename, publish = `updateProfile(name: "N") { user { name } }`, `a: publishPost(text: "x", clientKey: "a") { published }`
+	const rename, publish = `updateProfile(name: "N") { viewer { user { name } } }`, `a: publishPost(text: "x", clientKey: "a") { changed }`
 	written := 0
 	for _, g := range []*kithtest.Gateway{here, there, here, there, here, there} {
 		if !refused(g, "maya", rename) {

@@ -155,8 +155,10 @@ type answer struct {
 			}
 		}
 		Viewer *struct {
-			Handle   string
-			Articles []struct{ Title string }
+			User struct {
+				Handle   string
+				Articles []struct{ Title string }
+			}
 		}
 		Follow *struct {
 			Changed bool
@@ -239,7 +241,7 @@ func TestAStitchedSchema(t *testing.T) {
 	kith := serve(t)
 	r := start(t, kith, "stitch", printed(t, "schema"))
 	maya := token(t, jwt.MapClaims{"sub": "1"})
-	_, a := r.whole(`{ articles { title author { id name viewerRelationship { status } } } viewer { handle } }`, "Authorization", maya)
+	_, a := r.whole(`{ articles { title author { id name viewerRelationship { status } } } viewer { user { handle } } }`, "Authorization", maya)
 	if articles := a.Data.Articles; len(articles) != 1100 || articles[1099].Author.Name == "" || articles[1099].Author.ViewerRelationship == nil || a.Data.Viewer == nil {
 		t.Errorf("the authors are %.1000s", a.text)
 	}
@@ -254,6 +256,9 @@ func TestAStitchedSchema(t *testing.T) {
 	}
 	if slices.Sort(lists); !slices.Equal(lists, []int{100, 500, 500}) {
 		t.Errorf("Kith was asked for %v users", lists)
+	}
+	if written, _ := r.whole(`mutation { follow(userId: 700) { changed } }`, "Authorization", maya); written.Get("Kith-Consistency") == "" {
+		t.Errorf("no token comes back: %v", written)
 	}
 }
 
@@ -302,14 +307,14 @@ func authors(r *router) {
 
 // viewers: Kith answers for the user whose token the router was given, or for whom a backend acts.
 func viewers(r *router) {
-	const query = `{ viewer { handle articles { title } } articles { author { viewerRelationship { status } } } }`
+	const query = `{ viewer { user { handle articles { title } } } articles { author { viewerRelationship { status } } } }`
 	for who, header := range map[string][]string{
 		"a user":    {"Authorization", token(r.t, jwt.MapClaims{"sub": "1"})},
 		"a backend": {"Authorization", token(r.t, jwt.MapClaims{"scope": "act-as"}), "Kith-Viewer", "1"},
 	} {
 		r.take()
 		_, a := r.whole(query, header...)
-		if v := a.Data.Viewer; v == nil || v.Handle != "maya_okafor" || len(v.Articles) != 2 {
+		if v := a.Data.Viewer; v == nil || v.User.Handle != "maya_okafor" || len(v.User.Articles) != 2 {
 			r.t.Errorf("%s: the viewer is %.300s", who, a.text)
 		}
 		if author := a.Data.Articles[1].Author; author.ViewerRelationship == nil || author.ViewerRelationship.Status == "" {

@@ -16,6 +16,12 @@ export function stitched(kith, file, articles) {
         schema: buildSchema(readFileSync(file, "utf8")),
         executor: buildHTTPExecutor({
           endpoint: kith,
+          fetch: async (url, request, context) => {
+            const answer = await fetch(url, request);
+            const token = answer.headers.get("kith-consistency");
+            if (token) context.wrote(token);
+            return answer;
+          },
           headers: ({ context }) => Object.fromEntries(passed.filter((name) => context[name]).map((name) => [name, context[name]])),
         }),
         merge: {
@@ -23,7 +29,7 @@ export function stitched(kith, file, articles) {
             selectionSet: "{ id }",
             fieldName: "users",
             key: ({ id }) => id,
-            argsFromKeys: (ids) => ({ ids }),
+            argsFromKeys: (ids) => ({ by: { ids } }),
             dataLoaderOptions: { maxBatchSize: 500 },
           },
         },
@@ -36,6 +42,9 @@ export function stitched(kith, file, articles) {
 export async function serve(schema, port) {
   return startStandaloneServer(new ApolloServer({ schema }), {
     listen: { host: "127.0.0.1", port },
-    context: async ({ req }) => Object.fromEntries(passed.map((name) => [name, req.headers[name]])),
+    context: async ({ req, res }) => ({
+      ...Object.fromEntries(passed.map((name) => [name, req.headers[name]])),
+      wrote: (token) => res.setHeader("kith-consistency", [res.getHeader("kith-consistency"), token].filter(Boolean).join(",")),
+    }),
   });
 }

@@ -205,14 +205,17 @@ func (w *writer) writePasswordTime(id storage.UserID, at storage.Micros) (storag
 }
 
 // UpdateProfile implements [storage.AccountStore].
-func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
-	var user storage.User
-	err := s.transactJoined(ctx, "profile", id, func(w *writer) (err error) {
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (user storage.User, changed bool, err error) {
+	err = s.transactJoined(ctx, "profile", id, func(w *writer) (err error) {
 		if user, err = w.lockProfile(id); err != nil {
 			return err
 		}
-		change.Apply(&user)
-		user.UpdatedAt = at
+		before := user
+		if change.Apply(&user); user == before {
+			changed = false
+			return nil
+		}
+		changed, user.UpdatedAt = true, at
 		text, args := profileStatement(id, change, at)
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
@@ -223,9 +226,9 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		return err
 	})
 	if err != nil {
-		return storage.User{}, err
+		return storage.User{}, false, err
 	}
-	return user, nil
+	return user, changed, nil
 }
 
 // lockProfile locks the counts of a user and reads the user.

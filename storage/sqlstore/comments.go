@@ -136,10 +136,9 @@ func (w *writer) touchComment(id storage.CommentID) {
 }
 
 // DeleteComment implements [storage.CommentWriter]. The comment says which post is to be locked.
-func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
-	changed := false
-	err := s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
-		changed = false
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (on storage.PostID, err error) {
+	err = s.transact(ctx, "comment.delete", s.ownerOf(id.Author), func(w *writer) error {
+		on = storage.PostID{}
 		c, err := w.comment(id)
 		if err != nil || c.Number == 0 || !judge.MayDeleteComment(c, by) {
 			return err
@@ -149,10 +148,15 @@ func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by stor
 			return err
 		}
 		n, err := w.deleteComments(post, []int64{id.Number})
-		changed = n > 0
+		if n > 0 {
+			on = post
+		}
 		return err
 	})
-	return changed && err == nil, err
+	if err != nil {
+		return storage.PostID{}, err
+	}
+	return on, nil
 }
 
 // comment reads a comment; the zero one if there is none.

@@ -35,7 +35,9 @@ func TestWritersGetTheCountsTheyLeave(t *testing.T) {
 			{"a mark", func(ctx context.Context) {
 				_, _, _ = store.SetMark(ctx, storage.Pair{From: 4, To: 5}, storage.MarkChange{Remark: &remark})
 			}, map[storage.UserID]bool{4: true}},
-			{"a profile", func(ctx context.Context) { _, _ = store.UpdateProfile(ctx, 4, storage.ProfileChange{Name: &name}, 9) }, map[storage.UserID]bool{4: false}},
+			{"a profile", func(ctx context.Context) {
+				_, _, _ = store.UpdateProfile(ctx, 4, storage.ProfileChange{Name: &name}, 9)
+			}, map[storage.UserID]bool{4: false}},
 			{"a state", func(ctx context.Context) { _, _ = store.SetState(ctx, 4, storage.Deactivated, 10) }, nil},
 		} {
 			var mu sync.Mutex
@@ -131,7 +133,7 @@ func TestEachCommitIsReported(t *testing.T) {
 				return store.Apply(t.Context(), storage.Inverse, []storage.Edge{follow}, storage.IfNewer)[0].Err
 			}, storage.Change{Rows: []storage.Row{row}}},
 			{"a profile", func() error {
-				_, err := store.UpdateProfile(t.Context(), 4, storage.ProfileChange{Name: &name}, 9)
+				_, _, err := store.UpdateProfile(t.Context(), 4, storage.ProfileChange{Name: &name}, 9)
 				return err
 			}, of(4)},
 			{"a post", func() error { return publish(t, store, post) }, storage.Change{Published: published, Posts: []storage.PostID{post}}},

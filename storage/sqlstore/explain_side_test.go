@@ -237,9 +237,9 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 			check(nil, r, r.Err)
 		}
 	}
-	changed, err := s.DeleteComment(t.Context(), storage.CommentID{Author: author, Number: id.Number}, 7)
-	check(nil, changed, err)
-	changed, err = s.DeletePost(t.Context(), id)
+	on, err := s.DeleteComment(t.Context(), storage.CommentID{Author: author, Number: id.Number}, 7)
+	check(nil, on, err)
+	changed, err := s.DeletePost(t.Context(), id)
 	check(nil, changed, err)
 }
 

@@ -313,7 +313,7 @@ func runHotWrites(t *testing.T, s *Store) {
 		}
 	}
 	name := "B"
-	if _, err := s.UpdateProfile(ctx, 7, storage.ProfileChange{Name: &name}, 1); err != nil {
+	if _, _, err := s.UpdateProfile(ctx, 7, storage.ProfileChange{Name: &name}, 1); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.SetPassword(ctx, 7, storage.PasswordChange{New: "x", At: 1, EndsTokens: true}); err != nil {

@@ -477,7 +477,7 @@ func faultyWrites() map[string]operation {
 			return err
 		},
 		"UpdateProfile": func(ctx context.Context, s *Store) error {
-			_, err := s.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &name}, 2e15)
+			_, _, err := s.UpdateProfile(ctx, 1, storage.ProfileChange{Name: &name}, 2e15)
 			return err
 		},
 		"SetMark": func(ctx context.Context, s *Store) error {

@@ -233,7 +233,7 @@ func TestSmallWritesShareATransaction(t *testing.T) {
 			}
 			rename := func(id storage.UserID, want error) {
 				begin("a name", want, func() error {
-					got, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: new("n" + id.String())}, 5)
+					got, _, err := store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: new("n" + id.String())}, 5)
 					if err == nil && (got.ID != id || got.Name != "n"+id.String() || got.UpdatedAt != 5) {
 						err = fmt.Errorf("%+v", got)
 					}

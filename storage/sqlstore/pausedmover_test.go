@@ -200,7 +200,7 @@ func TestAStoppedMoverRemovesNoNotesOfOthers(t *testing.T) {
 		}
 		bio := "written while the buckets move"
 		g.moveAfter(half(0, to), "later", "close", func() {
-			if _, err := g.mover.UpdateProfile(ctx, user, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
+			if _, _, err := g.mover.UpdateProfile(ctx, user, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
 				t.Fatal(err)
 			}
 			wake()
@@ -223,7 +223,7 @@ func TestAStoppedCopierRemovesNoNotesOfOthers(t *testing.T) {
 		bio := "written while the store is copied"
 		copied := open(t, sqlite(t, 1))
 		once := sync.OnceFunc(func() { // the shards are closed once more if this takes too long
-			if _, err := g.mover.UpdateProfile(ctx, 1, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
+			if _, _, err := g.mover.UpdateProfile(ctx, 1, storage.ProfileChange{Bio: &bio}, storage.MicrosOf(time.Now())); err != nil {
 				t.Error(err)
 			}
 			wake()

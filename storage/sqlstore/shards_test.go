@@ -110,7 +110,7 @@ func (g *grower) one(s *sqlstore.Store, r *rand.Rand, from, to storage.UserID) {
 	case 1:
 		err = s.Dismiss(ctx, from, to, at, 0)
 	case 2:
-		_, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
+		_, _, err = s.UpdateProfile(ctx, from, storage.ProfileChange{Bio: new(fmt.Sprint(at))}, at)
 	case 3:
 		err = s.MarkActive(ctx, []storage.UserID{from, to}, storage.DayOf(at))
 	case 4:

@@ -327,11 +327,18 @@ func (s accounts) WhatIsGivenOfAProfileIsChanged(t *testing.T) {
 		if given&4 != 0 {
 			change.AvatarURL, want.AvatarURL = &texts[2], texts[2]
 		}
-		got, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
+		if given == 0 {
+			want.UpdatedAt = user.UpdatedAt
+		}
+		got, changed, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
 		if err != nil {
 			t.Fatal(err)
 		}
 		what := fmt.Sprintf("with texts %03b", given)
+		wantEqual(t, "changed "+what, changed, given != 0)
+		_, changed, err = s.store.UpdateProfile(t.Context(), user.ID, change, at(78))
+		wantIs(t, err, nil)
+		wantEqual(t, "changed again "+what, changed, false)
 		wantEqual(t, "user reported "+what, got, want)
 		wantEqual(t, "user "+what, s.userOf(t, user.ID), want)
 		wantEqual(t, "password "+what, s.passwordOf(t, user.ID), hashOf(user.ID))
@@ -344,7 +351,7 @@ func (s accounts) AnEmptyTextIsAText(t *testing.T) {
 	user.Bio, user.AvatarURL = "a bio", "/a.png"
 	s.register(t, user)
 	empty := ""
-	got, err := s.store.UpdateProfile(t.Context(), user.ID, storage.ProfileChange{Name: &empty, Bio: &empty, AvatarURL: &empty}, at(5))
+	got, _, err := s.store.UpdateProfile(t.Context(), user.ID, storage.ProfileChange{Name: &empty, Bio: &empty, AvatarURL: &empty}, at(5))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +366,7 @@ func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 	name := "Another"
 	for range 2 { // the second time only the time is new
 		before := found(t, s.store.Counts(t.Context(), ids), 2)
-		if _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
+		if _, _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
 			t.Fatal(err)
 		}
 		now := found(t, s.store.Counts(t.Context(), ids), 2)
@@ -376,7 +383,7 @@ func (s accounts) NobodyHasNoProfileToChange(t *testing.T) {
 	name := "A"
 	for _, id := range s.strangers(t) {
 		counts := s.store.Counts(t.Context(), []storage.UserID{id})[0]
-		got, err := s.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, at(1))
+		got, _, err := s.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, at(1))
 		wantIs(t, err, storage.ErrUserUnknown)
 		wantEqual(t, "user reported", got, storage.User{})
 		wantMissing(t, s.store.Users(t.Context(), []storage.UserID{id}), 1)
@@ -398,7 +405,7 @@ func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 			case 2:
 				change = storage.ProfileChange{AvatarURL: &text}
 			}
-			if _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(9)); err != nil {
+			if _, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(9)); err != nil {
 				t.Errorf("worker %d: %v", worker, err)
 			}
 		}

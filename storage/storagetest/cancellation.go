@@ -71,7 +71,7 @@ func (s cancellation) NoAccountIsChanged(t *testing.T) {
 
 	_, err := s.store.SetPassword(ended(t), old.ID, storage.PasswordChange{Old: hashOf(old.ID), New: "hash", At: at(9), EndsTokens: true})
 	wantEndedErr(t, "set password", err)
-	_, err = s.store.UpdateProfile(ended(t), old.ID, storage.ProfileChange{Name: &name}, at(9))
+	_, _, err = s.store.UpdateProfile(ended(t), old.ID, storage.ProfileChange{Name: &name}, at(9))
 	wantEndedErr(t, "update profile", err)
 	wantEnded(t, "passwords", s.store.Passwords(ended(t), ids), 1)
 	wantEqual(t, "user", s.userOf(t, old.ID), old)

@@ -271,8 +271,8 @@ func (p *pair) profile(t *rapid.T) {
 	change := storage.ProfileChange{Name: text.Draw(t, "name"), Bio: text.Draw(t, "bio"), AvatarURL: text.Draw(t, "avatar")}
 	time := drawTime(t)
 	p.compareCounts(t, p.ids)
-	got, err := p.store.UpdateProfile(t.Context(), id, change, time)
-	want, wantErr := p.reference.UpdateProfile(t.Context(), id, change, time)
+	got, _, err := p.store.UpdateProfile(t.Context(), id, change, time)
+	want, _, wantErr := p.reference.UpdateProfile(t.Context(), id, change, time)
 	if got != want || !sameError(err, wantErr) {
 		t.Fatalf("update %d:\ngot  %+v, %v\nwant %+v, %v", id, got, err, want, wantErr)
 	}

@@ -51,7 +51,7 @@ func (s profile) WhatIsGivenOfTheVisibilityIsChanged(t *testing.T) {
 			change.Undiscoverable, want.Undiscoverable = &undiscoverable, undiscoverable
 		}
 		before := s.countsOf(t, user.ID).Version
-		got, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
+		got, _, err := s.store.UpdateProfile(t.Context(), user.ID, change, at(77))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func (s shardReader) AllIsOfOneMoment(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := "renamed"
-		if _, err := s.store.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at(9)); err != nil {
+		if _, _, err := s.store.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name}, at(9)); err != nil {
 			t.Fatal(err)
 		}
 		s.setStateTo(t, from, storage.Deactivated)

@@ -91,7 +91,7 @@ func (s profiles) TheVersionRisesWithEachChange(t *testing.T) {
 			s.mark(t, storage.Pair{From: user, To: peer}, remarked("x"), storage.EdgeMark{Remark: "x"})
 		}},
 		{"a new name", func() {
-			if _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(4)); err != nil {
+			if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(4)); err != nil {
 				t.Fatal(err)
 			}
 		}},
@@ -114,7 +114,7 @@ func (s profiles) AllIsOfOneMoment(t *testing.T) {
 	versions := map[int64]storage.Profile{is.Counts.Version: is}
 	seen := whileWriting(t, func(step int) {
 		name := person(storage.UserID(step + 1)).Name
-		if _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(step)); err != nil {
+		if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(step)); err != nil {
 			t.Error(err)
 		}
 		s.note(t, user, versions)

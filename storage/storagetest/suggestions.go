@@ -178,7 +178,7 @@ func (s popular) OnlyTheActiveAreListed(t *testing.T) {
 		},
 		"profile": func(id storage.UserID, n int) {
 			name := "B"
-			if _, err := own.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, day(n)); err != nil {
+			if _, _, err := own.store.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, day(n)); err != nil {
 				t.Fatal(err)
 			}
 		},

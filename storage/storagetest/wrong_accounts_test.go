@@ -103,7 +103,7 @@ func (s passwordsInSilence) SetPassword(ctx context.Context, id storage.UserID, 
 
 type emptyIsNil struct{ *oracle.Store }
 
-func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+func (s emptyIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
 	for _, text := range []**string{&change.Name, &change.Bio, &change.AvatarURL} {
 		if *text != nil && **text == "" {
 			*text = nil
@@ -123,14 +123,14 @@ func newProfileKeepsVersion(s *oracle.Store) storage.Store {
 	return &profileKeepsVersion{Store: s, raised: map[storage.UserID]int64{}}
 }
 
-func (s *profileKeepsVersion) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+func (s *profileKeepsVersion) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	user, err := s.Store.UpdateProfile(ctx, id, change, at)
-	if err == nil {
+	user, changed, err := s.Store.UpdateProfile(ctx, id, change, at)
+	if changed {
 		s.raised[id]++
 	}
-	return user, err
+	return user, changed, err
 }
 
 func (s *profileKeepsVersion) Counts(ctx context.Context, ids []storage.UserID) []storage.Result[storage.Counts] {

@@ -229,15 +229,15 @@ func (s commentsForEver) Posts(ctx context.Context, ids []storage.PostID) []stor
 
 type anybodyDeletes struct{ *oracle.Store }
 
-func (s anybodyDeletes) DeleteComment(ctx context.Context, id storage.CommentID, _ storage.UserID) (bool, error) {
+func (s anybodyDeletes) DeleteComment(ctx context.Context, id storage.CommentID, _ storage.UserID) (storage.PostID, error) {
 	return s.Store.DeleteComment(ctx, id, id.Author)
 }
 
 type onlyItsWriter struct{ *oracle.Store }
 
-func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+func (s onlyItsWriter) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
 	if c := s.Comments(ctx, []storage.CommentID{id})[0]; c.Found && c.Value.By != by {
-		return false, nil
+		return storage.PostID{}, nil
 	}
 	return s.Store.DeleteComment(ctx, id, by)
 }
@@ -305,13 +305,13 @@ func (s *unlockedComments) AddComment(ctx context.Context, n storage.NewComment)
 	return c, added, err
 }
 
-func (s *unlockedComments) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+func (s *unlockedComments) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
 	c := s.Comments(ctx, []storage.CommentID{id})[0].Value
-	changed, err := s.Store.DeleteComment(ctx, id, by)
-	if changed {
+	on, err := s.Store.DeleteComment(ctx, id, by)
+	if on != (storage.PostID{}) {
 		s.count(storage.PostID{Author: c.Author, Number: c.Post}, -1)
 	}
-	return changed, err
+	return on, err
 }
 
 func (s *unlockedComments) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {

@@ -117,7 +117,7 @@ func (s visibleToAll) CreateUsers(ctx context.Context, users []storage.User) []s
 
 type falseIsNil struct{ *oracle.Store }
 
-func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+func (s falseIsNil) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
 	if change.Undiscoverable != nil && !*change.Undiscoverable {
 		change.Undiscoverable = nil
 	}

@@ -12,11 +12,9 @@ import type { PageQuery } from "./__generated__/PageQuery.graphql";
 const page = graphql`
   query PageQuery($handle: String!) @throwOnFieldError {
     viewer {
-      id
-      followingCount
-      ...Page_followings
+      user { id followingCount ...Page_followings }
     }
-    user(by: {handle: $handle}) { id handle name followerCount viewerRelationship { id status } }
+    user(by: { handle: $handle }) { id handle name followerCount viewerRelationship { id status } }
   }
 `;
 
@@ -26,9 +24,9 @@ export function Page({ handle }: { handle: string }) {
   if (!user) return <p>There is no such user.</p>;
   return (
     <>
-      <h1>{viewer.followingCount}</h1>
-      <Followings viewer={viewer} />
-      <Follow viewer={viewer} user={user} />
+      <h1>{viewer.user.followingCount}</h1>
+      <Followings viewer={viewer.user} />
+      <Follow viewer={viewer.user} user={user} />
       <Followers />
     </>
   );
@@ -56,12 +54,12 @@ function Followings({ viewer }: { viewer: Page_followings$key }) {
 
 type Shown = PageQuery["response"];
 
-export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>; user: NonNullable<Shown["user"]> }) {
+export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>["user"]; user: NonNullable<Shown["user"]> }) {
   const [refused, setRefused] = useState<string>();
   const [commit, isInFlight] = useMutation<PageFollowMutation>(graphql`
     mutation PageFollowMutation($userId: ID!, $lists: [ID!]!) {
       follow(userId: $userId) {
-        viewer { id followingCount }
+        viewer { id user { id followingCount } }
         followingEdge @prependEdge(connections: $lists) {
           cursor
           node { id handle name followerCount viewerRelationship { id status } }
@@ -77,7 +75,7 @@ export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>;
       variables: { userId: user.id, lists: [ConnectionHandler.getConnectionID(viewer.id, "Page_followings")] },
       optimisticResponse: {
         follow: {
-          viewer: { id: viewer.id, followingCount: viewer.followingCount + 1 },
+          viewer: { id: `viewer_${viewer.id}`, user: { id: viewer.id, followingCount: viewer.followingCount + 1 } },
           followingEdge: {
             cursor: "",
             node: {
@@ -102,23 +100,27 @@ export function Follow({ viewer, user }: { viewer: NonNullable<Shown["viewer"]>;
 export const followers = graphql`
   query PageFollowersQuery @throwOnFieldError {
     viewer {
-      followerCount
-      followers(first: 20) @connection(key: "Page_followers") { __id edges { node { id handle } } }
+      user {
+        followerCount
+        followers(first: 20) @connection(key: "Page_followers") { __id edges { node { id handle } } }
+      }
     }
   }
 `;
 
 function Followers() {
   const { viewer } = useLazyLoadQuery<PageFollowersQuery>(followers, {});
-  const list = viewer?.followers?.__id;
+  const list = viewer?.user.followers?.__id;
   const live = useMemo(
     () => ({
-      // The relationship leads back to the viewer, whose count changes as well.
       subscription: graphql`
         subscription PageNewFollowersSubscription($lists: [ID!]!) {
-          newFollowers @prependEdge(connections: $lists) {
-            cursor
-            node { id handle viewerRelationship { id from { id followerCount } } }
+          followerAdded {
+            edge @prependEdge(connections: $lists) {
+              cursor
+              node { id handle }
+            }
+            viewer { id user { id followerCount } }
           }
         }
       `,
@@ -129,8 +131,8 @@ function Followers() {
   useSubscription<PageNewFollowersSubscription>(live);
   return (
     <>
-      <h2>{viewer?.followerCount}</h2>
-      <ul>{viewer?.followers?.edges.map(({ node }) => <li key={node.id}>{node.handle}</li>)}</ul>
+      <h2>{viewer?.user.followerCount}</h2>
+      <ul>{viewer?.user.followers?.edges.map(({ node }) => <li key={node.id}>{node.handle}</li>)}</ul>
     </>
   );
 }

@@ -103,7 +103,7 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 				switch at++; draw(9) {
 				case 0:
 					name, whoSees := fmt.Sprint("name ", at), storage.Visibility(draw(3))
-					if _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
+					if _, _, err := inner.UpdateProfile(t.Context(), from, storage.ProfileChange{Name: &name, FollowingsVisibility: &whoSees}, at); err != nil {
 						t.Error(err)
 					}
 					pending = append(pending, events.User(from))
@@ -230,7 +230,7 @@ func TestOldEventsAreComparedWithTheTable(t *testing.T) {
 		hub.Publish(events.Edge(storage.Edge{From: 1, To: 2, Type: storage.Following, UpdateTime: old}))
 		// Events are applied one after another.
 		changed := "another name"
-		if _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
+		if _, _, err := store.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &changed}, 5); err != nil {
 			t.Fatal(err)
 		}
 		hub.Publish(events.User(3))
@@ -296,7 +296,7 @@ func overtake(t *testing.T, mode localcache.Mode) {
 	for what, change := range map[string]func(*oracle.Store, *localcache.Cache){
 		"profiles": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
-			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
 			var change storage.Change
 			change.AddProfile(1)
 			c.Wrote(change)
@@ -318,7 +318,7 @@ func overtake(t *testing.T, mode localcache.Mode) {
 		},
 		"gap": func(s *oracle.Store, c *localcache.Cache) {
 			name := "new"
-			_, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
+			_, _, _ = s.UpdateProfile(context.Background(), 1, storage.ProfileChange{Name: &name}, 5)
 			c.Forget()
 		},
 	} {

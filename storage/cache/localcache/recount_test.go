@@ -54,7 +54,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	agrees("read again", 3)
 	rename := func(by storage.AccountStore, name string) {
 		t.Helper()
-		if _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
+		if _, _, err := by.UpdateProfile(t.Context(), 3, storage.ProfileChange{Name: &name}, 9); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,7 @@ func TestCountsAtHandAreTaken(t *testing.T) {
 	follow(store, 3, storage.Following)
 	follow(store, 3, storage.None)
 	bio := "of ours"
-	if _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10); err != nil {
+	if _, _, err := own.UpdateProfile(t.Context(), 3, storage.ProfileChange{Bio: &bio}, 10); err != nil {
 		t.Fatal(err)
 	}
 	if got := cache.Profiles(t.Context(), []storage.UserID{3})[0].Value; got.User.Name != "by somebody else" || got.User.Bio != bio {
@@ -86,7 +86,7 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	cache.Users(t.Context(), []storage.UserID{1, 2})
 	for _, id := range []storage.UserID{1, 1, 2} {
 		name := "new"
-		if _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
+		if _, _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -27,7 +27,7 @@ func TestChangesAreSeenByAll(t *testing.T) {
 	a.Changed(t.Context(), []storage.UserChange{{User: 4}, {User: 55}})
 	b.agrees(t, s, 1, 2, 3, 4, 55)
 	name := "other"
-	if _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
+	if _, _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99); err != nil {
 		t.Fatal(err)
 	}
 	b.Changed(t.Context(), []storage.UserChange{{User: 1}})
@@ -62,7 +62,7 @@ func TestUsersThatHaveChangedAreReadOnce(t *testing.T) {
 	}
 	seen("a follow", 3)
 	name := "other"
-	user, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99)
+	user, _, err := s.UpdateProfile(t.Context(), 1, storage.ProfileChange{Name: &name}, 99)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,8 @@ func (s *Store) passwordOf(id storage.UserID) storage.Password {
 
 // SetPassword implements [storage.AccountStore].
 func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change storage.PasswordChange) (now storage.Password, err error) {
-	_, err = s.update(ctx, id, change.At, func(*storage.User) error {
+	_, err = s.update(ctx, id, func(user *storage.User) error {
+		user.UpdatedAt = change.At
 		if s.passwords[id] != change.Old {
 			return fmt.Errorf("set the password of user %d: %w", id, storage.ErrPasswordChanged)
 		}
@@ -74,19 +75,24 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 }
 
 // UpdateProfile implements [storage.AccountStore].
-func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
-	return s.update(ctx, id, at, func(user *storage.User) error {
-		change.Apply(user)
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (user storage.User, changed bool, err error) {
+	user, err = s.update(ctx, id, func(user *storage.User) error {
+		before := *user
+		if change.Apply(user); *user == before {
+			return nil
+		}
+		changed, user.UpdatedAt = true, at
 		s.raiseVersion(id)
 		s.activeOn(id, at)
 		counts, now := s.counts[id], *user
 		s.change.AddCounts(storage.UserChange{User: id, Counts: counts, Before: counts.Version, Profile: &now})
 		return nil
 	})
+	return user, changed, err
 }
 
 // update changes a user who exists.
-func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros, change func(*storage.User) error) (storage.User, error) {
+func (s *Store) update(ctx context.Context, id storage.UserID, change func(*storage.User) error) (storage.User, error) {
 	if err := ctx.Err(); err != nil {
 		return storage.User{}, err
 	}
@@ -95,7 +101,6 @@ func (s *Store) update(ctx context.Context, id storage.UserID, at storage.Micros
 	if !exists {
 		return storage.User{}, fmt.Errorf("update user %d: %w", id, storage.ErrUserUnknown)
 	}
-	user.UpdatedAt = at
 	if err := change(&user); err != nil {
 		return storage.User{}, err
 	}

@@ -243,18 +243,18 @@ func (s *Store) countComments(id storage.PostID, by int64) {
 }
 
 // DeleteComment implements [storage.CommentWriter].
-func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return storage.PostID{}, err
 	}
 	defer s.write(ctx)()
 	c, exists := s.comments[id]
 	if _, err := s.post(c.on()); !exists || err != nil || !judge.MayDeleteComment(c.Comment, by) {
-		return false, nil
+		return storage.PostID{}, nil
 	}
 	delete(s.comments, id)
 	s.countComments(c.on(), -1)
-	return true, nil
+	return c.on(), nil
 }
 
 // erasePosts removes what a user has written, and what others have written below it.

@@ -68,7 +68,7 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 }
 
 // UpdateProfile writes through the store.
-func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, error) {
+func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
 	return s.Store.UpdateProfile(s.on(ctx), id, change, at)
 }
 
@@ -118,7 +118,7 @@ func (s *Store) AddComment(ctx context.Context, comment storage.NewComment) (sto
 }
 
 // DeleteComment writes through the store.
-func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (bool, error) {
+func (s *Store) DeleteComment(ctx context.Context, id storage.CommentID, by storage.UserID) (storage.PostID, error) {
 	return s.Store.DeleteComment(s.on(ctx), id, by)
 }
 

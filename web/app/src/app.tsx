@@ -3,7 +3,7 @@ import { lazy, Suspense, useEffect, useId, useRef, useState, type KeyboardEvent 
 import { useClient, useQuery, useSubscription } from 'urql';
 import { reconnected } from './client';
 import { Common } from './common';
-import { NewFollowersDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
+import { FollowerAddedDocument, RenewTokenDocument, RequestChangesDocument, SearchDocument, ViewerDocument, type PersonFragment } from './gql';
 import { Home } from './home';
 import { Face } from './people';
 import { Profile } from './profile';
@@ -66,12 +66,12 @@ function SignedIn() {
     [client],
   );
   const path = usePath();
-  const me = data?.viewer;
+  const me = data?.viewer?.user;
   const places: [string, IconName, string, number?][] = [
     ['/', 'home', 'Home'],
     ['/suggestions', 'people', 'Discover'],
     ['/picture', 'picture', 'Picture'],
-    ['/requests', 'inbox', 'Requests', me?.friendRequests?.totalCount],
+    ['/requests', 'inbox', 'Requests', data?.viewer?.friendRequests?.totalCount],
     ['/marked', 'mark', 'Marked'],
     ['/settings', 'settings', 'Settings'],
   ];
@@ -185,10 +185,10 @@ function Live() {
   const client = useClient();
   // The cache is not bypassed: while a change whose outcome is shown already is under way, an answer may be older than it.
   const refresh = () => void client.query(ViewerDocument, {}, { requestPolicy: 'cache-and-network' }).toPromise();
-  const [follower] = useSubscription({ query: NewFollowersDocument });
+  const [follower] = useSubscription({ query: FollowerAddedDocument });
   const [request] = useSubscription({ query: RequestChangesDocument });
-  const one = follower.data?.newFollowers?.node;
-  const changed = request.data?.friendRequestChanged;
+  const one = follower.data?.followerAdded?.edge?.node;
+  const changed = request.data?.friendRequestChanged?.request;
   useEffect(() => {
     addEventListener(reconnected, refresh);
     return () => removeEventListener(reconnected, refresh);

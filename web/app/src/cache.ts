@@ -43,11 +43,12 @@ const later =
 
 export function cacheOptions(viewerId: string | undefined): Partial<CacheExchangeOpts> {
   const viewer = { __typename: 'User', id: viewerId ?? '' };
+  const own = { __typename: 'Viewer', id: `viewer_${viewer.id}` };
   const becomes =
     (change: Change) =>
     ({ userId }: Variables, cache: Cache) =>
       changed(cache, viewer.id, String(userId), change);
-  const requestsChanged = later((_, __, cache) => forget(cache, viewer, 'friendRequests'));
+  const requestsChanged = later((_, __, cache) => forget(cache, own, 'friendRequests'));
   // One request less waits. The gateway counts again when it has been answered.
   const answered: UpdateResolver = (result, args, cache, info) => {
     if (!info.optimistic) return requestsChanged(result, args, cache, info);
@@ -76,14 +77,15 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
       cancelFriendRequest: becomes({ sent: 'CANCELLED' }),
       favorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), true),
       unfavorite: ({ postId }, cache) => favorited(cache, viewer, String(postId), false),
-      deletePost: (_, cache) => ({ __typename: 'DeletePostPayload', changed: true, viewer: { ...viewer, ...plus(cache, viewer, 'postCount', -1) } }),
-      deleteComment: () => ({ __typename: 'DeleteCommentPayload', changed: true }),
+      deletePost: (_, cache) => ({ __typename: 'PostPayload', changed: true, viewer: { ...own, user: { ...viewer, ...plus(cache, viewer, 'postCount', -1) } } }),
+      deleteComment: () => ({ __typename: 'CommentPayload', changed: true }),
     },
     updates: {
       Mutation: {
         block: later((_, { userId }, cache) => {
           forget(cache, { __typename: 'User', id: String(userId) }, ...closedByBlocks);
-          forget(cache, viewer, 'followings', 'followers', 'friends', 'friendRequests', 'blockedUsers');
+          forget(cache, viewer, 'followings', 'followers', 'friends');
+          forget(cache, own, 'friendRequests', 'blockedUsers');
         }),
         unblock: later((_, { userId }, cache) => forget(cache, { __typename: 'User', id: String(userId) }, ...closedByBlocks)),
         acceptFriend: answered,
@@ -96,7 +98,7 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           if (publishPost?.post) relist(cache, viewer, 'posts', withFirst(`Post:${publishPost.post.id}`));
         },
         deletePost: ({ deletePost }: { deletePost?: unknown }, { postId }, cache) => {
-          if (deletePost) for (const list of ['posts', 'feed', 'favorites']) relist(cache, viewer, list, without(`Post:${postId}`));
+          if (deletePost) for (const [of, list] of [[viewer, 'posts'], [viewer, 'favorites'], [own, 'feed']] as const) relist(cache, of, list, without(`Post:${postId}`));
         },
         addComment: ({ addComment }: { addComment?: { comment: { id: string; postId: string } | null } | null }, _, cache) => {
           const comment = addComment?.comment;
@@ -106,10 +108,13 @@ export function cacheOptions(viewerId: string | undefined): Partial<CacheExchang
           const postId = cache.resolve({ __typename: 'Comment', id: String(commentId) }, 'postId');
           if (deleteComment && postId) comments(cache, String(postId), deleteComment.changed ? -1 : 0, without(`Comment:${commentId}`));
         },
-        followMany: (_, __, cache) => forget(cache, viewer, 'feed', 'followSuggestions'),
+        followMany: (_, __, cache) => {
+          forget(cache, own, 'feed');
+          forget(cache, viewer, 'followSuggestions');
+        },
       },
       Subscription: {
-        newFollowers: (_, __, cache) => forget(cache, viewer, 'followers', 'followerCount', 'friendCount'),
+        followerAdded: (_, __, cache) => forget(cache, viewer, 'followers', 'followerCount', 'friendCount'),
         friendRequestChanged: requestsChanged,
       },
     },
@@ -148,7 +153,7 @@ function changed(cache: Cache, viewerId: string, userId: string, { sent, receive
   return {
     __typename: 'RelationshipPayload',
     changed: true,
-    viewer: counted(viewerId, out, back),
+    viewer: { __typename: 'Viewer', id: `viewer_${viewerId}`, user: counted(viewerId, out, back) },
     user: counted(userId, back, out),
     relationship: {
       ...rel,
@@ -162,13 +167,13 @@ function changed(cache: Cache, viewerId: string, userId: string, { sent, receive
   };
 }
 
-function favorited(cache: Cache, viewer: Entity & object, id: string, viewerHasFavorited: boolean) {
+function favorited(cache: Cache, viewer: { __typename: string; id: string }, id: string, viewerHasFavorited: boolean) {
   const post = { __typename: 'Post', id };
   const by = viewerHasFavorited ? 1 : -1;
   return {
     __typename: 'FavoritePayload',
     changed: true,
-    viewer: { ...viewer, ...plus(cache, viewer, 'favoriteCount', by) },
+    viewer: { __typename: 'Viewer', id: `viewer_${viewer.id}`, user: { ...viewer, ...plus(cache, viewer, 'favoriteCount', by) } },
     post: { ...post, viewerHasFavorited, ...plus(cache, post, 'favoriteCount', by) },
   };
 }

@@ -122,7 +122,7 @@ const inTurn: Exchange = ({ client, forward }) => {
     return pipe(
       forward(merge([now, later])),
       filter(({ data }: OperationResult<Partial<RelationshipChangesSubscription>>) => {
-        const user = data?.relationshipChanged?.id.split('_')[2] ?? '';
+        const user = data?.relationshipChanged?.relationship?.id.split('_')[2] ?? '';
         if (!waiting.get(user)) return true;
         missed.add(user);
         return false;

@@ -1,7 +1,7 @@
 // The home feed, and suggestions of whom to follow beside it.
 import { useEffect, useState } from 'react';
 import { useClient, useMutation, useSubscription } from 'urql';
-import { FeedDocument, FeedItemsDocument, PublishDocument } from './gql';
+import { FeedDocument, PostAddedDocument, PublishDocument } from './gql';
 import { Endless } from './people';
 import { Composer, PostCard } from './posts';
 import { Link } from './router';
@@ -13,7 +13,7 @@ export function Home() {
   const [fresh, setFresh] = useState(0);
   const [version, setVersion] = useState(0);
   const [, publish] = useMutation(PublishDocument);
-  const [item] = useSubscription({ query: FeedItemsDocument });
+  const [item] = useSubscription({ query: PostAddedDocument });
   useEffect(() => {
     if (item.data) setFresh(n => n + 1);
   }, [item.data]);

@@ -12,7 +12,7 @@ export function Marked() {
       <PeopleList
         document={MarkedDocument}
         variables={{}}
-        pick={data => pageOf(data.viewer?.list)}
+        pick={data => pageOf(data.viewer?.user.list)}
         label="marked people"
         row={person => <Row person={person} note={person.viewerRelationship?.remark ?? undefined} />}
         empty={<Empty icon="mark" title="Nobody is marked yet.">Mark somebody you follow on their profile.</Empty>}

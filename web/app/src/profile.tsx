@@ -188,7 +188,7 @@ function Actions({ user, standing }: { user: Person; standing: Standing }) {
   const [, unblock] = useMutation(gql.UnblockDocument);
   const [{ data }] = useQuery({ query: gql.ViewerDocument, requestPolicy: 'cache-only', pause: !session });
   const close = () => setDialog('');
-  const me = data?.viewer?.handle;
+  const me = data?.viewer?.user.handle;
   const isDemo = Number(user.id) <= demoUsers;
   if (standing.blocking) {
     return (

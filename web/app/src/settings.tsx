@@ -18,7 +18,7 @@ export function Settings() {
   const [, update] = useMutation(UpdateProfileDocument);
   const [, end] = useMutation(SignOutEverywhereDocument);
   const [face, setFace] = useState<string>();
-  const me = data?.viewer;
+  const me = data?.viewer?.user;
   if (!me) return <Skeleton />;
 
   const save = (event: FormEvent<HTMLFormElement>) => {
@@ -83,7 +83,7 @@ export function Settings() {
           </label>
         ))}
         <label className="choice">
-          <input type="checkbox" name="discoverable" defaultChecked={me.discoverable ?? true} /> Suggest me to others
+          <input type="checkbox" name="discoverable" defaultChecked={data.viewer!.discoverable} /> Suggest me to others
         </label>
         <div className="bar">
           <button className="button primary">Save privacy</button>

@@ -6,7 +6,7 @@ import { Endless, Face, Faces, FollowButton, Row } from './people';
 import { Link, navigate } from './router';
 import { Empty, Failure, Icon, PageTitle, Skeleton, present, report, sentence, tell } from './ui';
 
-type Edges = NonNullable<NonNullable<SuggestionsQuery['viewer']>['followSuggestions']>['edges'];
+type Edges = NonNullable<NonNullable<SuggestionsQuery['viewer']>['user']['followSuggestions']>['edges'];
 type Suggestion = NonNullable<NonNullable<Edges>[number]>;
 
 /** Why somebody is suggested, as a sentence. */
@@ -51,7 +51,7 @@ export function Suggestions() {
         document={SuggestionsDocument}
         variables={{ first: 20 }}
         pick={data => {
-          const page = data.viewer?.followSuggestions;
+          const page = data.viewer?.user.followSuggestions;
           return page ? { items: present(page.edges).filter(edge => edge.node), pageInfo: page.pageInfo } : null;
         }}
         id={edge => edge.node!.id}
@@ -81,7 +81,7 @@ export function Suggestions() {
 export function SuggestionsBeside() {
   const { dismissed, dismiss } = useDismissed();
   const [{ data, fetching, error }] = useQuery({ query: SuggestionsDocument, variables: { first: 8 } });
-  const edges = present(data?.viewer?.followSuggestions?.edges).filter(edge => edge.node && !dismissed.has(edge.node.id));
+  const edges = present(data?.viewer?.user.followSuggestions?.edges).filter(edge => edge.node && !dismissed.has(edge.node.id));
   if (error && !data) return null;
   return (
     <aside className="beside card" aria-labelledby="beside-title">
@@ -116,7 +116,7 @@ export function Start() {
   const [, followMany] = useMutation(FollowManyDocument);
   const [without, setWithout] = useState<ReadonlySet<string>>(new Set());
   const [busy, setBusy] = useState(false);
-  const people = present(data?.viewer?.followSuggestions?.edges).flatMap(edge => edge.node ?? []);
+  const people = present(data?.viewer?.user.followSuggestions?.edges).flatMap(edge => edge.node ?? []);
   const chosen = people.filter(one => !without.has(one.id));
   const toggle = (id: string) => {
     const next = new Set(without);

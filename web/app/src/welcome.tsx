@@ -39,7 +39,7 @@ export function Welcome() {
   );
 }
 
-type SessionPayload = { token: string; expiresAt: string; user: { id: string } | null } | null | undefined;
+type SessionPayload = { token: string; expiresAt: string; viewer: { user: { id: string } } | null } | null | undefined;
 
 /** Runs a form's mutation, and signs in with its answer. The page stays, unless there is a next one. A refusal leads to its field. */
 function useForm() {
@@ -50,12 +50,12 @@ function useForm() {
     setProblem('');
     const { error, session } = await run();
     setBusy(false);
-    if (error || !session?.user) {
+    if (error || !session?.viewer) {
       form.querySelector<HTMLInputElement>(`[name="${error?.graphQLErrors[0]?.extensions.argument}"]`)?.focus();
       return setProblem(sentence(error) || 'That did not work.');
     }
     if (next) navigate(next, { replace: true });
-    signIn(session.user.id, session);
+    signIn(session.viewer.user.id, session);
   };
   return { problem, busy, submit };
 }

@@ -1,0 +1,21 @@
+package fields
+
+import (
+	"kith/graph/model"
+	"kith/storage"
+)
+
+var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
+	"id":           {Value: text((*model.Viewer).ID)},
+	"user":         {Value: object(func(v *model.Viewer) *model.User { return v.User })},
+	"discoverable": {Needs: Row, Value: boolean((*model.Viewer).Discoverable)},
+	"deactivated":  {Value: boolean(func(v *model.Viewer) bool { return v.Deactivated })},
+
+	"feed":           {Weight: 40}, // the viewer's whole list, and what is new
+	"blockedUsers":   {Weight: pageOfList},
+	"friendRequests": {Needs: Inverse, Weight: pageOfList},
+	"dismissedUsers": {Weight: pageOfList},
+	"identities":     {Length: storage.MaxIdentities, Weight: 20}, // every shard is asked
+}}
+
+var linkedIdentity = made("LinkedIdentity", "issuer", "subject", "linkedAt")

@@ -1,0 +1,67 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"kith/internal/apitest"
+	"kith/storage"
+)
+
+// What subscriptions send has the viewer beside it, as it is then.
+func TestSubscriptionsSendTheViewer(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		post := publish(t, v.api, v.a, "x", "1")
+		v.does(v.a, "follow", v.d)
+		turns := func(by storage.UserID, field, back string, whom storage.UserID) func(int) {
+			return func(i int) { v.does(by, []string{field, back}[i%2], whom) }
+		}
+		for selection, change := range map[string]func(i int){
+			"followerAdded": turns(v.b, "follow", "unfollow", v.a),
+			fmt.Sprintf(`relationshipChanged(userIds: ["%s"])`, v.c): turns(v.a, "follow", "unfollow", v.c),
+			"friendRequestChanged": turns(v.c, "requestFriend", "cancelFriendRequest", v.a),
+			"postAdded":            func(i int) { publish(t, v.api, v.d, "hello", fmt.Sprint("k", i)) },
+			"favoriteAdded":        func(i int) { v.favorites(v.b, []string{"favorite", "unfavorite"}[i%2], post) },
+			"commentAdded":         func(i int) { comment(t, v.api, v.b, post, fmt.Sprint("t", i)) },
+		} {
+			answers := subscribe(t, v.api, v.hub, v.a, `subscription { `+selection+` { viewer { id user { id handle } discoverable } } }`)
+			name, _, _ := strings.Cut(selection, "(")
+			want := fmt.Sprintf(`{"data":{%q:{"viewer":{"id":"viewer_%[2]s","user":{"id":"%[2]s","handle":"u%[2]s"},"discoverable":true}}}}`, name, v.a)
+			if got := until(t, answers, change); got != want {
+				t.Errorf("%s sends %s, want %s", selection, got, want)
+			}
+		}
+	})
+}
+
+func TestDismissedUsers(t *testing.T) {
+	onAll(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 9)
+		api := apitest.New(t, store, apitest.Options{})
+		me := api.As(1)
+		for _, id := range []storage.UserID{7, 3, 9, 5} {
+			for _, changed := range []bool{true, false} {
+				me.Ask(`mutation($id: ID!) { dismissSuggestion(userId: $id) { changed user { id } relationship { status } } }`, apitest.Vars{"id": id.String()}).
+					Is(fmt.Sprintf(`{"dismissSuggestion": {"changed": %t, "user": {"id": "%s"}, "relationship": {"status": "NONE"}}}`, changed, id))
+			}
+		}
+		deactivate(t, store, 5)
+		api = apitest.New(t, store, apitest.Options{})
+		me = api.As(1)
+		const list = `query($after: String) { viewer { dismissedUsers(first: 2, after: $after) { totalCount complete nodes { handle } edges { cursor node { id } } pageInfo { hasNextPage endCursor } } } }`
+		first := me.Ask(list, nil).Whole()
+		cursors := apitest.Into[[]struct{ Cursor string }](first, "viewer.dismissedUsers.edges")
+		first.Is(fmt.Sprintf(`{"viewer": {"dismissedUsers": {"totalCount": 3, "complete": true, "nodes": [{"handle": "u3"}, {"handle": "u7"}],
+			"edges": [{"cursor": %[1]q, "node": {"id": "3"}}, {"cursor": %[2]q, "node": {"id": "7"}}], "pageInfo": {"hasNextPage": true, "endCursor": %[2]q}}}}`, cursors[0].Cursor, cursors[1].Cursor))
+		second := me.Ask(list, apitest.Vars{"after": cursors[1].Cursor}).Whole()
+		if second.At("viewer.dismissedUsers.pageInfo.hasNextPage") != false || idsAt(second, "viewer.dismissedUsers.edges") != "" {
+			t.Errorf("the second page is %s", second.Text)
+		}
+		if got := fmt.Sprint(second.At("viewer.dismissedUsers.nodes")); got != "[map[handle:u9]]" {
+			t.Errorf("the second page has %s", got)
+		}
+		api.As(2).Ask(list, nil).Is(`{"viewer": {"dismissedUsers": {"totalCount": 0, "complete": true, "nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}}`)
+		api.As(2).Ask(list, apitest.Vars{"after": cursors[1].Cursor}).FailsAt("BAD_USER_INPUT", "viewer.dismissedUsers")
+	})
+}
