@@ -66,6 +66,9 @@ func (s *seen) observed(t *testing.T, kith string) string {
 		_ = json.Unmarshal(body, &asked)
 		longest := 0
 		for _, v := range asked.Variables {
+			if by, ok := v.(map[string]any); ok {
+				v = by["ids"]
+			}
 			list, _ := v.([]any)
 			longest = max(longest, len(list))
 		}

@@ -25,10 +25,10 @@ export default [
       // of mutations, outcomes of one of many, parts of connections, values of a user or post, events, and what operators look at.
       "@graphql-eslint/strict-id-in-types": ["error", {
         exceptions: {
-          suffixes: ["Payload", "Connection", "Edge"],
+          suffixes: ["Payload", "Connection", "Edge", "Added", "Changed"],
           types: [
             "PageInfo", "FollowOutcome", "FollowError", "SuggestionExclusions", "NewerPosts", "ListVisibility", "Media",
-            "NewComment", "NewFavorite", "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "_Service",
+            "Consistency", "ReconcileStatus", "ReconcileKind", "EdgesAmong", "LinkedIdentity", "_Service",
           ],
         },
       }],
