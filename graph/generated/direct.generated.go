@@ -58,6 +58,11 @@ var queryRoots = selections.Roots[*executionContext]{
 	"latestPosts":   (*executionContext)._Query_latestPosts,
 }
 
+// typeName answers `__typename`, in the place of what gqlgen would write.
+func typeName(ctx context.Context, name string) graphql.Marshaler {
+	return selections.TypeName(ctx, name)
+}
+
 func (ec *executionContext) marshalNFollowOutcome2ᚖkithᚋgraphᚋmodelᚐFollowOutcome(ctx context.Context, sel ast.SelectionSet, v *model.FollowOutcome) graphql.Marshaler {
 	return selections.AnswerObject(ctx, sel, v, ec._FollowOutcome)
 }
