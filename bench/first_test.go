@@ -19,6 +19,7 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/generated"
 	"kith/graph/limits"
+	"kith/graph/selections"
 	"kith/storage/storagetest/oracle"
 )
 
@@ -62,7 +63,7 @@ func BenchmarkFirstRequest(b *testing.B) {
 			}
 			for b.Loop() {
 				began := bench.OwnCPU()
-				known, err := trusted.Load(trusted.Folder(folder), generated.NewExecutableSchema(generated.Config{}).Schema(), limits.Limits{})
+				known, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: generated.NewSchema(generated.Config{})}, limits.Limits{})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -3,6 +3,7 @@ package cli
 import (
 	"kith/gateway/trusted"
 	"kith/graph/generated"
+	"kith/graph/selections"
 	"kith/web"
 )
 
@@ -19,7 +20,7 @@ func (c *ServeCmd) trustedDocuments() (*trusted.Documents, error) {
 			return nil, err
 		}
 	}
-	documents, err := trusted.Load(trusted.Folder(c.Trusted), generated.NewExecutableSchema(generated.Config{}).Schema(), c.limits(), app)
+	documents, err := trusted.Load(trusted.Folder(c.Trusted), selections.Schemas{Schema: generated.NewSchema(generated.Config{})}, c.limits(), app)
 	if err != nil {
 		return nil, Misset("trusted-documents", err)
 	}

@@ -25,6 +25,10 @@ type Config struct {
 	// Schema answers the queries.
 	Schema graphql.ExecutableSchema
 
+	// Operators answers the queries of callers for whom IsAdmin holds: it has all fields of Schema, and more, which do not
+	// exist for others. Defaults to Schema.
+	Operators graphql.ExecutableSchema
+
 	// PerRequest prepares the context of an operation that is about to be
 	// executed, such as by putting loaders into it. Defaults to nothing.
 	PerRequest func(context.Context) context.Context
@@ -113,7 +117,8 @@ type Config struct {
 	// SlowOperation is how long the execution of an operation may take before it is logged. Defaults to 0: none is logged.
 	SlowOperation time.Duration
 
-	// IsAdmin reports whether the caller may know how many rows were read for an answer. Defaults to no caller.
+	// IsAdmin reports whether the caller may ask Operators, and know how many rows were read for an answer. Defaults to no
+	// caller.
 	IsAdmin func(context.Context) bool
 
 	// Logger takes the access log and the causes of masked errors. Defaults to

@@ -12,7 +12,6 @@ import (
 	"github.com/maypok86/otter/v2"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/gateway/trusted"
 	"kith/graph/apierr"
@@ -24,33 +23,37 @@ import (
 // derived from them since.
 type documents struct {
 	*cache[*document]
-	trusted *trusted.Documents // have been parsed and validated already
+	trusted    *trusted.Documents // have been parsed and validated already
+	isOperator func(context.Context) bool
 }
 
 // document is one query text that is valid.
 type document struct {
-	parsed *ast.QueryDocument
-	memo   selections.Memo // it is dropped with the document
+	parsed    *ast.QueryDocument
+	operators bool            // only operators may ask it
+	memo      selections.Memo // it is dropped with the document
 }
 
-func newDocuments(known *trusted.Documents) documents {
+func newDocuments(known *trusted.Documents, isOperator func(context.Context) bool) documents {
 	return documents{newCache(queryCacheEntries, queryCacheBytes, queryCacheBytes/8, func(text string, _ *document) int {
 		return len(text) * documentBytesFactor
-	}), known}
+	}), known, isOperator}
 }
 
-// of returns a text's document; nil if it is neither kept nor trusted.
+// of returns a text's document; nil if it is neither kept nor trusted, or if the caller would have to be an operator.
 func (d documents) of(ctx context.Context, text string) *document {
 	found, ok := d.Get(ctx, text)
-	if ok {
-		return found
+	if !ok {
+		known, operators := d.trusted.Parsed(text)
+		if known == nil {
+			return nil
+		}
+		found = &document{parsed: known, operators: operators}
+		d.Add(ctx, text, found)
 	}
-	known := d.trusted.Parsed(text)
-	if known == nil {
+	if found.operators && !d.isOperator(ctx) {
 		return nil
 	}
-	found = &document{parsed: known}
-	d.Add(ctx, text, found)
 	return found
 }
 
@@ -61,6 +64,7 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
 		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
 	}
+	selections.WithPrefix(op, selections.PrefixIn(s.Schema))
 	ctx = graphql.WithOperationContext(ctx, op)
 	if err := s.registered.find(ctx, params); err != nil {
 		return op, nil, 0, gqlerror.List{err}
@@ -71,12 +75,11 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 	op.RawQuery, op.OperationName, op.Extensions, op.Headers = params.Query, params.OperationName, params.Extensions, params.Headers
 	known := s.documents.of(ctx, op.RawQuery)
 	if known == nil {
-		parsed, errs := s.parse(op.RawQuery)
-		if errs != nil {
+		var errs gqlerror.List
+		if known, errs = s.parse(op.RawQuery, s.IsAdmin(ctx)); errs != nil {
 			return op, nil, 0, errs
 		}
 		op.Stats.Validation.End = graphql.Now()
-		known = &document{parsed: parsed}
 		s.documents.Add(ctx, op.RawQuery, known)
 	}
 	op.Doc = known.parsed
@@ -88,14 +91,15 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 }
 
 // parse parses and validates a text, whose shape is checked in between: validation itself is quadratic in places.
-func (s *server) parse(text string) (*ast.QueryDocument, gqlerror.List) {
+func (s *server) parse(text string, isOperator bool) (*document, gqlerror.List) {
 	doc, err := s.Limits.Parse(text)
 	if err != nil {
 		return nil, gqlerror.List{gqlerror.WrapIfUnwrapped(err)}
 	}
 	errs := gqlerror.List{gqlerror.Wrap(apierr.InvalidQuery.Error("no operation provided"))}
+	operators := false
 	if len(doc.Operations) > 0 {
-		errs = validator.ValidateWithRules(s.Schema.Schema(), doc, quietRules())
+		operators, errs = s.schemas.Validate(doc, isOperator, quietRules())
 	}
 	for _, err := range errs {
 		errcode.Set(err, errcode.ValidationFailed)
@@ -105,7 +109,7 @@ func (s *server) parse(text string) (*ast.QueryDocument, gqlerror.List) {
 			errs = gqlerror.List{err}
 		}
 	}
-	return doc, errs
+	return &document{parsed: doc, operators: operators}, errs
 }
 
 // choose finds the operation in its document, its variables and its cost.
@@ -113,7 +117,7 @@ func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cos
 	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
 		return 0, apierr.InvalidQuery.Error("operation %s not found", op.OperationName)
 	}
-	if op.Variables, err = selections.Variables(s.Schema.Schema(), op.Operation, given); err != nil {
+	if op.Variables, err = selections.Variables(s.schemas.Whole(), op.Operation, given); err != nil {
 		return 0, err
 	}
 	if err := selections.CheckRoot(op); err != nil {

@@ -16,7 +16,7 @@ import (
 
 // If a document is forgotten, everything derived from it is forgotten, too.
 func TestDocumentsAreForgottenWhole(t *testing.T) {
-	d, ctx := newDocuments(nil), context.Background()
+	d, ctx := newDocuments(nil, nil), context.Background()
 	parsed := &ast.QueryDocument{}
 	d.Add(ctx, "first", &document{parsed: parsed})
 	d.of(ctx, "first").memo.Put("plan", nil, 1)

@@ -66,7 +66,9 @@ func endpoint(cfg Config, open *connections) http.Handler {
 // [socket].
 type server struct {
 	Config
+	schemas    selections.Schemas
 	exec       *executor.Executor
+	operators  *executor.Executor
 	documents  documents
 	costs      *limits.Costs
 	registered *registered
@@ -83,14 +85,15 @@ func newServer(cfg Config, open *connections) *server {
 	if cfg.Consistency != nil {
 		charge = readToken(cfg.Consistency)
 	}
-	costs, err := limits.New(cfg.Schema.Schema(), cfg.Limits, charge)
+	schemas := selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}
+	costs, err := limits.New(schemas.Whole(), cfg.Limits, charge)
 	if err != nil {
 		panic(err)
 	}
 	s := &server{
 		Config:     cfg,
-		exec:       executor.New(cfg.Schema),
-		documents:  newDocuments(cfg.Trusted),
+		schemas:    schemas,
+		documents:  newDocuments(cfg.Trusted, cfg.IsAdmin),
 		costs:      costs,
 		registered: newRegistered(cfg),
 		origins:    newOrigins(cfg.CORSOrigins, cfg.CORSHeaders),
@@ -100,10 +103,28 @@ func newServer(cfg Config, open *connections) *server {
 		present:    presenter(cfg.Logger),
 		recover:    recoverFunc(cfg.Logger),
 	}
-	s.exec.SetErrorPresenter(s.present)
-	s.exec.SetRecoverFunc(s.recover)
-	s.exec.AroundResponses(s.aroundAnswers(selections.Limit(cfg.MaxAnswer)))
+	s.exec = s.executor(cfg.Schema)
+	s.operators = s.exec
+	if cfg.Operators != nil {
+		s.operators = s.executor(cfg.Operators)
+	}
 	return s
+}
+
+func (s *server) executor(schema graphql.ExecutableSchema) *executor.Executor {
+	exec := executor.New(schema)
+	exec.SetErrorPresenter(s.present)
+	exec.SetRecoverFunc(s.recover)
+	exec.AroundResponses(s.aroundAnswers(selections.Limit(s.MaxAnswer)))
+	return exec
+}
+
+// executorFor is that of the schema that the caller may ask.
+func (s *server) executorFor(ctx context.Context) *executor.Executor {
+	if s.operators != s.exec && s.IsAdmin(ctx) {
+		return s.operators
+	}
+	return s.exec
 }
 
 // aroundAnswers does everything around an answer. It is one middleware, because gqlgen makes a

@@ -17,6 +17,7 @@ import (
 	"kith/gateway"
 	"kith/gateway/trusted"
 	"kith/graph/limits"
+	"kith/graph/selections"
 )
 
 // known are trusted documents for the test's schema: `add` is known by its hash, `hello` by its hash and as "h1".
@@ -27,7 +28,7 @@ func known(t *testing.T) (documents *trusted.Documents, add, hello string) {
 	if err := os.WriteFile(filepath.Join(folder, "a.json"), fmt.Appendf(nil, `{%q: %q, "h1": %q, "t": "mutation Touch { touch }"}`, sha(add), add, hello), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	documents, err := trusted.Load(trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
+	documents, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,7 @@ func TestDocumentsComeAndGo(t *testing.T) {
 		}
 	}
 	put(`{"h": "query Hello { hello }"}`)
-	documents, err := trusted.Load(trusted.Folder(folder), newSchema(nil).Schema(), limits.Limits{})
+	documents, err := trusted.Load(trusted.Folder(folder), selections.Schemas{Schema: newSchema(nil)}, limits.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (s *server) failed(ctx context.Context) func(err error, attempt int) {
 // dispatch lets a subscription begin, which reads the state at that time.
 func (s *server) dispatch(ctx context.Context, op *graphql.OperationContext, on *slot) (graphql.ResponseHandler, context.Context) {
 	defer on.turn(ctx).release()
-	return s.exec.DispatchOperation(s.PerRequest(ctx), op)
+	return s.executorFor(ctx).DispatchOperation(s.PerRequest(ctx), op)
 }
 
 // runOnce executes a query or a mutation. It has the span of its request; on a WebSocket it has a span of its own, with the
@@ -117,7 +117,7 @@ func (s *server) runOnce(ctx context.Context, op *graphql.OperationContext, on *
 		cost, _ := s.costs.Of(op)
 		span.Operation(op, cost)
 	}
-	responses, ctx := s.exec.DispatchOperation(ctx, op)
+	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
 	e, response, how := s.next(ctx, on, s.admitted(op, on, responses), true, span)
 	defer e.turn.release()
 	if x.span == nil { // otherwise the request ends it

@@ -126,7 +126,7 @@ func (s *server) execute(parent context.Context, params *graphql.RawParams, a an
 		return busy(tooManyRequests)
 	}
 	ctx = selections.With(s.PerRequest(s.countingReads(ctx, op, a.span)), &document.memo)
-	responses, ctx := s.exec.DispatchOperation(ctx, op)
+	responses, ctx := s.executorFor(ctx).DispatchOperation(ctx, op)
 	response := inTime(ctx, responses(ctx))
 	if len(response.Data) >= longAnswer {
 		written, ok := s.admission.enterWriting(s.Subscriptions.Party(ctx), len(response.Data))

@@ -11,7 +11,7 @@ import (
 func TestManifestsBesideTheFolder(t *testing.T) {
 	t.Parallel()
 	at := folder(t, map[string]string{"a.json": `{"a": "{ hello }"}`})
-	documents, err := trusted.Load(at, schema, limits.Limits{}, trusted.Manifest{"b": "{ add(n: 2) }"})
+	documents, err := trusted.Load(at, schemas, limits.Limits{}, trusted.Manifest{"b": "{ add(n: 2) }"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestManifestsBesideTheFolder(t *testing.T) {
 			t.Errorf("%s is not known", id)
 		}
 	}
-	if _, err := trusted.Load(at, schema, limits.Limits{}, trusted.Manifest{"a": "{ add(n: 2) }"}); err == nil {
+	if _, err := trusted.Load(at, schemas, limits.Limits{}, trusted.Manifest{"a": "{ add(n: 2) }"}); err == nil {
 		t.Error("one id stands for two texts")
 	}
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
-	"github.com/vektah/gqlparser/v2/validator"
 
 	"kith/graph/limits"
 	"kith/graph/selections"
@@ -43,7 +42,7 @@ type Manifest map[string]string
 type Documents struct {
 	folder Folder
 	own    []Manifest // that never change
-	schema *ast.Schema
+	schema selections.Schemas
 	limit  limits.Limits
 	now    atomic.Pointer[content]
 	failed atomic.Pointer[string] // why the last look failed; nil if it succeeded
@@ -53,12 +52,18 @@ type Documents struct {
 type content struct {
 	stamp string // of the folder, before it was read
 	byID  map[string]string
-	texts map[string]*ast.QueryDocument
+	texts map[string]document
 }
 
-// Load reads the manifests of a folder, besides other ones. Each document has to fit the schema and the limits. The error names
-// the manifest and the document.
-func Load(folder Folder, schema *ast.Schema, limit limits.Limits, own ...Manifest) (*Documents, error) {
+// document is one that is valid.
+type document struct {
+	parsed    *ast.QueryDocument
+	operators bool // only operators may ask it
+}
+
+// Load reads the manifests of a folder, besides other ones. Each document has to fit the schema, at least as operators have it, and
+// the limits. The error names the manifest and the document.
+func Load(folder Folder, schema selections.Schemas, limit limits.Limits, own ...Manifest) (*Documents, error) {
 	d := &Documents{folder: folder, own: own, schema: schema, limit: limit}
 	d.now.Store(&content{})
 	stamp, err := folder.stamp()
@@ -70,7 +75,7 @@ func Load(folder Folder, schema *ast.Schema, limit limits.Limits, own ...Manifes
 
 // read adopts the documents of all manifests. Documents that were parsed before are not parsed again.
 func (d *Documents) read(stamp string) error {
-	next := &content{stamp, map[string]string{}, map[string]*ast.QueryDocument{}}
+	next := &content{stamp, map[string]string{}, map[string]document{}}
 	take := func(m Manifest) error {
 		for id, text := range m {
 			if err := d.add(next, strings.TrimPrefix(id, prefix), text); err != nil {
@@ -98,44 +103,46 @@ func (d *Documents) add(to *content, id, text string) error {
 		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
 	case ok && known != text:
 		return errors.New("the id stands for another text already")
-	case len(to.texts) == MaxDocuments && to.texts[text] == nil:
+	case len(to.texts) == MaxDocuments && !to.has(text):
 		return fmt.Errorf("there are more than %d documents", MaxDocuments)
 	}
-	if to.texts[text] == nil {
-		parsed := d.Parsed(text)
-		if parsed == nil {
+	if !to.has(text) {
+		found, ok := d.now.Load().texts[text]
+		if !ok {
 			var err error
-			if parsed, err = d.parse(text); err != nil {
+			if found, err = d.parse(text); err != nil {
 				return err
 			}
 		}
-		to.texts[text] = parsed
+		to.texts[text] = found
 	}
 	to.byID[id], to.byID[hashOf(text)] = text, text
 	return nil
 }
 
-func (d *Documents) parse(text string) (*ast.QueryDocument, error) {
+func (c *content) has(text string) bool { _, ok := c.texts[text]; return ok }
+
+func (d *Documents) parse(text string) (document, error) {
 	if !utf8.ValidString(text) {
-		return nil, errors.New("it is no UTF-8")
+		return document{}, errors.New("it is no UTF-8")
 	}
 	parsed, err := d.limit.Parse(text)
 	if err != nil {
-		return nil, err
+		return document{}, err
 	}
-	errs := validator.ValidateWithRules(d.schema, parsed, nil)
+	operators, errs := d.schema.Validate(parsed, true, nil)
 	if len(errs) == 0 {
 		if err := selections.Settle(parsed); err != nil {
 			errs = gqlerror.List{err}
 		}
 	}
 	if len(errs) == 0 {
-		return parsed, nil
+		return document{parsed, operators}, nil
 	}
 	if e := errs[0]; len(e.Locations) > 0 {
-		return nil, fmt.Errorf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
+		return document{}, fmt.Errorf("line %d, column %d: %s", e.Locations[0].Line, e.Locations[0].Column, e.Message)
 	}
-	return nil, errors.New(errs[0].Message)
+	return document{}, errors.New(errs[0].Message)
 }
 
 // Follow looks now and then whether other documents are registered, until the context is done. While they
@@ -193,14 +200,15 @@ func (d *Documents) Text(id string) (text string, ok bool) {
 }
 
 // Has reports whether a text is exactly that of a document.
-func (d *Documents) Has(text string) bool { return d.Parsed(text) != nil }
+func (d *Documents) Has(text string) bool { parsed, _ := d.Parsed(text); return parsed != nil }
 
-// Parsed is what a text was parsed to; nil if it is not the text of a document.
-func (d *Documents) Parsed(text string) *ast.QueryDocument {
+// Parsed is what a text was parsed to, and whether only operators may ask it; nil if it is not the text of a document.
+func (d *Documents) Parsed(text string) (parsed *ast.QueryDocument, operators bool) {
 	if d == nil {
-		return nil
+		return nil, false
 	}
-	return d.now.Load().texts[text]
+	found := d.now.Load().texts[text]
+	return found.parsed, found.operators
 }
 
 // Len is how many documents there are.
