@@ -2,8 +2,6 @@ package cli
 
 import (
 	"kith/gateway/trusted"
-	"kith/graph/generated"
-	"kith/graph/selections"
 	"kith/web"
 )
 
@@ -14,13 +12,13 @@ func (c *ServeCmd) trustedDocuments() (*trusted.Documents, error) {
 		return nil, nil
 	}
 	var app trusted.Manifest
-	if c.App {
+	if c.servesApp() {
 		var err error
 		if app, err = web.Documents(web.Assets()); err != nil {
 			return nil, err
 		}
 	}
-	documents, err := trusted.Load(trusted.Folder(c.Trusted), selections.Schemas{Schema: generated.NewSchema(generated.Config{})}, c.limits(), app)
+	documents, err := trusted.Load(trusted.Folder(c.Trusted), c.shape().schemas(nil), c.limits(), app)
 	if err != nil {
 		return nil, Misset("trusted-documents", err)
 	}

@@ -1,27 +1,98 @@
 package cli
 
 import (
+	"slices"
+
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/alecthomas/kong"
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/graph/generated"
 	"kith/graph/sdl"
+	"kith/graph/selections"
 )
 
 // SchemaCmd is `kith schema`.
 type SchemaCmd struct {
-	Federation bool `help:"Print what a router of Apollo Federation 2 composes: with keys, and without what only clients of this schema read."`
+	Federation bool     `help:"Print what a router of Apollo Federation 2 composes: with keys, and without what only clients of this schema read."`
+	Operators  bool     `help:"Print the schema with the fields that take a token with the scope admin."`
+	Without    []string `placeholder:"PART" help:"Print the schema without parts of it, as serve --without has it."`
+	TypePrefix string   `placeholder:"PREFIX" help:"Print the schema with a prefix, as serve --type-prefix has it."`
 }
 
-// BeforeReset prints the schema as every gateway without --federation has it at /schema.graphql, and ends the program before
-// any setting is read.
+// BeforeReset prints the schema as gateways with the same flags have it at /schema.graphql, and ends the program before any
+// setting is read.
 func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
-	of := func(schema *ast.Schema) (string, error) { return sdl.Of(sdl.WithoutFederation(schema)) }
+	var s shape
+	operators, subgraph := false, false
 	for _, p := range given.Path {
-		if p.Flag != nil && p.Flag.Name == "federation" && given.FlagValue(p.Flag) == true { // at this point it has not been read into the command
-			of = sdl.Subgraph
+		if p.Flag == nil {
+			continue
+		}
+		switch v := given.FlagValue(p.Flag); p.Flag.Name { // at this point it has not been read into the command
+		case "federation":
+			subgraph = v == true
+		case "operators":
+			operators = v == true
+		case "without":
+			s.without = v.([]string)
+		case "type-prefix":
+			s.prefix = selections.Prefix(v.(string))
 		}
 	}
-	text, err := of(generated.NewExecutableSchema(generated.Config{}).Schema())
+	if err := s.check(); err != nil {
+		return err
+	}
+	of := sdl.Of
+	if subgraph {
+		of = sdl.Subgraph
+	}
+	text, err := of(s.schema(operators), s.prefix)
 	return showInstead(app, text, err)
+}
+
+// shape is which parts of the schema a gateway has, and what is in front of its names.
+type shape struct {
+	federation bool
+	without    []string
+	prefix     selections.Prefix
+}
+
+func (c *ServeCmd) shape() shape {
+	return shape{c.Federation, c.Without, selections.Prefix(c.TypePrefix)}
+}
+
+// isWhole reports whether the pages can ask all that they ask.
+func (s shape) isWhole() bool { return len(s.without) == 0 && s.prefix == "" }
+
+func (s shape) check() error {
+	if err := sdl.CheckParts(s.without); err != nil {
+		return Misset("without", err)
+	}
+	if err := sdl.CheckPrefix(s.prefix); err != nil {
+		return Misset("type-prefix", err)
+	}
+	return nil
+}
+
+// schema is the schema for operators or for everybody, with our own names.
+func (s shape) schema(operators bool) *ast.Schema {
+	left := slices.Clone(s.without)
+	if !s.federation {
+		left = append(left, sdl.Federation)
+	}
+	if !operators {
+		left = append(left, sdl.Operators)
+	}
+	return sdl.Without(generated.NewSchema(generated.Config{}).Schema(), left...)
+}
+
+// schemas answer what callers may ask.
+func (s shape) schemas(root generated.ResolverRoot) selections.Schemas {
+	executable := func(schema *ast.Schema) graphql.ExecutableSchema {
+		return sdl.Executable(schema, s.prefix, func(shown *ast.Schema) graphql.ExecutableSchema {
+			return generated.NewSchema(generated.Config{Resolvers: root, Schema: shown})
+		})
+	}
+	return selections.Schemas{Schema: executable(s.schema(false)), Operators: executable(s.schema(true))}
 }

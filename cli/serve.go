@@ -55,6 +55,8 @@ type ServeCmd struct {
 	Suggest         []int64       `group:"feeds" name:"suggest" env:"KITH_SUGGEST" placeholder:"ID" help:"Users who are suggested first to whoever follows nobody, in this order. Repeat it or separate several by commas. Default: none."`
 	HideSchema      bool          `group:"schema" env:"KITH_HIDE_SCHEMA" help:"Refuse introspection."`
 	Federation      bool          `group:"schema" env:"KITH_FEDERATION" help:"Be a subgraph of Apollo Federation 2: answer _entities and _service, by which routers ask."`
+	Without         []string      `group:"schema" env:"KITH_WITHOUT" placeholder:"PART" help:"Leave a part out of the schema: posts, with comments, favorites and feeds, or accounts, with passwords and sessions. Repeat it or separate several by commas. Default: none."`
+	TypePrefix      string        `group:"schema" name:"type-prefix" env:"KITH_TYPE_PREFIX" placeholder:"PREFIX" help:"Put a prefix, such as Kith, in front of the names of types and root fields, which then do not collide with those of other schemas. Default: none."`
 	Trusted         string        `group:"schema" name:"trusted-documents" env:"KITH_TRUSTED_DOCUMENTS" placeholder:"FOLDER" help:"Manifests of documents that clients may name by a documentId: of graphql-codegen, Relay or Apollo, or files *.graphql. They are looked at again every five seconds. Default: none."`
 	OnlyTrusted     string        `group:"schema" default:"off" enum:"off,log,on" env:"KITH_ONLY_TRUSTED" placeholder:"MODE" help:"What to do with all other documents: off answers them, log answers and logs them, on refuses them. Default: ${default}."`
 	Demo            bool          `group:"schema" env:"KITH_DEMO" help:"Load a demo graph first if the store is empty, and let visitors of the pages on this machine sign in as any of its users."`
@@ -148,6 +150,9 @@ func (c *ServeCmd) Run(ctx context.Context, settings *Settings, k *kong.Context)
 
 // check refuses settings that cannot be right, before anything is opened.
 func (c *ServeCmd) check() error {
+	if err := c.shape().check(); err != nil {
+		return err
+	}
 	if c.Trusted == "" && c.OnlyTrusted != string(gateway.TrustAll) {
 		return Misset("only-trusted", errors.New("it needs --trusted-documents"))
 	}
@@ -184,6 +189,9 @@ func (c *ServeCmd) requestID() func(context.Context) string {
 	}
 	return gateway.RequestID
 }
+
+// servesApp reports whether the web app is served: it asks for everything, by our own names.
+func (c *ServeCmd) servesApp() bool { return c.App && c.shape().isWhole() }
 
 func (c *ServeCmd) limits() limits.Limits { return limits.Limits{Cost: c.MaxCost} }
 
@@ -227,7 +235,7 @@ func (c *ServeCmd) announce(out io.Writer, addr net.Addr, admin net.Listener, se
 	if c.GraphiQL {
 		lines = append(lines, [2]string{base + "/", page})
 	}
-	if c.App {
+	if c.servesApp() {
 		app := "the app"
 		if !web.HasApp(web.Assets()) {
 			app = "a page that says how to build the app"

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,7 +22,6 @@ import (
 	"kith/gateway/trusted"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
-	"kith/graph/generated"
 	"kith/graph/sdl"
 	"kith/loaders"
 	"kith/reconcile"
@@ -193,6 +193,7 @@ func (p *services) signedIn(id storage.UserID) {
 
 // gateway wires the way of a request: HTTP, schema, resolvers, loaders, store.
 func (c *ServeCmd) gateway(p *services) gateway.Config {
+	public := c.shape().schema(false)
 	root := &resolvers.Resolver{
 		Budget:    social.Budget(c.Budget),
 		Relations: p.relations,
@@ -201,15 +202,14 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		Reads: p.caches.Reader(),
 		Store: p.caches.Exact(), Tokens: p.tokens, Cursors: p.cursors,
 		Hub: p.hub, Statuses: p.store, HideSchema: c.HideSchema,
+		Schema:     public,
+		Subgraph:   sync.OnceValues(func() (string, error) { return sdl.Subgraph(public, c.shape().prefix) }),
 		Dismissals: p.store, Popular: social.NewPopular(p.store, p.relations.Now, c.pinned()...),
 	}
-	of := generated.Config{Resolvers: root}
-	if !c.Federation {
-		of.Schema = sdl.WithoutFederation(generated.NewSchema(of).Schema())
-	}
-	schema := generated.NewSchema(of)
+	schemas := c.shape().schemas(root)
 	return gateway.Config{
-		Schema:         schema,
+		Schema:         schemas.Schema,
+		Operators:      schemas.Operators,
 		PerRequest:     root.Attach,
 		Identify:       identify(p.identity),
 		MayAsk:         identity.MayAsk,
@@ -239,7 +239,7 @@ func (c *ServeCmd) gateway(p *services) gateway.Config {
 		SlowOperation:  c.SlowOperation,
 		IsAdmin:        identity.IsAdmin,
 		Gatherer:       p.registry,
-		Web:            web.Handler(c.pages(p, schema.Schema().Description)),
+		Web:            web.Handler(c.pages(p, public.Description)),
 		Logger:         p.logger,
 		AccessLevel:    slog.LevelDebug,
 	}
@@ -287,8 +287,8 @@ func (p *services) revoked(ctx context.Context, end func()) (callOff func()) {
 
 // pages are the query page and the app. Without --demo they contain nothing of the demo graph.
 func (c *ServeCmd) pages(p *services, schema string) web.Config {
-	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.App}
-	if c.Demo {
+	pages := web.Config{Greeting: schema, Host: c.Addr, Demo: c.demoUsers(p), WithoutGraphiQL: !c.GraphiQL, WithoutApp: !c.servesApp()}
+	if c.Demo && c.shape().isWhole() {
 		pages.Examples = examples.All()
 	}
 	return pages

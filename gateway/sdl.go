@@ -11,13 +11,14 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"kith/graph/sdl"
+	"kith/graph/selections"
 )
 
 // serveSchema answers /schema.graphql: the schema as text, for code generators and routers. The
 // text is made when it is first asked for.
 func serveSchema(schema graphql.ExecutableSchema) http.HandlerFunc {
 	made := sync.OnceValues(func() (text, etag string) {
-		text, err := sdl.Of(schema.Schema())
+		text, err := sdl.Of(schema.Schema(), selections.PrefixIn(schema))
 		if err != nil {
 			panic(err) // the limits have refused it before
 		}

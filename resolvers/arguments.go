@@ -59,12 +59,13 @@ func parse(ctx context.Context, f *selections.Field) any {
 		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
-		return parsedAs(parseEach(ids, func(text string) (nodeID, error) {
+		return parsedAs(resolverOf(ctx).served(parseEach(ids, func(text string) (nodeID, error) {
 			id, _ := parseNodeID(name, text) // another's id may be a node behind the same router
 			return id, nil
-		}), nil)
+		})), nil)
 	case fields.Entities:
-		return parsedAs(parseEntities(f.Argument(ctx, "representations")))
+		entities, err := parseEntities(f.Argument(ctx, "representations"), selections.PrefixOf(ctx))
+		return parsedAs(resolverOf(ctx).served(entities), err)
 	case fields.Relationships:
 		return parsedAs(pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to")))
 	case fields.List:

@@ -2,21 +2,19 @@ package resolvers
 
 import (
 	"context"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 
 	"kith/graph/apierr"
-	"kith/graph/generated"
 	"kith/graph/limits"
 	"kith/graph/model"
-	"kith/graph/sdl"
+	"kith/graph/selections"
 	"kith/storage"
 )
 
 // parseEntities reads the representations of `_entities`. Apollo Gateway repeats an entity as often as it is named.
-func parseEntities(argument any) (given[nodeID], error) {
-	all, different := parseEach(graphql.CoerceList(argument), parseEntity), map[nodeID]struct{}{}
+func parseEntities(argument any, prefix selections.Prefix) (given[nodeID], error) {
+	all, different := parseEach(graphql.CoerceList(argument), func(v any) (nodeID, error) { return parseEntity(v, prefix) }), map[nodeID]struct{}{}
 	for _, id := range all.good {
 		different[id] = struct{}{}
 	}
@@ -28,20 +26,21 @@ func parseEntities(argument any) (given[nodeID], error) {
 
 // parseEntity reads one of the keys that [sdl.Subgraph] gives a type. If both are given, the id
 // counts.
-func parseEntity(v any) (nodeID, error) {
+func parseEntity(v any, prefix selections.Prefix) (nodeID, error) {
 	representation, _ := v.(map[string]any)
-	typeName, _ := representation["__typename"].(string)
+	shown, _ := representation["__typename"].(string)
+	typeName := prefix.Own(shown)
 	handle, byHandle := representation["handle"].(string)
 	if typeName == "User" && byHandle && representation["id"] == nil {
 		return nodeID{typeName: typeName, handle: storage.FoldHandle(handle)}, nil
 	}
 	if representation["id"] == nil {
-		return nodeID{}, apierr.IDMalformed.Error("a representation of %q has no id", abridged(typeName)).In("representations")
+		return nodeID{}, apierr.IDMalformed.Error("a representation of %q has no id", abridged(shown)).In("representations")
 	}
 	text, _ := graphql.UnmarshalID(representation["id"]) // a router may send a number
 	id, err := parseNodeID("representations", text)
 	if err == nil && id.typeName != typeName {
-		err = apierr.IDMalformed.Error("%q is not an id of type %q", abridged(text), abridged(typeName)).In("representations")
+		err = apierr.IDMalformed.Error("%q is not an id of type %q", abridged(text), abridged(shown)).In("representations")
 	}
 	return id, err
 }
@@ -50,15 +49,20 @@ func (queries) Entities(ctx context.Context, _ []any) ([]model.Node, error) {
 	return nodes(ctx, each(ctx))
 }
 
-// subgraph is the schema as routers read it.
-var subgraph = sync.OnceValues(func() (string, error) {
-	return sdl.Subgraph(generated.NewExecutableSchema(generated.Config{}).Schema())
-})
+// served are nodes, without those of types that the schema lacks, which do not exist.
+func (r *Resolver) served(ids given[nodeID]) given[nodeID] {
+	for i, id := range ids.good {
+		if r.Schema != nil && r.Schema.Types[id.typeName] == nil {
+			ids.good[i] = nodeID{}
+		}
+	}
+	return ids
+}
 
 func (r queries) Service(_ context.Context) (model.Service, error) {
 	if r.HideSchema {
 		return model.Service{}, apierr.SchemaHidden.Error("the schema is hidden: compose from what `kith schema --federation` prints")
 	}
-	text, err := subgraph()
+	text, err := r.Subgraph()
 	return model.Service{Sdl: text}, err
 }

@@ -10,6 +10,8 @@ package resolvers
 import (
 	"context"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"kith/accounts"
 	"kith/graph/consistency"
 	"kith/graph/cursor"
@@ -61,6 +63,10 @@ type Resolver struct {
 	// Hub sends events to subscriptions.
 	Hub *events.Hub
 
+	// Schema is what is served. Nil: everything.
+	Schema *ast.Schema
+	// Subgraph is the schema as routers read it. It is asked only if they may ask.
+	Subgraph func() (string, error)
 	// HideSchema refuses introspection. Defaults to false.
 	HideSchema bool
 

@@ -13,15 +13,17 @@ import (
 	"github.com/vektah/gqlparser/v2/formatter"
 
 	"kith/graph/limits"
+	"kith/graph/selections"
 )
 
 // Of returns a schema as text: types in alphabetical order, with the directives of the schema and
-// with `@cost` and `@listSize` (see [limits.Declare]).
-func Of(schema *ast.Schema) (string, error) {
+// with `@cost` and `@listSize` (see [limits.Declare]), by the names that clients know with a prefix.
+func Of(schema *ast.Schema, p selections.Prefix) (string, error) {
 	own, err := declared(schema, "")
 	if err != nil {
 		return "", err
 	}
+	rename(own, p)
 	return text(own), nil
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 func published(t *testing.T) (*ast.Schema, string) {
-	text, err := sdl.Of(generated.NewExecutableSchema(generated.Config{}).Schema())
+	text, err := sdl.Of(generated.NewExecutableSchema(generated.Config{}).Schema(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ func TestCostsAreDeclared(t *testing.T) {
 			t.Errorf("%s.%s has %s, want %s", tc.of, tc.name, got, tc.want)
 		}
 	}
-	if again, err := sdl.Of(schema); err == nil {
+	if again, err := sdl.Of(schema, ""); err == nil {
 		t.Errorf("a schema that has the directives already is written again:\n%s", again[:100])
 	}
 	if len(text) < 10_000 {
@@ -95,7 +95,7 @@ func TestCostsAreDeclared(t *testing.T) {
 // the fields through which routers ask. Nothing else changes.
 func TestTheSubgraph(t *testing.T) {
 	schema := generated.NewExecutableSchema(generated.Config{}).Schema()
-	text, err := sdl.Subgraph(schema)
+	text, err := sdl.Subgraph(schema, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestTheSubgraph(t *testing.T) {
 	if len(doc.Directives) > 0 || strings.Contains(text, "@oneOf") || strings.Contains(text, "_entities") {
 		t.Errorf("it has directives of its own: %d", len(doc.Directives))
 	}
-	again, err := sdl.Subgraph(schema)
+	again, err := sdl.Subgraph(schema, "")
 	if err != nil || again != text {
 		t.Errorf("made again, it is another: %v", err)
 	}

@@ -1,10 +1,11 @@
 package sdl
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/graph/selections"
 )
 
 // federation is where the directives of a subgraph are defined: routers know them. 2.9 is the first
@@ -24,8 +25,8 @@ var unshared = []string{"semanticNonNull", "cacheControl", "oneOf"}
 
 // Subgraph returns a schema as text for the router of a larger one, by Apollo Federation 2: types
 // that are a Node have a key, what other subgraphs also have is shareable, and fields have their
-// costs. The fields by which routers ask are not in it.
-func Subgraph(schema *ast.Schema) (string, error) {
+// costs. The fields by which routers ask are not in it. Names are those that clients know with a prefix.
+func Subgraph(schema *ast.Schema, p selections.Prefix) (string, error) {
 	own, err := declared(schema, definitions)
 	if err != nil {
 		return "", err
@@ -45,25 +46,13 @@ func Subgraph(schema *ast.Schema) (string, error) {
 		f := own.Query.Fields.ForName(name)
 		f.Directives = append(f.Directives, shareable)
 	}
-	own = WithoutFederation(own)
+	own = Without(own, Federation)
 	delete(own.Types, "CacheControlScope")
 	for _, name := range append(unshared, "cost", "listSize", "link", "key", "shareable") {
 		delete(own.Directives, name)
 	}
+	rename(own, p)
 	return linked(own), nil
-}
-
-// WithoutFederation is a schema without the fields by which routers ask, and their types.
-func WithoutFederation(schema *ast.Schema) *ast.Schema {
-	own, query := *schema, *schema.Query
-	query.Fields = slices.DeleteFunc(slices.Clone(query.Fields), func(f *ast.FieldDefinition) bool { return f.Name == "_entities" || f.Name == "_service" })
-	own.Query, own.Types, own.PossibleTypes = &query, maps.Clone(schema.Types), maps.Clone(schema.PossibleTypes)
-	own.Types[query.Name] = &query
-	for _, name := range []string{"_Any", "_Entity", "_Service"} {
-		delete(own.Types, name)
-		delete(own.PossibleTypes, name)
-	}
-	return &own
 }
 
 // shared are the directives of a field that other schemas know, as Federation writes them: a weight

@@ -19,7 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"kith/accounts"
 	"kith/accounts/identity"
@@ -28,6 +30,8 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/graph/limits"
+	"kith/graph/sdl"
+	"kith/graph/selections"
 	"kith/reconcile"
 	"kith/replication"
 	"kith/resolvers"
@@ -46,7 +50,9 @@ type Options struct {
 	WriteLimits    resolvers.WriteLimits // nil: none
 	MaxAnswer      int
 	HideSchema     bool
-	Log            io.Writer // where the log goes; nil: nowhere
+	Without        []string          // parts of the schema
+	TypePrefix     selections.Prefix // of the schema
+	Log            io.Writer         // where the log goes; nil: nowhere
 
 	MaxFollowing int64
 	Redundancy   social.Redundancy // nil: in the call
@@ -145,6 +151,8 @@ func New(t T, store storage.Store, o Options) *API {
 		Notify: func(id storage.UserID) { o.Hub.Publish(events.State(id)) },
 	}
 	tokens := consistency.New(consistency.Config{Key: []byte("of all tests"), Store: store, Wait: 200 * time.Millisecond})
+	whole := generated.NewSchema(generated.Config{}).Schema()
+	public := sdl.Without(whole, append([]string{sdl.Operators}, o.Without...)...)
 	root := &resolvers.Resolver{
 		Budget:    o.Budget,
 		Relations: relations,
@@ -157,10 +165,16 @@ func New(t T, store storage.Store, o Options) *API {
 		Store: store, Tokens: tokens, Cursors: cursor.NewSealer([]byte("of all tests")),
 		Hub: o.Hub, Statuses: o.Statuses, Limits: o.WriteLimits,
 		Dismissals: store, Popular: social.NewPopular(store, relations.Now), HideSchema: o.HideSchema,
+		Schema: public, Subgraph: func() (string, error) { return sdl.Subgraph(public, o.TypePrefix) },
 	}
-	schema := generated.NewSchema(generated.Config{Resolvers: root})
+	executable := func(schema *ast.Schema) graphql.ExecutableSchema {
+		return sdl.Executable(schema, o.TypePrefix, func(shown *ast.Schema) graphql.ExecutableSchema {
+			return generated.NewSchema(generated.Config{Resolvers: root, Schema: shown})
+		})
+	}
 	server := httptest.NewServer(signedIn(gateway.New(gateway.Config{
-		Schema:         schema,
+		Schema:         executable(public),
+		Operators:      executable(sdl.Without(whole, o.Without...)),
 		PerRequest:     func(ctx context.Context) context.Context { return root.Attach(o.Context(ctx)) },
 		Limits:         o.Limits,
 		MaxAnswer:      o.MaxAnswer,

@@ -1,0 +1,126 @@
+package sdl
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// The parts that a schema may lack. What is in none of them is in every schema.
+const (
+	Federation = "federation" // by which routers ask
+	Operators  = "operators"  // what takes a token with the scope admin
+	Accounts   = "accounts"   // how users sign up and in
+	Posts      = "posts"      // what users publish, and what others make of it
+)
+
+// parts are the fields of each part. The types to which only these lead belong to it, too.
+var parts = map[string]map[string][]string{
+	Federation: {"Query": {"_entities", "_service"}},
+	Operators:  {"Query": {"consistency"}, "Mutation": {"createUser", "linkIdentity"}},
+	Accounts: {
+		"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere", "unlinkIdentity"},
+		"User":     {"identities"},
+	},
+	Posts: {
+		"Query":        {"latestPosts"},
+		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite"},
+		"Subscription": {"feedItems", "postFavorited", "newComment"},
+		"User":         {"feed", "postCount", "posts", "favoriteCount", "totalFavorited", "favorites"},
+	},
+}
+
+// CheckParts refuses names of parts that a gateway cannot lack by its settings.
+func CheckParts(names []string) error {
+	for _, name := range names {
+		if name != Accounts && name != Posts {
+			return fmt.Errorf("there is no part %q: the parts are %s and %s", name, Accounts, Posts)
+		}
+	}
+	return nil
+}
+
+// Without is a schema without some of its parts. What it keeps it shares with the schema: no definition
+// of a field is copied. Parts that the schema lacks already change nothing.
+func Without(schema *ast.Schema, names ...string) *ast.Schema {
+	w := without{schema, map[string]*ast.Definition{}, names}
+	for _, root := range []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription} {
+		if root != nil {
+			w.keep(root.Name)
+		}
+	}
+	for name, d := range schema.Types {
+		if d.BuiltIn {
+			w.keep(name)
+		}
+	}
+	for _, d := range schema.Directives {
+		w.keepArguments(d.Arguments)
+	}
+	own := *schema
+	own.Types, own.PossibleTypes, own.Implements = w.kept, w.related(schema.PossibleTypes), w.related(schema.Implements)
+	for _, root := range []**ast.Definition{&own.Query, &own.Mutation, &own.Subscription} {
+		if *root != nil {
+			*root = w.kept[(*root).Name]
+		}
+	}
+	for name, d := range w.kept {
+		if d.Kind == ast.Union {
+			union := *d
+			union.Types = slices.DeleteFunc(slices.Clone(d.Types), func(member string) bool { return w.kept[member] == nil })
+			w.kept[name] = &union
+		}
+	}
+	return &own
+}
+
+// without is a schema that is being made of another one, from its roots on.
+type without struct {
+	from *ast.Schema
+	kept map[string]*ast.Definition
+	left []string
+}
+
+// keep keeps a type and those to which its fields lead. An interface or a union does not lead to its members:
+// of these, the ones are kept to which fields lead as well.
+func (w *without) keep(name string) {
+	d := w.from.Types[name]
+	if w.kept[name] != nil || d == nil {
+		return
+	}
+	own := *d
+	own.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool {
+		return slices.ContainsFunc(w.left, func(part string) bool { return slices.Contains(parts[part][name], f.Name) })
+	})
+	if len(own.Fields) < len(d.Fields) {
+		d = &own
+	}
+	w.kept[name] = d
+	for _, f := range d.Fields {
+		w.keep(f.Type.Name())
+		w.keepArguments(f.Arguments)
+	}
+	for _, name := range d.Interfaces {
+		w.keep(name)
+	}
+}
+
+func (w *without) keepArguments(list ast.ArgumentDefinitionList) {
+	for _, a := range list {
+		w.keep(a.Type.Name())
+	}
+}
+
+// related are the types that are kept, by those that are.
+func (w *without) related(all map[string][]*ast.Definition) map[string][]*ast.Definition {
+	own := make(map[string][]*ast.Definition, len(all))
+	for name, list := range all {
+		for _, d := range list {
+			if w.kept[name] != nil && w.kept[d.Name] != nil {
+				own[name] = append(own[name], w.kept[d.Name])
+			}
+		}
+	}
+	return own
+}
