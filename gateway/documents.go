@@ -64,7 +64,9 @@ func (s *server) create(ctx context.Context, params *graphql.RawParams) (*graphq
 		DisableIntrospection: s.HideSchema, RecoverFunc: s.recover,
 		ResolverMiddleware: refuseNulls, RootResolverMiddleware: s.freshForEachMutation,
 	}
-	selections.WithPrefix(op, selections.PrefixIn(s.Schema))
+	if s.prefix != "" {
+		selections.WithPrefix(op, s.prefix)
+	}
 	ctx = graphql.WithOperationContext(ctx, op)
 	if err := s.registered.find(ctx, params); err != nil {
 		return op, nil, 0, gqlerror.List{err}
@@ -117,7 +119,7 @@ func (s *server) choose(op *graphql.OperationContext, given map[string]any) (cos
 	if op.Operation = op.Doc.Operations.ForName(op.OperationName); op.Operation == nil {
 		return 0, apierr.InvalidQuery.Error("operation %s not found", op.OperationName)
 	}
-	if op.Variables, err = selections.Variables(s.schemas.Whole(), op.Operation, given); err != nil {
+	if op.Variables, err = selections.Variables(s.whole, op.Operation, given); err != nil {
 		return 0, err
 	}
 	if err := selections.CheckRoot(op); err != nil {

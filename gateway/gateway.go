@@ -67,6 +67,8 @@ func endpoint(cfg Config, open *connections) http.Handler {
 type server struct {
 	Config
 	schemas    selections.Schemas
+	whole      *ast.Schema       // what operators may ask
+	prefix     selections.Prefix // that clients see
 	exec       *executor.Executor
 	operators  *executor.Executor
 	documents  documents
@@ -86,13 +88,16 @@ func newServer(cfg Config, open *connections) *server {
 		charge = readToken(cfg.Consistency)
 	}
 	schemas := selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}
-	costs, err := limits.New(schemas.Whole(), cfg.Limits, charge)
+	whole := schemas.Whole()
+	costs, err := limits.New(whole, cfg.Limits, charge)
 	if err != nil {
 		panic(err)
 	}
 	s := &server{
 		Config:     cfg,
 		schemas:    schemas,
+		whole:      whole,
+		prefix:     selections.PrefixIn(cfg.Schema),
 		documents:  newDocuments(cfg.Trusted, cfg.IsAdmin),
 		costs:      costs,
 		registered: newRegistered(cfg),

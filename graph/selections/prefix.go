@@ -115,11 +115,7 @@ func PrefixIn(schema graphql.ExecutableSchema) Prefix {
 }
 
 // WithPrefix has an operation answered with the names that its clients know.
-func WithPrefix(op *graphql.OperationContext, p Prefix) {
-	if p != "" {
-		op.Stats.SetExtension(statPrefix, p)
-	}
-}
+func WithPrefix(op *graphql.OperationContext, p Prefix) { op.Stats.SetExtension(statPrefix, p) }
 
 func prefixOf(op *graphql.OperationContext) Prefix {
 	p, _ := op.Stats.GetExtension(statPrefix).(Prefix)

@@ -229,6 +229,8 @@ func wrongValues(t *testing.T) map[string][]wrong {
 		"address-limit":   {{value: "-1", says: notNegative}},
 		"request-timeout": {{value: "-5s", says: positive}},
 		"shard-conns":     {{value: "0", says: []string{"at least 1"}}},
+		"without":         {{value: "feeds", says: []string{`"feeds"`, "accounts and posts"}}, {value: "posts,federation"}, {value: "operators"}},
+		"type-prefix":     {{value: "kith", says: []string{"capital letter"}}, {value: "_K"}, {value: "K-"}, {value: "K" + strings.Repeat("x", 40)}},
 		"only-trusted":    {{value: "maybe", says: []string{`"maybe"`, `"log"`}}, {value: "on", says: []string{"--trusted-documents"}}},
 		"trusted-documents": {
 			{value: filepath.Join(folder, "absent"), says: []string{"no such file"}}, {value: t.TempDir(), says: []string{"no documents"}},
