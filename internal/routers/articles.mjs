@@ -44,7 +44,7 @@ const resolvers = {
   User: { articles: ({ id }) => articles.filter((a) => a.author.id === id) },
 };
 
-export async function serveArticles() {
+export async function serveSubgraph() {
   const server = new ApolloServer({ schema: buildSubgraphSchema([{ typeDefs, resolvers }]) });
   const { url } = await startStandaloneServer(server, { listen: { host: "127.0.0.1", port: 0 } });
   return url;

@@ -88,11 +88,11 @@ type router struct {
 	*seen
 }
 
-// start starts a router of run.mjs.
+// start starts a router of run.mjs, by its name, the file with Kith's schema or "-", and the second subgraph, articles unless given.
 func start(t *testing.T, kith *kithtest.Gateway, arguments ...string) *router {
 	t.Helper()
 	r := &router{t: t, seen: &seen{}}
-	arguments = append([]string{"run.mjs", arguments[0], r.observed(t, kith.URL)}, arguments[1:]...)
+	arguments = append([]string{"run.mjs", arguments[0], r.observed(t, kith.URL)}, append(slices.Clone(arguments[1:]), "articles")[:2]...)
 	cmd := exec.CommandContext(t.Context(), "node", arguments...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -201,7 +201,7 @@ func token(t *testing.T, claims jwt.MapClaims) string {
 func TestRouters(t *testing.T) {
 	kith := serve(t)
 	file := printed(t, "schema", "--federation")
-	for _, arguments := range [][]string{{"apollo"}, {"hive", file}, {"mesh", file}} { // only Apollo's asks for the schema
+	for _, arguments := range [][]string{{"apollo", "-"}, {"hive", file}, {"mesh", file}} { // only Apollo's asks for the schema
 		t.Run(arguments[0], func(t *testing.T) {
 			r := start(t, kith, arguments...)
 			t.Run("authors", r.with(authors))
@@ -266,11 +266,11 @@ func TestAStitchedSchema(t *testing.T) {
 }
 
 // serve starts Kith with the demo graph.
-func serve(t *testing.T) *kithtest.Gateway {
+func serve(t *testing.T, more ...string) *kithtest.Gateway {
 	t.Helper()
 	testenv.Clients(t)
 	testenv.NPM(t, ".")
-	return kithtest.Start(t, kithtest.Args("--demo", "--federation", "--jwt-secret", secret, "--store", "sqlite:"+filepath.Join(t.TempDir(), "kith.db")))
+	return kithtest.Start(t, kithtest.Args(append([]string{"--demo", "--federation", "--jwt-secret", secret, "--store", "sqlite:" + filepath.Join(t.TempDir(), "kith.db")}, more...)...))
 }
 
 // printed returns a file with what the program prints.
@@ -368,7 +368,7 @@ func TestTheGuideShowsTheRouters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"apollo.mjs", "hive.mjs", "mesh.mjs", "stitch.mjs"} {
+	for _, file := range []string{"apollo.mjs", "hive.mjs", "gateway.config.mjs", "mesh.mjs", "mesh.config.mjs", "stitch.mjs"} {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -8,8 +8,9 @@ import { buildSchema } from "graphql";
 
 const passed = ["authorization", "kith-viewer", "kith-consistency"];
 
-// file is what `kith schema` has printed. The schema of articles has a type User with the field id.
-export function stitched(kith, file, articles) {
+// file is what `kith schema` has printed. The schema of articles has a type User with the field id. With --type-prefix=Kith, users is
+// "kithUsers".
+export function stitched(kith, file, articles, users = "users") {
   return stitchSchemas({
     subschemas: [
       {
@@ -27,7 +28,7 @@ export function stitched(kith, file, articles) {
         merge: {
           User: {
             selectionSet: "{ id }",
-            fieldName: "users",
+            fieldName: users,
             key: ({ id }) => id,
             argsFromKeys: (ids) => ({ by: { ids } }),
             dataLoaderOptions: { maxBatchSize: 500 },
