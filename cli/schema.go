@@ -20,7 +20,7 @@ type SchemaCmd struct {
 	TypePrefix string   `placeholder:"PREFIX" help:"Print the schema with a prefix, as serve --type-prefix has it."`
 }
 
-// BeforeReset prints the schema as gateways with the same flags have it at /schema.graphql, and ends the program before any
+// BeforeReset prints the schema as gateways with the same parts have it at /schema.graphql, and ends the program before any
 // setting is read.
 func (SchemaCmd) BeforeReset(app *kong.Kong, given *kong.Context) error {
 	var s shape

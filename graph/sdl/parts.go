@@ -11,7 +11,7 @@ import (
 const (
 	Federation = "federation" // by which routers ask
 	Operators  = "operators"  // what takes a token with the scope admin
-	Accounts   = "accounts"   // how users sign up and in
+	Accounts   = "accounts"   // how users sign up and in where no identity provider does that
 	Posts      = "posts"      // what users publish, and what others make of it
 )
 
@@ -19,10 +19,7 @@ const (
 var parts = map[string]map[string][]string{
 	Federation: {"Query": {"_entities", "_service"}},
 	Operators:  {"Query": {"consistency"}, "Mutation": {"createUser", "linkIdentity"}},
-	Accounts: {
-		"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere", "unlinkIdentity"},
-		"User":     {"identities"},
-	},
+	Accounts:   {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
 	Posts: {
 		"Query":        {"latestPosts"},
 		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite"},
