@@ -25,8 +25,8 @@ type Config struct {
 	// Schema answers the queries.
 	Schema graphql.ExecutableSchema
 
-	// Operators answers the queries of callers for whom IsAdmin holds: it has all fields of Schema, and more, which do not
-	// exist for others. Defaults to Schema.
+	// Operators answers the queries of callers for whom IsAdmin holds: it has all fields of Schema, with the same definitions, and
+	// more, which do not exist for others. Defaults to Schema.
 	Operators graphql.ExecutableSchema
 
 	// PerRequest prepares the context of an operation that is about to be
@@ -149,6 +149,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.IsAdmin == nil {
 		c.IsAdmin = func(context.Context) bool { return false }
+	}
+	if c.Operators == nil {
+		c.Operators = c.Schema
 	}
 	if c.PerRequest == nil {
 		c.PerRequest = func(ctx context.Context) context.Context { return ctx }

@@ -88,7 +88,7 @@ func newServer(cfg Config, open *connections) *server {
 		charge = readToken(cfg.Consistency)
 	}
 	schemas := selections.Schemas{Schema: cfg.Schema, Operators: cfg.Operators}
-	whole := schemas.Whole()
+	whole := cfg.Operators.Schema()
 	costs, err := limits.New(whole, cfg.Limits, charge)
 	if err != nil {
 		panic(err)
@@ -108,11 +108,7 @@ func newServer(cfg Config, open *connections) *server {
 		present:    presenter(cfg.Logger),
 		recover:    recoverFunc(cfg.Logger),
 	}
-	s.exec = s.executor(cfg.Schema)
-	s.operators = s.exec
-	if cfg.Operators != nil {
-		s.operators = s.executor(cfg.Operators)
-	}
+	s.exec, s.operators = s.executor(cfg.Schema), s.executor(cfg.Operators)
 	return s
 }
 
@@ -126,7 +122,7 @@ func (s *server) executor(schema graphql.ExecutableSchema) *executor.Executor {
 
 // executorFor is that of the schema that the caller may ask.
 func (s *server) executorFor(ctx context.Context) *executor.Executor {
-	if s.operators != s.exec && s.IsAdmin(ctx) {
+	if s.IsAdmin(ctx) {
 		return s.operators
 	}
 	return s.exec

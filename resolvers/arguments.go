@@ -64,7 +64,7 @@ func parse(ctx context.Context, f *selections.Field) any {
 			return id, nil
 		})), nil)
 	case fields.Entities:
-		entities, err := parseEntities(f.Argument(ctx, "representations"), selections.PrefixOf(ctx))
+		entities, err := parseEntities(f.Argument(ctx, "representations"), selections.PrefixOf(graphql.GetOperationContext(ctx)))
 		return parsedAs(resolverOf(ctx).served(entities), err)
 	case fields.Relationships:
 		return parsedAs(pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to")))

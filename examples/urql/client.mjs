@@ -9,7 +9,7 @@ import { isUnauthenticated, socketOptions } from "../session.mjs";
 // Objects without an id belong to the object that they were read from. (graphcache knows connections, edges and
 // pageInfo by their names.)
 const keyless = [
-  "Consistency", "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewerPosts", "ReconcileKind", "ReconcileStatus", "SuggestionExclusions",
+  "EdgesAmong", "FollowError", "FollowOutcome", "LinkedIdentity", "ListVisibility", "Media", "NewerPosts", "SuggestionExclusions",
 ];
 
 const cache = cacheExchange({

@@ -103,12 +103,12 @@ func (d *Documents) add(to *content, id, text string) error {
 		return fmt.Errorf("an id has 1 to %d bytes", MaxID)
 	case ok && known != text:
 		return errors.New("the id stands for another text already")
-	case len(to.texts) == MaxDocuments && !to.has(text):
+	case len(to.texts) == MaxDocuments && to.texts[text].parsed == nil:
 		return fmt.Errorf("there are more than %d documents", MaxDocuments)
 	}
-	if !to.has(text) {
-		found, ok := d.now.Load().texts[text]
-		if !ok {
+	if to.texts[text].parsed == nil {
+		found := d.now.Load().texts[text]
+		if found.parsed == nil {
 			var err error
 			if found, err = d.parse(text); err != nil {
 				return err
@@ -119,8 +119,6 @@ func (d *Documents) add(to *content, id, text string) error {
 	to.byID[id], to.byID[hashOf(text)] = text, text
 	return nil
 }
-
-func (c *content) has(text string) bool { _, ok := c.texts[text]; return ok }
 
 func (d *Documents) parse(text string) (document, error) {
 	if !utf8.ValidString(text) {

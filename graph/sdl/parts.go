@@ -38,15 +38,12 @@ func CheckParts(names []string) error {
 	return nil
 }
 
-// Without is a schema without some of its parts. What it keeps it shares with the schema: no definition
-// of a field is copied. Parts that the schema lacks already change nothing.
+// Without is a schema without some of its parts. Definitions of fields, from which costs and plans follow, are the same ones. Parts
+// that the schema lacks already change nothing.
 func Without(schema *ast.Schema, names ...string) *ast.Schema {
 	w := without{schema, map[string]*ast.Definition{}, names}
-	for _, root := range []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription} {
-		if root != nil {
-			w.keep(root.Name)
-		}
-	}
+	own := *schema
+	own.Query, own.Mutation, own.Subscription = w.keep("Query"), w.keep("Mutation"), w.keep("Subscription")
 	for name, d := range schema.Types {
 		if d.BuiltIn {
 			w.keep(name)
@@ -55,19 +52,9 @@ func Without(schema *ast.Schema, names ...string) *ast.Schema {
 	for _, d := range schema.Directives {
 		w.keepArguments(d.Arguments)
 	}
-	own := *schema
 	own.Types, own.PossibleTypes, own.Implements = w.kept, w.related(schema.PossibleTypes), w.related(schema.Implements)
-	for _, root := range []**ast.Definition{&own.Query, &own.Mutation, &own.Subscription} {
-		if *root != nil {
-			*root = w.kept[(*root).Name]
-		}
-	}
-	for name, d := range w.kept {
-		if d.Kind == ast.Union {
-			union := *d
-			union.Types = slices.DeleteFunc(slices.Clone(d.Types), func(member string) bool { return w.kept[member] == nil })
-			w.kept[name] = &union
-		}
+	for _, d := range w.kept {
+		d.Types = slices.DeleteFunc(slices.Clone(d.Types), func(member string) bool { return w.kept[member] == nil }) // of a union
 	}
 	return &own
 }
@@ -81,26 +68,24 @@ type without struct {
 
 // keep keeps a type and those to which its fields lead. An interface or a union does not lead to its members:
 // of these, the ones are kept to which fields lead as well.
-func (w *without) keep(name string) {
+func (w *without) keep(name string) *ast.Definition {
 	d := w.from.Types[name]
 	if w.kept[name] != nil || d == nil {
-		return
+		return w.kept[name]
 	}
 	own := *d
 	own.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool {
 		return slices.ContainsFunc(w.left, func(part string) bool { return slices.Contains(parts[part][name], f.Name) })
 	})
-	if len(own.Fields) < len(d.Fields) {
-		d = &own
-	}
-	w.kept[name] = d
-	for _, f := range d.Fields {
+	w.kept[name] = &own
+	for _, f := range own.Fields {
 		w.keep(f.Type.Name())
 		w.keepArguments(f.Arguments)
 	}
 	for _, name := range d.Interfaces {
 		w.keep(name)
 	}
+	return &own
 }
 
 func (w *without) keepArguments(list ast.ArgumentDefinitionList) {

@@ -26,23 +26,21 @@ func Executable(schema *ast.Schema, p selections.Prefix, of func(*ast.Schema) gr
 	if p == "" {
 		return of(schema)
 	}
-	shown := selections.Schema(gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema)}))
-	rename(shown, p)
-	return selections.Renamed{ExecutableSchema: of(shown), Own: schema, Prefix: p}
+	named := reread(schema)
+	rename(named, p)
+	return selections.Renamed{ExecutableSchema: of(selections.Schema(reread(named))), Own: schema, Prefix: p}
 }
 
-// rename gives the types and root fields of a schema that nobody else has yet the names that clients know.
+func reread(schema *ast.Schema) *ast.Schema {
+	return gqlparser.MustLoadSchema(&ast.Source{Name: "schema.graphql", Input: text(schema)})
+}
+
+// rename gives the types and root fields of a schema that nobody else has yet the names that clients know, as far as the schema's
+// text has them.
 func rename(schema *ast.Schema, p selections.Prefix) {
-	for _, root := range []*ast.Definition{schema.Query, schema.Mutation, schema.Subscription} {
-		if root == nil {
-			continue
-		}
-		for _, f := range root.Fields {
-			f.Name = p.Field(f.Name)
-		}
-	}
 	types := make(map[string]*ast.Definition, len(schema.Types))
 	for _, d := range schema.Types {
+		isRoot := d == schema.Query || d == schema.Mutation || d == schema.Subscription
 		d.Name = p.Type(d.Name)
 		types[d.Name] = d
 		for i := range d.Interfaces {
@@ -52,33 +50,21 @@ func rename(schema *ast.Schema, p selections.Prefix) {
 			d.Types[i] = p.Type(d.Types[i])
 		}
 		for _, f := range d.Fields {
-			renameType(f.Type, p)
+			if isRoot {
+				f.Name = p.Field(f.Name)
+			}
+			selections.Rename(f.Type, p.Type)
 			renameArguments(f.Arguments, p)
 		}
 	}
 	for _, d := range schema.Directives {
 		renameArguments(d.Arguments, p)
 	}
-	schema.Types, schema.PossibleTypes, schema.Implements = types, renamedKeys(schema.PossibleTypes, p), renamedKeys(schema.Implements, p)
+	schema.Types = types
 }
 
 func renameArguments(list ast.ArgumentDefinitionList, p selections.Prefix) {
 	for _, a := range list {
-		renameType(a.Type, p)
+		selections.Rename(a.Type, p.Type)
 	}
-}
-
-func renameType(t *ast.Type, p selections.Prefix) {
-	for t.Elem != nil {
-		t = t.Elem
-	}
-	t.NamedType = p.Type(t.NamedType)
-}
-
-func renamedKeys(all map[string][]*ast.Definition, p selections.Prefix) map[string][]*ast.Definition {
-	renamed := make(map[string][]*ast.Definition, len(all))
-	for name, list := range all {
-		renamed[p.Type(name)] = list
-	}
-	return renamed
 }

@@ -74,11 +74,7 @@ func (r Renamed) Schema() *ast.Schema { return r.Own }
 func (r Renamed) read(doc *ast.QueryDocument, whole *ast.Schema) {
 	for _, op := range doc.Operations {
 		for _, v := range op.VariableDefinitions {
-			named := v.Type
-			for named.Elem != nil {
-				named = named.Elem
-			}
-			named.NamedType = r.Prefix.Own(named.NamedType)
+			Rename(v.Type, r.Prefix.Own)
 		}
 		r.readSelections(op.SelectionSet)
 	}
@@ -87,6 +83,14 @@ func (r Renamed) read(doc *ast.QueryDocument, whole *ast.Schema) {
 		r.readSelections(f.SelectionSet)
 	}
 	validator.Walk(whole, doc, &validator.Events{})
+}
+
+// Rename changes the name in a type.
+func Rename(t *ast.Type, to func(string) string) {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	t.NamedType = to(t.NamedType)
 }
 
 func (r Renamed) readSelections(set ast.SelectionSet) {
@@ -117,15 +121,13 @@ func PrefixIn(schema graphql.ExecutableSchema) Prefix {
 // WithPrefix has an operation answered with the names that its clients know.
 func WithPrefix(op *graphql.OperationContext, p Prefix) { op.Stats.SetExtension(statPrefix, p) }
 
-func prefixOf(op *graphql.OperationContext) Prefix {
+// PrefixOf is what clients see in front of names in an operation.
+func PrefixOf(op *graphql.OperationContext) Prefix {
 	p, _ := op.Stats.GetExtension(statPrefix).(Prefix)
 	return p
 }
 
-// PrefixOf is what clients see in front of names in the operation that is being executed.
-func PrefixOf(ctx context.Context) Prefix { return prefixOf(graphql.GetOperationContext(ctx)) }
-
 // TypeName is the answer to `__typename` on an object of a type.
 func TypeName(ctx context.Context, name string) graphql.Marshaler {
-	return graphql.MarshalString(PrefixOf(ctx).Type(name))
+	return graphql.MarshalString(PrefixOf(graphql.GetOperationContext(ctx)).Type(name))
 }

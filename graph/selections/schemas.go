@@ -1,6 +1,8 @@
 package selections
 
 import (
+	"cmp"
+
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
@@ -13,31 +15,24 @@ type Schemas struct {
 	// Schema is for everybody.
 	Schema graphql.ExecutableSchema
 
-	// Operators is for callers with the scope admin: it has all fields of Schema, and more. Defaults to Schema.
+	// Operators is for callers with the scope admin: it has all fields of Schema, with the same definitions, and more. Plans and
+	// costs follow from it. Defaults to Schema.
 	Operators graphql.ExecutableSchema
-}
-
-// Whole is the schema with all fields, from which plans and costs follow.
-func (s Schemas) Whole() *ast.Schema {
-	if s.Operators != nil {
-		return s.Operators.Schema()
-	}
-	return s.Schema.Schema()
 }
 
 // Validate validates a document by a set of rules, nil for the usual ones, as an operator asks it or anybody else. A
 // valid document has the definitions of the whole schema. only says that nobody but operators may ask it.
 func (s Schemas) Validate(doc *ast.QueryDocument, operator bool, set *rules.Rules) (only bool, errs gqlerror.List) {
-	by := s.Schema
-	if operator && s.Operators != nil {
-		by = s.Operators
+	by, whole := s.Schema, cmp.Or(s.Operators, s.Schema)
+	if operator {
+		by = whole
 		only = len(validator.ValidateWithRules(shown(s.Schema), doc, set)) > 0
 	}
 	if errs = validator.ValidateWithRules(shown(by), doc, set); len(errs) > 0 {
 		return false, errs
 	}
 	if r, ok := by.(Renamed); ok {
-		r.read(doc, s.Whole())
+		r.read(doc, whole.Schema())
 	}
 	return only, nil
 }

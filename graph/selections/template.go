@@ -60,7 +60,7 @@ func valueOf(t *fields.Type, name string) *fields.Value {
 }
 
 func compile(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet) *template {
-	p := &template{typeName: prefixOf(op).Type(t.Name), steps: make([]step, 0, len(sel))}
+	p := &template{typeName: PrefixOf(op).Type(t.Name), steps: make([]step, 0, len(sel))}
 	if Simple(sel) {
 		p.fixed = true
 		for _, s := range sel {
@@ -234,7 +234,7 @@ func separate(op *graphql.OperationContext, t *fields.Type, sel ast.SelectionSet
 	if err != nil {
 		return nil
 	}
-	m := &mixed{values: &template{typeName: prefixOf(op).Type(t.Name)}}
+	m := &mixed{values: &template{typeName: PrefixOf(op).Type(t.Name)}}
 	for _, f := range all {
 		if m.values.add(op, t, f.Field, f.Selections) {
 			m.order = append(m.order, len(m.values.steps)-1)
