@@ -70,8 +70,8 @@ type Renamed struct {
 // Schema implements [graphql.ExecutableSchema]: it is the one with our own names.
 func (r Renamed) Schema() *ast.Schema { return r.Own }
 
-// read gives a valid document our own names and the definitions of the whole schema.
-func (r Renamed) read(doc *ast.QueryDocument, whole *ast.Schema) {
+// read gives a valid document our own names, and definitions.
+func (r Renamed) read(doc *ast.QueryDocument) {
 	for _, op := range doc.Operations {
 		for _, v := range op.VariableDefinitions {
 			Rename(v.Type, r.Prefix.Own)
@@ -82,7 +82,7 @@ func (r Renamed) read(doc *ast.QueryDocument, whole *ast.Schema) {
 		f.TypeCondition = r.Prefix.Own(f.TypeCondition)
 		r.readSelections(f.SelectionSet)
 	}
-	validator.Walk(whole, doc, &validator.Events{})
+	validator.Walk(r.Own, doc, &validator.Events{})
 }
 
 // Rename changes the name in a type.
@@ -97,7 +97,8 @@ func (r Renamed) readSelections(set ast.SelectionSet) {
 	for _, s := range set {
 		switch s := s.(type) {
 		case *ast.Field:
-			if names := r.ExecutableSchema.Schema(); slices.Contains([]*ast.Definition{names.Query, names.Mutation, names.Subscription}, s.ObjectDefinition) {
+			switch s.ObjectDefinition.Name {
+			case "Query", "Mutation", "Subscription":
 				s.Name = r.Prefix.ownField(s.Name)
 			}
 			r.readSelections(s.SelectionSet)

@@ -23,16 +23,15 @@ type Schemas struct {
 // Validate validates a document by a set of rules, nil for the usual ones, as an operator asks it or anybody else. A
 // valid document has the definitions of the whole schema. only says that nobody but operators may ask it.
 func (s Schemas) Validate(doc *ast.QueryDocument, operator bool, set *rules.Rules) (only bool, errs gqlerror.List) {
-	by, whole := s.Schema, cmp.Or(s.Operators, s.Schema)
-	if operator {
-		by = whole
-		only = len(validator.ValidateWithRules(shown(s.Schema), doc, set)) > 0
+	operators := cmp.Or(s.Operators, s.Schema)
+	if errs = validator.ValidateWithRules(shown(s.Schema), doc, set); len(errs) > 0 && operator && operators != s.Schema {
+		only, errs = true, validator.ValidateWithRules(shown(operators), doc, set)
 	}
-	if errs = validator.ValidateWithRules(shown(by), doc, set); len(errs) > 0 {
+	if len(errs) > 0 {
 		return false, errs
 	}
-	if r, ok := by.(Renamed); ok {
-		r.read(doc, whole.Schema())
+	if r, ok := operators.(Renamed); ok {
+		r.read(doc)
 	}
 	return only, nil
 }

@@ -1,13 +1,14 @@
-// Composes Kith and a second subgraph as WunderGraph Cosmo does: node cosmo.mjs SCHEMA. Prints what is wrong.
+// Composes Kith and a second subgraph, articles or magazine, as WunderGraph Cosmo does: node cosmo.mjs SCHEMA OTHER. Prints what is wrong.
 import { readFileSync } from "node:fs";
 import { federateSubgraphs, ROUTER_COMPATIBILITY_VERSION_ONE } from "@wundergraph/composition";
 import { parse } from "graphql";
-import { typeDefs } from "./articles.mjs";
 
+const [file, second] = process.argv.slice(2);
+const { typeDefs } = await import(`./${second}.mjs`);
 const composed = federateSubgraphs({
   subgraphs: [
-    { name: "kith", url: "http://kith/graphql", definitions: parse(readFileSync(process.argv[2], "utf8")) },
-    { name: "articles", url: "http://articles/graphql", definitions: typeDefs },
+    { name: "kith", url: "http://kith/graphql", definitions: parse(readFileSync(file, "utf8")) },
+    { name: second, url: `http://${second}/graphql`, definitions: typeDefs },
   ],
   version: ROUTER_COMPATIBILITY_VERSION_ONE,
 });

@@ -15,9 +15,10 @@ import (
 	"kith/internal/testenv"
 )
 
-// composed composes a schema of Kith with the second subgraph magazine, and returns what is wrong.
-func composed(t *testing.T, flags ...string) string {
+// composed composes a schema of Kith with the second subgraph magazine, as Apollo does and as Cosmo does, and returns what is wrong.
+func composed(t *testing.T, flags ...string) (byApollo, cosmo string) {
 	t.Helper()
+	file := printed(t, append([]string{"schema", "--federation"}, flags...)...)
 	out, err := exec.CommandContext(t.Context(), "node", "--input-type=module", "-e", `
 		import { readFileSync } from "node:fs";
 		import { composeServices } from "@apollo/composition";
@@ -25,11 +26,11 @@ func composed(t *testing.T, flags ...string) string {
 		import { typeDefs } from "./magazine.mjs";
 		const kith = parse(readFileSync(process.argv[1], "utf8"));
 		for (const e of composeServices([{ name: "kith", typeDefs: kith }, { name: "magazine", typeDefs }]).errors ?? []) console.log(e.message);
-	`, "--", printed(t, append([]string{"schema", "--federation"}, flags...)...)).CombinedOutput()
+	`, "--", file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	return string(out)
+	return string(out), byCosmo(t, file, "magazine")
 }
 
 // TestNamesOfTwoSubgraphs: a graph that has names of Kith composes with it if Kith gets a prefix and does without its posts. Each of
@@ -44,7 +45,10 @@ func TestNamesOfTwoSubgraphs(t *testing.T) {
 		{"--type-prefix=Kith --without=posts", "", "."},
 		{"--type-prefix=Kith --without=posts,accounts", "", "."},
 	} {
-		wrong := composed(t, strings.Fields(c.flags)...)
+		wrong, byCosmo := composed(t, strings.Fields(c.flags)...)
+		if (byCosmo == "") != (c.collide == "") {
+			t.Errorf("%s: Cosmo says %s", c.flags, byCosmo)
+		}
 		for _, name := range strings.Fields(c.collide) {
 			if !strings.Contains(wrong, name) {
 				t.Errorf("%s: %s does not collide: %s", c.flags, name, wrong)

@@ -217,13 +217,7 @@ func TestCosmoComposes(t *testing.T) {
 	testenv.Clients(t)
 	testenv.NPM(t, ".")
 	file := printed(t, "schema", "--federation")
-	compose := func() string {
-		out, err := exec.CommandContext(t.Context(), "node", "cosmo.mjs", file).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
+	compose := func() string { return byCosmo(t, file, "articles") }
 	if wrong := compose(); wrong != "" {
 		t.Error(wrong)
 	}
@@ -237,6 +231,16 @@ func TestCosmoComposes(t *testing.T) {
 	if wrong := compose(); !strings.Contains(wrong, "PageInfo") {
 		t.Errorf("without @shareable: %q", wrong)
 	}
+}
+
+// byCosmo returns what is wrong with a schema of Kith and the second subgraph.
+func byCosmo(t *testing.T, file, second string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "node", "cosmo.mjs", file, second).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
 }
 
 // TestAStitchedSchema: users of Kith are fetched for another schema with users(by:), 500 at a time.

@@ -1,0 +1,21 @@
+package sdl
+
+import (
+	"testing"
+
+	"kith/graph/generated"
+)
+
+// The list of parts has no names that the schema does not have, such as earlier ones.
+func TestPartsNameFields(t *testing.T) {
+	schema := generated.NewSchema(generated.Config{}).Schema()
+	for part, types := range parts {
+		for typeName, fields := range types {
+			for _, field := range fields {
+				if d := schema.Types[typeName]; d == nil || d.Fields.ForName(field) == nil {
+					t.Errorf("%s: there is no %s.%s", part, typeName, field)
+				}
+			}
+		}
+	}
+}
