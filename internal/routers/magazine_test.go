@@ -33,6 +33,16 @@ func composed(t *testing.T, flags ...string) (byApollo, cosmo string) {
 	return string(out), byCosmo(t, file, "magazine")
 }
 
+// byCosmo returns what is wrong with a schema of Kith and the second subgraph.
+func byCosmo(t *testing.T, file, second string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "node", "cosmo.mjs", file, second).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return string(out)
+}
+
 // TestNamesOfTwoSubgraphs: a graph that has names of Kith composes with it if Kith gets a prefix and does without its posts. Each of
 // these alone leaves names that collide.
 func TestNamesOfTwoSubgraphs(t *testing.T) {

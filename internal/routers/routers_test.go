@@ -233,16 +233,6 @@ func TestCosmoComposes(t *testing.T) {
 	}
 }
 
-// byCosmo returns what is wrong with a schema of Kith and the second subgraph.
-func byCosmo(t *testing.T, file, second string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "node", "cosmo.mjs", file, second).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return string(out)
-}
-
 // TestAStitchedSchema: users of Kith are fetched for another schema with users(by:), 500 at a time.
 func TestAStitchedSchema(t *testing.T) {
 	kith := serve(t)
