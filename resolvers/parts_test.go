@@ -31,7 +31,7 @@ func TestNodesOfTypesThatAreLeftOut(t *testing.T) {
 		"_entities": [{"__typename": "Post"}, {"__typename": "Comment"}, {"__typename": "User"}]}`, post, said))
 	without.As(1).Ask(query, nil).Is(`{"node": null, "nodes": [null, null, {"id": "2"}], "_entities": [null, null, {"__typename": "User"}]}`)
 	for _, query := range []string{
-		`{ node(id: 1) { ... on Post { text } } }`, `{ viewer { postCount } }`, `{ latestPosts { nodes { id } } }`, `{ user(id: 1) { ... on User { feed { complete } } } }`,
+		`{ node(id: 1) { ... on Post { text } } }`, `{ node(id: 1) { ... on User { postCount } } }`, `{ latestPosts { nodes { id } } }`, `{ searchUsers(prefix: "u") { nodes { favoriteCount } } }`,
 		`mutation { publishPost(text: "x", clientKey: "y") { published } }`, `subscription { feedItems { cursor } }`,
 	} {
 		without.As(1).Ask(query, nil).Refused("BAD_USER_INPUT")
@@ -112,7 +112,7 @@ func TestAPrefixChangesNamesOnly(t *testing.T) {
 	prefixed.Ask(`query($of: [_Any!]!) { _entities(representations: $of) { __typename } }`, apitest.Vars{"of": []any{
 		map[string]string{"__typename": "KithRelationship", "id": "rel_1_2"}, map[string]string{"__typename": "Relationship", "id": "rel_1_2"},
 	}}).FailsAt("BAD_USER_INPUT", "_entities.1")
-	prefixed.Ask(`{ kithUsers(ids: ["x"]) { id } }`, nil).FailsAt("BAD_USER_INPUT", "kithUsers.0")
+	prefixed.Ask(`{ kithRelationships(from: ["x"], to: ["1"]) { id } }`, nil).FailsAt("BAD_USER_INPUT", "kithRelationships.0")
 	prefixed.As(1).Ask(`mutation { kithFollow(userId: 5) { __typename relationship { __typename } } }`, nil).Is(`{"kithFollow": {"__typename": "KithFollowPayload", "relationship": {"__typename": "KithRelationship"}}}`)
 	prefixed.Ask(`{ __type(name: "KithVisibility") { name kind } none: __type(name: "Visibility") { name } }`, nil).Is(`{"__type": {"name": "KithVisibility", "kind": "ENUM"}, "none": null}`)
 }

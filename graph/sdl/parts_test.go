@@ -203,7 +203,7 @@ func TestAPrefix(t *testing.T) {
 	}
 	doc, err := gqlparser.LoadQueryWithRules(shown, `query($where: KithPeopleFilter!, $ids: [ID!]!) {
 		a: kithPeople(where: $where) { nodes { ...U } } nodes(ids: $ids) { __typename ... on KithPost { text author { ...U } } } ...Q
-	} fragment U on User { name } fragment Q on Query { kithViewer { id } ... on Query { kithUsers(ids: $ids) { id } } }`, nil)
+	} fragment U on User { name } fragment Q on Query { kithViewer { __typename } ... on Query { kithRelationships(from: $ids, to: $ids) { id } } }`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func TestPartsAreSettings(t *testing.T) {
 			}
 		}
 	}
-	if _, got := askAs(t, g, maya, `{ node(id: "post_1_1") { id } kithViewer { handle __typename listVisibility { __typename } } }`); !strings.Contains(got, `{"node":null,"kithViewer":{"handle":"maya_okafor","__typename":"User","listVisibility":{"__typename":"KithListVisibility"}}}`) {
+	if _, got := askAs(t, g, maya, `{ node(id: "post_1_1") { id } user: node(id: "1") { ... on User { handle __typename listVisibility { __typename } } } }`); !strings.Contains(got, `{"node":null,"user":{"handle":"maya_okafor","__typename":"User","listVisibility":{"__typename":"KithListVisibility"}}}`) {
 		t.Errorf("what is left is %s", got)
 	}
 	if got := overSocket(t, g, admin, "{ kithConsistency { __typename } }"); !strings.Contains(got, `"KithConsistency"`) {
@@ -65,7 +65,7 @@ func TestSubscriptionsHaveThePrefix(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--type-prefix=Kith", "--demo", "--jwt-secret", secret, "--store", "sqlite:"+t.TempDir()+"/kith.db"))
 	heard := make(chan string, 1)
 	go func() {
-		heard <- events(t, g, signed(t, jwt.MapClaims{"sub": "1"}), "subscription { kithNewFollowers { __typename node { __typename id listVisibility { __typename } } } }")
+		heard <- events(t, g, signed(t, jwt.MapClaims{"sub": "1"}), "subscription { kithRelationshipChanged(userIds: [1900]) { __typename to { __typename id listVisibility { __typename } } } }")
 	}()
 	other := signed(t, jwt.MapClaims{"sub": "1900"})
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -73,7 +73,7 @@ func TestSubscriptionsHaveThePrefix(t *testing.T) {
 		askAs(t, g, other, "mutation { kithFollow(userId: 1) { changed } }")
 		select {
 		case got := <-heard:
-			if want := `{"kithNewFollowers":{"__typename":"KithFollowEdge","node":{"__typename":"User","id":"1900","listVisibility":{"__typename":"KithListVisibility"}}}}`; !strings.Contains(got, want) {
+			if want := `{"kithRelationshipChanged":{"__typename":"KithRelationship","to":{"__typename":"User","id":"1900","listVisibility":{"__typename":"KithListVisibility"}}}}`; !strings.Contains(got, want) {
 				t.Errorf("the event is %s", got)
 			}
 			return
