@@ -252,10 +252,11 @@ func askAsDemo(t *testing.T, g *kithtest.Gateway, query string, headers ...strin
 
 func postAsDemo(t *testing.T, g *kithtest.Gateway, body []byte, headers ...string) *http.Response {
 	t.Helper()
-	tokens := submatches(`Authorization: (Bearer \S+)\n`, g.Stdout())
-	if len(tokens) != 1 {
-		t.Fatalf("the program printed no token:\n%s", g.Stdout())
-	}
+	var tokens []string
+	g.Until(t, "printed a token", func() bool { // it is printed after the gateway is ready
+		tokens = submatches(`Authorization: (Bearer \S+)\n`, g.Stdout())
+		return len(tokens) == 1
+	})
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+"/graphql", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestAPrefixChangesNamesOnly(t *testing.T) {
 		map[string]string{"__typename": "KithRelationship", "id": "rel_1_2"}, map[string]string{"__typename": "Relationship", "id": "rel_1_2"},
 	}}).FailsAt("BAD_USER_INPUT", "_entities.1")
 	prefixed.Ask(`{ kithRelationships(from: ["x"], to: ["1"]) { id } }`, nil).FailsAt("BAD_USER_INPUT", "kithRelationships.0")
-	prefixed.As(1).Ask(`mutation { kithFollow(userId: 5) { __typename relationship { __typename } } }`, nil).Is(`{"kithFollow": {"__typename": "KithFollowPayload", "relationship": {"__typename": "KithRelationship"}}}`)
+	prefixed.As(1).Ask(`mutation { kithFollow(userId: 5) { __typename relationship { __typename } } }`, nil).Is(`{"kithFollow": {"__typename": "KithRelationshipPayload", "relationship": {"__typename": "KithRelationship"}}}`)
 	prefixed.Ask(`{ __type(name: "KithVisibility") { name kind } none: __type(name: "Visibility") { name } }`, nil).Is(`{"__type": {"name": "KithVisibility", "kind": "ENUM"}, "none": null}`)
 }
 

@@ -17207,7 +17207,7 @@ func (ec *executionContext) _AccountPayload(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("AccountPayload")
+			out.Values[i] = typeName(ctx, "AccountPayload")
 		case "changed":
 			out.Values[i] = ec._AccountPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17250,7 +17250,7 @@ func (ec *executionContext) _BlockConnection(ctx context.Context, sel ast.Select
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("BlockConnection")
+			out.Values[i] = typeName(ctx, "BlockConnection")
 		case "edges":
 			out.Values[i] = ec._BlockConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17308,7 +17308,7 @@ func (ec *executionContext) _BlockEdge(ctx context.Context, sel ast.SelectionSet
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("BlockEdge")
+			out.Values[i] = typeName(ctx, "BlockEdge")
 		case "cursor":
 			out.Values[i] = ec._BlockEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17356,7 +17356,7 @@ func (ec *executionContext) _ChangePasswordPayload(ctx context.Context, sel ast.
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("ChangePasswordPayload")
+			out.Values[i] = typeName(ctx, "ChangePasswordPayload")
 		case "changed":
 			out.Values[i] = ec._ChangePasswordPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17404,7 +17404,7 @@ func (ec *executionContext) _Comment(ctx context.Context, sel ast.SelectionSet, 
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Comment")
+			out.Values[i] = typeName(ctx, "Comment")
 		case "id":
 			out.Values[i] = ec._Comment_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17462,7 +17462,7 @@ func (ec *executionContext) _CommentAdded(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("CommentAdded")
+			out.Values[i] = typeName(ctx, "CommentAdded")
 		case "edge":
 			out.Values[i] = ec._CommentAdded_edge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17510,7 +17510,7 @@ func (ec *executionContext) _CommentConnection(ctx context.Context, sel ast.Sele
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("CommentConnection")
+			out.Values[i] = typeName(ctx, "CommentConnection")
 		case "edges":
 			out.Values[i] = ec._CommentConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17558,7 +17558,7 @@ func (ec *executionContext) _CommentEdge(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("CommentEdge")
+			out.Values[i] = typeName(ctx, "CommentEdge")
 		case "cursor":
 			out.Values[i] = ec._CommentEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17601,7 +17601,7 @@ func (ec *executionContext) _CommentPayload(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("CommentPayload")
+			out.Values[i] = typeName(ctx, "CommentPayload")
 		case "changed":
 			out.Values[i] = ec._CommentPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17649,7 +17649,7 @@ func (ec *executionContext) _Consistency(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Consistency")
+			out.Values[i] = typeName(ctx, "Consistency")
 		case "lastFullScanAt":
 			out.Values[i] = ec._Consistency_lastFullScanAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17692,7 +17692,7 @@ func (ec *executionContext) _DeleteAccountPayload(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("DeleteAccountPayload")
+			out.Values[i] = typeName(ctx, "DeleteAccountPayload")
 		case "complete":
 			out.Values[i] = ec._DeleteAccountPayload_complete(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17730,7 +17730,7 @@ func (ec *executionContext) _EdgesAmong(ctx context.Context, sel ast.SelectionSe
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("EdgesAmong")
+			out.Values[i] = typeName(ctx, "EdgesAmong")
 		case "followings":
 			out.Values[i] = ec._EdgesAmong_followings(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17773,7 +17773,7 @@ func (ec *executionContext) _FavoriteAdded(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FavoriteAdded")
+			out.Values[i] = typeName(ctx, "FavoriteAdded")
 		case "edge":
 			out.Values[i] = ec._FavoriteAdded_edge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17821,7 +17821,7 @@ func (ec *executionContext) _FavoriteConnection(ctx context.Context, sel ast.Sel
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FavoriteConnection")
+			out.Values[i] = typeName(ctx, "FavoriteConnection")
 		case "edges":
 			out.Values[i] = ec._FavoriteConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -17869,7 +17869,7 @@ func (ec *executionContext) _FavoriteEdge(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FavoriteEdge")
+			out.Values[i] = typeName(ctx, "FavoriteEdge")
 		case "cursor":
 			out.Values[i] = ec._FavoriteEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17917,7 +17917,7 @@ func (ec *executionContext) _FavoritePayload(ctx context.Context, sel ast.Select
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FavoritePayload")
+			out.Values[i] = typeName(ctx, "FavoritePayload")
 		case "changed":
 			out.Values[i] = ec._FavoritePayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -17970,7 +17970,7 @@ func (ec *executionContext) _FavoritedByConnection(ctx context.Context, sel ast.
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FavoritedByConnection")
+			out.Values[i] = typeName(ctx, "FavoritedByConnection")
 		case "edges":
 			out.Values[i] = ec._FavoritedByConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18018,7 +18018,7 @@ func (ec *executionContext) _FavoritedByEdge(ctx context.Context, sel ast.Select
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FavoritedByEdge")
+			out.Values[i] = typeName(ctx, "FavoritedByEdge")
 		case "cursor":
 			out.Values[i] = ec._FavoritedByEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18066,7 +18066,7 @@ func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FeedConnection")
+			out.Values[i] = typeName(ctx, "FeedConnection")
 		case "edges":
 			out.Values[i] = ec._FeedConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18124,7 +18124,7 @@ func (ec *executionContext) _FollowConnection(ctx context.Context, sel ast.Selec
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowConnection")
+			out.Values[i] = typeName(ctx, "FollowConnection")
 		case "edges":
 			out.Values[i] = ec._FollowConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18182,7 +18182,7 @@ func (ec *executionContext) _FollowEdge(ctx context.Context, sel ast.SelectionSe
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowEdge")
+			out.Values[i] = typeName(ctx, "FollowEdge")
 		case "cursor":
 			out.Values[i] = ec._FollowEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18230,7 +18230,7 @@ func (ec *executionContext) _FollowError(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowError")
+			out.Values[i] = typeName(ctx, "FollowError")
 		case "code":
 			out.Values[i] = ec._FollowError_code(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18278,7 +18278,7 @@ func (ec *executionContext) _FollowManyPayload(ctx context.Context, sel ast.Sele
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowManyPayload")
+			out.Values[i] = typeName(ctx, "FollowManyPayload")
 		case "viewer":
 			out.Values[i] = ec._FollowManyPayload_viewer(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18321,7 +18321,7 @@ func (ec *executionContext) _FollowOutcome(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowOutcome")
+			out.Values[i] = typeName(ctx, "FollowOutcome")
 		case "userId":
 			out.Values[i] = ec._FollowOutcome_userId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18379,7 +18379,7 @@ func (ec *executionContext) _FollowerAdded(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FollowerAdded")
+			out.Values[i] = typeName(ctx, "FollowerAdded")
 		case "edge":
 			out.Values[i] = ec._FollowerAdded_edge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18422,7 +18422,7 @@ func (ec *executionContext) _FriendRequest(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FriendRequest")
+			out.Values[i] = typeName(ctx, "FriendRequest")
 		case "id":
 			out.Values[i] = ec._FriendRequest_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18490,7 +18490,7 @@ func (ec *executionContext) _FriendRequestChanged(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FriendRequestChanged")
+			out.Values[i] = typeName(ctx, "FriendRequestChanged")
 		case "request":
 			out.Values[i] = ec._FriendRequestChanged_request(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18533,7 +18533,7 @@ func (ec *executionContext) _FriendRequestConnection(ctx context.Context, sel as
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FriendRequestConnection")
+			out.Values[i] = typeName(ctx, "FriendRequestConnection")
 		case "edges":
 			out.Values[i] = ec._FriendRequestConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18591,7 +18591,7 @@ func (ec *executionContext) _FriendRequestEdge(ctx context.Context, sel ast.Sele
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FriendRequestEdge")
+			out.Values[i] = typeName(ctx, "FriendRequestEdge")
 		case "cursor":
 			out.Values[i] = ec._FriendRequestEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18634,7 +18634,7 @@ func (ec *executionContext) _FriendRequestPayload(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("FriendRequestPayload")
+			out.Values[i] = typeName(ctx, "FriendRequestPayload")
 		case "changed":
 			out.Values[i] = ec._FriendRequestPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18692,7 +18692,7 @@ func (ec *executionContext) _LinkedIdentity(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("LinkedIdentity")
+			out.Values[i] = typeName(ctx, "LinkedIdentity")
 		case "issuer":
 			out.Values[i] = ec._LinkedIdentity_issuer(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18740,7 +18740,7 @@ func (ec *executionContext) _ListVisibility(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("ListVisibility")
+			out.Values[i] = typeName(ctx, "ListVisibility")
 		case "followings":
 			out.Values[i] = ec._ListVisibility_followings(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18783,7 +18783,7 @@ func (ec *executionContext) _MatchConnection(ctx context.Context, sel ast.Select
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("MatchConnection")
+			out.Values[i] = typeName(ctx, "MatchConnection")
 		case "edges":
 			out.Values[i] = ec._MatchConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -18841,7 +18841,7 @@ func (ec *executionContext) _MatchEdge(ctx context.Context, sel ast.SelectionSet
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("MatchEdge")
+			out.Values[i] = typeName(ctx, "MatchEdge")
 		case "cursor":
 			out.Values[i] = ec._MatchEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18889,7 +18889,7 @@ func (ec *executionContext) _Media(ctx context.Context, sel ast.SelectionSet, ob
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Media")
+			out.Values[i] = typeName(ctx, "Media")
 		case "name":
 			out.Values[i] = ec._Media_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -18945,7 +18945,7 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Mutation")
+			out.Values[i] = typeName(ctx, "Mutation")
 		case "follow":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_follow(ctx, field)
@@ -19202,7 +19202,7 @@ func (ec *executionContext) _NewerPosts(ctx context.Context, sel ast.SelectionSe
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("NewerPosts")
+			out.Values[i] = typeName(ctx, "NewerPosts")
 		case "count":
 			out.Values[i] = ec._NewerPosts_count(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -19245,7 +19245,7 @@ func (ec *executionContext) _PageInfo(ctx context.Context, sel ast.SelectionSet,
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PageInfo")
+			out.Values[i] = typeName(ctx, "PageInfo")
 		case "hasNextPage":
 			out.Values[i] = ec._PageInfo_hasNextPage(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -19298,7 +19298,7 @@ func (ec *executionContext) _Post(ctx context.Context, sel ast.SelectionSet, obj
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Post")
+			out.Values[i] = typeName(ctx, "Post")
 		case "id":
 			out.Values[i] = ec._Post_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -19452,7 +19452,7 @@ func (ec *executionContext) _PostAdded(ctx context.Context, sel ast.SelectionSet
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PostAdded")
+			out.Values[i] = typeName(ctx, "PostAdded")
 		case "edge":
 			out.Values[i] = ec._PostAdded_edge(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -19495,7 +19495,7 @@ func (ec *executionContext) _PostConnection(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PostConnection")
+			out.Values[i] = typeName(ctx, "PostConnection")
 		case "edges":
 			out.Values[i] = ec._PostConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -19543,7 +19543,7 @@ func (ec *executionContext) _PostEdge(ctx context.Context, sel ast.SelectionSet,
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PostEdge")
+			out.Values[i] = typeName(ctx, "PostEdge")
 		case "cursor":
 			out.Values[i] = ec._PostEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -19586,7 +19586,7 @@ func (ec *executionContext) _PostPayload(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("PostPayload")
+			out.Values[i] = typeName(ctx, "PostPayload")
 		case "changed":
 			out.Values[i] = ec._PostPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -19642,7 +19642,7 @@ func (ec *executionContext) _Query(ctx context.Context, sel ast.SelectionSet) gr
 
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Query")
+			out.Values[i] = typeName(ctx, "Query")
 		case "viewer":
 			field := field
 
@@ -19997,7 +19997,7 @@ func (ec *executionContext) _ReconcileKind(ctx context.Context, sel ast.Selectio
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("ReconcileKind")
+			out.Values[i] = typeName(ctx, "ReconcileKind")
 		case "kind":
 			out.Values[i] = ec._ReconcileKind_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20045,7 +20045,7 @@ func (ec *executionContext) _ReconcileStatus(ctx context.Context, sel ast.Select
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("ReconcileStatus")
+			out.Values[i] = typeName(ctx, "ReconcileStatus")
 		case "mode":
 			out.Values[i] = ec._ReconcileStatus_mode(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20098,7 +20098,7 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Relationship")
+			out.Values[i] = typeName(ctx, "Relationship")
 		case "id":
 			out.Values[i] = ec._Relationship_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20267,7 +20267,7 @@ func (ec *executionContext) _RelationshipChanged(ctx context.Context, sel ast.Se
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("RelationshipChanged")
+			out.Values[i] = typeName(ctx, "RelationshipChanged")
 		case "relationship":
 			out.Values[i] = ec._RelationshipChanged_relationship(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -20310,7 +20310,7 @@ func (ec *executionContext) _RelationshipPayload(ctx context.Context, sel ast.Se
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("RelationshipPayload")
+			out.Values[i] = typeName(ctx, "RelationshipPayload")
 		case "changed":
 			out.Values[i] = ec._RelationshipPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20368,7 +20368,7 @@ func (ec *executionContext) _SessionPayload(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("SessionPayload")
+			out.Values[i] = typeName(ctx, "SessionPayload")
 		case "token":
 			out.Values[i] = ec._SessionPayload_token(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20446,7 +20446,7 @@ func (ec *executionContext) _SuggestionConnection(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("SuggestionConnection")
+			out.Values[i] = typeName(ctx, "SuggestionConnection")
 		case "edges":
 			out.Values[i] = ec._SuggestionConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -20504,7 +20504,7 @@ func (ec *executionContext) _SuggestionEdge(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("SuggestionEdge")
+			out.Values[i] = typeName(ctx, "SuggestionEdge")
 		case "cursor":
 			out.Values[i] = ec._SuggestionEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20600,7 +20600,7 @@ func (ec *executionContext) _SuggestionExclusions(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("SuggestionExclusions")
+			out.Values[i] = typeName(ctx, "SuggestionExclusions")
 		case "followed":
 			out.Values[i] = ec._SuggestionExclusions_followed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -20648,7 +20648,7 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("User")
+			out.Values[i] = typeName(ctx, "User")
 		case "id":
 			out.Values[i] = ec._User_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21240,7 +21240,7 @@ func (ec *executionContext) _UserConnection(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("UserConnection")
+			out.Values[i] = typeName(ctx, "UserConnection")
 		case "edges":
 			out.Values[i] = ec._UserConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -21298,7 +21298,7 @@ func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet,
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("UserEdge")
+			out.Values[i] = typeName(ctx, "UserEdge")
 		case "cursor":
 			out.Values[i] = ec._UserEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21341,7 +21341,7 @@ func (ec *executionContext) _UserPayload(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("UserPayload")
+			out.Values[i] = typeName(ctx, "UserPayload")
 		case "changed":
 			out.Values[i] = ec._UserPayload_changed(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21384,7 +21384,7 @@ func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.S
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("UserSearchConnection")
+			out.Values[i] = typeName(ctx, "UserSearchConnection")
 		case "edges":
 			out.Values[i] = ec._UserSearchConnection_edges(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -21432,7 +21432,7 @@ func (ec *executionContext) _UserSearchEdge(ctx context.Context, sel ast.Selecti
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("UserSearchEdge")
+			out.Values[i] = typeName(ctx, "UserSearchEdge")
 		case "cursor":
 			out.Values[i] = ec._UserSearchEdge_cursor(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21475,7 +21475,7 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("Viewer")
+			out.Values[i] = typeName(ctx, "Viewer")
 		case "id":
 			out.Values[i] = ec._Viewer_id(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21718,7 +21718,7 @@ func (ec *executionContext) __Service(ctx context.Context, sel ast.SelectionSet,
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("_Service")
+			out.Values[i] = typeName(ctx, "_Service")
 		case "sdl":
 			out.Values[i] = ec.__Service_sdl(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21756,7 +21756,7 @@ func (ec *executionContext) ___Directive(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("__Directive")
+			out.Values[i] = typeName(ctx, "__Directive")
 		case "name":
 			out.Values[i] = ec.___Directive_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21814,7 +21814,7 @@ func (ec *executionContext) ___EnumValue(ctx context.Context, sel ast.SelectionS
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("__EnumValue")
+			out.Values[i] = typeName(ctx, "__EnumValue")
 		case "name":
 			out.Values[i] = ec.___EnumValue_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21867,7 +21867,7 @@ func (ec *executionContext) ___Field(ctx context.Context, sel ast.SelectionSet, 
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("__Field")
+			out.Values[i] = typeName(ctx, "__Field")
 		case "name":
 			out.Values[i] = ec.___Field_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21930,7 +21930,7 @@ func (ec *executionContext) ___InputValue(ctx context.Context, sel ast.Selection
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("__InputValue")
+			out.Values[i] = typeName(ctx, "__InputValue")
 		case "name":
 			out.Values[i] = ec.___InputValue_name(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -21993,7 +21993,7 @@ func (ec *executionContext) ___Schema(ctx context.Context, sel ast.SelectionSet,
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("__Schema")
+			out.Values[i] = typeName(ctx, "__Schema")
 		case "description":
 			out.Values[i] = ec.___Schema_description(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -22056,7 +22056,7 @@ func (ec *executionContext) ___Type(ctx context.Context, sel ast.SelectionSet, o
 	for i, field := range fields {
 		switch field.Name {
 		case "__typename":
-			out.Values[i] = graphql.MarshalString("__Type")
+			out.Values[i] = typeName(ctx, "__Type")
 		case "kind":
 			out.Values[i] = ec.___Type_kind(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -23,8 +23,9 @@ var parts = map[string]map[string][]string{
 	Posts: {
 		"Query":        {"latestPosts"},
 		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite"},
-		"Subscription": {"feedItems", "postFavorited", "newComment"},
-		"User":         {"feed", "postCount", "posts", "favoriteCount", "totalFavorited", "favorites"},
+		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
+		"Viewer":       {"feed"},
+		"User":         {"postCount", "posts", "favoriteCount", "totalFavorited", "favorites"},
 	},
 }
 
