@@ -37,7 +37,7 @@ var costFields = map[string][]string{
 var costRoots = []string{
 	"viewer { feed(first: 20) { nodes { id } } }", "viewer { blockedUsers(first: 20) { totalCount nodes { id } } }",
 	"viewer { friendRequests(direction: RECEIVED, first: 20) { totalCount nodes { id } } }",
-	"searchUsers(prefix: \"$h\", first: 20) { nodes { id } }", "latestPosts(first: 20) { nodes { id } }", "edgesAmong(ids: $m) { followings complete }",
+	"searchUsers(text: \"$h\", first: 20) { nodes { id } }", "latestPosts(first: 20) { nodes { id } }", "edgesAmong(ids: $m) { followings complete }",
 	"people(where: {followedBy: $o}, first: 20) { nodes { id } }", "nodes(ids: $m) { id }", "_service { sdl }",
 }
 

@@ -20,7 +20,7 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 	post := storage.PostID{Author: other, Number: 5}
 	pairs := []storage.Pair{{From: viewer, To: other}, {From: other, To: viewer}}
 	favorite := []storage.Pair{{From: viewer, To: other, Post: 5}}
-	found, err := r.SearchHandles(ctx, "us", "", 10)
+	found, err := r.WithWord(ctx, "us", 10)
 	all := map[string]any{
 		"users":      r.Users(ctx, []storage.UserID{1, 2, 3}),
 		"handles":    r.UserIDs(ctx, []string{"user_1", "user_3", "nobody"}),

@@ -145,7 +145,7 @@ func (l liveUser) ViewerRelationship(ctx context.Context, u *model.User) (*model
 }
 
 // Followings returns a cursor that holds the number of its loaders, and the viewer.
-func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.FollowConnection, error) {
+func (liveUser) Followings(ctx context.Context, _ *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
 	set, _ := ctx.Value(loaderKey{}).(int64)
 	viewer, _ := ctx.Value(viewerKey{}).(string)
 	return &model.FollowConnection{Edges: []*model.FollowEdge{{Cursor: strconv.FormatInt(set, 10) + viewer}}}, nil

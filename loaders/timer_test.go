@@ -84,7 +84,7 @@ func TestNoSetAnswerWaitsOnATimer(t *testing.T) {
 		`{ users(by: {ids: [1, 2, 3, 5]}) { followersYouKnow { totalCount } notFollowingBack { totalCount } notFollowedBack { nodes { friends { totalCount } } } followings(filter: {special: true}) { totalCount } } }`,
 		`{ a: people(where: {followersOf: 1}) { nodes { friends { totalCount } } } b: people(where: {}) { totalCount } users(by: {ids: [1, 3]}) { friends { totalCount } } c: people(where: {followedBy: 2}) { totalCount } }`,
 		`{ relationship(from: 2, to: 4) { to { friends { totalCount } } } user(by: {id: 9}) { friends { totalCount } } }`, // seen by user 2 only
-		`{ searchUsers(prefix: "u") { nodes { friends { totalCount } commonFollowers(with: 3, orderBy: RECENT) { nodes { handle } } } } people(where: {friendsOf: 2}) { totalCount } }`,
+		`{ searchUsers(text: "u") { nodes { friends { totalCount } commonFollowers(with: 3, orderBy: RECENT) { nodes { handle } } } } people(where: {friendsOf: 2}) { totalCount } }`,
 	} {
 		api.AskWithin(patience, query, nil)
 		api.As(2).AskWithin(patience, query, nil)

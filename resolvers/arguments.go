@@ -12,6 +12,7 @@ import (
 	"kith/graph/cursor"
 	"kith/graph/fields"
 	"kith/graph/limits"
+	"kith/graph/model"
 	"kith/graph/selections"
 	"kith/storage"
 )
@@ -70,10 +71,11 @@ func parse(ctx context.Context, f *selections.Field) any {
 		return parsedAs(pairsOf(texts(ctx, f, "from"), texts(ctx, f, "to")))
 	case fields.List:
 		filter, _ := f.Argument(ctx, "filter").(map[string]any)
+		if order, _ := f.Argument(ctx, "orderBy").(string); len(filter) > 0 || order != string(model.ListOrderRecent) {
+			return parsedAs(parseSet(ctx, f))
+		}
 		page, err := pageOf(ctx, f, listKinds[f.Side])
-		args := listArguments{pageArguments: page}
-		args.special, args.filtered = filter["special"].(bool)
-		return parsedAs(args, err)
+		return parsedAs(setArguments{pageArguments: page}, err)
 	case fields.Posts:
 		return parsedAs(pageOf(ctx, f, cursor.Posts))
 	case fields.Comments:

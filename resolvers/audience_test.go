@@ -97,6 +97,7 @@ func (w *world) answers(t *rapid.T) []string {
 	const page = `totalCount complete pageInfo { hasNextPage endCursor } nodes { id }`
 	user := `id followingCount followerCount friendCount
 		followings(first: 3) { ` + page + ` } followers(last: 3) { ` + page + ` } all: followers(first: 100) { edges { cursor followedAt node { id } } }
+		mutual: followings(filter: {mutual: true}, orderBy: CLOSEST) { ` + page + ` } named: followers(filter: {match: "user"}, orderBy: CLOSEST, last: 3) { ` + page + ` }
 		friends { ` + page + ` } notFollowingBack { ` + page + ` } notFollowedBack { ` + page + ` } followersYouKnow { ` + page + ` }
 		followSuggestions { complete nodes { id } excluded { followed blocked dismissed } edges { score sharedCount via { id } } }
 		viewerRelationship { status followedAt followedByAt blocking blockedBy }`
@@ -110,6 +111,7 @@ func (w *world) answers(t *rapid.T) []string {
 	for _, id := range ids {
 		fmt.Fprintf(&people, `a%[1]d: people(where: {followersOf: %[1]d}) { %[2]s } b%[1]d: people(where: {followedBy: %[1]d}) { %[2]s }
 			c%[1]d: people(where: {and: [{or: [{friendsOf: %[1]d}, {followedBy: %[3]d}]}, {not: {followersOf: %[1]d}}]}) { %[2]s }
+			d%[1]d: searchUsers(text: "u%[1]d") { nodes { `+user+` } }
 			`, id, page, id%8+1)
 	}
 	var answers []string
@@ -117,9 +119,8 @@ func (w *world) answers(t *rapid.T) []string {
 		`query($ids: [ID!]!) { users(by: {ids: $ids}) { ` + user + ` } }`: {"ids": ids},
 		`query($ids: [ID!]!) { users(by: {ids: $ids}) { followings { nodes { ` + user + ` theirs: followers { nodes { friends { totalCount } } } } } friends { nodes { ` + user + ` } } } }`: {"ids": ids},
 		`query($ids: [ID!]!) { relationships(from: $ids, to: $ids) { id status following followedBy followedAt followedByAt from { friendCount } to { followers { totalCount } } } }`:        {"ids": ids},
-		edgesAmong: {"ids": ids},
-		`{ searchUsers(prefix: "u") { nodes { ` + user + ` } } }`: nil,
-		`{ ` + people.String() + `}`:                              nil,
+		edgesAmong:                   {"ids": ids},
+		`{ ` + people.String() + `}`: nil,
 	} {
 		answers = append(answers, query+"\x00"+api.Ask(query, vars).Whole().Text)
 	}

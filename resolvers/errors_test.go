@@ -76,7 +76,7 @@ func TestInternalErrorsAreMasked(t *testing.T) {
 		// `to` is also the name of an argument
 		"users below":          {`{ relationship(from: 1, to: 1) { id to { handle } } }`, "relationship.to", `{"relationship": {"id": "rel_1_1", "to": null}}`},
 		"profiles":             {`{ user(by: {id: 1}) { followingCount } }`, "user", `{"user": null}`},
-		"counts":               {`{ searchUsers(prefix: "u1") { nodes { followerCount } } }`, "searchUsers.nodes.0.followerCount", `{"searchUsers": {"nodes": [null]}}`},
+		"counts":               {`{ searchUsers(text: "u1") { nodes { followerCount } } }`, "searchUsers", `{"searchUsers": null}`},
 		"handles":              {`{ user(by: {handle: "u1"}) { id } }`, "user", `{"user": null}`},
 		"handles in a list":    {`{ users(by: {handles: ["", "u1"]}) { id } }`, "users.1", `{"users": [null, null]}`},
 		"handles of entities":  {`{ _entities(representations: [{__typename: "User", id: 9999}, {__typename: "User", handle: "u1"}]) { __typename } }`, "_entities.1", `{"_entities": [null, null]}`},

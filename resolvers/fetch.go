@@ -143,17 +143,22 @@ func (b *batch) addOpens(side storage.Side, owners []storage.UserID) {
 func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selections.Field) {
 	request := stateOf(ctx)
 	if f.Ahead.IsSet() {
-		for _, id := range users {
-			b.sets = append(b.sets, answerName{f, storage.PostID{Author: id}})
-		}
+		b.addSets(f, users)
 	}
 	switch f.Ahead {
 	case fields.List:
-		args, err := argument[listArguments](request, f)
-		if err != nil || args.filtered {
+		args, err := argument[setArguments](request, f)
+		if err != nil {
 			return
 		}
 		b.addOpens(f.Side, users)
+		if args.selected != nil {
+			b.addSets(f, users)
+			if args.selected.mutual != nil {
+				b.addOpens(f.Side.Other(), users)
+			}
+			return
+		}
 		if pageNeedsOf(f).total {
 			b.counts = joined(b.counts, users)
 		}
@@ -185,6 +190,12 @@ func (b *batch) addField(ctx context.Context, users []storage.UserID, f *selecti
 		if viewer, ok := identity.Of(ctx); ok {
 			b.addRelationships(ctx, storage.Each(users, func(id storage.UserID) storage.Pair { return storage.Pair{From: viewer.ID, To: id} }), f.Below)
 		}
+	}
+}
+
+func (b *batch) addSets(f *selections.Field, users []storage.UserID) {
+	for _, id := range users {
+		b.sets = append(b.sets, answerName{f, storage.PostID{Author: id}})
 	}
 }
 

@@ -1,7 +1,6 @@
 package resolvers_test
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -113,26 +112,15 @@ func checkKnown(t *testing.T, k known, want int) {
 	}
 }
 
-// If the budget ends early, the answer says that it is incomplete, and its cursor leads to the rest. An
-// incomplete answer is never silently empty.
+// If the budget ends early, the answer says that it is incomplete. It is never silently empty.
 func TestFollowersYouKnowThatAreIncompleteSaySo(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		famous(t, store, func(k int) int { return 2000 + k }, 3)
 		api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits, Budget: social.Budget(700)}).As(viewerOfFamous)
 		for i, one := range apitest.Into[[]known](api.Ask(selectKnown, apitest.Vars{"ids": idsUpTo(1, 12)}).Whole(), "users") {
-			f, want := one.FollowersYouKnow, (2000+i+1)/3
-			if f.Complete || f.TotalCount == 0 || f.TotalCount >= want || len(f.Nodes) != 3 || !f.PageInfo.HasNextPage || f.PageInfo.EndCursor == nil {
-				t.Fatalf("user %d: %+v, want the beginning of %d", i+1, f, want)
-			}
-			for requests := 0; i < 2 && f.PageInfo.HasNextPage; requests++ {
-				if requests > 40 {
-					t.Fatal("no end")
-				}
-				query := fmt.Sprintf(`{ user(by: {id: %d}) { followersYouKnow(first: 100, after: %q) { totalCount complete pageInfo { hasNextPage endCursor } nodes { handle } } } }`, i+1, *f.PageInfo.EndCursor)
-				f = apitest.Into[known](api.Ask(query, nil).Whole(), "user").FollowersYouKnow
-			}
-			if i < 2 && (!f.Complete || f.TotalCount != want) {
-				t.Errorf("user %d, in the end: %+v, want %d", i+1, f, want)
+			f, all := one.FollowersYouKnow, (2000+i+1)/3
+			if f.Complete || f.TotalCount == 0 || f.TotalCount >= all || len(f.Nodes) != 3 || !f.PageInfo.HasNextPage || f.PageInfo.EndCursor == nil {
+				t.Fatalf("user %d: %+v, want the beginning of %d", i+1, f, all)
 			}
 		}
 	})

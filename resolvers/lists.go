@@ -1,14 +1,12 @@
 package resolvers
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
 
 	"kith/graph/cursor"
 	"kith/graph/model"
-	"kith/graph/selections"
 	"kith/loaders"
 	"kith/social"
 	"kith/storage"
@@ -16,12 +14,6 @@ import (
 
 // listKinds are the cursors of followings and followers.
 var listKinds = [...]cursor.Kind{storage.Forward: cursor.Followings, storage.Inverse: cursor.Followers}
-
-// listArguments are those of `followings` and `followers`.
-type listArguments struct {
-	pageArguments
-	filtered, special bool // only the viewer's follows that are special, or only the others: a separate answer
-}
 
 // query asks for the page.
 func (p pageArguments) query(owner storage.UserID) storage.PageQuery {
@@ -36,10 +28,7 @@ func (p pageArguments) info(r *Resolver, side storage.Side, more bool, edges []s
 		ends = []string{cursorOf(side, edges[0]), cursorOf(side, edges[n-1])}
 	}
 	info := r.pageInfo(ends, more, nil)
-	info.HasPreviousPage = p.after != storage.Place{}
-	if p.backward {
-		info.HasNextPage, info.HasPreviousPage = p.before != storage.Place{}, more
-	}
+	p.around(info, more, p.after != storage.Place{}, p.before != storage.Place{})
 	return info
 }
 
@@ -121,22 +110,22 @@ func (p *pagesOfSide) show(ctx context.Context, a *social.Audience) {
 	}
 }
 
-func (r userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.FollowingsFilter) (*model.FollowConnection, error) {
+func (r userFields) Followings(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
 	return r.list(ctx, obj)
 }
 
-func (r userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
+func (r userFields) Followers(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.FollowConnection, error) {
 	return r.list(ctx, obj)
 }
 
 func (r *Resolver) list(ctx context.Context, obj *model.User) (*model.FollowConnection, error) {
 	f, request := planned(ctx), stateOf(ctx)
-	args, err := argument[listArguments](request, f)
+	args, err := argument[setArguments](request, f)
 	switch {
 	case err != nil:
 		return nil, err
-	case args.filtered:
-		return r.marked(ctx, obj, f, args)
+	case args.selected != nil:
+		return set(ctx, obj, follows)
 	}
 	list := social.List{Side: f.Side, Owner: obj.UserID}
 	if open, err := isOpen(ctx, list); err != nil || !open {
@@ -187,64 +176,4 @@ func pageOfEdges(side storage.Side, edges []storage.Edge, cursors bool) userPage
 		}
 	}
 	return p
-}
-
-// marked answers `followings(filter: {special: true})`, and false, which are for the viewer's
-// own list. They have the order and the cursors of the list that they are a part of.
-func (r *Resolver) marked(ctx context.Context, obj *model.User, f *selections.Field, args listArguments) (*model.FollowConnection, error) {
-	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
-	if err != nil || !isViewer(ctx, obj.UserID) {
-		return nil, err
-	}
-	specials, err := graph.Specials(ctx, loaders.For(ctx).Specials().Fetch([]storage.UserID{obj.UserID})[0], obj.UserID)
-	if err != nil {
-		return nil, err
-	}
-	a, edges, more := setAnswer{total: len(specials), complete: true}, specials, false
-	if args.special {
-		edges, more = args.cut(edges)
-	} else if edges, more, err = r.others(ctx, graph, &a, args.query(obj.UserID), specials); err != nil {
-		return nil, err
-	}
-	a.page, a.info = pageOfEdges(storage.Forward, edges, true), args.info(r, storage.Forward, more, edges)
-	a.page.fetch(ctx, f)
-	return follows(a.show(ctx, f)), nil
-}
-
-// others reads a page of the follows that are not special: so many more that all special ones may be among them.
-func (r *Resolver) others(ctx context.Context, graph *social.Graph, a *setAnswer, q storage.PageQuery, specials []storage.Edge) (page []storage.Edge, more bool, err error) {
-	size := graph.Sizes(ctx, storage.Forward, []storage.UserID{q.Owner})[0]
-	audience, err := audienceOf(ctx)
-	if err := cmp.Or(err, size.Err); err != nil {
-		return nil, false, err
-	}
-	wanted := q.Limit
-	q.Limit += len(specials)
-	shown, err := r.show(ctx, storage.Forward, audience, q)
-	a.total, a.complete = int(size.Value.Total)-len(specials), size.Value.Complete && shown.Complete
-	page = slices.DeleteFunc(slices.Clone(shown.Edges), func(e storage.Edge) bool {
-		return slices.ContainsFunc(specials, func(special storage.Edge) bool { return special.To == e.To }) // it may have been renewed meanwhile
-	})
-	page, cut := endOf(page, wanted, q.Backward)
-	return page, cut || shown.More, err
-}
-
-// cut takes the page out of a whole list, newest first.
-func (p pageArguments) cut(edges []storage.Edge) (page []storage.Edge, more bool) {
-	return endOf(slices.DeleteFunc(edges, func(e storage.Edge) bool {
-		at := placeAt(storage.PositionOf(storage.Forward, e))
-		return p.after != (storage.Place{}) && at.Compare(p.after) <= 0 ||
-			p.before != (storage.Place{}) && at.Compare(p.before) >= 0
-	}), p.size, p.backward)
-}
-
-// endOf is at most so many edges of a list: its first, or its last ones.
-func endOf(edges []storage.Edge, size int, last bool) (page []storage.Edge, more bool) {
-	switch {
-	case len(edges) <= size:
-		return edges, false
-	case last:
-		return edges[len(edges)-size:], true
-	}
-	return edges[:size], true
 }

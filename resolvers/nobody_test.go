@@ -55,7 +55,7 @@ func asksAboutX() []string {
 	nodes := `id ... on User { handle } ... on Relationship ` + tie
 	for _, field := range []string{
 		`user(by: {id: "X"}) { id }`, `users(by: {ids: ["B", "X"]}) { id }`, `user(by: {handle: "uX"}) { id }`, `users(by: {handles: ["uB", "uX"]}) { id }`,
-		`_entities(representations: [{__typename: "User", id: "X"}, {__typename: "User", handle: "uX"}, {__typename: "User", id: "B"}, {__typename: "Relationship", id: "rel_A_X"}, {__typename: "Relationship", id: "rel_B_X"}]) { ... on User { id viewerRelationship ` + tie + ` } ... on Relationship ` + tie + ` }`, `searchUsers(prefix: "uX") { nodes { id } pageInfo { hasNextPage endCursor } }`,
+		`_entities(representations: [{__typename: "User", id: "X"}, {__typename: "User", handle: "uX"}, {__typename: "User", id: "B"}, {__typename: "Relationship", id: "rel_A_X"}, {__typename: "Relationship", id: "rel_B_X"}]) { ... on User { id viewerRelationship ` + tie + ` } ... on Relationship ` + tie + ` }`, `searchUsers(text: "uX") { nodes { id } pageInfo { hasNextPage endCursor } }`,
 		`node(id: "X") { ` + nodes + ` }`, `nodes(ids: ["X", "rel_A_X", "rel_X_A", "rel_B_X", "rel_X_B", "rel_C_X", "rel_X_C", "rel_X_X", "req_A_X", "req_X_A", "req_B_X"]) { ` + nodes + ` }`,
 		`relationships(from: ["A", "B", "C", "X"], to: ["A", "B", "C", "X"]) ` + tie, `relationship(from: "X", to: "A") ` + tie,
 		`user(by: {id: "B"}) { relationship(to: "X") ` + tie + ` }`, `viewer { user { relationship(to: "X") ` + tie + ` } }`,

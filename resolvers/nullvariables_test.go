@@ -19,7 +19,7 @@ func TestNullVariablesAreErrorsOfTheirFields(t *testing.T) {
 	var log strings.Builder
 	api := apitest.New(t, store, apitest.Options{Log: &log}).As(1)
 	for query, want := range map[string]string{
-		`query($b: String = "u") { searchUsers(prefix: $b) { nodes { id } } viewer { user { id } } }`:   `["searchUsers"] {"searchUsers":null,"viewer":{"user":{"id":"1"}}}`,
+		`query($b: String = "u") { searchUsers(text: $b) { nodes { id } } viewer { user { id } } }`:     `["searchUsers"] {"searchUsers":null,"viewer":{"user":{"id":"1"}}}`,
 		`query($b: ID = 1) { relationship(from: $b, to: 2) { id } }`:                                    `["relationship"] {"relationship":null}`,
 		`query($b: ID = 1) { node(id: $b) { id } }`:                                                     `["node"] {"node":null}`,
 		`query($b: ID = 1) { users(by: {ids: [2, $b]}) { id } }`:                                        `["users"] null`,
@@ -63,7 +63,7 @@ func TestMadeUpCursorsMakeNoNegativeTotals(t *testing.T) {
 		PageInfo   struct{ EndCursor string }
 	}
 	for field, place := range map[string]int{
-		"user(by: {id: 1}).friends": 3, "user(by: {id: 8}).notFollowingBack": 3, "user(by: {id: 2}).notFollowedBack": 3, "user(by: {id: 2}).followersYouKnow": 3,
+		"user(by: {id: 1}).friends": 3, "user(by: {id: 8}).notFollowingBack": 3, "user(by: {id: 2}).notFollowedBack": 3,
 		"user(by: {id: 1}).commonFollowings with: 2": 3, "user(by: {id: 1}).commonFollowers with: 2": 3, "people where: {followersOf: 2}": 2,
 		"user(by: {id: 1}).commonFollowings with: 2, orderBy: RECENT": 3, "user(by: {id: 1}).commonFollowers with: 2, orderBy: RECENT": 3,
 	} {

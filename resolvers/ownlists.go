@@ -61,7 +61,7 @@ type ownPage struct {
 // page reads as much of a page as is selected.
 func (l ownList) page(ctx context.Context, r *Resolver, a *social.Audience, args pageArguments, cursors bound) (p ownPage, err error) {
 	var at, peer int64
-	if err := cursors.read(ctx, args.text, &at, &peer); err != nil {
+	if err := cursors.read(ctx, "after", args.text, &at, &peer); err != nil {
 		return p, err
 	}
 	n := pageNeedsOf(planned(ctx))

@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
@@ -12,6 +13,7 @@ import (
 	"kith/graph/fields"
 	"kith/graph/model"
 	"kith/graph/selections"
+	"kith/social"
 	"kith/storage"
 )
 
@@ -27,7 +29,45 @@ type pageArguments struct {
 	size          int
 	backward      bool          // `last` was given
 	after, before storage.Place // zero: not given
-	text          string        // `after`, if it is not a place; empty at the beginning
+	// `after` and `before`, if they are not places; empty: not given
+	text, textBefore string
+}
+
+// isWhole reports whether the page of an answer that is worked out is taken out of the whole answer: all others are continued forward.
+func (p pageArguments) isWhole() bool { return p.backward || p.textBefore != "" }
+
+// around reports what is on both sides of a page. If a cursor was given, something is assumed to be behind it.
+func (p pageArguments) around(info *model.PageInfo, more, after, before bool) {
+	info.HasNextPage, info.HasPreviousPage = more, after
+	if p.backward {
+		info.HasNextPage, info.HasPreviousPage = before, more
+	}
+}
+
+// cut takes the page out of a whole answer, and tells the place where it begins there.
+func cut[T any](p pageArguments, all []T, isBehindAfter, isAheadOfBefore func(T) bool) (page []T, offset int, more bool) {
+	from, to := 0, len(all)
+	if p.text != "" {
+		from = sort.Search(len(all), func(i int) bool { return isBehindAfter(all[i]) })
+	}
+	if p.textBefore != "" {
+		to = max(from, sort.Search(len(all), func(i int) bool { return !isAheadOfBefore(all[i]) }))
+	}
+	if more = to-from > p.size; more && p.backward {
+		from = to - p.size
+	} else if more {
+		to = from + p.size
+	}
+	return all[from:to], from, more
+}
+
+// tooLong refuses to take a page out of an answer of more users than are worked out at once.
+func (p pageArguments) tooLong() error {
+	argument := "last"
+	if !p.backward {
+		argument = "before"
+	}
+	return apierr.ListTooLong.Error("the list has more than %d users: page it forward, with first and after", social.MaxMembers).In(argument).Over(social.MaxMembers+1, social.MaxMembers)
 }
 
 // pageOf reads the arguments of a page whose cursors are places. If the kind is zero, they are not.
@@ -50,9 +90,8 @@ func pageOf(ctx context.Context, f *selections.Field, kind cursor.Kind) (p pageA
 		p.size, p.backward = last, true
 	}
 	if kind == 0 {
-		given := false
-		if p.text, given = f.Argument(ctx, "after").(string); given && p.text == "" {
-			err = apierr.CursorMalformed.Error("%q is not a cursor", p.text).In("after")
+		if p.text, err = textOf(ctx, f, "after"); err == nil {
+			p.textBefore, err = textOf(ctx, f, "before")
 		}
 		return p, err
 	}
@@ -70,6 +109,15 @@ func sizeOf(ctx context.Context, f *selections.Field, name string) (n int, given
 		return 0, true, apierr.OutOfRange.Error("%s is 0 to %d", name, maxFirst).In(name)
 	}
 	return int(size), given, nil
+}
+
+// textOf reads a cursor that is no place; empty: it is not given.
+func textOf(ctx context.Context, f *selections.Field, name string) (string, error) {
+	text, given := f.Argument(ctx, name).(string)
+	if given && text == "" {
+		return "", apierr.CursorMalformed.Error("%q is not a cursor", text).In(name)
+	}
+	return text, nil
 }
 
 // placeOf reads a cursor that is a place; zero: it is not given.
@@ -112,7 +160,7 @@ func (b bound) spell(seal *cursor.Sealer, numbers ...int64) string {
 }
 
 // read reads the position of a cursor. The beginning has no cursor, and changes nothing.
-func (b bound) read(ctx context.Context, text string, numbers ...*int64) error {
+func (b bound) read(ctx context.Context, argument, text string, numbers ...*int64) error {
 	if text == "" {
 		return nil
 	}
@@ -128,10 +176,10 @@ func (b bound) read(ctx context.Context, text string, numbers ...*int64) error {
 		into = append(into, numbers...)
 	}
 	if err := resolverOf(ctx).Cursors.Decode(b.kind, text, into...); err != nil {
-		return apierr.In("after", err)
+		return apierr.In(argument, err)
 	}
 	if !slices.Equal(belongs, slices.Concat(b.to, b.also)) {
-		return apierr.CursorForeign.Error("the cursor %q belongs to another %s", abridged(text), b.what).In("after")
+		return apierr.CursorForeign.Error("the cursor %q belongs to another %s", abridged(text), b.what).In(argument)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"kith/storage"
 )
 
-func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32, _ *string) (*model.UserConnection, error) {
+func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
 	f := fetchQuery(ctx)
 	graph, err := r.graph(ctx, loaders.For(ctx).Reader())
 	if err != nil {
@@ -32,20 +32,17 @@ func (r queries) People(ctx context.Context, where model.PeopleFilter, _ *int32,
 	if err != nil {
 		return nil, err
 	}
-	cursors := bound{kind: cursor.People, to: []int64{hashOf(filter)}, what: "filter"}
-	from, err := cursors.mark(ctx, args.text)
-	if err != nil {
-		return nil, err
-	}
+	cursors := bound{kind: cursor.People, to: []int64{hashOf(filter.String())}, what: "filter"}
 	if open, err := readOpen(ctx, filter.Lists()); err != nil || slices.Contains(open, false) {
 		return nil, err
 	}
 	absent := func(l social.List) bool { return isAbsent(ctx, l.Owner) }
-	people, err := graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: args.size})
+	a, err := r.byID(ctx, args, cursors, func(from social.Mark, first int) (social.Common, error) {
+		return graph.People(ctx, social.PeopleQuery{Filter: filter, Empty: absent, From: from, First: first})
+	})
 	if err != nil {
 		return nil, err
 	}
-	a := r.markedPage(people, from, cursors)
 	a.page.fetch(ctx, f)
 	return plain(a.show(ctx, f)), nil
 }
@@ -110,9 +107,9 @@ func filterOf(where model.PeopleFilter, level int) (social.Filter, error) {
 	return f, nil
 }
 
-// hashOf binds cursors to a filter: a positive number.
-func hashOf(f social.Filter) int64 {
+// hashOf binds cursors to a text, such as that of a filter: a positive number.
+func hashOf(text string) int64 {
 	h := fnv.New64a()
-	h.Write([]byte(f.String()))
+	h.Write([]byte(text))
 	return int64(h.Sum64() >> 1)
 }

@@ -37,7 +37,7 @@ func TestPagesOfPeople(t *testing.T) {
 			t.Errorf("%+v", first)
 		}
 		cursor := fmt.Sprintf(", after: %q", *first.PageInfo.EndCursor)
-		peopleOf(t, api, where, cursor).is(t, "the rest", want[10:], false, false)
+		peopleOf(t, api, where, cursor).is(t, "the rest", want[10:], false, true)
 		total := peopleOf(t, api, where, ", first: 0")
 		if total.TotalCount != len(want) || len(total.Edges) > 0 {
 			t.Errorf("the total alone: %+v", total)
@@ -96,7 +96,7 @@ func TestFiltersOfPeopleThatAreRefused(t *testing.T) {
 	})
 }
 
-// A search lists the users who can be seen under the handles that it finds, in the order of the handles.
+// A search lists the users who can be seen and whose names or handles have the words, the most followed first.
 func TestSearchingUsers(t *testing.T) {
 	onAll(t, func(t *testing.T, store storage.Store) {
 		handles := []string{"ada", "ada_1", "ada_2", "adam", "adamant", "b", "bob"}
@@ -107,7 +107,7 @@ func TestSearchingUsers(t *testing.T) {
 		apitest.Apply(t, store, storage.Edge{From: 5, To: 7, Type: storage.Blocking, UpdateTime: apitest.Epoch})
 		api := apitest.New(t, store, apitest.Options{})
 		search := func(api *apitest.API, prefix, args string) (handles []string, cursors []string, more bool) {
-			answer := api.Ask(fmt.Sprintf(`{ searchUsers(prefix: %q%s) { nodes { handle } edges { cursor node { handle } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`, prefix, args), nil).Whole()
+			answer := api.Ask(fmt.Sprintf(`{ searchUsers(text: %q%s) { nodes { handle } edges { cursor node { handle } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } } }`, prefix, args), nil).Whole()
 			found := apitest.Into[struct {
 				Nodes []struct{ Handle string }
 				Edges []struct {
@@ -134,6 +134,10 @@ func TestSearchingUsers(t *testing.T) {
 			{api, "ADA", ", first: 2", "ada ada_1", true},
 			{api, "ada", ", first: 4", "ada ada_1 adam adamant", false},
 			{api, "ada_", "", "ada_1", false},
+			{api, "ada 1", "", "ada_1", false},
+			{api, "a% ada", "", "ada ada_1 adam adamant", false},
+			{api, "a b", "", "", false},
+			{api, "ádã", "", "ada ada_1 adam adamant", false},
 			{api, "ada_2", "", "", false},
 			{api, "zz", "", "", false},
 			{api, "a", ", first: 0", "", true},
@@ -152,19 +156,18 @@ func TestSearchingUsers(t *testing.T) {
 		if all := strings.Join(append(got, rest...), " "); all != "ada ada_1 adam adamant" || more {
 			t.Errorf("in two pages: %s", all)
 		}
-		for _, prefix := range []string{"", "ä", "a b", "a%", strings.Repeat("a", 31)} { // nobody, as while somebody types
-			api.Ask(`query($p: String!) { searchUsers(prefix: $p) { nodes { id } edges { cursor } pageInfo { hasNextPage endCursor } } }`, apitest.Vars{"p": prefix}).
-				Is(`{"searchUsers": {"nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}}}`)
+		for _, prefix := range []string{"", " ", "%", "ada a a a a a a a ada", strings.Repeat("a", 31)} { // nobody, as while somebody types
+			api.Ask(`query($p: String!) { searchUsers(text: $p) { nodes { id } edges { cursor } pageInfo { hasNextPage endCursor } complete } }`, apitest.Vars{"p": prefix}).
+				Is(`{"searchUsers": {"nodes": [], "edges": [], "pageInfo": {"hasNextPage": false, "endCursor": null}, "complete": true}}`)
 		}
-		for _, args := range []string{`prefix: "a", first: 101`, `prefix: "a", after: "x"`, `prefix: "a", after: ""`, fmt.Sprintf(`prefix: "b", after: %q`, cursors[0])} {
+		for _, args := range []string{`text: "a", first: 101`, `text: "a", after: "x"`, `text: "a", after: ""`, fmt.Sprintf(`text: "b", after: %q`, cursors[0]), `text: "` + strings.Repeat("a", 401) + `"`} {
 			answer := api.Ask(`{ searchUsers(`+args+`) { nodes { id } } }`, nil)
 			answer.Refused("BAD_USER_INPUT")
 		}
 	})
 }
 
-// Handles whose users do not exist, or have another handle, are not found, however many of them
-// come before a match.
+// Claims on handles, and hidden users, are not found, however many of them come before a match.
 func TestClaimsWithoutAUserAreNotFound(t *testing.T) {
 	onStores(t, func(t *testing.T, store storage.Store) {
 		for i := range 90 {
@@ -177,7 +180,7 @@ func TestClaimsWithoutAUserAreNotFound(t *testing.T) {
 			}
 		}
 		api := apitest.New(t, store, apitest.Options{})
-		answer := api.Ask(`{ searchUsers(prefix: "a", first: 10) { nodes { handle } pageInfo { hasNextPage } } }`, nil).Whole()
+		answer := api.Ask(`{ searchUsers(text: "a", first: 10) { nodes { handle } pageInfo { hasNextPage } } }`, nil).Whole()
 		var want []string
 		for i := 0; i < 90; i += 9 {
 			want = append(want, fmt.Sprintf(`{"handle": "a%03d"}`, i))

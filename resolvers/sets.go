@@ -7,7 +7,6 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"kith/accounts/identity"
 	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/fields"
@@ -35,15 +34,23 @@ type setAnswer struct {
 	suggested social.Suggestions // by `followSuggestions`
 }
 
-// setArguments are the arguments of a set answer: it pages forward only.
+// setArguments are the arguments of a set answer, or of a plain list.
 type setArguments struct {
 	pageArguments
-	other  storage.UserID // of a common list
-	recent bool           // a common list in the order RECENT
+	other    storage.UserID // of a common list
+	recent   bool           // a common list in the order RECENT
+	selected *choice        // nil: all users of the list, newest first
 }
 
 func parseSet(ctx context.Context, f *selections.Field) (a setArguments, err error) {
-	if a.pageArguments, err = pageOf(ctx, f, 0); err != nil {
+	if a.selected, err = choiceOf(ctx, f); err != nil {
+		return a, err
+	}
+	kind := cursor.Kind(0)
+	if f.Ahead == fields.List && a.selected == nil {
+		kind = listKinds[f.Side]
+	}
+	if a.pageArguments, err = pageOf(ctx, f, kind); err != nil {
 		return a, err
 	}
 	if f.Ahead == fields.Common {
@@ -116,15 +123,17 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	}
 	q := setQuestion{resolver: r, graph: graph.Among(among), arguments: args, user: name.of.Author}
 	a = &setAnswer{}
-	switch f.Ahead {
-	case fields.BothLists:
+	switch {
+	case f.Ahead == fields.Known:
+		*a, err = q.known(ctx, f)
+	case args.selected != nil:
+		*a, err = q.selected(ctx, f)
+	case f.Ahead == fields.BothLists:
 		ways := bothWays[f.Name]
 		*a, err = q.bothLists(ctx, ways.kind, ways.lists(name.of.Author))
-	case fields.Common:
+	case f.Ahead == fields.Common:
 		*a, err = q.common(ctx, f.Side)
-	case fields.Known:
-		*a, err = q.known(ctx)
-	case fields.Suggestions:
+	case f.Ahead == fields.Suggestions:
 		most := 0
 		for _, alias := range f.Twins {
 			most = max(most, viaOf(ctx, alias).most)
@@ -135,17 +144,17 @@ func (r *Resolver) answerSet(ctx context.Context, name answerName, read loaders.
 	return a
 }
 
-func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.MatchConnection, error) {
+func (userFields) Friends(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string, _ *model.ListFilter, _ model.ListOrder) (*model.MatchConnection, error) {
 	return set(ctx, obj, func(page model.UserPage, shown shownUsers) *model.MatchConnection {
 		return &model.MatchConnection{UserPage: page, Edges: shown.matches()}
 	})
 }
 
-func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FollowConnection, error) {
+func (userFields) NotFollowingBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
 	return set(ctx, obj, follows)
 }
 
-func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.FollowConnection, error) {
+func (userFields) NotFollowedBack(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.FollowConnection, error) {
 	return set(ctx, obj, follows)
 }
 
@@ -153,15 +162,15 @@ func follows(page model.UserPage, shown shownUsers) *model.FollowConnection {
 	return &model.FollowConnection{UserPage: page, Edges: shown.follows()}
 }
 
-func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
+func (userFields) CommonFollowings(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
 	return set(ctx, obj, plain)
 }
 
-func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
+func (userFields) CommonFollowers(ctx context.Context, obj *model.User, _ string, _ *int32, _ *string, _ *int32, _ *string, _ model.CommonOrder) (*model.UserConnection, error) {
 	return set(ctx, obj, plain)
 }
 
-func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string) (*model.UserConnection, error) {
+func (userFields) FollowersYouKnow(ctx context.Context, obj *model.User, _ *int32, _ *string, _ *int32, _ *string) (*model.UserConnection, error) {
 	return set(ctx, obj, plain)
 }
 
@@ -228,33 +237,43 @@ func (q setQuestion) recent(ctx context.Context, cursors bound, lists social.Mat
 	return q.matches(ctx, cursors, lists)
 }
 
-// known is the followers of a user whom the viewer follows.
-func (q setQuestion) known(ctx context.Context) (setAnswer, error) {
-	viewer, ok := identity.Of(ctx)
-	if !ok {
-		return closed, nil
-	}
-	followers := social.List{Side: storage.Inverse, Owner: q.user}
-	if open, err := isOpen(ctx, followers); err != nil || !open {
-		return closed, err
-	}
-	return q.intersection(ctx, cursor.FollowersYouKnow, followers, social.List{Side: storage.Forward, Owner: viewer.ID})
-}
-
 // intersection is a page of the intersection of two lists.
 func (q setQuestion) intersection(ctx context.Context, kind cursor.Kind, a, b social.List) (setAnswer, error) {
 	cursors := bound{kind: kind, to: []int64{int64(a.Owner), int64(b.Owner)}, what: "list"} // they carry a count
-	from, err := cursors.mark(ctx, q.arguments.text)
+	return q.resolver.byID(ctx, q.arguments.pageArguments, cursors, func(from social.Mark, first int) (social.Common, error) {
+		if isAbsent(ctx, a.Owner) || isAbsent(ctx, b.Owner) { // for a hidden user, as for one who does not exist
+			return social.Common{Complete: true}, nil
+		}
+		return q.graph.People(ctx, social.PeopleQuery{Filter: social.Both(a, b), From: from, First: first})
+	})
+}
+
+// byID is a page of users by ascending id.
+func (r *Resolver) byID(ctx context.Context, args pageArguments, cursors bound, people func(from social.Mark, first int) (social.Common, error)) (setAnswer, error) {
+	from, err := cursors.mark(ctx, "after", args.text)
 	if err != nil {
 		return setAnswer{}, err
 	}
-	common := social.Common{Complete: true} // for a hidden user, as for one who does not exist
-	if !isAbsent(ctx, a.Owner) && !isAbsent(ctx, b.Owner) {
-		if common, err = q.graph.People(ctx, social.PeopleQuery{Filter: social.Both(a, b), From: from, First: q.arguments.size}); err != nil {
-			return setAnswer{}, err
-		}
+	before, err := cursors.mark(ctx, "before", args.textBefore)
+	if err != nil {
+		return setAnswer{}, err
 	}
-	return q.resolver.markedPage(common, from, cursors), nil
+	if !args.isWhole() {
+		c, err := people(from, args.size)
+		a := r.markedPage(c, from, cursors)
+		args.around(a.info, c.More, args.text != "", false)
+		return a, err
+	}
+	c, err := people(social.Mark{}, social.MaxMembers)
+	if err == nil && c.More {
+		err = args.tooLong()
+	}
+	page, offset, more := cut(args, c.IDs,
+		func(id storage.UserID) bool { return id > from.After }, func(id storage.UserID) bool { return id < before.After })
+	c.IDs, c.More = page, false
+	a := r.markedPage(c, social.Mark{Found: offset}, cursors)
+	args.around(a.info, more, args.text != "", args.textBefore != "")
+	return a, err
 }
 
 // markedPage is a page of users by ascending id.
@@ -270,9 +289,9 @@ func (r *Resolver) markedPage(c social.Common, from social.Mark, cursors bound) 
 }
 
 // mark reads a cursor of such a page.
-func (b bound) mark(ctx context.Context, text string) (social.Mark, error) {
+func (b bound) mark(ctx context.Context, argument, text string) (social.Mark, error) {
 	var id, found int64
-	err := b.read(ctx, text, &id, &found)
+	err := b.read(ctx, argument, text, &id, &found)
 	return social.Mark{After: storage.UserID(id), Found: foundBefore(found)}, err
 }
 
@@ -300,17 +319,32 @@ func (q setQuestion) bothLists(ctx context.Context, kind cursor.Kind, lists soci
 
 // matches is a page of matches, each with the time since when it is one.
 func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.MatchQuery) (setAnswer, error) {
-	var at, peer, found int64
-	if err := cursors.read(ctx, q.arguments.text, &at, &peer, &found); err != nil {
+	args := q.arguments
+	from, err := cursors.matchMark(ctx, "after", args.text)
+	if err != nil {
 		return setAnswer{}, err
 	}
-	from := social.MatchMark{After: storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, Found: foundBefore(found)}
+	before, err := cursors.matchMark(ctx, "before", args.textBefore)
+	if err != nil {
+		return setAnswer{}, err
+	}
+	begin, first := from, args.size
+	if args.isWhole() {
+		begin, first = social.MatchMark{}, social.MaxMembers
+	}
 	c := social.MatchPage{Complete: true}
 	if !isAbsent(ctx, lists.Other.Owner) {
-		var err error
-		if c, err = q.graph.Matches(ctx, lists, from, q.arguments.size); err != nil {
+		if c, err = q.graph.Matches(ctx, lists, begin, first); err != nil {
 			return setAnswer{}, err
 		}
+	}
+	more := c.More
+	if args.isWhole() {
+		if c.More {
+			return setAnswer{}, args.tooLong()
+		}
+		c.Matches, begin.Found, more = cut(args.pageArguments, c.Matches,
+			func(m social.Match) bool { return m.At.Compare(from.After) > 0 }, func(m social.Match) bool { return m.At.Compare(before.After) < 0 })
 	}
 	spell := func(seal *cursor.Sealer, m social.MatchMark) string {
 		return cursors.spell(seal, int64(m.After.UpdateTime), int64(m.After.Peer), int64(m.Found))
@@ -318,8 +352,16 @@ func (q setQuestion) matches(ctx context.Context, cursors bound, lists social.Ma
 	var page userPage
 	for i, one := range c.Matches {
 		page.users, page.since = append(page.users, one.ID), append(page.since, max(one.At.UpdateTime, one.Other).Time())
-		page.cursors = append(page.cursors, spell(unsealed, social.MatchMark{After: one.At, Found: from.Found + i + 1}))
+		page.cursors = append(page.cursors, spell(unsealed, social.MatchMark{After: one.At, Found: begin.Found + i + 1}))
 	}
 	info := q.resolver.pageInfo(page.cursors, c.More, func(seal *cursor.Sealer) string { return spell(seal, c.Next) })
+	args.around(info, more, args.text != "", args.textBefore != "")
 	return setAnswer{page: page, info: info, total: c.Total, complete: c.Complete}, nil
+}
+
+// matchMark reads a cursor of such a page.
+func (b bound) matchMark(ctx context.Context, argument, text string) (social.MatchMark, error) {
+	var at, peer, found int64
+	err := b.read(ctx, argument, text, &at, &peer, &found)
+	return social.MatchMark{After: storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}, Found: foundBefore(found)}, err
 }

@@ -169,7 +169,7 @@ func walkSet(t *rapid.T, api *apitest.API, user int, field string, want expected
 			t.Fatalf("%s of %d: total %d after %d of %d", field, user, p.TotalCount, len(got), len(want))
 		case p.TotalCount < total:
 			t.Fatalf("%s of %d: the total falls from %d to %d", field, user, total, p.TotalCount)
-		case p.PageInfo.HasPreviousPage: // there is no argument `before`
+		case p.PageInfo.HasPreviousPage != (cursor != ""):
 			t.Fatalf("%s of %d: hasPreviousPage behind %q", field, user, cursor)
 		case !p.Complete && (!p.PageInfo.HasNextPage || p.PageInfo.EndCursor == nil):
 			t.Fatalf("%s of %d: incomplete, and goes on nowhere: %+v", field, user, p.PageInfo)

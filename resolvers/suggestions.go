@@ -26,7 +26,7 @@ func (q setQuestion) suggestions(ctx context.Context, via int) (setAnswer, error
 	// A cursor names the following behind which the pool starts, who may be hidden.
 	cursors := bound{kind: cursor.RankedSuggestions, to: []int64{int64(query.User)}, what: "list"}
 	var popular, at, peer, id int64
-	err := cursors.read(ctx, q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
+	err := cursors.read(ctx, "after", q.arguments.text, &popular, &at, &peer, &query.From.Score, &id)
 	if err != nil {
 		return setAnswer{}, err
 	}

@@ -47,7 +47,7 @@ func (r viewerFields) DismissedUsers(ctx context.Context, obj *model.Viewer, _ *
 	}
 	cursors := bound{kind: cursor.Dismissed, to: []int64{int64(viewer)}, what: "list"}
 	var after int64
-	if err := cursors.read(ctx, args.text, &after); err != nil {
+	if err := cursors.read(ctx, "after", args.text, &after); err != nil {
 		return nil, err
 	}
 	all, err := r.dismissedBy(ctx, viewer)

@@ -22,7 +22,7 @@ type warmStore struct {
 	cache *localcache.Cache
 }
 
-func newWarmStore(t *testing.T, store *sqlstore.Store) *warmStore {
+func newWarmStore(t testing.TB, store *sqlstore.Store) *warmStore {
 	c := localcache.New(localcache.Config{Source: store, Rows: store, Store: store, Bytes: 64 << 20})
 	t.Cleanup(c.Close)
 	return &warmStore{watch.Watch(store, func(_ context.Context, w storage.Change) { c.Wrote(w) }), c}
@@ -30,6 +30,9 @@ func newWarmStore(t *testing.T, store *sqlstore.Store) *warmStore {
 
 func (w *warmStore) AtHand(b *storage.Bundle)                      { w.cache.AtHand(b) }
 func (w *warmStore) Bundle(ctx context.Context, b *storage.Bundle) { w.cache.Bundle(ctx, b) }
+func (w *warmStore) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
+	return w.cache.WithWord(ctx, prefix, limit)
+}
 func (w *warmStore) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
 	return w.cache.Posts(ctx, ids)
 }

@@ -168,6 +168,36 @@ func (w *world) list(side storage.Side, owner storage.UserID, passes func(id sto
 	return rows
 }
 
+// closest sorts rows for the viewer. Nobody's follow is special.
+func (w *world) closest(rows []row) []row {
+	return w.ranked(rows, func(id storage.UserID) (rank int) {
+		if to := (storage.Pair{From: w.viewer, To: id}); w.viewer != 0 && w.follows[to] != 0 {
+			rank++
+			if w.follows[storage.Pair{From: id, To: w.viewer}] != 0 {
+				rank++
+			}
+		}
+		return rank
+	})
+}
+
+func (w *world) mostFollowed(rows []row) []row { return w.ranked(rows, w.followers) }
+
+// followers is the count, which is the same for every viewer.
+func (w *world) followers(id storage.UserID) (n int) {
+	for p := range w.follows {
+		if p.To == id {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) ranked(rows []row, rank func(storage.UserID) int) []row {
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(rank(b.id), rank(a.id)) })
+	return rows
+}
+
 // byID returns the users who pass, by ascending id, without times.
 func (w *world) byID(passes func(id storage.UserID) bool) []row {
 	rows := []row{}
@@ -221,8 +251,18 @@ func (w *world) connections(id storage.UserID) map[string][]row {
 		"notFollowingBack": when(both, func() []row { return w.list(forward, id, on(inverse, id, false)) }),
 		"notFollowedBack":  when(both, func() []row { return w.list(inverse, id, on(forward, id, false)) }),
 		"followersYouKnow": when(w.viewer != 0 && w.open(inverse, id), func() []row {
-			return w.byID(func(peer storage.UserID) bool { return w.isOn(inverse, id, peer) && w.isOn(forward, w.viewer, peer) })
+			return storage.Each(w.closest(w.list(forward, w.viewer, on(inverse, id, true))), func(r row) row { return row{id: r.id} })
 		}),
+
+		`followings(orderBy: CLOSEST)`:                        when(w.open(forward, id), func() []row { return w.closest(w.list(forward, id, anybody)) }),
+		`followers(filter: {mutual: true}, orderBy: CLOSEST)`: when(both, func() []row { return w.closest(w.list(inverse, id, on(forward, id, true))) }),
+		`followings(filter: {mutual: false, match: "usér"})`:  when(both, func() []row { return w.list(forward, id, on(inverse, id, false)) }),
+		`followers(filter: {match: "1"}, orderBy: MOST_FOLLOWED)`: when(w.open(inverse, id), func() []row {
+			return w.mostFollowed(w.list(inverse, id, func(peer storage.UserID) bool { return strings.HasPrefix(peer.String(), "1") }))
+		}),
+		`friends(filter: {match: "u", mutual: true})`:     friends,
+		`friends(filter: {match: "%"})`:                   when(both, func() []row { return []row{} }),
+		`followings(filter: {special: false})`:            when(id == w.viewer, func() []row { return w.list(forward, id, anybody) }),
 		fmt.Sprintf("commonFollowings(with: %d)", with):   common(forward, with),
 		fmt.Sprintf("commonFollowers(with: %d)", with):    common(inverse, with),
 		fmt.Sprintf("commonFollowings(with: %d)", nobody): common(forward, nobody),
@@ -413,18 +453,27 @@ func (w *world) checkPeople(t apitest.T, api *apitest.API) {
 	}
 }
 
-// checkSearch pages through all users by their handles.
+// checkSearch pages through all users by their names.
 func (w *world) checkSearch(t apitest.T, api *apitest.API) {
 	t.Helper()
 	var want, got []string
-	for _, id := range w.users() {
-		if !w.hides(id) {
-			want = append(want, "u"+id.String())
+	near := map[storage.UserID]int{}
+	for p := range w.follows {
+		if w.viewer != 0 && p.From == w.viewer {
+			near[p.To] = 2
+		} else if by := (storage.Pair{From: w.viewer, To: p.From}); w.follows[by] != 0 && !w.hides(p.From) && w.opens[p.From][0] != storage.ToNobody {
+			near[p.To] = max(near[p.To], 1)
 		}
 	}
-	slices.Sort(want)
+	found := slices.DeleteFunc(w.users(), w.hides)
+	slices.SortStableFunc(found, func(a, b storage.UserID) int {
+		return cmp.Or(cmp.Compare(near[b], near[a]), cmp.Compare(w.followers(b), w.followers(a)), cmp.Compare(a, b))
+	})
+	for _, id := range found {
+		want = append(want, "u"+id.String())
+	}
 	for after, more := "", true; more; {
-		answer := api.Ask(`{ searchUsers(prefix: "U", first: 7`+optional("after", after)+`) { edges { cursor node { handle } } pageInfo { hasNextPage endCursor } } }`, nil).Whole()
+		answer := api.Ask(`{ searchUsers(text: "Usér", first: 7`+optional("after", after)+`) { edges { cursor node { handle } } pageInfo { hasNextPage endCursor } } }`, nil).Whole()
 		p := apitest.Into[struct {
 			Edges []struct {
 				Cursor string

@@ -2,7 +2,6 @@ package social
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"kith/storage"
@@ -200,27 +199,4 @@ func (g *Graph) subtractProbed(ctx context.Context, side storage.Side, owners []
 			size.Value.Total = max(0, size.Value.Total-1)
 		}
 	}
-}
-
-// Specials are the special follows of a user, newest
-// first, without hidden users.
-func (g *Graph) Specials(ctx context.Context, specials storage.Result[[]storage.UserID], user storage.UserID) ([]storage.Edge, error) {
-	if specials.Err != nil {
-		return nil, fmt.Errorf("read special follows of user %s: %w", user, specials.Err)
-	}
-	shown := g.audience.showing(specials.Value)
-	pairs := storage.Each(shown, func(id storage.UserID) storage.Pair { return storage.Pair{From: user, To: id} })
-	var edges []storage.Edge
-	for _, r := range g.store.Edges(ctx, storage.Forward, pairs) {
-		if r.Err != nil {
-			return nil, fmt.Errorf("read special follows of user %s: %w", user, r.Err)
-		}
-		if isFollow(r) {
-			edges = append(edges, r.Value)
-		}
-	}
-	slices.SortFunc(edges, func(a, b storage.Edge) int {
-		return storage.PositionOf(storage.Forward, a).Compare(storage.PositionOf(storage.Forward, b))
-	})
-	return edges, nil
 }

@@ -1,7 +1,6 @@
 package social
 
 import (
-	"errors"
 	"slices"
 	"testing"
 
@@ -85,33 +84,6 @@ func TestSizesCountWhoMayBeShown(t *testing.T) {
 			if r.Err != nil || r.Value.Total > want || r.Value.Complete && r.Value.Total != want || !r.Value.Complete && g.budget > 10*people {
 				t.Fatalf("%s of %d: %+v, want %d", side, owners[i], r, want)
 			}
-		}
-	})
-}
-
-// Special follows are the marked users whom the user still follows, newest first.
-func TestSpecialsAreFollowsNewestFirst(t *testing.T) {
-	properties.Check(t, 100, func(t *rapid.T) {
-		store := drawGraph(t)
-		g := drawPlanner(t, store)
-		user := drawList(t, "user").Owner
-		ids := rapid.SliceOfNDistinct(rapid.IntRange(1, people), 0, people, rapid.ID).Draw(t, "special")
-		specials := storage.Result[[]storage.UserID]{}
-		for _, id := range ids {
-			specials.Value = append(specials.Value, storage.UserID(id))
-		}
-		want := slices.DeleteFunc(edgesOf(store, g.audience, List{storage.Forward, user}), func(e storage.Edge) bool {
-			return !slices.Contains(specials.Value, e.To)
-		})
-		if got, err := g.Specials(t.Context(), specials, user); err != nil || !slices.Equal(got, want) {
-			t.Fatalf("got %v, %v; want %v", got, err, want)
-		}
-		if got, err := readBy(g, &failing{Reader: onRows{store}, bad: 1}).Specials(t.Context(), specials, user); (err != nil) != (len(g.audience.showing(specials.Value)) > 0) {
-			t.Fatalf("edges that cannot be read: %v, %v", got, err)
-		}
-		specials.Err = errRead
-		if got, err := g.Specials(t.Context(), specials, user); !errors.Is(err, errRead) {
-			t.Fatalf("special follows that cannot be read: %v, %v", got, err)
 		}
 	})
 }

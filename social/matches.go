@@ -232,13 +232,7 @@ func (c *matches) read(ctx context.Context, most int) (positions []storage.Posit
 // look reads the edges of users in a list.
 func (c *matches) look(ctx context.Context, l List, ids []storage.UserID) ([]storage.Result[storage.Edge], error) {
 	c.examinable -= len(ids)
-	edges := c.graph.store.Edges(ctx, l.Side, storage.Each(ids, func(id storage.UserID) storage.Pair { return l.Side.Pair(l.Owner, id) }))
-	for _, r := range edges {
-		if r.Err != nil {
-			return nil, r.Err
-		}
-	}
-	return edges, nil
+	return c.graph.edgesOf(ctx, l, ids)
 }
 
 // lookUpOther reads the other list, and looks it and more users up in the base.

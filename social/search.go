@@ -1,81 +1,129 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"kith/storage"
+	"kith/storage/cache/idset"
 )
 
-// Directory is what a search by handle needs of a store.
-type Directory interface {
-	storage.HandleSearcher
-	Users(ctx context.Context, ids []storage.UserID) []storage.Result[storage.User]
+// SearchQuery asks for users by words of their names and handles, for the viewer of a graph.
+type SearchQuery struct {
+	Words []string // at least one, see [storage.SearchedWords]
+	Names storage.WordReader
+	// Popular lists the most followed users. They are looked at if the index has more users than one answer looks at; nil: nobody.
+	Popular func(context.Context) ([]storage.PopularUser, error)
 }
 
-// Handles is a page of handles and their users, ascending.
-type Handles struct {
-	Owners []storage.HandleOwner
-
-	// More reports that handles may follow this page; Next is the handle to continue
-	// behind.
-	More bool
-	Next string
+// Found is a user who has been found.
+type Found struct {
+	User      storage.UserID
+	Near      int64 // 2: the viewer follows it; 1: some whom the viewer follows do; 0: otherwise
+	Followers int64
 }
 
-// SearchHandles returns the first users behind a handle whose handles begin with a
-// prefix, without hidden users. Claims on handles that never became a user are left out; only the
-// users' rows tell which claims these are.
-func SearchHandles(ctx context.Context, d Directory, audience *Audience, budget Budget, prefix, after string, first int) (Handles, error) {
-	if budget <= 0 {
-		budget = DefaultBudget
+// Compare orders users as a search lists them: near ones first, then the most followed, then by smaller id.
+func (f Found) Compare(o Found) int {
+	return cmp.Or(cmp.Compare(o.Near, f.Near), cmp.Compare(o.Followers, f.Followers), cmp.Compare(f.User, o.User))
+}
+
+const (
+	// foafRows is how many followings of followings a search looks at. A longer list is left out, so that one following does not
+	// take all.
+	foafRows = 20_000
+	// foafFound is how many of those who are found, the most followed, are looked for among them.
+	foafFound = 500
+)
+
+// Search returns all users that it looks at whose names and handles have the words, best first, without hidden users: those among the
+// viewer's newest followings, those in the first rows of the index, and those among the most followed. complete is false if the index
+// has more.
+func (g *Graph) Search(ctx context.Context, q SearchQuery) (found []Found, complete bool, err error) {
+	if found, complete, err = g.search(ctx, q); err != nil {
+		return nil, false, fmt.Errorf("search %q: %w", q.Words, err)
 	}
-	page := Handles{Next: after}
-	limit := first + 1 + min(audience.HidesAtMost(), 2+first/10)
-	for examinable := int(budget); examinable > 0; {
-		claims, err := d.SearchHandles(ctx, prefix, page.Next, limit)
+	return found, complete, nil
+}
+
+func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, complete bool, err error) {
+	word, others := longest(q.Words)
+	rows, complete, err := g.namedFirst(ctx, q.Names, word)
+	if err != nil {
+		return nil, false, err
+	}
+	ids, err := haveWords(ctx, q.Names, distinct(rows), others)
+	if err != nil {
+		return nil, false, err
+	}
+	var near []Member
+	if !complete && q.Popular != nil {
+		popular, err := q.Popular(ctx)
 		if err != nil {
-			return Handles{}, fmt.Errorf("search handles that begin with %q: %w", prefix, err)
+			return nil, false, err
 		}
-		examinable -= len(claims)
-		owns := owners(ctx, d, audience, claims)
-		for i, c := range claims {
-			if owns[i] && len(page.Owners) == first {
-				page.More = true
-				return page, nil
-			}
-			if owns[i] {
-				page.Owners = append(page.Owners, c)
-			}
-			page.Next = c.Handle
+		shown := g.audience.showing(storage.Each(popular, func(p storage.PopularUser) storage.UserID { return p.User }))
+		if shown, err = haveWords(ctx, q.Names, distinct(shown), q.Words); err != nil {
+			return nil, false, err
 		}
-		if len(claims) < limit {
-			return page, nil
-		}
-		limit = min(4*limit, searchStride)
+		ids = append(ids, shown...)
 	}
-	page.More = true
-	return page, nil
+	if g.viewer() != 0 {
+		near, _, err = g.Members(ctx, MemberQuery{List: List{storage.Forward, g.viewer()}, Words: q.Words, Names: q.Names})
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	followed := distinct(storage.Each(near, func(m Member) storage.UserID { return m.ID }))
+	ids = distinct(append(ids, followed...))
+	found = make([]Found, len(ids))
+	for i, r := range g.store.Counts(ctx, ids) {
+		if r.Err != nil {
+			return nil, false, r.Err
+		}
+		if found[i] = (Found{User: ids[i], Followers: r.Value.Follower}); has(followed, ids[i]) {
+			found[i].Near = 2
+		}
+	}
+	slices.SortFunc(found, Found.Compare)
+	if err := g.addFriendsOfFriends(ctx, found[len(followed):]); err != nil {
+		return nil, false, err
+	}
+	slices.SortFunc(found, Found.Compare)
+	return found, complete, nil
 }
 
-// searchStride is how many handles are read at a time at most: their users are looked
-// up in one statement.
-const searchStride = 400
-
-// owners reports which claims are the handles of users who may be shown. If a shard
-// does not answer, its users stay in: they are then reported with an error, not as
-// if they did not exist.
-func owners(ctx context.Context, d Directory, audience *Audience, claims []storage.HandleOwner) []bool {
-	owns := make([]bool, len(claims))
-	ids := storage.Each(claims, func(c storage.HandleOwner) storage.UserID { return c.User })
-	for i, r := range d.Users(ctx, ids) {
-		switch {
-		case audience.Hides(ids[i]):
-		case r.Err != nil:
-			owns[i] = true
-		default:
-			owns[i] = r.Found && r.Value.Handle == claims[i].Handle
+// addFriendsOfFriends marks the users whom some of the viewer's newest followings follow, in lists that are open to the viewer.
+func (g *Graph) addFriendsOfFriends(ctx context.Context, found []Found) error {
+	found = found[:min(foafFound, len(found))]
+	if g.viewer() == 0 || len(found) == 0 {
+		return nil
+	}
+	few := *g
+	few.budget, few.sizes.maxPool = min(g.budget, foafRows), firstPool
+	p, err := few.poolOf(ctx, g.viewer(), storage.Position{})
+	if err != nil {
+		return err
+	}
+	v := &scores{recommenders: slices.DeleteFunc(p.recommenders, func(r recommender) bool { return r.degree > foafRows })}
+	if err := few.addLists(ctx, v); err != nil || len(v.recommenders) == 0 {
+		return err
+	}
+	ids := storage.Each(found, func(f Found) storage.UserID { return f.User })
+	for i, holders := range idset.Holders(v.topK.Expanded(), ids, 1) {
+		if len(holders) > 0 {
+			found[i].Near = 1
 		}
 	}
-	return owns
+	return nil
+}
+
+// viewer is who asks; 0: nobody who is signed in.
+func (g *Graph) viewer() storage.UserID {
+	if g.audience == nil {
+		return 0
+	}
+	return g.audience.Viewer
 }

@@ -1,9 +1,9 @@
 package social
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -12,116 +12,208 @@ import (
 
 	"kith/internal/properties"
 	"kith/storage"
+	"kith/storage/storagetest/oracle"
 )
 
-// directory has claims on handles, in ascending order, and users. Some users do not exist or cannot be read.
-type directory struct {
-	claims []storage.HandleOwner
-	users  map[storage.UserID]storage.Result[storage.User]
-
-	reads, examined int
-	before          int // how many were examined before the last read
-	err             error
-}
-
-func (d *directory) SearchHandles(_ context.Context, prefix, after string, limit int) (found []storage.HandleOwner, err error) {
-	for _, c := range d.claims {
-		if strings.HasPrefix(c.Handle, prefix) && c.Handle > after && len(found) < limit {
-			found = append(found, c)
+// drawNamed is a graph whose users have names of a few words, and lists that may be closed.
+func drawNamed(t *rapid.T) (*oracle.Store, map[storage.UserID]storage.User) {
+	store, users := drawGraph(t), make(map[storage.UserID]storage.User)
+	word := rapid.SampledFrom([]string{"Sōta", "sol", "Søren", "Müller", "Mu"})
+	for id := storage.UserID(1); id <= people; id++ {
+		u := storage.User{ID: id, Handle: "u" + id.String(), Name: word.Draw(t, "name") + " " + word.Draw(t, "surname")}
+		u.FollowingsVisibility = rapid.SampledFrom([]storage.Visibility{storage.ToEveryone, storage.ToFollowers, storage.ToNobody}).Draw(t, "visibility")
+		users[id] = u
+	}
+	for id, u := range users {
+		if r := store.CreateUsers(t.Context(), []storage.User{u})[0]; r.Err != nil {
+			t.Fatalf("user %s: %v", id, r.Err)
 		}
 	}
-	d.reads++
-	d.before = d.examined
-	d.examined += len(found)
-	return found, d.err
+	return store, users
 }
 
-func (d *directory) Users(_ context.Context, ids []storage.UserID) []storage.Result[storage.User] {
-	results := make([]storage.Result[storage.User], len(ids))
-	for i, id := range ids {
-		results[i] = d.users[id]
-	}
-	return results
+func drawWords(t *rapid.T) []string {
+	return storage.SearchedWords(rapid.SampledFrom([]string{"s", "so", "SOTA", "muller", "mu s", "u1", "sol sol", "mu mu mul so"}).Draw(t, "words"))
 }
 
-// add adds a user with a handle, or a claim whose user was never created.
-func (d *directory) add(id storage.UserID, handle, now string, err error) {
-	d.claims = append(d.claims, storage.HandleOwner{Handle: handle, User: id})
-	d.users[id] = storage.Result[storage.User]{Value: storage.User{ID: id, Handle: now}, Found: now != "", Err: err}
+func hasWords(u storage.User, words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool {
+		return !slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(of string) bool { return strings.HasPrefix(of, word) })
+	})
 }
 
-// Pages of a search are full, and together list all users whose handles begin with the prefix. Hidden
-// users, and claims that are nobody's handle, are left out; users who cannot be read are not.
-func TestSearchFindsWhoseHandleBeginsSo(t *testing.T) {
-	properties.Check(t, 100, func(t *rapid.T) {
-		d := &directory{users: map[storage.UserID]storage.Result[storage.User]{}}
-		audience := drawAudience(t)
-		budget := Budget(rapid.SampledFrom([]int{0, 1, 4, 10, 1000}).Draw(t, "budget"))
-		var want []storage.HandleOwner
-		for id := storage.UserID(1); id <= people; id++ {
-			handle := fmt.Sprintf("%c%02d", "ab"[rapid.IntRange(0, 1).Draw(t, "prefix")], id)
-			now := rapid.SampledFrom([]string{handle, handle, "other", ""}).Draw(t, "handle now")
-			err := rapid.SampledFrom([]error{nil, nil, errRead}).Draw(t, "error")
-			d.add(id, handle, now, err)
-			if handle[0] == 'a' && (now == handle || err != nil) && !audience.Hides(id) {
-				want = append(want, d.claims[id-1])
+// A search finds everybody who has the words, best first. If the index has more users than it looks at, it finds fewer, and says so;
+// those whom the viewer follows are always among them.
+func TestASearchFindsTheNearestAndTheMostFollowed(t *testing.T) {
+	properties.Check(t, 200, func(t *rapid.T) {
+		store, users := drawNamed(t)
+		g := drawPlanner(t, store)
+		g.budget, g.sizes.maxMembers = DefaultBudget, MaxMembers
+		words, a := drawWords(t), g.audience
+		followings := listOf(store, List{storage.Forward, a.Viewer})
+		var want []Found
+		for id, u := range users {
+			if a.Hides(id) || !hasWords(u, words) {
+				continue
+			}
+			f := Found{User: id, Followers: store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower}
+			for _, by := range followings {
+				isOpen := !a.Hides(by) && (users[by].FollowingsVisibility != storage.ToNobody || by == a.Viewer)
+				if isOpen && slices.Contains(listOf(store, List{storage.Forward, by}), id) {
+					f.Near = 1
+				}
+			}
+			if slices.Contains(followings, id) {
+				f.Near = 2
+			}
+			want = append(want, f)
+		}
+		slices.SortFunc(want, Found.Compare)
+		got, complete, err := g.Search(t.Context(), SearchQuery{Words: words, Names: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if complete && !slices.Equal(got, want) {
+			t.Fatalf("%q: got %+v, want %+v", words, got, want)
+		}
+		if !complete && g.sizes.maxNamed > 3*people {
+			t.Fatal("it has looked at all")
+		}
+		near := func(f Found) bool { return f.Near < 2 }
+		if !slices.Equal(slices.DeleteFunc(slices.Clone(got), near), slices.DeleteFunc(slices.Clone(want), near)) {
+			t.Fatalf("%q: got %+v, want those of %+v whom the viewer follows", words, got, want)
+		}
+		for _, f := range got {
+			if !slices.Contains(want, f) {
+				t.Fatalf("%q: %+v is not among %+v", words, f, want)
 			}
 		}
-		slices.SortFunc(d.claims, func(a, b storage.HandleOwner) int { return strings.Compare(a.Handle, b.Handle) })
-
-		var got []storage.HandleOwner
-		after := ""
-		for range 2 * people {
-			first := rapid.IntRange(1, 5).Draw(t, "first")
-			d.examined = 0
-			page, err := SearchHandles(t.Context(), d, audience, budget, "a", after, first)
-			if err != nil {
-				t.Fatal(err)
+		popular := func(context.Context) (all []storage.PopularUser, _ error) {
+			for id := range users {
+				all = append(all, storage.PopularUser{User: id})
 			}
-			if budget > 0 && d.before >= int(budget) {
-				t.Fatalf("it read on behind %d claims, with a budget of %d", d.before, budget)
-			}
-			got = append(got, page.Owners...)
-			if len(page.Owners) > first || !page.More && len(got) != len(want) {
-				t.Fatalf("a page of %d: %+v; got %v so far, want %v", first, page, got, want)
-			}
-			if full := budget == 0 || budget > people; full && page.More != (len(got) < len(want)) || full && page.More && len(page.Owners) < first {
-				t.Fatalf("a page of %d: %+v; got %v so far, want %v", first, page, got, want)
-			}
-			if !page.More {
-				break
-			}
-			after = page.Next
+			return all, nil
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("got %v, want %v", got, want)
+		if got, _, err = g.Search(t.Context(), SearchQuery{Words: words, Names: store, Popular: popular}); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("with the most followed: got %+v, %v; want %+v", got, err, want)
 		}
 	})
 }
 
-// One read is enough for a page, and to know whether more users follow, even if a few are hidden.
-func TestSearchReadsOnce(t *testing.T) {
-	hidden := []storage.UserID{3, 5, 7, 9}
-	for _, users := range []storage.UserID{20, 21, 24, 25} {
-		d := &directory{users: map[storage.UserID]storage.Result[storage.User]{}}
-		for id := range users {
-			handle := fmt.Sprintf("a%02d", id)
-			d.add(id, handle, handle, nil)
-		}
-		for _, audience := range []*Audience{nil, NewAudience(0, hiddenUsers(hidden), nil)} {
-			d.reads = 0
-			shown := int(users) - audience.HidesAtMost()
-			page, err := SearchHandles(t.Context(), d, audience, 0, "a", "", 20)
-			if err != nil || d.reads != 1 || len(page.Owners) != min(20, shown) || page.More != (shown > 20) {
-				t.Errorf("of %d handles %d were found in %d reads, more %t: %v", shown, len(page.Owners), d.reads, page.More, err)
-			}
-		}
-	}
+// without is the index as if some users did not exist.
+type without struct {
+	storage.WordReader
+	hides func(storage.UserID) bool
 }
 
-func TestSearchFailsWithItsRead(t *testing.T) {
-	d := &directory{err: errRead}
-	if page, err := SearchHandles(t.Context(), d, nil, 0, "a", "", 1); !errors.Is(err, errRead) {
-		t.Errorf("%+v, %v", page, err)
+func (w without) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
+	rows, err := w.WordReader.WithWord(ctx, prefix, 1<<30)
+	rows = slices.DeleteFunc(rows, w.hides)
+	return rows[:min(limit, len(rows))], err
+}
+
+// What the audience must not see has no influence on what it sees, nor on whether that is complete.
+func TestHiddenUsersTakeNoPlacesInASearch(t *testing.T) {
+	properties.Check(t, 200, func(t *rapid.T) {
+		store, _ := drawNamed(t)
+		g := drawPlanner(t, store)
+		g.sizes.maxNamed = rapid.IntRange(len(g.audience.Hidden())+1, 3*people).Draw(t, "rows") // a user has up to three rows
+		words := drawWords(t)
+		got, gotComplete, err := g.Search(t.Context(), SearchQuery{Words: words, Names: store})
+		want, wantComplete, wantErr := g.Search(t.Context(), SearchQuery{Words: words, Names: without{store, g.audience.Hides}})
+		if err != nil || wantErr != nil || !slices.Equal(got, want) || gotComplete != wantComplete {
+			t.Fatalf("%v %t %v, and without them %v %t %v", got, gotComplete, err, want, wantComplete, wantErr)
+		}
+	})
+}
+
+// The users of a list are selected, and ordered, as by brute force. If a bound ends that first, the answer says so.
+func TestMembersAreSelectedAndOrdered(t *testing.T) {
+	properties.Check(t, 300, func(t *rapid.T) {
+		store, users := drawNamed(t)
+		g := drawPlanner(t, store)
+		g.budget = DefaultBudget
+		a, base := g.audience, drawList(t, "base")
+		q := MemberQuery{List: base, Names: store, Order: rapid.SampledFrom([]Order{Recent, Closest, MostFollowed}).Draw(t, "order")}
+		if rapid.Bool().Draw(t, "with words") {
+			q.Words = drawWords(t)
+		}
+		if rapid.Bool().Draw(t, "with another list") {
+			other := List{base.Side.Other(), base.Owner}
+			q.Other, q.Absent = &other, rapid.Bool().Draw(t, "absent")
+		}
+		followings, followers := listOf(store, List{storage.Forward, a.Viewer}), listOf(store, List{storage.Inverse, a.Viewer})
+		for _, id := range followings {
+			if rapid.Bool().Draw(t, "special") {
+				q.Specials = append(q.Specials, id)
+			}
+		}
+		if special := rapid.Bool().Draw(t, "which"); rapid.Bool().Draw(t, "special only") {
+			q.Special = &special
+		}
+		var want []Member
+		for _, e := range edgesOf(store, a, base) {
+			id := base.Side.Peer(e.Pair())
+			if !hasWords(users[id], q.Words) || q.Other != nil && slices.Contains(listOf(store, *q.Other), id) == q.Absent ||
+				q.Special != nil && slices.Contains(q.Specials, id) != *q.Special {
+				continue
+			}
+			m := Member{Match: Match{ID: id, At: storage.PositionOf(base.Side, e)}}
+			switch {
+			case q.Order == MostFollowed:
+				m.Rank = store.Counts(t.Context(), []storage.UserID{id})[0].Value.Follower
+			case q.Order == Recent || a.Viewer == 0 || !slices.Contains(followings, id):
+			case slices.Contains(q.Specials, id):
+				m.Rank = 3
+			case slices.Contains(followers, id):
+				m.Rank = 2
+			default:
+				m.Rank = 1
+			}
+			want = append(want, m)
+		}
+		slices.SortStableFunc(want, func(a, b Member) int { return cmp.Compare(b.Rank, a.Rank) })
+		got, complete, err := g.Members(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range got {
+			got[i].Other = 0
+		}
+		if complete && !slices.Equal(got, want) {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		if !complete && g.sizes.maxMembers > people {
+			t.Fatalf("it has looked at all: %+v", got)
+		}
+		for _, m := range got {
+			if !slices.Contains(want, m) {
+				t.Fatalf("%+v is not among %+v", m, want)
+			}
+		}
+	})
+}
+
+// namesFail is an index that cannot be read.
+type namesFail struct{ storage.WordReader }
+
+func (namesFail) WithWord(context.Context, string, int) ([]storage.UserID, error) {
+	return nil, errRead
+}
+
+func (namesFail) HaveWord(_ context.Context, _ string, ids []storage.UserID) []storage.Result[bool] {
+	return storage.Each(ids, func(storage.UserID) storage.Result[bool] { return storage.Result[bool]{Err: errRead} })
+}
+
+func TestAnIndexThatCannotBeReadFailsTheSearch(t *testing.T) {
+	g := New(onRows{oracle.New()}, 0, NewAudience(1, nil, nil))
+	if _, _, err := g.Search(t.Context(), SearchQuery{Words: []string{"a"}, Names: namesFail{}}); !errors.Is(err, errRead) {
+		t.Error(err)
+	}
+	if _, _, err := g.Members(t.Context(), MemberQuery{List: List{storage.Forward, 1}, Words: []string{"a"}, Names: namesFail{}}); !errors.Is(err, errRead) {
+		t.Error(err)
+	}
+	if _, err := haveWords(t.Context(), namesFail{}, []storage.UserID{1}, []string{"a"}); !errors.Is(err, errRead) {
+		t.Error(err)
 	}
 }

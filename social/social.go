@@ -92,9 +92,12 @@ type sizes struct {
 	packedFrom int64 // the length from which a list may be kept packed
 	packedMost int64 // most users that are read from packed lists, 8 bytes each
 
-	fewCommon       int // the number of common users up to which they are checked one by one for hidden users
-	fewPositions    int // the length up to which a list is scanned and counted meanwhile
-	fewHidden       int // the number of hidden users up to which they are looked up in a list
+	fewCommon    int // the number of common users up to which they are checked one by one for hidden users
+	fewPositions int // the length up to which a list is scanned and counted meanwhile
+	fewHidden    int // the number of hidden users up to which they are looked up in a list
+	maxMembers   int // users of a list, its newest ones, who are sorted and searched
+	maxNamed     int // rows of the index of words that are read for one word: if it has more, the users of the list are looked at one by one
+
 	positionsPerRow int // positions of a list in memory that are scanned in less time than one row takes
 }
 
@@ -102,6 +105,7 @@ var defaultSizes = sizes{
 	firstLook: 500, stride: 4000, probes: 4000, firstPool: firstPool, maxPool: 5000,
 	packedFrom: 10_000, packedMost: 4 << 20,
 	fewCommon: 128, fewPositions: 256, fewHidden: 16, positionsPerRow: 64,
+	maxMembers: MaxMembers, maxNamed: 2000,
 }
 
 const (

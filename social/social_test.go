@@ -108,6 +108,8 @@ func drawPlanner(t *rapid.T, store rows) *Graph {
 			fewCommon:       rapid.IntRange(0, 12).Draw(t, "few in common"),
 			fewPositions:    rapid.IntRange(0, 12).Draw(t, "few positions"),
 			fewHidden:       rapid.IntRange(0, 12).Draw(t, "few hidden"),
+			maxMembers:      rapid.SampledFrom([]int{1, 5, 1000}).Draw(t, "members"),
+			maxNamed:        rapid.SampledFrom([]int{1, 5, 1000}).Draw(t, "named"),
 			positionsPerRow: rapid.SampledFrom([]int{1, 5, 1000}).Draw(t, "positions a row"),
 		},
 	}

@@ -106,20 +106,6 @@ type PopularUser struct {
 	Followers int64
 }
 
-// HandleSearcher finds handles.
-type HandleSearcher interface {
-	// SearchHandles lists handles from all shards that begin with a prefix and come after another
-	// handle, ascending, at most limit. It includes claims that never became users. If after is
-	// malformed, the list is empty.
-	SearchHandles(ctx context.Context, prefix, after string, limit int) ([]HandleOwner, error)
-}
-
-// HandleOwner is a handle and the user whose handle it is.
-type HandleOwner struct {
-	Handle string
-	User   UserID
-}
-
 // AnnotationKind is a kind of rows beside edges. Each row has the key of two users, and belongs to
 // From.
 type AnnotationKind uint8

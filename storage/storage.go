@@ -128,7 +128,7 @@ type Reader interface {
 	RecentPostReader
 	CommentReader
 	FavoriteReader
-	HandleSearcher
+	WordReader
 	Bundler
 }
 

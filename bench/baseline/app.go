@@ -30,8 +30,10 @@ SELECT /*! STRAIGHT_JOIN */ mine.to_user_id, u.handle, u.name
 FROM following mine /*! FORCE INDEX (PRIMARY) */
 CROSS JOIN follower theirs /*! FORCE INDEX (PRIMARY) */ ON theirs.to_user_id = ? AND theirs.from_user_id = mine.to_user_id AND theirs.type = 1
 CROSS JOIN users u ON u.user_id = mine.to_user_id
+LEFT JOIN follower back /*! FORCE INDEX (PRIMARY) */ ON back.to_user_id = mine.from_user_id AND back.from_user_id = mine.to_user_id AND back.type = 1
+LEFT JOIN edge_marks m ON m.from_user_id = mine.from_user_id AND m.to_user_id = mine.to_user_id
 WHERE mine.from_user_id = ? AND +mine.type = 1
-ORDER BY mine.to_user_id`
+ORDER BY CASE WHEN m.special = 1 THEN 0 WHEN back.type = 1 THEN 1 ELSE 2 END, mine.update_time DESC, mine.to_user_id DESC`
 
 	sqlAppFeed = `
 SELECT newest.author_id, newest.post_id, p.text, newest.created_at, c.comment_count, c.favorite_count, COALESCE(f.type, 0),

@@ -83,7 +83,7 @@ func (v *FollowingsResponse) GetUser() *FollowingsUser { return v.User }
 // Somebody who follows, and is followed.
 type FollowingsUser struct {
 	// The users whom this user follows, newest first. `first` is 0–100; `last` with `before` pages backward.
-	// `filter` is for the viewer's own list. Null if the list is not open to the viewer.
+	// Null if the list is not open to the viewer.
 	Followings *FollowingsUserFollowingsFollowConnection `json:"followings"`
 }
 

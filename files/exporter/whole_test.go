@@ -18,6 +18,7 @@ import (
 var peoplesTables = map[string]string{
 	"users": `SELECT user_id, handle, name, bio, avatar_url, created_at, updated_at,
 		followings_visibility, followers_visibility, undiscoverable FROM users`,
+	"user_words":            "SELECT user_id, word FROM user_words",
 	"handles":               "SELECT handle, user_id FROM handles",
 	"following":             "SELECT from_user_id, to_user_id, type, update_time FROM following",
 	"follower":              "SELECT from_user_id, to_user_id, type, update_time FROM follower",

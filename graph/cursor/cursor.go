@@ -26,7 +26,7 @@ const (
 	Friends          Kind = 3
 	CommonFollowings Kind = 4
 	CommonFollowers  Kind = 5
-	FollowersYouKnow Kind = 6
+	FollowersYouKnow Kind = 6 // by id, before those came first whom the viewer knows best
 	Suggestions      Kind = 7 // before there were orders
 
 	NotFollowingBack       Kind = 8
@@ -34,7 +34,7 @@ const (
 	RecentCommonFollowings Kind = 10
 	RecentCommonFollowers  Kind = 11
 	People                 Kind = 12
-	Search                 Kind = 13
+	Search                 Kind = 13 // by handle, before names were searched
 	Blocked                Kind = 14
 	FriendRequests         Kind = 15
 	RankedSuggestions      Kind = 16
@@ -44,24 +44,25 @@ const (
 	Feed                   Kind = 20
 	Favorites              Kind = 21
 	FavoritedBy            Kind = 22
-	Dismissed              Kind = 23
+	Selected               Kind = 23
+	RankedSearch           Kind = 24
+	Dismissed              Kind = 25
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues
-// behind a user who may be hidden, and whose id or handle an open cursor would reveal.
+// behind a user who may be hidden, and whose id an open cursor would reveal.
 // Only the gateways of the store can read a sealed cursor. The same position gives the
 // same cursor.
 type Sealer struct {
 	aead     cipher.AEAD
 	nonceKey []byte
-	bound    string // what its cursors belong to, besides their field
 }
 
 // sealed marks the kind of a sealed cursor.
 const sealed Kind = 0x80
 
-// Lengths in bytes. Plain texts are padded to one length, because their lengths would reveal how
-// long a handle is.
+// Lengths in bytes. Plain texts are padded to one length, because their lengths would reveal something
+// of the position.
 const (
 	plainLength = 64 // at least the bytes of every kind's numbers
 	nonceLength = 12
@@ -93,14 +94,6 @@ func NewSealer(secret []byte) *Sealer {
 	return &Sealer{aead: aead, nonceKey: derive("cursor nonce")}
 }
 
-// For is a sealer whose cursors also belong to a text, such as a search's prefix:
-// a client that tried them with other texts could find out the position.
-func (s *Sealer) For(text string) *Sealer {
-	bound := *s
-	bound.bound = text
-	return &bound
-}
-
 // Encode writes a cursor of a position, open without a sealer: nil, and otherwise sealed. The numbers must not be negative.
 func (s *Sealer) Encode(kind Kind, numbers ...int64) string {
 	if s != nil {
@@ -124,17 +117,14 @@ func (s *Sealer) seal(kind Kind, numbers []int64) string {
 	plain = append(plain, make([]byte, plainLength-len(plain))...)
 	head := byte(kind | sealed)
 	mac := hmac.New(sha256.New, s.nonceKey)
-	mac.Write(plain) // of fixed length, followed by the bytes it belongs to
-	mac.Write(s.with(head))
+	mac.Write(plain)
+	mac.Write([]byte{head})
 	nonce := mac.Sum(nil)[:nonceLength]
 	text := append(make([]byte, 0, sealLength), head)
 	text = append(text, nonce...)
-	text = s.aead.Seal(text, nonce, plain, s.with(head))
+	text = s.aead.Seal(text, nonce, plain, []byte{head})
 	return base64.RawURLEncoding.EncodeToString(text)
 }
-
-// with is the data that a cursor is bound to and does not contain.
-func (s *Sealer) with(head byte) []byte { return append([]byte{head}, s.bound...) }
 
 // Decode reads the numbers of a cursor of a kind, open or sealed, into the given variables.
 // Anything that Encode has not made is refused with BAD_USER_INPUT.
@@ -150,7 +140,7 @@ func (s *Sealer) Decode(kind Kind, text string, numbers ...*int64) error {
 	case len(b) != sealLength:
 		return notCursor(text)
 	}
-	plain, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], s.with(b[0]))
+	plain, err := s.aead.Open(nil, b[1:1+nonceLength], b[1+nonceLength:], b[:1])
 	if err != nil {
 		return notCursor(text)
 	}
@@ -193,25 +183,4 @@ const maxShown = 60
 
 func notCursor(text string) error {
 	return apierr.CursorMalformed.Error("%q is not a cursor", apierr.Shortened(text, maxShown))
-}
-
-// Pack turns a text of at most 7 × n bytes into n numbers for a cursor. The texts are
-// handles: they have no zero bytes.
-func Pack(text string, n int) []int64 {
-	numbers := make([]int64, n)
-	for i := range len(text) {
-		numbers[i/7] |= int64(text[i]) << (8 * (i % 7))
-	}
-	return numbers
-}
-
-// Unpack turns the numbers of [Pack] back into the text.
-func Unpack(numbers []int64) string {
-	var text []byte
-	for _, n := range numbers {
-		for ; n > 0; n >>= 8 {
-			text = append(text, byte(n))
-		}
-	}
-	return string(text)
 }

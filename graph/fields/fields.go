@@ -32,6 +32,7 @@ type Field struct {
 
 	Weight uint64 // its cost; 0 means 1, for a value of a row in memory
 	Each   uint64 // what each element of its list costs, if it has a list that does not set its length; 0 means 1
+	Chosen uint64 // what it costs more if `filter` or `orderBy` is given
 	Queued bool   // its work has a queue of its own
 	Length uint64 // of a list that has no argument for its length, but is not longer than this
 	Value  *Value // nil: gqlgen writes it, because it has a resolver or there is no need for speed
@@ -223,9 +224,9 @@ var pageInfo = Type{Name: "PageInfo", Fields: map[string]*Field{
 }}
 
 var (
-	searchConnection = pageOf("UserSearchConnection", func(c *model.UserSearchConnection) ([]*model.UserSearchEdge, []*model.User, *model.PageInfo) {
+	searchConnection = with(pageOf("UserSearchConnection", func(c *model.UserSearchConnection) ([]*model.UserSearchEdge, []*model.User, *model.PageInfo) {
 		return c.Edges, c.Nodes, c.PageInfo
-	})
+	}), map[string]*Field{"complete": {Value: boolean(func(c *model.UserSearchConnection) bool { return c.Complete })}})
 	searchEdge = edgeOf("UserSearchEdge", func(e *model.UserSearchEdge) (string, *model.User) { return e.Cursor, e.Node })
 
 	suggestionConnection = with(pageOf("SuggestionConnection", func(c *model.SuggestionConnection) ([]*model.SuggestionEdge, []*model.User, *model.PageInfo) {

@@ -354,10 +354,10 @@ type ComplexityRoot struct {
 		LatestPosts   func(childComplexity int, first *int32, after *string) int
 		Node          func(childComplexity int, id string) int
 		Nodes         func(childComplexity int, ids []string) int
-		People        func(childComplexity int, where model.PeopleFilter, first *int32, after *string) int
+		People        func(childComplexity int, where model.PeopleFilter, first *int32, after *string, last *int32, before *string) int
 		Relationship  func(childComplexity int, from string, to string) int
 		Relationships func(childComplexity int, from []string, to []string) int
-		SearchUsers   func(childComplexity int, prefix string, first *int32, after *string) int
+		SearchUsers   func(childComplexity int, text string, first *int32, after *string) int
 		Service       func(childComplexity int) int
 		User          func(childComplexity int, by model.UserBy) int
 		Users         func(childComplexity int, by model.UsersBy) int
@@ -448,25 +448,25 @@ type ComplexityRoot struct {
 	User struct {
 		AvatarURL          func(childComplexity int) int
 		Bio                func(childComplexity int) int
-		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, orderBy model.CommonOrder) int
-		CommonFollowings   func(childComplexity int, with string, first *int32, after *string, orderBy model.CommonOrder) int
+		CommonFollowers    func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
+		CommonFollowings   func(childComplexity int, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) int
 		CreatedAt          func(childComplexity int) int
 		FavoriteCount      func(childComplexity int) int
 		Favorites          func(childComplexity int, first *int32, after *string) int
 		FollowSuggestions  func(childComplexity int, first *int32, after *string) int
 		FollowerCount      func(childComplexity int) int
-		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string) int
-		FollowersYouKnow   func(childComplexity int, first *int32, after *string) int
+		Followers          func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
+		FollowersYouKnow   func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		FollowingCount     func(childComplexity int) int
-		Followings         func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) int
+		Followings         func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
 		FriendCount        func(childComplexity int) int
-		Friends            func(childComplexity int, first *int32, after *string) int
+		Friends            func(childComplexity int, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) int
 		Handle             func(childComplexity int) int
 		ID                 func(childComplexity int) int
 		ListVisibility     func(childComplexity int) int
 		Name               func(childComplexity int) int
-		NotFollowedBack    func(childComplexity int, first *int32, after *string) int
-		NotFollowingBack   func(childComplexity int, first *int32, after *string) int
+		NotFollowedBack    func(childComplexity int, first *int32, after *string, last *int32, before *string) int
+		NotFollowingBack   func(childComplexity int, first *int32, after *string, last *int32, before *string) int
 		PostCount          func(childComplexity int) int
 		Posts              func(childComplexity int, first *int32, after *string) int
 		Relationship       func(childComplexity int, to string) int
@@ -493,6 +493,7 @@ type ComplexityRoot struct {
 	}
 
 	UserSearchConnection struct {
+		Complete func(childComplexity int) int
 		Edges    func(childComplexity int) int
 		Nodes    func(childComplexity int) int
 		PageInfo func(childComplexity int) int
@@ -572,8 +573,8 @@ type QueryResolver interface {
 	Relationship(ctx context.Context, from string, to string) (*model.Relationship, error)
 	Relationships(ctx context.Context, from []string, to []string) ([]*model.Relationship, error)
 	EdgesAmong(ctx context.Context, ids []string) (*model.EdgesAmong, error)
-	People(ctx context.Context, where model.PeopleFilter, first *int32, after *string) (*model.UserConnection, error)
-	SearchUsers(ctx context.Context, prefix string, first *int32, after *string) (*model.UserSearchConnection, error)
+	People(ctx context.Context, where model.PeopleFilter, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
+	SearchUsers(ctx context.Context, text string, first *int32, after *string) (*model.UserSearchConnection, error)
 	Consistency(ctx context.Context) (*model.Consistency, error)
 	Entities(ctx context.Context, representations []any) ([]model.Node, error)
 	Service(ctx context.Context) (model.Service, error)
@@ -595,16 +596,16 @@ type SuggestionEdgeResolver interface {
 	Via(ctx context.Context, obj *model.SuggestionEdge, first *int32) ([]*model.User, error)
 }
 type UserResolver interface {
-	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.FollowingsFilter) (*model.FollowConnection, error)
-	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
-	Friends(ctx context.Context, obj *model.User, first *int32, after *string) (*model.MatchConnection, error)
-	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FollowConnection, error)
-	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string) (*model.FollowConnection, error)
+	Followings(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.FollowConnection, error)
+	Followers(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.FollowConnection, error)
+	Friends(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string, filter *model.ListFilter, orderBy model.ListOrder) (*model.MatchConnection, error)
+	NotFollowingBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
+	NotFollowedBack(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.FollowConnection, error)
 	Relationship(ctx context.Context, obj *model.User, to string) (*model.Relationship, error)
 	ViewerRelationship(ctx context.Context, obj *model.User) (*model.Relationship, error)
-	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
-	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, orderBy model.CommonOrder) (*model.UserConnection, error)
-	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string) (*model.UserConnection, error)
+	CommonFollowings(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
+	CommonFollowers(ctx context.Context, obj *model.User, with string, first *int32, after *string, last *int32, before *string, orderBy model.CommonOrder) (*model.UserConnection, error)
+	FollowersYouKnow(ctx context.Context, obj *model.User, first *int32, after *string, last *int32, before *string) (*model.UserConnection, error)
 	FollowSuggestions(ctx context.Context, obj *model.User, first *int32, after *string) (*model.SuggestionConnection, error)
 
 	Posts(ctx context.Context, obj *model.User, first *int32, after *string) (*model.PostConnection, error)
@@ -1941,7 +1942,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.People(childComplexity, args["where"].(model.PeopleFilter), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.People(childComplexity, args["where"].(model.PeopleFilter), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "Query.relationship":
 		if e.ComplexityRoot.Query.Relationship == nil {
 			break
@@ -1974,7 +1975,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.SearchUsers(childComplexity, args["prefix"].(string), args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.SearchUsers(childComplexity, args["text"].(string), args["first"].(*int32), args["after"].(*string)), true
 	case "Query._service":
 		if e.ComplexityRoot.Query.Service == nil {
 			break
@@ -2358,7 +2359,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.CommonFollowers(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.CommonOrder)), true
+		return e.ComplexityRoot.User.CommonFollowers(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["orderBy"].(model.CommonOrder)), true
 	case "User.commonFollowings":
 		if e.ComplexityRoot.User.CommonFollowings == nil {
 			break
@@ -2369,7 +2370,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.CommonFollowings(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string), args["orderBy"].(model.CommonOrder)), true
+		return e.ComplexityRoot.User.CommonFollowings(childComplexity, args["with"].(string), args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["orderBy"].(model.CommonOrder)), true
 	case "User.createdAt":
 		if e.ComplexityRoot.User.CreatedAt == nil {
 			break
@@ -2420,7 +2421,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.Followers(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
+		return e.ComplexityRoot.User.Followers(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["filter"].(*model.ListFilter), args["orderBy"].(model.ListOrder)), true
 	case "User.followersYouKnow":
 		if e.ComplexityRoot.User.FollowersYouKnow == nil {
 			break
@@ -2431,7 +2432,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.FollowersYouKnow(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.FollowersYouKnow(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "User.followingCount":
 		if e.ComplexityRoot.User.FollowingCount == nil {
 			break
@@ -2448,7 +2449,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.Followings(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["filter"].(*model.FollowingsFilter)), true
+		return e.ComplexityRoot.User.Followings(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["filter"].(*model.ListFilter), args["orderBy"].(model.ListOrder)), true
 	case "User.friendCount":
 		if e.ComplexityRoot.User.FriendCount == nil {
 			break
@@ -2465,7 +2466,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.Friends(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.Friends(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string), args["filter"].(*model.ListFilter), args["orderBy"].(model.ListOrder)), true
 	case "User.handle":
 		if e.ComplexityRoot.User.Handle == nil {
 			break
@@ -2500,7 +2501,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.NotFollowedBack(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.NotFollowedBack(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "User.notFollowingBack":
 		if e.ComplexityRoot.User.NotFollowingBack == nil {
 			break
@@ -2511,7 +2512,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.User.NotFollowingBack(childComplexity, args["first"].(*int32), args["after"].(*string)), true
+		return e.ComplexityRoot.User.NotFollowingBack(childComplexity, args["first"].(*int32), args["after"].(*string), args["last"].(*int32), args["before"].(*string)), true
 	case "User.postCount":
 		if e.ComplexityRoot.User.PostCount == nil {
 			break
@@ -2610,6 +2611,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.UserPayload.User(childComplexity), true
 
+	case "UserSearchConnection.complete":
+		if e.ComplexityRoot.UserSearchConnection.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.UserSearchConnection.Complete(childComplexity), true
 	case "UserSearchConnection.edges":
 		if e.ComplexityRoot.UserSearchConnection.Edges == nil {
 			break
@@ -2732,7 +2739,7 @@ func (e *executableSchema) Exec(ctx context.Context) graphql.ResponseHandler {
 	opCtx := graphql.GetOperationContext(ctx)
 	ec := newExecutionContext(opCtx, e, make(chan graphql.DeferredResult))
 	inputUnmarshalMap := graphql.BuildUnmarshalerMap(
-		ec.unmarshalInputFollowingsFilter,
+		ec.unmarshalInputListFilter,
 		ec.unmarshalInputListVisibilityInput,
 		ec.unmarshalInputMediaInput,
 		ec.unmarshalInputPeopleFilter,
@@ -3911,15 +3918,22 @@ type Query {
   people(
     "Whom to find."
     where: PeopleFilter!
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
   ): UserConnection @cacheControl(maxAge: 30)
-  "Users whose handle begins with ` + "`" + `prefix` + "`" + `, in any case, by handle; nobody if it is empty or cannot begin a handle."
+  """
+  Users by words of their names and handles, in any case and without accents: ` + "`" + `sota` + "`" + ` finds Sōta. First those whom the viewer
+  follows, then those whom its followings follow, then the most followed. Nobody if the text has no letter or digit.
+  """
   searchUsers(
-    "1 to 30 characters of ` + "`" + `a-z` + "`" + `, ` + "`" + `0-9` + "`" + ` and ` + "`" + `_` + "`" + `, in any case."
-    prefix: String!
+    "The beginnings of words, at most 400 bytes. All of them have to match."
+    text: String!
     "How many rows at most, 0 to 100; 20 unless given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
@@ -3970,6 +3984,8 @@ type UserSearchConnection {
   nodes: [User] @semanticNonNull(levels: [0, 1])
   "Where the page is in its list."
   pageInfo: PageInfo!
+  "False if more users match than one search looks at: of those, the most followed and whom the viewer knows are here."
+  complete: Boolean!
 }
 
 "A user found."
@@ -4314,7 +4330,7 @@ type User implements Node {
 
   """
   The users whom this user follows, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
-  ` + "`" + `filter` + "`" + ` is for the viewer's own list. Null if the list is not open to the viewer.
+  Null if the list is not open to the viewer.
   """
   followings(
     "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
@@ -4325,8 +4341,10 @@ type User implements Node {
     last: Int
     "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
-    "Which of the followings are wanted; for the viewer's own list."
-    filter: FollowingsFilter
+    "Which of the users are wanted; null: all."
+    filter: ListFilter
+    "What the rows are ordered by. A cursor belongs to its filter and order."
+    orderBy: ListOrder! = RECENT
   ): FollowConnection @cacheControl(maxAge: 10)
   """
   The users who follow this user, newest first. ` + "`" + `first` + "`" + ` is 0–100; ` + "`" + `last` + "`" + ` with ` + "`" + `before` + "`" + ` pages backward.
@@ -4341,27 +4359,47 @@ type User implements Node {
     last: Int
     "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
+    "Which of the users are wanted; null: all."
+    filter: ListFilter
+    "What the rows are ordered by. A cursor belongs to its filter and order."
+    orderBy: ListOrder! = RECENT
   ): FollowConnection @cacheControl(maxAge: 10)
   "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
   friends(
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
+    "Which of the users are wanted; null: all."
+    filter: ListFilter
+    "What the rows are ordered by. A cursor belongs to its filter and order."
+    orderBy: ListOrder! = RECENT
   ): MatchConnection @cacheControl(maxAge: 10)
   "Users whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
   notFollowingBack(
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
   ): FollowConnection @cacheControl(maxAge: 10)
   "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
   notFollowedBack(
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
   ): FollowConnection @cacheControl(maxAge: 10)
 
   """
@@ -4382,10 +4420,14 @@ type User implements Node {
   commonFollowings(
     "The other user."
     with: ID!
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
     "What the rows are ordered by. A cursor belongs to its order."
     orderBy: CommonOrder! = ID
   ): UserConnection
@@ -4396,22 +4438,31 @@ type User implements Node {
   commonFollowers(
     "The other user."
     with: ID!
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
     "What the rows are ordered by. A cursor belongs to its order."
     orderBy: CommonOrder! = ID
   ): UserConnection
   """
-  This user's followers whom the viewer follows, by ascending id; null if nobody is signed
-  in, or the list of followers is not open to the viewer.
+  This user's followers whom the viewer follows, those first whom it knows best: its special follows, its friends,
+  then all others, of each those first whom it followed last. Null if nobody is signed in, or the list of followers is not
+  open to the viewer.
   """
   followersYouKnow(
-    "How many rows at most, 0 to 100; 20 unless given."
+    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
     "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
+    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
+    last: Int
+    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
+    before: String
   ): UserConnection @cacheControl(scope: PRIVATE)
 
   """
@@ -4456,10 +4507,30 @@ input ListVisibilityInput {
   followers: Visibility
 }
 
-"Which followings are wanted."
-input FollowingsFilter {
-  "Only special follows, see ` + "`" + `setFollowMark` + "`" + `; false: only the others."
+"Which users of a list are wanted. All fields have to match."
+input ListFilter {
+  """
+  The beginnings of words of the name or the handle, in any case and without accents: ` + "`" + `sota` + "`" + ` finds Sōta. All of them have
+  to match. A text without a letter or a digit matches nobody.
+  """
+  match: String
+  "Whether the owner of the list and the user follow each other. Null instead of a page unless both lists of the owner are open to the viewer."
+  mutual: Boolean
+  "Whether the viewer's follow is special, see ` + "`" + `setFollowMark` + "`" + `. Null instead of a page in the lists of others."
   special: Boolean
+}
+
+"""
+What the users of a list are ordered by. With a filter, or in an order other than RECENT, a page is made of the newest 10,000 users of
+the list, or of all whose words match if few do; ` + "`" + `complete` + "`" + ` is false if there may be others.
+"""
+enum ListOrder {
+  "Newest first."
+  RECENT
+  "The viewer's special follows, then its friends, then whom it follows, then all others; of each the newest first. Without a viewer as RECENT."
+  CLOSEST
+  "By how many follow them; ties newest first."
+  MOST_FOLLOWED
 }
 
 "What common lists are ordered by."
@@ -5320,6 +5391,8 @@ func (ec *executionContext) childFields_UserSearchConnection(ctx context.Context
 		return ec.fieldContext_UserSearchConnection_nodes(ctx, field)
 	case "pageInfo":
 		return ec.fieldContext_UserSearchConnection_pageInfo(ctx, field)
+	case "complete":
+		return ec.fieldContext_UserSearchConnection_complete(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type UserSearchConnection", field.Name)
 }
@@ -6199,6 +6272,22 @@ func (ec *executionContext) field_Query_people_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["after"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
 	return args, nil
 }
 
@@ -6249,14 +6338,14 @@ func (ec *executionContext) field_Query_relationships_args(ctx context.Context, 
 func (ec *executionContext) field_Query_searchUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
-	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "prefix",
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "text",
 		func(ctx context.Context, v any) (string, error) {
 			return ec.unmarshalNString2string(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["prefix"] = arg0
+	args["text"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
 		func(ctx context.Context, v any) (*int32, error) {
 			return ec.unmarshalOInt2ᚖint32(ctx, v)
@@ -6359,14 +6448,30 @@ func (ec *executionContext) field_User_commonFollowers_args(ctx context.Context,
 		return nil, err
 	}
 	args["after"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
 		func(ctx context.Context, v any) (model.CommonOrder, error) {
 			return ec.unmarshalNCommonOrder2kithᚋgraphᚋmodelᚐCommonOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["orderBy"] = arg3
+	args["orderBy"] = arg5
 	return args, nil
 }
 
@@ -6397,14 +6502,30 @@ func (ec *executionContext) field_User_commonFollowings_args(ctx context.Context
 		return nil, err
 	}
 	args["after"] = arg2
-	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
 		func(ctx context.Context, v any) (model.CommonOrder, error) {
 			return ec.unmarshalNCommonOrder2kithᚋgraphᚋmodelᚐCommonOrder(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
-	args["orderBy"] = arg3
+	args["orderBy"] = arg5
 	return args, nil
 }
 
@@ -6471,6 +6592,22 @@ func (ec *executionContext) field_User_followersYouKnow_args(ctx context.Context
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -6509,6 +6646,22 @@ func (ec *executionContext) field_User_followers_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*model.ListFilter, error) {
+			return ec.unmarshalOListFilter2ᚖkithᚋgraphᚋmodelᚐListFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (model.ListOrder, error) {
+			return ec.unmarshalNListOrder2kithᚋgraphᚋmodelᚐListOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg5
 	return args, nil
 }
 
@@ -6548,13 +6701,21 @@ func (ec *executionContext) field_User_followings_args(ctx context.Context, rawA
 	}
 	args["before"] = arg3
 	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
-		func(ctx context.Context, v any) (*model.FollowingsFilter, error) {
-			return ec.unmarshalOFollowingsFilter2ᚖkithᚋgraphᚋmodelᚐFollowingsFilter(ctx, v)
+		func(ctx context.Context, v any) (*model.ListFilter, error) {
+			return ec.unmarshalOListFilter2ᚖkithᚋgraphᚋmodelᚐListFilter(ctx, v)
 		})
 	if err != nil {
 		return nil, err
 	}
 	args["filter"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (model.ListOrder, error) {
+			return ec.unmarshalNListOrder2kithᚋgraphᚋmodelᚐListOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg5
 	return args, nil
 }
 
@@ -6577,6 +6738,38 @@ func (ec *executionContext) field_User_friends_args(ctx context.Context, rawArgs
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "filter",
+		func(ctx context.Context, v any) (*model.ListFilter, error) {
+			return ec.unmarshalOListFilter2ᚖkithᚋgraphᚋmodelᚐListFilter(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["filter"] = arg4
+	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "orderBy",
+		func(ctx context.Context, v any) (model.ListOrder, error) {
+			return ec.unmarshalNListOrder2kithᚋgraphᚋmodelᚐListOrder(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["orderBy"] = arg5
 	return args, nil
 }
 
@@ -6599,6 +6792,22 @@ func (ec *executionContext) field_User_notFollowedBack_args(ctx context.Context,
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -6621,6 +6830,22 @@ func (ec *executionContext) field_User_notFollowingBack_args(ctx context.Context
 		return nil, err
 	}
 	args["after"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "last",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["last"] = arg2
+	arg3, err := graphql.ProcessArgField(ctx, rawArgs, "before",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["before"] = arg3
 	return args, nil
 }
 
@@ -12477,7 +12702,7 @@ func (ec *executionContext) _Query_people(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().People(ctx, fc.Args["where"].(model.PeopleFilter), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().People(ctx, fc.Args["where"].(model.PeopleFilter), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
@@ -12521,7 +12746,7 @@ func (ec *executionContext) _Query_searchUsers(ctx context.Context, field graphq
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SearchUsers(ctx, fc.Args["prefix"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().SearchUsers(ctx, fc.Args["text"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UserSearchConnection) graphql.Marshaler {
@@ -14445,7 +14670,7 @@ func (ec *executionContext) _User_followings(ctx context.Context, field graphql.
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Followings(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.FollowingsFilter))
+			return ec.Resolvers.User().Followings(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
@@ -14489,7 +14714,7 @@ func (ec *executionContext) _User_followers(ctx context.Context, field graphql.C
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Followers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
+			return ec.Resolvers.User().Followers(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
@@ -14533,7 +14758,7 @@ func (ec *executionContext) _User_friends(ctx context.Context, field graphql.Col
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().Friends(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.User().Friends(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["filter"].(*model.ListFilter), fc.Args["orderBy"].(model.ListOrder))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.MatchConnection) graphql.Marshaler {
@@ -14577,7 +14802,7 @@ func (ec *executionContext) _User_notFollowingBack(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().NotFollowingBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.User().NotFollowingBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
@@ -14621,7 +14846,7 @@ func (ec *executionContext) _User_notFollowedBack(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().NotFollowedBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.User().NotFollowedBack(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.FollowConnection) graphql.Marshaler {
@@ -14741,7 +14966,7 @@ func (ec *executionContext) _User_commonFollowings(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().CommonFollowings(ctx, obj, fc.Args["with"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["orderBy"].(model.CommonOrder))
+			return ec.Resolvers.User().CommonFollowings(ctx, obj, fc.Args["with"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["orderBy"].(model.CommonOrder))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
@@ -14785,7 +15010,7 @@ func (ec *executionContext) _User_commonFollowers(ctx context.Context, field gra
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().CommonFollowers(ctx, obj, fc.Args["with"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["orderBy"].(model.CommonOrder))
+			return ec.Resolvers.User().CommonFollowers(ctx, obj, fc.Args["with"].(string), fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string), fc.Args["orderBy"].(model.CommonOrder))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
@@ -14829,7 +15054,7 @@ func (ec *executionContext) _User_followersYouKnow(ctx context.Context, field gr
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.User().FollowersYouKnow(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string))
+			return ec.Resolvers.User().FollowersYouKnow(ctx, obj, fc.Args["first"].(*int32), fc.Args["after"].(*string), fc.Args["last"].(*int32), fc.Args["before"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
@@ -15410,6 +15635,29 @@ func (ec *executionContext) fieldContext_UserSearchConnection_pageInfo(_ context
 		},
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _UserSearchConnection_complete(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_UserSearchConnection_complete(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Complete, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_UserSearchConnection_complete(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("UserSearchConnection", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
 func (ec *executionContext) _UserSearchEdge_cursor(ctx context.Context, field graphql.CollectedField, obj *model.UserSearchEdge) (ret graphql.Marshaler) {
@@ -16858,8 +17106,8 @@ func (ec *executionContext) fieldContext___Type_isOneOf(_ context.Context, field
 
 // region    **************************** input.gotpl *****************************
 
-func (ec *executionContext) unmarshalInputFollowingsFilter(ctx context.Context, obj any) (model.FollowingsFilter, error) {
-	var it model.FollowingsFilter
+func (ec *executionContext) unmarshalInputListFilter(ctx context.Context, obj any) (model.ListFilter, error) {
+	var it model.ListFilter
 	if obj == nil {
 		return it, nil
 	}
@@ -16869,13 +17117,27 @@ func (ec *executionContext) unmarshalInputFollowingsFilter(ctx context.Context, 
 		asMap[k] = v
 	}
 
-	fieldsInOrder := [...]string{"special"}
+	fieldsInOrder := [...]string{"match", "mutual", "special"}
 	for _, k := range fieldsInOrder {
 		v, ok := asMap[k]
 		if !ok {
 			continue
 		}
 		switch k {
+		case "match":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("match"))
+			data, err := ec.unmarshalOString2ᚖstring(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Match = graphql.OmittableOf(data)
+		case "mutual":
+			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("mutual"))
+			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
+			if err != nil {
+				return it, err
+			}
+			it.Mutual = graphql.OmittableOf(data)
 		case "special":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("special"))
 			data, err := ec.unmarshalOBoolean2ᚖbool(ctx, v)
@@ -21400,6 +21662,11 @@ func (ec *executionContext) _UserSearchConnection(ctx context.Context, sel ast.S
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "complete":
+			out.Values[i] = ec._UserSearchConnection_complete(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -22375,6 +22642,16 @@ func (ec *executionContext) marshalNInt2ᚕᚕint32ᚄ(ctx context.Context, sel 
 	return ret
 }
 
+func (ec *executionContext) unmarshalNListOrder2kithᚋgraphᚋmodelᚐListOrder(ctx context.Context, v any) (model.ListOrder, error) {
+	var res model.ListOrder
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNListOrder2kithᚋgraphᚋmodelᚐListOrder(ctx context.Context, sel ast.SelectionSet, v model.ListOrder) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNMedia2ᚕᚖkithᚋgraphᚋmodelᚐMediaᚄ(ctx context.Context, sel ast.SelectionSet, v []*model.Media) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -22783,14 +23060,6 @@ func (ec *executionContext) marshalODateTime2ᚖtimeᚐTime(ctx context.Context,
 	return res
 }
 
-func (ec *executionContext) unmarshalOFollowingsFilter2ᚖkithᚋgraphᚋmodelᚐFollowingsFilter(ctx context.Context, v any) (*model.FollowingsFilter, error) {
-	if v == nil {
-		return nil, nil
-	}
-	res, err := ec.unmarshalInputFollowingsFilter(ctx, v)
-	return &res, graphql.ErrorOnPath(ctx, err)
-}
-
 func (ec *executionContext) unmarshalOID2ᚕstringᚄ(ctx context.Context, v any) ([]string, error) {
 	if v == nil {
 		return nil, nil
@@ -22879,6 +23148,14 @@ func (ec *executionContext) marshalOLinkedIdentity2ᚕᚖkithᚋgraphᚋmodelᚐ
 	}
 
 	return ret
+}
+
+func (ec *executionContext) unmarshalOListFilter2ᚖkithᚋgraphᚋmodelᚐListFilter(ctx context.Context, v any) (*model.ListFilter, error) {
+	if v == nil {
+		return nil, nil
+	}
+	res, err := ec.unmarshalInputListFilter(ctx, v)
+	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
 func (ec *executionContext) unmarshalOListVisibilityInput2ᚖkithᚋgraphᚋmodelᚐListVisibilityInput(ctx context.Context, v any) (*model.ListVisibilityInput, error) {

@@ -152,6 +152,9 @@ func (w *costWalk) field(field *ast.Field) amount {
 	if len(rule.inputs) > 0 || len(field.Alias) >= bytesAUnit {
 		weight = sum(weight, w.given(field, rule.inputs))
 	}
+	if rule.chosen > 0 && (w.isGiven(field, "filter") || w.isGiven(field, "orderBy")) {
+		weight = sum(weight, rule.chosen)
+	}
 	switch rule.kind {
 	case item:
 		return amount{perItem: sum(weight, below.once)}
@@ -166,6 +169,12 @@ func (w *costWalk) field(field *ast.Field) amount {
 	default:
 		return amount{once: sum(weight, below.once)}
 	}
+}
+
+// isGiven reports whether an argument is written, and is no variable that is null.
+func (w *costWalk) isGiven(field *ast.Field, name string) bool {
+	arg := field.Arguments.ForName(name)
+	return arg != nil && (arg.Value.Kind != ast.Variable || w.vars[arg.Value.Raw] != nil)
 }
 
 // included applies @skip and @include.

@@ -19,7 +19,7 @@ var maxBytes = map[string]int{
 	"before":    maxCursor,
 	"handles":   2 * storage.MaxHandleLength,
 	"handle":    2 * storage.MaxHandleLength, // with blanks around it
-	"prefix":    2 * storage.MaxHandleLength,
+	"match":     4 * storage.MaxNameLength,
 	"name":      4 * storage.MaxNameLength, // of characters that have up to 4 bytes
 	"bio":       4 * storage.MaxBioLength,
 	"avatarUrl": 4 * storage.MaxAvatarURLLength,

@@ -25,7 +25,8 @@ func TestTextsAreBounded(t *testing.T) {
 		`query ($x: String!) { users(by: {handles: ["a", $x]}) { id } }`:                                           60,
 		`query ($x: ID!) { _entities(representations: [{__typename: "User", id: $x}]) { __typename } }`:            64,
 		`query ($x: String!) { _entities(representations: {__typename: "User", handle: $x}) { __typename } }`:      60,
-		`query ($x: String!) { searchUsers(prefix: $x) { nodes { id } } }`:                                         60,
+		`query ($x: String!) { searchUsers(text: $x) { nodes { id } } }`:                                           8000, // its resolver takes less
+		`query ($x: String!) { viewer { user { followings(filter: {match: $x}) { totalCount } } } }`:               400,
 		`mutation ($x: String!) { login(handle: $x, password: "12345678") { token } }`:                             60,
 		`mutation ($x: String!) { login(handle: "a", password: $x) { token } }`:                                    200,
 		`mutation ($x: String!) { changePassword(current: $x, new: "x") { changed } }`:                             200,

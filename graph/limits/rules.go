@@ -28,6 +28,7 @@ const (
 type rule struct {
 	kind   kind
 	weight uint64
+	chosen uint64 // what `filter` or `orderBy` adds to it
 	queued bool
 	inputs []input                                 // the arguments that have a size
 	length func(*ast.Field, map[string]any) uint64 // of a list or page
@@ -68,7 +69,7 @@ func rulesOf(schema *ast.Schema) (rules, error) {
 			if !ok {
 				return nil, fmt.Errorf("field %s returns a list of unknown length: give it the argument first, or a list of ids", name)
 			}
-			r.weight, r.queued = max(1, known.Weight), known.Queued
+			r.weight, r.chosen, r.queued = max(1, known.Weight), known.Chosen, known.Queued
 			var err error
 			if r.inputs, err = inputs.arguments(name, field.Arguments); err != nil {
 				return nil, err

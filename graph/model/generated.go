@@ -236,12 +236,6 @@ type FollowerAdded struct {
 	Viewer *Viewer `json:"viewer,omitempty"`
 }
 
-// Which followings are wanted.
-type FollowingsFilter struct {
-	// Only special follows, see `setFollowMark`; false: only the others.
-	Special graphql.Omittable[*bool] `json:"special,omitempty"`
-}
-
 // A friend request of the viewer that has changed.
 type FriendRequestChanged struct {
 	// The request, as it is now.
@@ -280,6 +274,17 @@ type LinkedIdentity struct {
 	Subject string `json:"subject"`
 	// Since when it stands for the user.
 	LinkedAt time.Time `json:"linkedAt"`
+}
+
+// Which users of a list are wanted. All fields have to match.
+type ListFilter struct {
+	// The beginnings of words of the name or the handle, in any case and without accents: `sota` finds Sōta. All of them have
+	// to match. A text without a letter or a digit matches nobody.
+	Match graphql.Omittable[*string] `json:"match,omitempty"`
+	// Whether the owner of the list and the user follow each other. Null instead of a page unless both lists of the owner are open to the viewer.
+	Mutual graphql.Omittable[*bool] `json:"mutual,omitempty"`
+	// Whether the viewer's follow is special, see `setFollowMark`. Null instead of a page in the lists of others.
+	Special graphql.Omittable[*bool] `json:"special,omitempty"`
 }
 
 // Who may see the lists of a user. The user always sees both.
@@ -526,6 +531,8 @@ type UserSearchConnection struct {
 	Nodes []*User `json:"nodes,omitempty"`
 	// Where the page is in its list.
 	PageInfo *PageInfo `json:"pageInfo"`
+	// False if more users match than one search looks at: of those, the most followed and whom the viewer knows are here.
+	Complete bool `json:"complete"`
 }
 
 // A user found.
@@ -923,6 +930,68 @@ func (e *FriendRequestState) UnmarshalJSON(b []byte) error {
 }
 
 func (e FriendRequestState) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// What the users of a list are ordered by. With a filter, or in an order other than RECENT, a page is made of the newest 10,000 users of
+// the list, or of all whose words match if few do; `complete` is false if there may be others.
+type ListOrder string
+
+const (
+	// Newest first.
+	ListOrderRecent ListOrder = "RECENT"
+	// The viewer's special follows, then its friends, then whom it follows, then all others; of each the newest first. Without a viewer as RECENT.
+	ListOrderClosest ListOrder = "CLOSEST"
+	// By how many follow them; ties newest first.
+	ListOrderMostFollowed ListOrder = "MOST_FOLLOWED"
+)
+
+var AllListOrder = []ListOrder{
+	ListOrderRecent,
+	ListOrderClosest,
+	ListOrderMostFollowed,
+}
+
+func (e ListOrder) IsValid() bool {
+	switch e {
+	case ListOrderRecent, ListOrderClosest, ListOrderMostFollowed:
+		return true
+	}
+	return false
+}
+
+func (e ListOrder) String() string {
+	return string(e)
+}
+
+func (e *ListOrder) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = ListOrder(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid ListOrder", str)
+	}
+	return nil
+}
+
+func (e ListOrder) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *ListOrder) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e ListOrder) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

@@ -71,7 +71,7 @@ func TestCostsAreDeclared(t *testing.T) {
 		return strings.Join(list, " ")
 	}
 	for _, tc := range []struct{ of, name, want string }{
-		{"Query", "people", `@cost(weight: "200") @listSize(assumedSize: 20, slicingArguments: ["first"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
+		{"Query", "people", `@cost(weight: "200") @listSize(assumedSize: 20, slicingArguments: ["first","last"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},
 		{"Query", "users", `@listSize(assumedSize: 500)`},
 		{"Query", "relationships", `@listSize(assumedSize: 2000)`},
 		{"User", "followings", `@cost(weight: "15") @listSize(assumedSize: 20, slicingArguments: ["first","last"], sizedFields: ["edges","nodes"], requireOneSlicingArgument: false)`},

@@ -115,7 +115,7 @@ func TestEveryFieldIsWrittenAsGqlgenDoes(t *testing.T) {
 		`{ relationships(from: [3, 4], to: [1, 2, 3, 99]) { __typename id status following followedBy followedAt followedByAt blocking blockedBy
 			from { ` + user + ` } to { handle } } }`,
 		`{ user(by: {id: 1}) { followSuggestions { edges { __typename cursor score sharedCount reason node { ` + user + ` } } } } }`,
-		`{ searchUsers(prefix: "u") { nodes { handle } edges { __typename cursor node { name } } } }`,
+		`{ searchUsers(text: "u") { nodes { handle } edges { __typename cursor node { name } } } }`,
 		`{ users(by: {ids: [1]}) { a: handle b: handle a: handle ...F ... on Node { id } ... @include(if: false) { bio } } } fragment F on User { name c: name @skip(if: true) }`,
 		`{ user(by: {id: 1}) { followers(first: 0) { totalCount edges { cursor } nodes { id } } } }`,
 		`{ user(by: {id: 1}) { followings { nodes { handle followings(first: 1) { nodes { id } } } } } }`,

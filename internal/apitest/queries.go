@@ -176,7 +176,7 @@ func (w *writer) root() {
 	case "people":
 		w.field("people(where: "+w.filter(2)+", first: 3)", w.people)
 	case "searchUsers":
-		w.field(`searchUsers(prefix: "u`+w.draw("digit", "", "1", "2")+`", first: 4)`, w.found)
+		w.field(`searchUsers(text: "u`+w.draw("digit", "", "1", "2")+`", first: 4)`, w.found)
 	case "relationship":
 		w.field("relationship(from: "+w.anID()+", to: "+w.anID()+")", w.relationship)
 	case "relationships":
@@ -302,7 +302,7 @@ func (w *writer) belowUser() {
 	page := "(first: " + w.draw("first", "0", "1", "3", "$two") + ")"
 	switch w.draw("field of a user", "followings", "followings", "followers", "last", "relationship", "relationship",
 		"friends", "commonFollowings", "commonFollowers", "followSuggestions", "viewer",
-		"oneWay", "recent", "followersYouKnow", "special", "posts", "favorites") {
+		"oneWay", "recent", "followersYouKnow", "special", "chosen", "posts", "favorites") {
 	case "followings":
 		w.field("followings"+page, w.follows)
 	case "followers":
@@ -333,6 +333,8 @@ func (w *writer) belowUser() {
 		w.field("favorites"+page, w.posts)
 	case "special":
 		w.field("followings(filter: {special: true}, first: 2)", w.follows)
+	case "chosen":
+		w.field(w.draw("list", "followings", "followers")+`(filter: {match: "u`+w.draw("digit", "", "1", "2")+`"}, orderBy: `+w.draw("order", "RECENT", "CLOSEST", "MOST_FOLLOWED")+", "+w.draw("end", "first", "last")+": 2)", w.follows)
 	}
 }
 

@@ -102,7 +102,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 		if err != nil {
 			return err
 		}
-		return w.insertCountsOf([]storage.User{user})
+		return w.insertBeside([]storage.User{user})
 	})
 }
 
@@ -219,6 +219,11 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 		text, args := profileStatement(id, change, at)
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
+		}
+		if change.Name != nil {
+			if err := w.renameWords(user); err != nil {
+				return err
+			}
 		}
 		w.leaves(id, judge.Diff{}, &user)
 		day := int64(storage.DayOf(at))

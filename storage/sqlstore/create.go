@@ -79,7 +79,7 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 		if err != nil {
 			return err
 		}
-		return w.insertCountsOf([]storage.User{user})
+		return w.insertBeside([]storage.User{user})
 	})
 	switch {
 	case errors.Is(err, errClaimed):
@@ -224,14 +224,14 @@ func (s *Store) insertPart(ctx context.Context, shard int, users []storage.User,
 		if n != len(made) {
 			return db.ErrAgain // another caller has made one of them since the read
 		}
-		return w.insertCountsOf(fresh)
+		return w.insertBeside(fresh)
 	})
 	return made, err
 }
 
-// insertCountsOf gives new users their counts. Edges may have come before their user: the counts
+// insertBeside gives new users their words and their counts. Edges may have come before their user: the counts
 // they made stay.
-func (w *writer) insertCountsOf(users []storage.User) error {
+func (w *writer) insertBeside(users []storage.User) error {
 	args := make([]any, 0, 2*len(users))
 	for _, u := range users {
 		w.touchUser(u.ID)
@@ -239,6 +239,9 @@ func (w *writer) insertCountsOf(users []storage.User) error {
 			w.change.AddProfile(u.ID)
 		}
 		args = append(args, int64(u.ID), int64(storage.DayOf(u.CreatedAt)))
+	}
+	if err := w.writeWords(users...); err != nil {
+		return err
 	}
 	_, err := w.Exec(len(users), db.Listed(w.store.sql.Text(sqlInsertNewCounts), len(users)), args...)
 	return err

@@ -8,6 +8,8 @@ import "strings"
 var unexplained = map[string]string{
 	"sizes":               "it asks the data dictionary once, for the estimate of a move",
 	"sqlReadMeta":         "observers do not see it",
+	"sqlLastWords":        "observers do not see it",
+	"sqlUsersToFill":      "observers do not see it",
 	"sqlPruneLog":         "observers do not see it",
 	"sqlReadLog":          "only SQLite has the table",
 	"sqlEndsOfLog":        "only SQLite has the table",

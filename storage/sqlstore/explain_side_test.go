@@ -92,6 +92,7 @@ func runSideLookUps(t *testing.T, s *Store) {
 			dismissed = append(dismissed, storage.DismissalQuery{User: ids[i], Since: since / 1e6})
 		}
 		s.Blocks(ctx, ids)
+		s.HaveWord(ctx, "us", ids)
 		for _, side := range storage.Sides {
 			s.CountEdges(ctx, side, counts)
 		}
@@ -260,8 +261,7 @@ func runLimited(t *testing.T, s *Store, limit int) {
 		}
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {
-		check(s.SearchHandles(ctx, prefix, "", limit))
-		check(s.SearchHandles(ctx, prefix, "user_11", limit))
+		check(s.WithWord(ctx, prefix, limit))
 	}
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
 		check(s.Popular(ctx, since, limit))

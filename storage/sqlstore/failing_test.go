@@ -321,8 +321,9 @@ func faultyReads() map[string]operation {
 		"Dismissals": func(ctx context.Context, s *Store) error {
 			return errorOf(s.Dismissals(ctx, []storage.DismissalQuery{{User: 1}, {User: 2}}))
 		},
-		"SearchHandles": func(ctx context.Context, s *Store) error { _, err := s.SearchHandles(ctx, "user", "", 5); return err },
-		"Popular":       func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
+		"WithWord": func(ctx context.Context, s *Store) error { _, err := s.WithWord(ctx, "user", 5); return err },
+		"HaveWord": func(ctx context.Context, s *Store) error { return errorOf(s.HaveWord(ctx, "user", ids)) },
+		"Popular":  func(ctx context.Context, s *Store) error { _, err := s.Popular(ctx, 1, 5); return err },
 		"StateChanges": func(ctx context.Context, s *Store) error {
 			_, one := s.StateChanges(ctx, 0, storage.StatePosition{}, 5)
 			_, other := s.StateChanges(ctx, 1, storage.StatePosition{}, 5)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"kith/storage"
@@ -363,8 +364,7 @@ func (s accounts) AnEmptyTextIsAText(t *testing.T) {
 func (s accounts) TheVersionRisesWithTheProfile(t *testing.T) {
 	users := s.newUsers(t, 2)
 	ids := idsOf(users)
-	name := "Another"
-	for range 2 { // the second time only the time is new
+	for _, name := range []string{"Another", "A third"} {
 		before := found(t, s.store.Counts(t.Context(), ids), 2)
 		if _, _, err := s.store.UpdateProfile(t.Context(), ids[0], storage.ProfileChange{Name: &name}, at(5)); err != nil {
 			t.Fatal(err)
@@ -397,7 +397,7 @@ func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 	before := s.countsOf(t, user.ID).Version
 	together(func(worker int) {
 		for i := range 5 {
-			text := fmt.Sprintf("text %d", i)
+			text := fmt.Sprintf("text %d of %d", i, worker)
 			change := storage.ProfileChange{Name: &text}
 			switch worker % 3 {
 			case 1:
@@ -411,11 +411,11 @@ func (s accounts) ProfilesMayBeChangedAtOnce(t *testing.T) {
 		}
 	})
 	user.UpdatedAt = at(9)
-	user.Name, user.Bio, user.AvatarURL = "text 4", "text 4", "text 4"
+	user.Name, user.Bio, user.AvatarURL = "the last", "the last", "the last"
 	got := s.userOf(t, user.ID)
 	for _, text := range []*string{&got.Name, &got.Bio, &got.AvatarURL} {
-		if *text >= "text 0" && *text <= "text 4" { // the text of the last worker
-			*text = "text 4"
+		if strings.HasPrefix(*text, "text ") { // of the last worker
+			*text = "the last"
 		}
 	}
 	wantEqual(t, "user", got, user)

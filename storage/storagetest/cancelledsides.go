@@ -22,8 +22,9 @@ func (s cancellation) ReadsBesideEdgesAreRefused(t *testing.T) {
 	_, err := s.store.Popular(ctx, 1, 10)
 	wantEndedErr(t, "popular", err)
 	wantEndedErr(t, "mark", s.store.MarkActive(ctx, []storage.UserID{1}, 1))
-	_, err = s.store.SearchHandles(ctx, "u", "", 10)
+	_, err = s.store.WithWord(ctx, "u", 10)
 	wantEndedErr(t, "search", err)
+	wantEnded(t, "words", s.store.HaveWord(ctx, "u", ids), 2)
 	_, err = s.store.StateChanges(ctx, 0, storage.StatePosition{}, 10)
 	wantEndedErr(t, "state changes", err)
 	eachSide(t, func(t *testing.T, side storage.Side) {

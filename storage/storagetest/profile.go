@@ -32,7 +32,7 @@ var visibilities = []storage.Visibility{storage.ToEveryone, storage.ToFollowers,
 // A change to the default value is a change, too.
 func (s profile) WhatIsGivenOfTheVisibilityIsChanged(t *testing.T) {
 	followings, followers, undiscoverable := storage.ToEveryone, storage.ToFollowers, false
-	for given := range 8 {
+	for given := 1; given < 8; given++ {
 		user, other := person(s.id()), person(s.id())
 		user.FollowingsVisibility, user.FollowersVisibility, user.Undiscoverable = storage.ToNobody, storage.ToNobody, true
 		s.register(t, user)

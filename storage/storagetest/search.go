@@ -9,90 +9,115 @@ import (
 	"kith/storage"
 )
 
-// search: handles by their beginnings.
+// search: users by the words of their names and handles.
 type search struct{ *harness }
 
-func (s search) HandlesWithThePrefixAscend(t *testing.T) {
-	want := s.handled(t, "ab", "ab_", "ab__", "ab_1", "ab_a", "ab_z", "ab0", "ab9", "aba", "abz", "abzz")
-	s.handled(t, "a", "aa", "aazz", "a_b", "ac", "ac_ab", "b", "bab", "cab")
-	wantList(t, "handles", s.search(t, "ab", "", 100), want)
-	wantList(t, "handles with another prefix", handlesIn(s.search(t, "ac", "", 100)), []string{"ac", "ac_ab"})
-	wantList(t, "one handle", handlesIn(s.search(t, "abzz", "", 100)), []string{"abzz"})
-	for _, prefix := range []string{"abzzz", "zab", "AB", "a%", "%", "ab ", "ä", "a\x00", strings.Repeat("a", 31)} {
-		wantList(t, "handles with "+fmt.Sprintf("%q", prefix), s.search(t, prefix, "", 100), nil)
+func (s search) AWordIsFoundByItsBeginning(t *testing.T) {
+	sota := s.named(t, "sota_m", "Sōta Müller-Łoś")
+	other := s.named(t, "other1", "Otto")
+	for _, prefix := range []string{"sota", "so", "s", "muller", "mul", "los", "sota_m", "sota_", "mu"} {
+		s.wantFound(t, prefix, sota)
+	}
+	s.wantFound(t, "ot", other)
+	for _, prefix := range []string{"ota", "sotam", "Sota", "sōta", "uller", "s%", "so_a", "sota ", "", "\x00", strings.Repeat("s", 40)} {
+		s.wantFound(t, prefix)
 	}
 }
 
-// An underscore matches only itself.
-func (s search) NoCharacterIsAPattern(t *testing.T) {
-	s.handled(t, "m_n", "mxn", "m_", "mx")
-	wantList(t, "handles", handlesIn(s.search(t, "m_", "", 100)), []string{"m_", "m_n"})
+func (s search) ScriptsWithoutSpacesHaveOneWord(t *testing.T) {
+	s.wantFound(t, "山田", s.named(t, "yamada", "山田太郎 Tarō"))
+	s.wantFound(t, "김민", s.named(t, "minjun", "김민준"))
 }
 
-func (s search) PagesFollowEachOther(t *testing.T) {
-	var handles []string
-	for i := range 40 { // on every shard
-		handles = append(handles, fmt.Sprintf("page_%02d", i))
+func (s search) UsersOfAllShardsComeInTheOrderOfWords(t *testing.T) {
+	const n = 20
+	want := make([]storage.UserID, 3*n)
+	for i := range n { // each shard has some of them
+		id := s.named(t, fmt.Sprintf("order_%02d", i), fmt.Sprintf("Order%02d", n-i))
+		want[2*n-1-i], want[2*n+i] = id, id // order01 … order20, order_00 … order_19; and order, of all
+		want[i] = id
 	}
-	want := s.handled(t, handles...)
-	for _, limit := range []int{1, 7, 39, 40, 41} {
-		var got []storage.HandleOwner
-		after := ""
-		for {
-			page := s.search(t, "page_", after, limit)
-			if len(page) == 0 {
-				break
-			}
-			if len(page) > limit {
-				t.Fatalf("%d handles, want %d at most", len(page), limit)
-			}
-			if page[0].Handle <= after {
-				t.Fatalf("%q does not come behind %q", page[0].Handle, after)
-			}
-			got = append(got, page...)
-			after = page[len(page)-1].Handle
+	slices.Sort(want[:n])
+	for _, limit := range []int{1, 7, n, n + 3, 3 * n, many} {
+		ids, err := s.store.WithWord(t.Context(), "order", limit)
+		if err != nil {
+			t.Fatal(err)
 		}
-		wantList(t, fmt.Sprintf("handles by pages of %d", limit), got, want)
+		wantList(t, fmt.Sprintf("the first %d", limit), ids, want[:min(limit, len(want))])
 	}
-	wantList(t, "handles behind one that is not there", s.search(t, "page_", "page_055", 2), want[6:8])
-	wantList(t, "handles behind one before all", s.search(t, "page_", "a", 2), want[:2])
-	wantList(t, "handles behind one after all", s.search(t, "page_", "z", 2), nil)
-	wantList(t, "handles behind what is none", s.search(t, "page_", "page_0 ", 2), nil)
 }
 
-func (s search) WithoutAPrefixAllAreListed(t *testing.T) {
-	want := s.handled(t, "0000", "0000a")
-	wantList(t, "the first handles", s.search(t, "", "", 2), want)
-}
-
-// handled makes users with handles, and returns them in the handles' order.
-func (s search) handled(t *testing.T, handles ...string) []storage.HandleOwner {
-	t.Helper()
-	users := make([]storage.User, len(handles))
-	owners := make([]storage.HandleOwner, len(handles))
-	for i, handle := range handles {
-		users[i] = person(s.id())
-		users[i].Handle = handle
-		owners[i] = storage.HandleOwner{Handle: handle, User: users[i].ID}
+func (s search) ANewNameHasNewWords(t *testing.T) {
+	user := s.named(t, "keeps_handle", "Before Marriage")
+	name := "After Marriage"
+	if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Name: &name}, at(9)); err != nil {
+		t.Fatal(err)
 	}
-	answers(t, s.store.CreateUsers(t.Context(), users), len(users))
-	slices.SortFunc(owners, func(a, b storage.HandleOwner) int { return strings.Compare(a.Handle, b.Handle) })
-	return owners
+	s.wantFound(t, "before")
+	for _, prefix := range []string{"after", "marriage", "keeps_h"} {
+		s.wantFound(t, prefix, user)
+	}
+	bio := "Nothing of the name"
+	if _, _, err := s.store.UpdateProfile(t.Context(), user, storage.ProfileChange{Bio: &bio}, at(10)); err != nil {
+		t.Fatal(err)
+	}
+	s.wantFound(t, "after", user)
+	s.wantFound(t, "nothing")
 }
 
-func (s search) search(t *testing.T, prefix, after string, limit int) []storage.HandleOwner {
+func (s search) RegisteredUsersAreFound(t *testing.T) {
+	user := person(s.id())
+	user.Handle, user.Name = "registered", "Rosa Regina"
+	s.register(t, user)
+	s.wantFound(t, "regi", user.ID)
+	s.wantFound(t, "rosa", user.ID)
+}
+
+func (s search) ErasedUsersAreNotFound(t *testing.T) {
+	user := person(s.id())
+	user.Name = "Erasmus"
+	s.register(t, user)
+	s.wantFound(t, "erasmus", user.ID)
+	s.setState(t, user.ID, storage.Deleting, 10, true)
+	if err := s.store.Erase(t.Context(), user.ID, at(20)); err != nil {
+		t.Fatal(err)
+	}
+	s.wantFound(t, "erasmus")
+}
+
+// named makes a user.
+func (s search) named(t *testing.T, handle, name string) storage.UserID {
 	t.Helper()
-	list, err := s.store.SearchHandles(t.Context(), prefix, after, limit)
+	user := person(s.id())
+	user.Handle, user.Name = handle, name
+	if made := answers(t, s.store.CreateUsers(t.Context(), []storage.User{user}), 1); !made[0] {
+		t.Fatalf("user %s was not made", handle)
+	}
+	return user.ID
+}
+
+// wantFound asks for a prefix in both ways. Users who are asked about twice are answered twice.
+func (s search) wantFound(t *testing.T, prefix string, want ...storage.UserID) {
+	t.Helper()
+	slices.Sort(want)
+	ids, err := s.store.WithWord(t.Context(), prefix, many)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return list
-}
-
-func handlesIn(owners []storage.HandleOwner) []string {
-	handles := make([]string, len(owners))
-	for i, o := range owners {
-		handles[i] = o.Handle
+	slices.Sort(ids)
+	wantList(t, fmt.Sprintf("users with %q", prefix), slices.Compact(ids), want)
+	asked := slices.Concat(want, s.ids(2), want) // two of them do not exist
+	var have []storage.UserID
+	for i, r := range s.store.HaveWord(t.Context(), prefix, asked) {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if r.Found != r.Value {
+			t.Errorf("%+v of user %d", r, asked[i])
+		}
+		if r.Found {
+			have = append(have, asked[i])
+		}
 	}
-	return handles
+	wantList(t, fmt.Sprintf("of them, with %q", prefix), have, slices.Concat(want, want))
 }

@@ -59,10 +59,11 @@ var sideMistakes = []struct {
 	{"the sample is everybody", samplesAll, "popular/TheMostFollowedAreLookedAt", promiseOnly},
 	{"the sample is the newest", samplesTheNewest, "popular/TheMostFollowedAreLookedAt", promiseOnly},
 
-	{"handles are searched in the middle", func(s *oracle.Store) storage.Store { return containing(s) }, "search/HandlesWithThePrefixAscend", promiseOnly},
-	{"an underscore is a pattern", func(s *oracle.Store) storage.Store { return underscorePattern(s) }, "search/NoCharacterIsAPattern", promiseOnly},
-	{"a page begins with the last handle", func(s *oracle.Store) storage.Store { return fromHandle{s} }, "search/PagesFollowEachOther", promiseOnly},
-	{"no prefix finds nobody", func(s *oracle.Store) storage.Store { return noPrefixNobody{s} }, "search/WithoutAPrefixAllAreListed", promiseOnly},
+	{"words are searched in the middle", func(s *oracle.Store) storage.Store { return containing(s) }, "search/AWordIsFoundByItsBeginning", promiseOnly},
+	{"names are not searched", func(s *oracle.Store) storage.Store { return byHandleAlone(s) }, "search/RegisteredUsersAreFound", promiseOnly},
+	{"accents count", func(s *oracle.Store) storage.Store { return withAccents(s) }, "search/AWordIsFoundByItsBeginning", promiseOnly},
+	{"a search has no bound", func(s *oracle.Store) storage.Store { return listsAll{s} }, "search/UsersOfAllShardsComeInTheOrderOfWords", promiseOnly},
+	{"others have the word, too", func(s *oracle.Store) storage.Store { return haveAll{s} }, "search/ANewNameHasNewWords", promiseOnly},
 
 	{"a user whose state never changed has none", func(s *oracle.Store) storage.Store { return statesOfUsers{s} }, "states/EverybodyIsActiveAtFirst", promiseOnly},
 	{"the same state is a change", func(s *oracle.Store) storage.Store { return statesAgain{s} }, "states/OneLeadsToAnother", promiseOnly},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,42 +168,47 @@ func ordersByDigits(s *oracle.Store) storage.Store {
 	return &listsBy{Store: s, keeps: hasFollowers, order: byDigits, most: 12}
 }
 
-// searchesBy finds handles by another rule.
+// searchesBy finds users by another rule.
 type searchesBy struct {
 	*oracle.Store
-	matches func(handle, prefix string) bool
+	matches func(u storage.User, prefix string) bool
 }
 
-func containing(s *oracle.Store) storage.Store { return searchesBy{s, strings.Contains} }
+func (s searchesBy) WithWord(ctx context.Context, prefix string, limit int) (ids []storage.UserID, err error) {
+	all, err := s.UserIDsAfter(ctx, 0, 0, 1<<30)
+	for i, r := range s.Users(ctx, all) {
+		if prefix != "" && r.Found && len(ids) < limit && s.matches(r.Value, prefix) {
+			ids = append(ids, all[i])
+		}
+	}
+	return ids, err
+}
 
-func underscorePattern(s *oracle.Store) storage.Store {
-	return searchesBy{s, func(handle, prefix string) bool {
-		pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(prefix), "_", ".")
-		return regexp.MustCompile(pattern).MatchString(handle)
+func containing(s *oracle.Store) storage.Store {
+	return searchesBy{s, func(u storage.User, prefix string) bool {
+		return slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(word string) bool { return strings.Contains(word, prefix) })
 	}}
 }
 
-func (s searchesBy) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	list, err := s.Store.SearchHandles(ctx, "", after, 1<<30)
-	list = slices.DeleteFunc(list, func(h storage.HandleOwner) bool { return !s.matches(h.Handle, prefix) })
-	return list[:min(limit, len(list))], err
+func byHandleAlone(s *oracle.Store) storage.Store {
+	return searchesBy{s, func(u storage.User, prefix string) bool { return strings.HasPrefix(u.Handle, prefix) }}
 }
 
-type fromHandle struct{ *oracle.Store }
-
-func (s fromHandle) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	list, err := s.Store.SearchHandles(ctx, prefix, after, limit)
-	if owner := s.UserIDs(ctx, []string{after})[0]; owner.Found && len(list) > 0 {
-		list = append([]storage.HandleOwner{{Handle: after, User: owner.Value}}, list[1:]...)
-	}
-	return list, err
+func withAccents(s *oracle.Store) storage.Store {
+	return searchesBy{s, func(u storage.User, prefix string) bool {
+		words := append(strings.Fields(strings.ToLower(u.Name)), strings.Split(u.Handle, "_")...)
+		return slices.ContainsFunc(append(words, u.Handle), func(word string) bool { return strings.HasPrefix(word, prefix) })
+	}}
 }
 
-type noPrefixNobody struct{ *oracle.Store }
+type listsAll struct{ *oracle.Store }
 
-func (s noPrefixNobody) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	if prefix == "" {
-		return nil, nil
-	}
-	return s.Store.SearchHandles(ctx, prefix, after, limit)
+func (s listsAll) WithWord(ctx context.Context, prefix string, _ int) ([]storage.UserID, error) {
+	return s.Store.WithWord(ctx, prefix, 1<<30)
+}
+
+type haveAll struct{ *oracle.Store }
+
+func (s haveAll) HaveWord(ctx context.Context, _ string, ids []storage.UserID) []storage.Result[bool] {
+	return s.Store.HaveWord(ctx, "s", ids)
 }

@@ -2,7 +2,6 @@ package localcache
 
 import (
 	"context"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
@@ -44,7 +43,7 @@ type answerKinds struct {
 	comments    answers[storage.CommentsQuery, []storage.Comment]
 	favorites   answers[storage.FavoritesQuery, []storage.Edge]
 	favoritedBy answers[storage.FavoritedByQuery, []storage.Edge]
-	searches    answers[search, []storage.HandleOwner]
+	searches    answers[search, []storage.UserID]
 }
 
 // lastPost asks when an author published the newest post up to a time.
@@ -53,10 +52,10 @@ type lastPost struct {
 	upTo   storage.Micros
 }
 
-// search asks for handles. Anybody's handle may change the answer.
+// search asks for users by a word. Anybody's name may change the answer.
 type search struct {
-	prefix, after string
-	limit         int
+	prefix string
+	limit  int
 }
 
 func (a *answerKinds) init() {
@@ -89,7 +88,7 @@ func (a *answerKinds) init() {
 	define(&kinds, &a.comments, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments}, storage.Reader.CommentPages)
 	define(&kinds, &a.favorites, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge](), storage.Reader.FavoritePages)
 	define(&kinds, &a.favoritedBy, func(q storage.FavoritedByQuery) storage.PostID { return q.Post }, lists[storage.Edge](), storage.Reader.FavoritedByPages)
-	define(&kinds, &a.searches, func(search) storage.PostID { return storage.PostID{} }, form[[]storage.HandleOwner]{addOwners, parseOwners}, by(readSearches))
+	define(&kinds, &a.searches, func(search) storage.PostID { return storage.PostID{} }, lists[storage.UserID](), by(readSearches))
 }
 
 func define[Q comparable, V any](kinds *uint8, a *answers[Q, V], of func(Q) storage.PostID, form form[V], read func(storage.Reader, context.Context, []Q) []storage.Result[V]) {
@@ -362,34 +361,17 @@ func readLastPosts(ctx context.Context, r storage.Reader, questions []lastPost) 
 	return results
 }
 
-// SearchHandles implements [storage.HandleSearcher].
-func (c *Cache) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	r := c.answers.searches.fetch(ctx, c, []search{{prefix, after, limit}})[0]
+// WithWord implements [storage.WordReader].
+func (c *Cache) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
+	r := c.answers.searches.fetch(ctx, c, []search{{prefix, limit}})[0]
 	return r.Value, r.Err
 }
 
-func readSearches(ctx context.Context, r storage.Reader, searches []search) []storage.Result[[]storage.HandleOwner] {
-	return storage.Each(searches, func(s search) storage.Result[[]storage.HandleOwner] {
-		owners, err := r.SearchHandles(ctx, s.prefix, s.after, s.limit)
-		return storage.Result[[]storage.HandleOwner]{Value: owners, Found: err == nil, Err: err}
+func readSearches(ctx context.Context, r storage.Reader, searches []search) []storage.Result[[]storage.UserID] {
+	return storage.Each(searches, func(s search) storage.Result[[]storage.UserID] {
+		ids, err := r.WithWord(ctx, s.prefix, s.limit)
+		return storage.Result[[]storage.UserID]{Value: ids, Found: err == nil, Err: err}
 	})
-}
-
-func addOwners(to []byte, owners []storage.HandleOwner) []byte {
-	for _, o := range owners {
-		to = append(binary.AppendUvarint(append(to, byte(len(o.Handle))), uint64(o.User)), o.Handle...)
-	}
-	return to
-}
-
-func parseOwners(data []byte) (owners []storage.HandleOwner) {
-	for len(data) > 0 {
-		id, n := binary.Uvarint(data[1:])
-		end := 1 + n + int(data[0])
-		owners = append(owners, storage.HandleOwner{Handle: string(data[1+n : end]), User: storage.UserID(id)})
-		data = data[end:]
-	}
-	return owners
 }
 
 // PostPages implements [storage.PostReader]. Of a page, the ids are kept: its posts change more often than it does.

@@ -112,8 +112,8 @@ func (c *cached) FavoritedByPages(ctx context.Context, q []storage.FavoritedByQu
 	return c.cache.FavoritedByPages(ctx, q)
 }
 
-func (c *cached) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	return c.cache.SearchHandles(ctx, prefix, after, limit)
+func (c *cached) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
+	return c.cache.WithWord(ctx, prefix, limit)
 }
 
 func (c *cached) AtHand(b *storage.Bundle) { c.cache.AtHand(b) }

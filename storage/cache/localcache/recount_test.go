@@ -2,6 +2,7 @@ package localcache_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -84,8 +85,8 @@ func TestOwnEventsOfUsersForgetNothing(t *testing.T) {
 	defer hub.Close()
 	go cache.Follow(t.Context(), hub)()
 	cache.Users(t.Context(), []storage.UserID{1, 2})
-	for _, id := range []storage.UserID{1, 1, 2} {
-		name := "new"
+	for i, id := range []storage.UserID{1, 1, 2} {
+		name := fmt.Sprint("new ", i)
 		if _, _, err := own.UpdateProfile(t.Context(), id, storage.ProfileChange{Name: &name}, 9); err != nil {
 			t.Fatal(err)
 		}

@@ -1,3 +1,7 @@
+-- db.InsertWords
+INSERT OR IGNORE INTO user_words (user_id, word)
+VALUES (?, ?)
+
 -- db.SQLWriteClaim
 INSERT INTO kith_buckets (first_bucket, last_bucket, state, other, token, changed_at)
 VALUES (?, ?, ?, ?, ?, ?)
@@ -51,6 +55,10 @@ SELECT 1
 FROM users
 LIMIT 1
 
+-- db.sqlLastWords. Served by PRIMARY.
+SELECT COALESCE(MAX(user_id), 0)
+FROM user_words
+
 -- db.sqlListShard
 REPLACE INTO kith_shards (ordinal, address)
 VALUES (?, ?)
@@ -86,6 +94,12 @@ WHERE id = 1
 
 -- db.sqlSizeOfDatabase. Served by PRIMARY.
 SELECT SUM(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE()
+
+-- db.sqlUsersToFill. Served by PRIMARY.
+SELECT user_id, handle, name
+FROM users
+WHERE user_id > ?
+ORDER BY user_id LIMIT ?
 
 -- db.sqlWriteMeta
 INSERT OR IGNORE INTO kith_meta (id, store_uuid, layout, shards, ordinal, first_bucket, last_bucket)
@@ -1076,6 +1090,11 @@ SELECT handle, user_id
 FROM handles
 WHERE handle IN (?)
 
+-- sqlHaveWord. Served by PRIMARY.
+SELECT user_id
+FROM user_words /*! FORCE INDEX (PRIMARY) */
+WHERE user_id IN (?) AND word >= ? AND word < ?
+
 -- sqlHolders. Served by PRIMARY.
 SELECT owner, leased_until
 FROM kith_leases
@@ -1614,6 +1633,10 @@ WHERE from_user_id = ? AND to_user_id IN (?)
 DELETE FROM users
 WHERE user_id = ?
 
+-- sqlRemoveWords. Served by PRIMARY.
+DELETE FROM user_words
+WHERE user_id = ?
+
 -- sqlRestBeside, AnnotationDismissal. Served by PRIMARY.
 SELECT user_id, dismissed_id, 0, '', at
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
@@ -1746,12 +1769,6 @@ INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value
 
--- sqlSearchHandles. Served by PRIMARY.
-SELECT handle, user_id
-FROM handles
-WHERE handle >= ? AND handle > ? AND handle < ?
-ORDER BY handle LIMIT ?
-
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users
 SET password_hash = ?, updated_at = ?
@@ -1830,6 +1847,12 @@ SELECT from_user_id, type, GROUP_CONCAT(to_user_id)
 FROM following /*! FORCE INDEX (idx_following_list) */
 WHERE from_user_id IN (?) AND type IN (1, 2)
 GROUP BY from_user_id, type
+
+-- sqlWithWord. Served by idx_user_words.
+SELECT word, user_id
+FROM user_words /*! FORCE INDEX (idx_user_words) */
+WHERE word >= ? AND word < ?
+ORDER BY word, user_id LIMIT ?
 
 -- sqlWriteEdges, favorite
 INSERT INTO favorite (from_user_id, to_user_id, post_id, type, update_time)

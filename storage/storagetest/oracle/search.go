@@ -1,29 +1,42 @@
 package oracle
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
 	"kith/storage"
 )
 
-// SearchHandles implements [storage.HandleSearcher].
-func (s *Store) SearchHandles(ctx context.Context, prefix, after string, limit int) ([]storage.HandleOwner, error) {
-	if err := ctx.Err(); err != nil {
+// WithWord implements [storage.WordReader].
+func (s *Store) WithWord(ctx context.Context, prefix string, limit int) (ids []storage.UserID, err error) {
+	if err := ctx.Err(); err != nil || prefix == "" {
 		return nil, err
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	var list []storage.HandleOwner
-	if after != "" && !storage.ValidHandle(after) {
-		return nil, nil
+	type row struct {
+		word string
+		user storage.UserID
 	}
-	for _, handle := range slices.Sorted(maps.Keys(s.handles)) {
-		if strings.HasPrefix(handle, prefix) && handle > after && len(list) < limit {
-			list = append(list, storage.HandleOwner{Handle: handle, User: s.handles[handle].owner})
+	var rows []row
+	for id, u := range s.users {
+		for _, word := range storage.WordsOf(u.Handle, u.Name) {
+			if strings.HasPrefix(word, prefix) {
+				rows = append(rows, row{word, id})
+			}
 		}
 	}
-	return list, nil
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) })
+	return storage.Each(rows[:min(limit, len(rows))], func(r row) storage.UserID { return r.user }), nil
+}
+
+// HaveWord implements [storage.WordReader].
+func (s *Store) HaveWord(ctx context.Context, prefix string, ids []storage.UserID) []storage.Result[bool] {
+	return lookUp(ctx, s, ids, func(id storage.UserID) (bool, bool) {
+		u, ok := s.users[id]
+		has := ok && prefix != "" && slices.ContainsFunc(storage.WordsOf(u.Handle, u.Name), func(word string) bool { return strings.HasPrefix(word, prefix) })
+		return has, has
+	})
 }

@@ -62,7 +62,7 @@ func (d *DB) migrator(n *Shard) (*goose.Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := []goose.ProviderOption{goose.WithTableName("kith_migrations")}
+	options := []goose.ProviderOption{goose.WithTableName("kith_migrations"), goose.WithGoMigrations(d.fillWords()), goose.WithDisableGlobalRegistry(true)}
 	if d.Dialect.migrating != nil {
 		options = append(options, goose.WithSessionLocker(d.Dialect.migrating))
 	}

@@ -1,0 +1,142 @@
+package resolvers_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"kith/internal/apitest"
+	"kith/internal/properties"
+	"kith/social"
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+// Pages backward have the rows of the list as it is read forward, from its end or before a cursor; with `after` and `before`
+// both, those between them. So do all set lists, in all their orders.
+func TestPagesBackwardAreThoseOfTheForwardOrder(t *testing.T) {
+	properties.Check(t, cases, func(t *rapid.T) {
+		w := drawWorld(rapid.Uint64().Draw(t, "seed"), 12)
+		store := oracle.New()
+		if err := w.fill(store); err != nil {
+			t.Fatal(err)
+		}
+		api := w.api(t, store)
+		owner := rapid.IntRange(1, w.n).Draw(t, "owner")
+		fields := []string{"people(where: {or: [{followersOf: 1}, {followedBy: 2}]})"}
+		for field := range w.connections(1) {
+			fields = append(fields, field)
+		}
+		slices.Sort(fields)
+		for _, field := range fields {
+			list := backwardList{api, owner, field}
+			all, isOpen := list.page(t, "first: 100")
+			if !isOpen || len(all.cursors) == 0 {
+				continue
+			}
+			size := rapid.IntRange(1, 4).Draw(t, "size")
+			end := len(all.cursors)
+			for args := fmt.Sprintf("last: %d", size); end > 0; args = fmt.Sprintf("last: %d, before: %q", size, all.cursors[end]) {
+				page, _ := list.page(t, args)
+				begin := max(0, end-size)
+				list.want(t, args, page, all, begin, end, end < len(all.cursors), begin > 0)
+				end = begin
+			}
+			a := rapid.IntRange(0, len(all.cursors)-1).Draw(t, "a")
+			b := rapid.IntRange(a, len(all.cursors)-1).Draw(t, "b")
+			args := fmt.Sprintf("first: 2, after: %q, before: %q", all.cursors[a], all.cursors[b])
+			page, _ := list.page(t, args)
+			until := max(a+1, min(a+3, b))
+			list.want(t, args, page, all, a+1, until, until < b, true)
+		}
+	})
+}
+
+// backwardList is a list of a user, or of the query.
+type backwardList struct {
+	api   *apitest.API
+	owner int
+	field string
+}
+
+type listPage struct {
+	ids, cursors []string
+	total        int
+	info         pageInfo
+}
+
+func (l backwardList) page(t *rapid.T, args string) (p listPage, isOpen bool) {
+	open, given, _ := strings.Cut(l.field, "(")
+	list := "list: " + open + "(" + args + ", " + given
+	if given == "" {
+		list += ")"
+	}
+	list += ` { totalCount edges { cursor node { id } } pageInfo { hasNextPage hasPreviousPage startCursor endCursor } }`
+	at := "list"
+	if open != "people" {
+		list, at = fmt.Sprintf("user(by: {id: %d}) { %s }", l.owner, list), "user.list"
+	}
+	answer := l.api.Ask("{ "+list+" }", nil).Whole()
+	if strings.Contains(answer.Text, `"user":null`) || strings.Contains(answer.Text, `"list":null`) {
+		return p, false
+	}
+	c := apitest.Into[struct {
+		TotalCount int
+		Edges      []struct {
+			Cursor string
+			Node   struct{ ID string }
+		}
+		PageInfo pageInfo
+	}](answer, at)
+	for _, e := range c.Edges {
+		p.ids, p.cursors = append(p.ids, e.Node.ID), append(p.cursors, e.Cursor)
+	}
+	p.total, p.info = c.TotalCount, c.PageInfo
+	return p, true
+}
+
+// want compares a page with a part of the whole list, and its cursors, which carry counts.
+func (l backwardList) want(t *rapid.T, args string, page, all listPage, begin, end int, next, previous bool) {
+	if !slices.Equal(page.ids, all.ids[begin:end]) || !slices.Equal(page.cursors, all.cursors[begin:end]) || page.total != all.total {
+		t.Fatalf("%s of %d, %s: %v of %d, want %v of %d", l.field, l.owner, args, page.ids, page.total, all.ids[begin:end], all.total)
+	}
+	if page.info.HasNextPage != next || page.info.HasPreviousPage != previous {
+		t.Fatalf("%s of %d, %s: next %t, previous %t; want %t, %t", l.field, l.owner, args, page.info.HasNextPage, page.info.HasPreviousPage, next, previous)
+	}
+}
+
+// At most 10,000 users are worked out for one answer. A longer set list is paged forward only; of a longer list the newest are selected,
+// which the answer says, unless few have the words.
+func TestBoundsOfWholeAnswers(t *testing.T) {
+	const most = social.MaxMembers
+	store := oracle.New()
+	var users []storage.User
+	var edges []storage.Edge
+	for id := storage.UserID(1); id <= most+2; id++ {
+		name := "Many"
+		if id <= 3 {
+			name = "Few"
+		}
+		users = append(users, storage.User{ID: id, Handle: "u" + id.String(), Name: name, CreatedAt: apitest.Epoch})
+		if id > 1 { // the newest come last
+			at := apitest.Epoch + storage.Micros(id)
+			edges = append(edges, storage.Edge{From: 1, To: id, Type: storage.Following, UpdateTime: at}, storage.Edge{From: id, To: 1, Type: storage.Following, UpdateTime: at})
+		}
+	}
+	apitest.CreateUsers(t, store, users...)
+	apitest.Apply(t, store, edges...)
+	api := apitest.New(t, store, apitest.Options{Limits: apitest.NoLimits})
+	first := pageOf(t, api, 1, "friends(first: 1)")
+	for _, list := range []string{"friends(last: 1)", fmt.Sprintf("friends(before: %q)", *first.PageInfo.EndCursor), "commonFollowers(with: 1, last: 1)"} {
+		api.Ask(`{ user(by: {id: 1}) { `+list+` { totalCount } } }`, nil).Refused("QUERY_TOO_COSTLY")
+	}
+	api.Ask(`{ user(by: {id: 1}) {
+		many: followings(filter: {match: "man"}, first: 0) { totalCount complete } all: followers(orderBy: MOST_FOLLOWED, first: 0) { totalCount complete }
+		few: followings(filter: {match: "few"}, first: 2) { totalCount complete nodes { id } } friends(filter: {match: "few"}) { totalCount complete }
+	} searchUsers(text: "man", first: 1) { complete } }`, nil).
+		Is(fmt.Sprintf(`{"user": {"many": {"totalCount": %d, "complete": false}, "all": {"totalCount": %d, "complete": false},
+			"few": {"totalCount": 2, "complete": true, "nodes": [{"id": "3"}, {"id": "2"}]}, "friends": {"totalCount": 2, "complete": true}}, "searchUsers": {"complete": false}}`, most-1, most))
+}

@@ -1,0 +1,162 @@
+package resolvers
+
+import (
+	"context"
+	"fmt"
+
+	"kith/accounts/identity"
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/fields"
+	"kith/graph/model"
+	"kith/graph/selections"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// A choice is which users of a list are wanted, and in which order.
+type choice struct {
+	words           []string
+	nobody          bool // match is given and has no words
+	mutual, special *bool
+	order           social.Order
+}
+
+var listOrders = map[any]social.Order{
+	model.ListOrderClosest.String(): social.Closest, model.ListOrderMostFollowed.String(): social.MostFollowed,
+}
+
+// choiceOf reads the arguments `filter` and `orderBy` of a list; nil: all users are wanted, newest first.
+func choiceOf(ctx context.Context, f *selections.Field) (*choice, error) {
+	if f.Ahead == fields.Known {
+		return &choice{order: social.Closest}, nil
+	}
+	filter, _ := f.Argument(ctx, "filter").(map[string]any)
+	s := choice{order: listOrders[f.Argument(ctx, "orderBy")]}
+	for name, into := range map[string]**bool{"mutual": &s.mutual, "special": &s.special} {
+		if is, given := filter[name].(bool); given {
+			*into = &is
+		}
+	}
+	text, given := filter["match"].(string)
+	if given {
+		var err error
+		if s.words, err = wordsOf("filter", text); err != nil {
+			return nil, err
+		}
+		s.nobody = s.words == nil
+	}
+	if !given && s.mutual == nil && s.special == nil && s.order == social.Recent {
+		return nil, nil
+	}
+	return &s, nil
+}
+
+// wordsOf are the words of what somebody looks for; nil: nobody has them.
+func wordsOf(argument, text string) ([]string, error) {
+	const most = 4 * storage.MaxNameLength
+	if len(text) > most {
+		return nil, apierr.TooLong.Error("a text of %d bytes is given, %d is the most", len(text), most).In(argument)
+	}
+	words := storage.SearchedWords(text)
+	if len(words) > storage.MaxWords {
+		return nil, nil
+	}
+	return words, nil
+}
+
+// String writes equal choices in the same way: cursors are bound to the text.
+func (s choice) String() string {
+	is := func(b *bool) string {
+		if b == nil {
+			return "any"
+		}
+		return fmt.Sprint(*b)
+	}
+	return fmt.Sprintf("%q %s %s %d", s.words, is(s.mutual), is(s.special), s.order)
+}
+
+// selected is a page of selected users of a list.
+func (q setQuestion) selected(ctx context.Context, f *selections.Field) (setAnswer, error) {
+	s, query := *q.arguments.selected, social.MemberQuery{List: social.List{Side: f.Side, Owner: q.user}}
+	other := social.List{Side: f.Side.Other(), Owner: q.user}
+	switch {
+	case f.Ahead == fields.BothLists: // friends
+		query.Other = &other
+		s.nobody = s.nobody || s.mutual != nil && !*s.mutual
+	case s.mutual != nil:
+		query.Other, query.Absent = &other, !*s.mutual
+	}
+	if s.special != nil && !isViewer(ctx, q.user) {
+		return closed, nil
+	}
+	return q.members(ctx, f, query, s)
+}
+
+// known is the followers of a user whom the viewer follows.
+func (q setQuestion) known(ctx context.Context, f *selections.Field) (setAnswer, error) {
+	viewer, ok := identity.Of(ctx)
+	if !ok {
+		return closed, nil
+	}
+	followers := social.List{Side: storage.Inverse, Owner: q.user}
+	return q.members(ctx, f, social.MemberQuery{List: social.List{Side: storage.Forward, Owner: viewer.ID}, Other: &followers}, *q.arguments.selected)
+}
+
+func (q setQuestion) members(ctx context.Context, f *selections.Field, query social.MemberQuery, s choice) (setAnswer, error) {
+	args := q.arguments.pageArguments
+	lists := []social.List{query.List}
+	if query.Other != nil {
+		lists = append(lists, *query.Other)
+	}
+	if open, err := isOpen(ctx, lists...); err != nil || !open {
+		return closed, err
+	}
+	cursors := bound{kind: cursor.Selected, to: []int64{int64(q.user), hashOf(f.Name + " " + s.String())}, what: "list, filter or order"}
+	after, err := cursors.member(ctx, "after", args.text)
+	if err != nil {
+		return setAnswer{}, err
+	}
+	before, err := cursors.member(ctx, "before", args.textBefore)
+	if err != nil {
+		return setAnswer{}, err
+	}
+	var all []social.Member
+	complete := true
+	if !s.nobody && !isAbsent(ctx, q.user) {
+		query.Words, query.Names, query.Special, query.Order = s.words, q.resolver.reads(), s.special, s.order
+		if viewer, ok := identity.Of(ctx); ok && (s.special != nil || s.order == social.Closest) {
+			specials := loaders.For(ctx).Specials().Get(viewer.ID)
+			if specials.Err != nil {
+				return setAnswer{}, specials.Err
+			}
+			query.Specials = specials.Value
+		}
+		if all, complete, err = q.graph.Members(ctx, query); err != nil {
+			return setAnswer{}, err
+		}
+	}
+	total := len(all)
+	all, _, more := cut(args, all,
+		func(m social.Member) bool { return m.Compare(after) > 0 }, func(m social.Member) bool { return m.Compare(before) < 0 })
+	var page userPage
+	for _, m := range all {
+		since := m.At.UpdateTime
+		if f.Ahead == fields.BothLists { // two are friends since the later of their follows
+			since = max(since, m.Other)
+		}
+		page.users, page.since = append(page.users, m.ID), append(page.since, since.Time())
+		page.cursors = append(page.cursors, cursors.spell(unsealed, m.Rank, int64(m.At.UpdateTime), int64(m.At.Peer)))
+	}
+	info := q.resolver.pageInfo(page.cursors, more, nil)
+	args.around(info, more, args.text != "", args.textBefore != "")
+	return setAnswer{page: page, info: info, total: total, complete: complete}, nil
+}
+
+// member reads a cursor of such a page.
+func (b bound) member(ctx context.Context, argument, text string) (social.Member, error) {
+	var rank, at, peer int64
+	err := b.read(ctx, argument, text, &rank, &at, &peer)
+	return social.Member{Rank: rank, Match: social.Match{At: storage.Position{UpdateTime: storage.Micros(at), Peer: storage.UserID(peer)}}}, err
+}

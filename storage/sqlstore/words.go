@@ -1,0 +1,101 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"strings"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// A user's words are rows on the user's shard, so each shard is asked for as many as are wanted. A prefix is one range of an index on every engine: the full-text indexes of the engines
+// differ in what a word is and have no bound on what a prefix reads (ADR 65).
+
+const (
+	// Served by idx_user_words.
+	sqlWithWord = `
+SELECT word, user_id
+FROM user_words /*! FORCE INDEX (idx_user_words) */
+WHERE word >= ? AND word < ?
+ORDER BY word, user_id LIMIT ?`
+
+	// A range for each user. Served by the primary key.
+	sqlHaveWord = `
+SELECT user_id
+FROM user_words /*! FORCE INDEX (PRIMARY) */
+WHERE user_id IN (?) AND word >= ? AND word < ?`
+
+	// Served by the primary key.
+	sqlRemoveWords = `
+DELETE FROM user_words
+WHERE user_id = ?`
+)
+
+// behindWords comes behind every character of a word.
+const behindWords = "\U0010FFFF"
+
+// WithWord implements [storage.WordReader].
+func (s *Store) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {
+	if prefix == "" {
+		return nil, ctx.Err()
+	}
+	type row struct {
+		word string
+		user storage.UserID
+	}
+	lists := make([][]row, len(s.db.All()))
+	err := db.EveryShard(len(lists), func(i int) error {
+		return s.db.Query(ctx, "words", i, limit, sqlWithWord, []any{prefix, prefix + behindWords, limit}, func(rows *sql.Rows) error {
+			var r row
+			err := rows.Scan(&r.word, &r.user)
+			if s.shards.Of(r.user) == i { // not one that is being moved
+				lists[i] = append(lists[i], r)
+			}
+			return err
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	top := topOf(lists, limit, func(a, b row) int { return cmp.Or(strings.Compare(a.word, b.word), cmp.Compare(a.user, b.user)) })
+	return storage.Each(top, func(r row) storage.UserID { return r.user }), nil
+}
+
+// HaveWord implements [storage.WordReader].
+func (s *Store) HaveWord(ctx context.Context, prefix string, ids []storage.UserID) []storage.Result[bool] {
+	return db.LookUp(s.db, ids, s.sql.MaxKeys, s.shards.Of, func(shard int, ids []storage.UserID, found func(storage.UserID, bool)) error {
+		if prefix == "" {
+			return ctx.Err()
+		}
+		args := append(db.Arguments(ids), prefix, prefix+behindWords)
+		return s.db.Query(ctx, "words.have", shard, len(ids), db.Listed(sqlHaveWord, len(ids)), args, func(rows *sql.Rows) error {
+			var id storage.UserID
+			err := rows.Scan(&id)
+			found(id, true)
+			return err
+		})
+	})
+}
+
+// writeWords adds the words of users.
+func (w *writer) writeWords(users ...storage.User) error {
+	args, n := db.WordArguments(users...)
+	for len(args) > 0 {
+		some := min(n, w.store.sql.MaxRows)
+		if _, err := w.Exec(some, db.Listed(w.store.sql.Text(db.InsertWords), some), args[:2*some]...); err != nil {
+			return err
+		}
+		args, n = args[2*some:], n-some
+	}
+	return nil
+}
+
+// renameWords replaces the words of a user.
+func (w *writer) renameWords(user storage.User) error {
+	if _, err := w.Exec(1, sqlRemoveWords, int64(user.ID)); err != nil {
+		return err
+	}
+	return w.writeWords(user)
+}

@@ -1,0 +1,76 @@
+package storage
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// WordReader finds users by the words of their names and handles.
+type WordReader interface {
+	// WithWord lists the users of whom a word begins with a prefix, in the order of these words and then of ids, at most
+	// limit; a user is listed for each such word. The list is empty if the prefix is.
+	WithWord(ctx context.Context, prefix string, limit int) ([]UserID, error)
+
+	// HaveWord looks at some users only: those of whom a word begins with the prefix are Found. Nobody is if the prefix is
+	// empty.
+	HaveWord(ctx context.Context, prefix string, ids []UserID) []Result[bool]
+}
+
+// Bounds on the words of a user, and on those of a search.
+const (
+	MaxWords      = 8
+	MaxWordLength = 32 // bytes
+)
+
+// WordsOf lists the words by which a user is found, each once, without case and accents: the handle, the words of the name, and
+// the parts of the handle between underscores, as many as [MaxWords] allows. Scripts without spaces have one word up to the next
+// space. The rule is that of the rows that stores keep: if it changes, these have to be made again.
+func WordsOf(handle, name string) []string {
+	words := make([]string, 0, MaxWords)
+	for _, word := range slices.Concat([]string{handle}, split(name), strings.Split(handle, "_")) {
+		if word = shortened(word); word != "" && len(words) < MaxWords && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// SearchedWords are the words of what somebody looks for, as [WordsOf] has them. An underscore belongs to a word, because handles
+// have it. No user has them all if there are more than [MaxWords].
+func SearchedWords(text string) (words []string) {
+	for _, word := range strings.FieldsFunc(folded(text), func(r rune) bool { return r != '_' && isBetweenWords(r) }) {
+		words = append(words, shortened(word))
+	}
+	return words
+}
+
+func split(text string) []string { return strings.FieldsFunc(folded(text), isBetweenWords) }
+
+func isBetweenWords(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }
+
+// folded is a text in lower case and without marks. Compatible forms become one (`ﬁ`, full-width letters), and what was one character
+// and has no marks is one again, so that Hangul does not take three times the bytes.
+func folded(text string) string {
+	plain := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.M, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFKD.String(text))
+	return norm.NFC.String(letters.Replace(plain))
+}
+
+// letters are those whose strokes and ligatures Unicode does not take apart.
+var letters = strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ı", "i")
+
+// shortened is what is kept of a word: whole characters.
+func shortened(word string) string {
+	if len(word) <= MaxWordLength {
+		return word
+	}
+	return strings.ToValidUTF8(word[:MaxWordLength], "")
+}
