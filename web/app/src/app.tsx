@@ -207,17 +207,16 @@ function Live() {
   return null;
 }
 
-/** Finds people by the beginning of their handles. Arrows choose, Enter goes there. */
+/** Finds people by words of their names and handles. Arrows choose, Enter goes there. */
 function Search() {
   const [text, setText] = useState('');
   const [open, setOpen] = useState(false);
   const [at, setAt] = useState(0);
   const list = useId();
   const input = useRef<HTMLInputElement>(null);
-  const prefix = useSettled(text.trim().replace(/^@/, '').toLowerCase().replaceAll(' ', '_'), 150);
-  const valid = /^[a-z0-9_]{1,30}$/.test(prefix);
-  const [{ data, fetching }] = useQuery({ query: SearchDocument, variables: { prefix, first: 8 }, pause: !valid });
-  const found = valid && text ? present(data?.searchUsers?.nodes) : [];
+  const asked = useSettled(text.trim(), 150);
+  const [{ data, fetching }] = useQuery({ query: SearchDocument, variables: { text: asked, first: 8 }, pause: !asked });
+  const found = asked && text ? present(data?.searchUsers?.nodes) : [];
   const shown = open && text !== '';
   const go = (person: PersonFragment | undefined) => {
     if (!person) return;
@@ -244,7 +243,7 @@ function Search() {
         autoComplete="off"
         autoCapitalize="none"
         spellCheck={false}
-        aria-label="Find people by handle"
+        aria-label="Find people"
         aria-expanded={shown && found.length > 0}
         aria-controls={list}
         aria-activedescendant={shown && found[at] ? `${list}-${at}` : undefined}
@@ -268,7 +267,7 @@ function Search() {
           </li>
         ))}
       </ul>
-      {shown && valid && data && !fetching && found.length === 0 && <p className="found quiet">No handle begins so.</p>}
+      {shown && asked && data && !fetching && found.length === 0 && <p className="found quiet">Nobody is called so.</p>}
     </div>
   );
 }

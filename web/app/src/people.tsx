@@ -4,7 +4,7 @@ import { useMutation, useQuery, type AnyVariables, type TypedDocumentNode } from
 import { FollowDocument, UnfollowDocument, type MoreFragment, type PersonFragment } from './gql';
 import { Link } from './router';
 import { useSession } from './session';
-import { Failure, Sentinel, Skeleton, present, report, sentence } from './ui';
+import { Failure, Sentinel, Skeleton, present, report, sentence, useSettled } from './ui';
 
 /** A picture from this gateway, or else a face that it draws: the page loads nothing from elsewhere. */
 export function Face({ of, size = 44 }: { of: { id: string; avatarUrl: string | null }; size?: number }) {
@@ -185,13 +185,17 @@ type PeopleListProps<Data, Variables extends AnyVariables, P extends PersonFragm
   closed?: ReactNode;
   label: string;
   searchable?: boolean;
+  /** The document takes a filter, so Kith finds the names. Otherwise the pages are searched as they come. */
+  filtered?: boolean;
   row?: (person: P) => ReactNode;
 };
 
-/** A list of people, with a field that keeps those whose name or handle contains the text. */
-export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
+/** A list of people, with a field that finds them by name or handle. */
+export function PeopleList<Data, Variables extends AnyVariables, P extends PersonFragment>({ searchable = true, filtered = false, row, empty, ...rest }: PeopleListProps<Data, Variables, P>) {
   const [text, setText] = useState('');
   const wanted = fold(text.trim());
+  const match = useSettled(filtered ? text.trim() : '', 150);
+  const variables = match ? { ...rest.variables, filter: { match } } : rest.variables;
   return (
     <>
       {searchable && (
@@ -201,11 +205,12 @@ export function PeopleList<Data, Variables extends AnyVariables, P extends Perso
         </label>
       )}
       <Endless
-        key={JSON.stringify(rest.variables)}
+        key={JSON.stringify(variables)}
         {...rest}
+        variables={variables}
         id={person => person.id}
         row={row ?? (person => <Row person={person} />)}
-        keep={wanted ? person => fold(person.name).includes(wanted) || person.handle.includes(wanted) : undefined}
+        keep={wanted && !filtered ? person => fold(person.name).includes(wanted) || person.handle.includes(wanted) : undefined}
         empty={wanted ? <p className="quiet pad">Nobody here is called “{text.trim()}”.</p> : empty}
       />
     </>

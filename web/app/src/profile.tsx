@@ -57,6 +57,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
       return (
         <PeopleList
           document={gql.FollowingsDocument}
+          filtered
           variables={{ handle }}
           pick={data => pageOf(data.user?.list)}
           label="following"
@@ -68,6 +69,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
       return (
         <PeopleList
           document={gql.FollowersDocument}
+          filtered
           variables={{ handle }}
           pick={data => pageOf(data.user?.list)}
           label="followers"
@@ -79,6 +81,7 @@ function Tab({ user, tab, isOwn }: { user: Person; tab: string; isOwn: boolean }
       return (
         <PeopleList
           document={gql.FriendsDocument}
+          filtered
           variables={{ handle }}
           pick={data => pageOf(data.user?.list)}
           label="friends"
