@@ -97,10 +97,8 @@ func (v *FollowingsUser) GetFollowings() *FollowingsUserFollowingsFollowConnecti
 //
 // A page of a list of follows.
 type FollowingsUserFollowingsFollowConnection struct {
-	// The users of `edges`; a user whose shard cannot be reached is null, with an error.
-	Nodes []*FollowingsUserFollowingsFollowConnectionNodesUser `json:"nodes"`
-	// Where the page is in its list.
-	PageInfo FollowingsUserFollowingsFollowConnectionPageInfo `json:"pageInfo"`
+	Nodes    []*FollowingsUserFollowingsFollowConnectionNodesUser `json:"nodes"`
+	PageInfo FollowingsUserFollowingsFollowConnectionPageInfo     `json:"pageInfo"`
 }
 
 // GetNodes returns FollowingsUserFollowingsFollowConnection.Nodes, and is useful for accessing the field via an interface.
@@ -128,7 +126,10 @@ func (v *FollowingsUserFollowingsFollowConnectionNodesUser) GetHandle() string {
 // FollowingsUserFollowingsFollowConnectionPageInfo includes the requested fields of the GraphQL type PageInfo.
 // The GraphQL type's documentation follows.
 //
-// Where a page is in its list, as the Cursor Connections Specification of Relay has it.
+// Where a page is in its list, as the Cursor Connections Specification of Relay has it. All lists have one form: `first` is how
+// many rows at most, 0 to 100, 20 unless given, and the page begins behind the cursor `after`; where they have `last` and
+// `before`, they page backward, too. `edges` are the rows with their cursors, and `nodes` what they lead to: null, with an error,
+// if its shard cannot be reached. A cursor is opaque, and stays valid when its row is gone.
 type FollowingsUserFollowingsFollowConnectionPageInfo struct {
 	// Whether there is a next page. Paging backward, whether `before` was given: its row comes next.
 	HasNextPage bool `json:"hasNextPage"`
@@ -182,7 +183,6 @@ func (v *NewFollowersFollowerAdded) GetEdge() *NewFollowersFollowerAddedEdgeFoll
 //
 // A user at the other end of a follow.
 type NewFollowersFollowerAddedEdgeFollowEdge struct {
-	// Null only with an error.
 	Node *NewFollowersFollowerAddedEdgeFollowEdgeNodeUser `json:"node"`
 }
 

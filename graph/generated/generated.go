@@ -2839,26 +2839,17 @@ func newExecutionContext(
 var sources = []*ast.Source{
 	{Name: "../schema/connection.graphqls", Input: `"A page of a list of follows."
 type FollowConnection {
-  "The rows of this page, each with its cursor."
   edges: [FollowEdge] @semanticNonNull(levels: [0, 1])
-  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
-  """
-  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
-  is being written, the two may be a moment apart.
-  """
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
   totalCount: Int!
-  "As in ` + "`" + `UserConnection` + "`" + `."
   complete: Boolean!
 }
 
 "A user at the other end of a follow."
 type FollowEdge {
-  "Opaque; stays valid when the edge itself is gone."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
   "Since when one follows the other."
   followedAt: DateTime!
@@ -2866,26 +2857,17 @@ type FollowEdge {
 
 "A page of friends."
 type MatchConnection {
-  "The rows of this page, each with its cursor."
   edges: [MatchEdge] @semanticNonNull(levels: [0, 1])
-  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
-  """
-  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
-  is being written, the two may be a moment apart.
-  """
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
   totalCount: Int!
-  "As in ` + "`" + `UserConnection` + "`" + `."
   complete: Boolean!
 }
 
 "A friend."
 type MatchEdge {
-  "Opaque; stays valid when the edge itself is gone."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
   "Since when both follow each other: when the later follow began."
   matchedAt: DateTime!
@@ -2893,26 +2875,17 @@ type MatchEdge {
 
 "A page of blocked users."
 type BlockConnection {
-  "The rows of this page, each with its cursor."
   edges: [BlockEdge] @semanticNonNull(levels: [0, 1])
-  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
-  """
-  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
-  is being written, the two may be a moment apart.
-  """
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
   totalCount: Int!
-  "As in ` + "`" + `UserConnection` + "`" + `."
   complete: Boolean!
 }
 
 "A blocked user."
 type BlockEdge {
-  "Opaque; stays valid when the edge itself is gone."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
   "Since when the viewer blocks it."
   blockedAt: DateTime!
@@ -2920,33 +2893,26 @@ type BlockEdge {
 
 "A page of users who are not in their list because of one edge."
 type UserConnection {
-  "The rows of this page, each with its cursor."
   edges: [UserEdge] @semanticNonNull(levels: [0, 1])
-  "The users of ` + "`" + `edges` + "`" + `; a user whose shard cannot be reached is null, with an error."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
-  """
-  Length of the whole list, or the number found so far if ` + "`" + `complete` + "`" + ` is false. It is read with the page: while the list
-  is being written, the two may be a moment apart.
-  """
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
   totalCount: Int!
-  """
-  False if the answer ended at its budget before the list did: continue with ` + "`" + `after: endCursor` + "`" + `,
-  which also carries the count. Plain lists are incomplete only if very many of their users are hidden.
-  """
   complete: Boolean!
 }
 
 "A user in a list."
 type UserEdge {
-  "Opaque; stays valid when the edge itself is gone."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
 }
 
-"Where a page is in its list, as the Cursor Connections Specification of Relay has it."
+"""
+Where a page is in its list, as the Cursor Connections Specification of Relay has it. All lists have one form: ` + "`" + `first` + "`" + ` is how
+many rows at most, 0 to 100, 20 unless given, and the page begins behind the cursor ` + "`" + `after` + "`" + `; where they have ` + "`" + `last` + "`" + ` and
+` + "`" + `before` + "`" + `, they page backward, too. ` + "`" + `edges` + "`" + ` are the rows with their cursors, and ` + "`" + `nodes` + "`" + ` what they lead to: null, with an error,
+if its shard cannot be reached. A cursor is opaque, and stays valid when its row is gone.
+"""
 type PageInfo {
   "Whether there is a next page. Paging backward, whether ` + "`" + `before` + "`" + ` was given: its row comes next."
   hasNextPage: Boolean!
@@ -3095,13 +3061,10 @@ enum FriendRequestDirection {
 
 "A page of friend requests."
 type FriendRequestConnection {
-  "The rows of this page, each with its cursor."
   edges: [FriendRequestEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [FriendRequest] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
-  "How many requests there are, without those from or to users who are hidden from the viewer."
+  "Of the whole list, or as many as were found if ` + "`" + `complete` + "`" + ` is false; while it is being written, this and the page may be a moment apart."
   totalCount: Int!
   "False if there are more than were counted."
   complete: Boolean!
@@ -3109,9 +3072,7 @@ type FriendRequestConnection {
 
 "A request in a list."
 type FriendRequestEdge {
-  "Opaque; stays valid when the request has changed."
   cursor: String!
-  "Null only with an error."
   node: FriendRequest @semanticNonNull
 }
 `, BuiltIn: false},
@@ -3441,42 +3402,27 @@ type Post implements Node {
 
   "How many comments there are; the same for every viewer."
   commentCount: Int! @cacheControl(maxAge: 5)
-  "The comments, newest first. ` + "`" + `first` + "`" + ` is 0–100. Those of users who are hidden from the viewer are left out."
-  comments(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): CommentConnection @semanticNonNull @cacheControl(maxAge: 5)
+  "The comments, newest first. Those of users who are hidden from the viewer are left out."
+  comments(first: Int, after: String): CommentConnection @semanticNonNull @cacheControl(maxAge: 5)
 
   "How many users have favorited the post; the same for every viewer."
   favoriteCount: Int! @cacheControl(maxAge: 5)
   "Whether the viewer has favorited the post; null if nobody is signed in."
   viewerHasFavorited: Boolean @cacheControl(scope: PRIVATE)
-  "Who has favorited the post, the newest first. ` + "`" + `first` + "`" + ` is 0–100. Users who are hidden from the viewer are left out."
-  favoritedBy(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): FavoritedByConnection @semanticNonNull @cacheControl(maxAge: 5)
+  "Who has favorited the post, the newest first. Users who are hidden from the viewer are left out."
+  favoritedBy(first: Int, after: String): FavoritedByConnection @semanticNonNull @cacheControl(maxAge: 5)
 }
 
 "A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another."
 type FavoriteConnection {
-  "The rows of this page, each with its cursor."
   edges: [FavoriteEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [Post] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
 "A favorite post in a list."
 type FavoriteEdge {
-  "Opaque; stays valid when the favorite has ended, or the post is gone."
   cursor: String!
-  "Null only with an error."
   node: Post @semanticNonNull
   "When the user favorited the post."
   favoritedAt: DateTime!
@@ -3484,19 +3430,14 @@ type FavoriteEdge {
 
 "A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another."
 type FavoritedByConnection {
-  "The rows of this page, each with its cursor."
   edges: [FavoritedByEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
 "A user in the list of those who have favorited a post."
 type FavoritedByEdge {
-  "Opaque; stays valid when the favorite has ended, or the user is gone."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
   "When the user favorited the post."
   favoritedAt: DateTime!
@@ -3536,19 +3477,14 @@ input MediaInput {
 
 "A page of posts."
 type PostConnection {
-  "The rows of this page, each with its cursor."
   edges: [PostEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [Post] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
 "A post in a list."
 type PostEdge {
-  "Opaque; stays valid when the post itself is gone."
   cursor: String!
-  "Null only with an error."
   node: Post @semanticNonNull
 }
 
@@ -3568,29 +3504,21 @@ type Comment implements Node {
 
 "A page of comments. It may have fewer than were asked for, and still be followed by another."
 type CommentConnection {
-  "The rows of this page, each with its cursor."
   edges: [CommentEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [Comment] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
 }
 
 "A comment in a list."
 type CommentEdge {
-  "Opaque; stays valid when the comment itself is gone."
   cursor: String!
-  "Null only with an error."
   node: Comment @semanticNonNull
 }
 
 "A page of a home feed."
 type FeedConnection {
-  "The rows of this page, each with its cursor."
   edges: [PostEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [Post] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
   """
   False if the search for posts ended early: the page goes on behind ` + "`" + `endCursor` + "`" + `, even if it is short. Also false if the
@@ -3612,42 +3540,25 @@ type NewerPosts {
 extend type User {
   "How many posts this user has published and not deleted; the same for every viewer."
   postCount: Int! @cacheControl(maxAge: 10)
-  """
-  This user's posts, newest first. ` + "`" + `first` + "`" + ` is 0–100. Null if this user and the viewer are in a block.
-  """
-  posts(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): PostConnection @cacheControl(maxAge: 5)
+  "This user's posts, newest first. Null if this user and the viewer are in a block."
+  posts(first: Int, after: String): PostConnection @cacheControl(maxAge: 5)
 
   "How many posts this user has favorited, also of authors who are hidden by now and posts that are gone; the same for every viewer."
   favoriteCount: Int! @cacheControl(maxAge: 5)
   "How often the posts of this user have been favorited; the same for every viewer."
   totalFavorited: Int! @cacheControl(maxAge: 5)
   """
-  The posts that this user has favorited, the newest favorite first. ` + "`" + `first` + "`" + ` is 0–100. Posts that are gone, or hidden from the
+  The posts that this user has favorited, the newest favorite first. Posts that are gone, or hidden from the
   viewer, are left out. Null if this user and the viewer are in a block.
   """
-  favorites(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): FavoriteConnection @cacheControl(maxAge: 5)
+  favorites(first: Int, after: String): FavoriteConnection @cacheControl(maxAge: 5)
 }
 
 extend type Query {
   """
-  The newest posts of all users who are not hidden from the viewer, newest first. ` + "`" + `first` + "`" + ` is 0–100.
+  The newest posts of all users who are not hidden from the viewer, newest first.
   """
-  latestPosts(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): PostConnection @semanticNonNull @cacheControl(maxAge: 5)
+  latestPosts(first: Int, after: String): PostConnection @semanticNonNull @cacheControl(maxAge: 5)
 }
 
 extend type Mutation {
@@ -3918,13 +3829,9 @@ type Query {
   people(
     "Whom to find."
     where: PeopleFilter!
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
     last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
   ): UserConnection @cacheControl(maxAge: 30)
   """
@@ -3934,9 +3841,7 @@ type Query {
   searchUsers(
     "The beginnings of words, at most 400 bytes. All of them have to match."
     text: String!
-    "How many rows at most, 0 to 100; 20 unless given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
   ): UserSearchConnection @semanticNonNull @cacheControl(maxAge: 30)
 }
@@ -3978,11 +3883,8 @@ input PeopleFilter @oneOf {
 
 "A page of users found."
 type UserSearchConnection {
-  "The rows of this page, each with its cursor."
   edges: [UserSearchEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
   "False if more users match than one search looks at: of those, the most followed and whom the viewer knows are here."
   complete: Boolean!
@@ -3990,9 +3892,7 @@ type UserSearchConnection {
 
 "A user found."
 type UserSearchEdge {
-  "Opaque."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
 }
 
@@ -4249,11 +4149,8 @@ type CommentAdded {
 `, BuiltIn: false},
 	{Name: "../schema/suggestion.graphqls", Input: `"A page of users to follow, best first."
 type SuggestionConnection {
-  "The rows of this page, each with its cursor."
   edges: [SuggestionEdge] @semanticNonNull(levels: [0, 1])
-  "What ` + "`" + `edges` + "`" + ` lead to, without the cursors."
   nodes: [User] @semanticNonNull(levels: [0, 1])
-  "Where the page is in its list."
   pageInfo: PageInfo!
   """
   False if the budget ended before all followings were read: later pages continue
@@ -4286,9 +4183,7 @@ enum SuggestionReason {
 
 "A user to follow, and why."
 type SuggestionEdge {
-  "Opaque."
   cursor: String!
-  "Null only with an error."
   node: User @semanticNonNull
   "What the suggestions are ordered by, greater is better: ` + "`" + `sharedCount` + "`" + `, or how many follow a popular user."
   score: Float!
@@ -4296,11 +4191,8 @@ type SuggestionEdge {
   sharedCount: Int!
   "Why the user is suggested."
   reason: SuggestionReason!
-  "Followings of the user who follow this one, by ascending id; ` + "`" + `first` + "`" + ` is 0–100. ` + "`" + `sharedCount` + "`" + ` is how many there are."
-  via(
-    "How many users at most, 0 to 100."
-    first: Int = 3
-  ): [User] @semanticNonNull(levels: [0, 1])
+  "Followings of the user who follow this one, by ascending id; ` + "`" + `sharedCount` + "`" + ` is how many there are."
+  via(first: Int = 3): [User] @semanticNonNull(levels: [0, 1])
 }
 `, BuiltIn: false},
 	{Name: "../schema/user.graphqls", Input: `"Somebody who follows, and is followed."
@@ -4333,13 +4225,9 @@ type User implements Node {
   Null if the list is not open to the viewer.
   """
   followings(
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
     last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
     "Which of the users are wanted; null: all."
     filter: ListFilter
@@ -4351,13 +4239,9 @@ type User implements Node {
   Null if the list is not open to the viewer.
   """
   followers(
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
     last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
     "Which of the users are wanted; null: all."
     filter: ListFilter
@@ -4366,13 +4250,9 @@ type User implements Node {
   ): FollowConnection @cacheControl(maxAge: 10)
   "Mutual follows, this user's newest following first. Null unless both lists are open to the viewer."
   friends(
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
     last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
     "Which of the users are wanted; null: all."
     filter: ListFilter
@@ -4380,27 +4260,9 @@ type User implements Node {
     orderBy: ListOrder! = RECENT
   ): MatchConnection @cacheControl(maxAge: 10)
   "Users whom this user follows without being followed back, newest first. Null unless both lists are open to the viewer."
-  notFollowingBack(
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
-    last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    before: String
-  ): FollowConnection @cacheControl(maxAge: 10)
+  notFollowingBack(first: Int, after: String, last: Int, before: String): FollowConnection @cacheControl(maxAge: 10)
   "Followers whom this user does not follow back, newest first. Null unless both lists are open to the viewer."
-  notFollowedBack(
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
-    last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    before: String
-  ): FollowConnection @cacheControl(maxAge: 10)
+  notFollowedBack(first: Int, after: String, last: Int, before: String): FollowConnection @cacheControl(maxAge: 10)
 
   """
   The relationship of this user with another. Between two others, it is null unless both lists of this
@@ -4420,13 +4282,9 @@ type User implements Node {
   commonFollowings(
     "The other user."
     with: ID!
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
     last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
     "What the rows are ordered by. A cursor belongs to its order."
     orderBy: CommonOrder! = ID
@@ -4438,13 +4296,9 @@ type User implements Node {
   commonFollowers(
     "The other user."
     with: ID!
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
     last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
     before: String
     "What the rows are ordered by. A cursor belongs to its order."
     orderBy: CommonOrder! = ID
@@ -4454,16 +4308,7 @@ type User implements Node {
   then all others, of each those first whom it followed last. Null if nobody is signed in, or the list of followers is not
   open to the viewer.
   """
-  followersYouKnow(
-    "How many rows at most, 0 to 100; 20 if neither ` + "`" + `first` + "`" + ` nor ` + "`" + `last` + "`" + ` is given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-    "How many rows at most, 0 to 100, of those just before ` + "`" + `before` + "`" + `; of the end of the list without it. Not together with ` + "`" + `first` + "`" + `."
-    last: Int
-    "The page ends before this cursor: ` + "`" + `startCursor` + "`" + ` of the page behind, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    before: String
-  ): UserConnection @cacheControl(scope: PRIVATE)
+  followersYouKnow(first: Int, after: String, last: Int, before: String): UserConnection @cacheControl(scope: PRIVATE)
 
   """
   Users whom this one may want to follow: those whom most of its followings
@@ -4472,12 +4317,7 @@ type User implements Node {
   Only lists that are open to the viewer are used. A user without followings gets the
   most followed among the recently active. Null unless the list of followings is open.
   """
-  followSuggestions(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): SuggestionConnection @cacheControl(maxAge: 60)
+  followSuggestions(first: Int, after: String): SuggestionConnection @cacheControl(maxAge: 60)
 
 }
 
@@ -4552,38 +4392,24 @@ type Viewer {
   see, is not in it, from that moment on.
   """
   feed(
-    "How many rows at most, 0 to 100; 20 unless given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
     "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
     newerThan: String
   ): FeedConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "The users whom the viewer blocks, newest first."
-  blockedUsers(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): BlockConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  blockedUsers(first: Int, after: String): BlockConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Friend requests from or to the viewer, last changed first."
   friendRequests(
     "From the viewer, or to it."
     direction: FriendRequestDirection!
     "The state that the requests are in."
     state: FriendRequestState! = PENDING
-    "How many rows at most, 0 to 100; 20 unless given."
     first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
     after: String
   ): FriendRequestConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whom ` + "`" + `dismissSuggestion` + "`" + ` keeps out of the viewer's suggestions, by ascending id."
-  dismissedUsers(
-    "How many rows at most, 0 to 100; 20 unless given."
-    first: Int
-    "The page begins behind this cursor: ` + "`" + `endCursor` + "`" + ` of the page before, or the ` + "`" + `cursor` + "`" + ` of an edge."
-    after: String
-  ): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  dismissedUsers(first: Int, after: String): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "As whom the viewer signs in at identity providers, oldest first."
   identities: [LinkedIdentity!] @semanticNonNull @cacheControl(scope: PRIVATE)
   "Whether the viewer may be suggested to others."

@@ -29,10 +29,8 @@ type AccountPayload struct {
 
 // A blocked user.
 type BlockEdge struct {
-	// Opaque; stays valid when the edge itself is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *User `json:"node,omitempty"`
+	Node   *User  `json:"node,omitempty"`
 	// Since when the viewer blocks it.
 	BlockedAt time.Time `json:"blockedAt"`
 }
@@ -59,20 +57,15 @@ type CommentAdded struct {
 
 // A page of comments. It may have fewer than were asked for, and still be followed by another.
 type CommentConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*CommentEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*Comment `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*CommentEdge `json:"edges,omitempty"`
+	Nodes    []*Comment     `json:"nodes,omitempty"`
+	PageInfo *PageInfo      `json:"pageInfo"`
 }
 
 // A comment in a list.
 type CommentEdge struct {
-	// Opaque; stays valid when the comment itself is gone.
-	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *Comment `json:"node,omitempty"`
+	Cursor string   `json:"cursor"`
+	Node   *Comment `json:"node,omitempty"`
 }
 
 // The result of a comment, or of its end.
@@ -121,20 +114,15 @@ type FavoriteAdded struct {
 
 // A page of the posts that a user has favorited. It may have fewer than were asked for, and still be followed by another.
 type FavoriteConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*FavoriteEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*Post `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*FavoriteEdge `json:"edges,omitempty"`
+	Nodes    []*Post         `json:"nodes,omitempty"`
+	PageInfo *PageInfo       `json:"pageInfo"`
 }
 
 // A favorite post in a list.
 type FavoriteEdge struct {
-	// Opaque; stays valid when the favorite has ended, or the post is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *Post `json:"node,omitempty"`
+	Node   *Post  `json:"node,omitempty"`
 	// When the user favorited the post.
 	FavoritedAt time.Time `json:"favoritedAt"`
 }
@@ -153,32 +141,24 @@ type FavoritePayload struct {
 
 // A page of the users who have favorited a post. It may have fewer than were asked for, and still be followed by another.
 type FavoritedByConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*FavoritedByEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*User `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*FavoritedByEdge `json:"edges,omitempty"`
+	Nodes    []*User            `json:"nodes,omitempty"`
+	PageInfo *PageInfo          `json:"pageInfo"`
 }
 
 // A user in the list of those who have favorited a post.
 type FavoritedByEdge struct {
-	// Opaque; stays valid when the favorite has ended, or the user is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *User `json:"node,omitempty"`
+	Node   *User  `json:"node,omitempty"`
 	// When the user favorited the post.
 	FavoritedAt time.Time `json:"favoritedAt"`
 }
 
 // A page of a home feed.
 type FeedConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*PostEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*Post `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*PostEdge `json:"edges,omitempty"`
+	Nodes    []*Post     `json:"nodes,omitempty"`
+	PageInfo *PageInfo   `json:"pageInfo"`
 	// False if the search for posts ended early: the page goes on behind `endCursor`, even if it is short. Also false if the
 	// viewer follows more users than one answer may examine.
 	Complete bool `json:"complete"`
@@ -188,10 +168,8 @@ type FeedConnection struct {
 
 // A user at the other end of a follow.
 type FollowEdge struct {
-	// Opaque; stays valid when the edge itself is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *User `json:"node,omitempty"`
+	Node   *User  `json:"node,omitempty"`
 	// Since when one follows the other.
 	FollowedAt time.Time `json:"followedAt"`
 }
@@ -246,10 +224,8 @@ type FriendRequestChanged struct {
 
 // A request in a list.
 type FriendRequestEdge struct {
-	// Opaque; stays valid when the request has changed.
-	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *FriendRequest `json:"node,omitempty"`
+	Cursor string         `json:"cursor"`
+	Node   *FriendRequest `json:"node,omitempty"`
 }
 
 // The result of a change of a friend request.
@@ -305,10 +281,8 @@ type ListVisibilityInput struct {
 
 // A friend.
 type MatchEdge struct {
-	// Opaque; stays valid when the edge itself is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *User `json:"node,omitempty"`
+	Node   *User  `json:"node,omitempty"`
 	// Since when both follow each other: when the later follow began.
 	MatchedAt time.Time `json:"matchedAt"`
 }
@@ -346,7 +320,10 @@ type NewerPosts struct {
 	HasMore bool `json:"hasMore"`
 }
 
-// Where a page is in its list, as the Cursor Connections Specification of Relay has it.
+// Where a page is in its list, as the Cursor Connections Specification of Relay has it. All lists have one form: `first` is how
+// many rows at most, 0 to 100, 20 unless given, and the page begins behind the cursor `after`; where they have `last` and
+// `before`, they page backward, too. `edges` are the rows with their cursors, and `nodes` what they lead to: null, with an error,
+// if its shard cannot be reached. A cursor is opaque, and stays valid when its row is gone.
 type PageInfo struct {
 	// Whether there is a next page. Paging backward, whether `before` was given: its row comes next.
 	HasNextPage bool `json:"hasNextPage"`
@@ -386,20 +363,15 @@ type PostAdded struct {
 
 // A page of posts.
 type PostConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*PostEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*Post `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*PostEdge `json:"edges,omitempty"`
+	Nodes    []*Post     `json:"nodes,omitempty"`
+	PageInfo *PageInfo   `json:"pageInfo"`
 }
 
 // A post in a list.
 type PostEdge struct {
-	// Opaque; stays valid when the post itself is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *Post `json:"node,omitempty"`
+	Node   *Post  `json:"node,omitempty"`
 }
 
 // The result of a change of one of the viewer's posts.
@@ -476,12 +448,9 @@ type Subscription struct {
 
 // A page of users to follow, best first.
 type SuggestionConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*SuggestionEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*User `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*SuggestionEdge `json:"edges,omitempty"`
+	Nodes    []*User           `json:"nodes,omitempty"`
+	PageInfo *PageInfo         `json:"pageInfo"`
 	// False if the budget ended before all followings were read: later pages continue
 	// with older followings, and may repeat a user who was suggested before.
 	Complete bool `json:"complete"`
@@ -509,10 +478,8 @@ type UserBy struct {
 
 // A user in a list.
 type UserEdge struct {
-	// Opaque; stays valid when the edge itself is gone.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *User `json:"node,omitempty"`
+	Node   *User  `json:"node,omitempty"`
 }
 
 // A new user, or one who is changed for others.
@@ -525,22 +492,17 @@ type UserPayload struct {
 
 // A page of users found.
 type UserSearchConnection struct {
-	// The rows of this page, each with its cursor.
-	Edges []*UserSearchEdge `json:"edges,omitempty"`
-	// What `edges` lead to, without the cursors.
-	Nodes []*User `json:"nodes,omitempty"`
-	// Where the page is in its list.
-	PageInfo *PageInfo `json:"pageInfo"`
+	Edges    []*UserSearchEdge `json:"edges,omitempty"`
+	Nodes    []*User           `json:"nodes,omitempty"`
+	PageInfo *PageInfo         `json:"pageInfo"`
 	// False if more users match than one search looks at: of those, the most followed and whom the viewer knows are here.
 	Complete bool `json:"complete"`
 }
 
 // A user found.
 type UserSearchEdge struct {
-	// Opaque.
 	Cursor string `json:"cursor"`
-	// Null only with an error.
-	Node *User `json:"node,omitempty"`
+	Node   *User  `json:"node,omitempty"`
 }
 
 // By what several users are named, at most 500.
