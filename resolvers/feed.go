@@ -2,7 +2,10 @@ package resolvers
 
 import (
 	"context"
+	"math"
+	"time"
 
+	"kith/graph/apierr"
 	"kith/graph/cursor"
 	"kith/graph/model"
 	"kith/loaders"
@@ -25,12 +28,17 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 		return nil, err
 	}
 	c := &model.FeedConnection{}
-	if newer != (storage.Place{}) {
-		rows, more, err := r.Feeds.Newer(ctx, g, viewer, newer)
+	if c.NewerThan, err = r.newerPosts(ctx, g, viewer, newer); err != nil {
+		return nil, err
+	}
+	if f.Below[0].Named("unseen") != nil {
+		seen, err := r.FeedSeen.FeedSeen(ctx, viewer)
+		if err == nil && seen > 0 {
+			c.Unseen, err = r.newerPosts(ctx, g, viewer, storage.Place{CreatedAt: seen, Number: math.MaxInt64})
+		}
 		if err != nil {
 			return nil, err
 		}
-		c.NewerThan = &model.NewerPosts{Count: int32(len(rows)), HasMore: more}
 	}
 	var page social.FeedPage
 	if page.Complete = true; pageNeedsOf(f).rows {
@@ -44,4 +52,42 @@ func (r viewerFields) Feed(ctx context.Context, obj *model.Viewer, _ *int32, _, 
 	posts := r.postConnection(ctx, f, cursor.Feed, page.Page)
 	c.Edges, c.Nodes, c.PageInfo, c.Complete = posts.Edges, posts.Nodes, posts.PageInfo, page.Complete
 	return c, nil
+}
+
+// newerPosts counts the posts in the viewer's feed that are newer than a place; nil if there is no place.
+func (r *Resolver) newerPosts(ctx context.Context, g *social.Graph, viewer storage.UserID, than storage.Place) (*model.NewerPosts, error) {
+	if than == (storage.Place{}) {
+		return nil, nil
+	}
+	rows, more, err := r.Feeds.Newer(ctx, g, viewer, than)
+	if err != nil {
+		return nil, err
+	}
+	return &model.NewerPosts{Count: int32(len(rows)), HasMore: more}, nil
+}
+
+func (r viewerFields) FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error) {
+	seen, err := r.FeedSeen.FeedSeen(ctx, obj.User.UserID)
+	if err != nil || seen == 0 {
+		return nil, err
+	}
+	at := seen.Time()
+	return &at, nil
+}
+
+// MarkFeedSeen keeps the time of the post, because that is what stays when the post is gone.
+func (r mutations) MarkFeedSeen(ctx context.Context, upTo string) (*model.AccountPayload, error) {
+	viewer, err := r.actorOf(ctx, 1)
+	if err != nil {
+		return nil, err
+	}
+	var at, number int64
+	if err := r.Cursors.Decode(cursor.Feed, upTo, &at, &number); err != nil {
+		return nil, apierr.In("upTo", err)
+	}
+	changed, err := r.FeedSeen.SeeFeed(ctx, viewer, min(storage.Micros(at), storage.MicrosOf(r.Relations.Now())))
+	if err != nil {
+		return nil, viewerGone(err)
+	}
+	return accountPayload(ctx, viewer, changed), nil
 }

@@ -333,6 +333,50 @@ func TestFeedItems(t *testing.T) {
 	})
 }
 
+// How far the viewer has seen its feed is kept by the server: it only moves forward, and is there on every device.
+func TestFeedSeen(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		v.does(v.a, "follow", v.b)
+		phone, laptop := v.api.As(v.a), v.api.As(v.a)
+		const look = `{ viewer { feedSeenUpTo feed(first: 10) { edges { cursor node { text createdAt } } unseen { count hasMore } } } }`
+		phone.Ask(look, nil).Is(`{"viewer": {"feedSeenUpTo": null, "feed": {"edges": [], "unseen": null}}}`)
+		for _, text := range []string{"one", "two", "three"} {
+			v.pass(time.Second)
+			publish(t, v.api, v.b, text, text)
+		}
+		type edge struct {
+			Cursor string
+			Node   struct{ Text, CreatedAt string }
+		}
+		edges := apitest.Into[[]edge](phone.Ask(look, nil).Whole(), "viewer.feed.edges")
+		if len(edges) != 3 || edges[0].Node.Text != "three" {
+			t.Fatalf("the feed is %+v", edges)
+		}
+		see := func(e edge, changed bool) {
+			t.Helper()
+			phone.Ask(`mutation($upTo: String!) { markFeedSeen(upTo: $upTo) { changed viewer { user { id } } } }`, apitest.Vars{"upTo": e.Cursor}).
+				Is(fmt.Sprintf(`{"markFeedSeen": {"changed": %t, "viewer": {"user": {"id": "%s"}}}}`, changed, v.a))
+		}
+		seen := func(e edge, unseen int) {
+			t.Helper()
+			laptop.Ask(`{ viewer { feedSeenUpTo feed { unseen { count hasMore } newerThan { count } } } }`, nil).
+				Is(fmt.Sprintf(`{"viewer": {"feedSeenUpTo": %q, "feed": {"unseen": {"count": %d, "hasMore": false}, "newerThan": null}}}`, e.Node.CreatedAt, unseen))
+		}
+		see(edges[1], true)
+		seen(edges[1], 1)
+		see(edges[2], false)
+		seen(edges[1], 1)
+		see(edges[0], true)
+		see(edges[0], false)
+		seen(edges[0], 0)
+		v.api.As(v.c).Ask(`{ viewer { feedSeenUpTo feed { unseen { count } } } }`, nil).Is(`{"viewer": {"feedSeenUpTo": null, "feed": {"unseen": null}}}`)
+		for _, wrong := range []string{"", "x", phone.Ask(`{ latestPosts(first: 1) { edges { cursor } } }`, nil).Whole().At("latestPosts.edges").([]any)[0].(map[string]any)["cursor"].(string)} {
+			phone.Ask(`mutation($upTo: String!) { markFeedSeen(upTo: $upTo) { changed } }`, apitest.Vars{"upTo": wrong}).Refused("BAD_USER_INPUT")
+		}
+		v.api.Ask(`mutation { markFeedSeen(upTo: "x") { changed } }`, nil).Refused("UNAUTHENTICATED")
+	})
+}
+
 func TestFeedsAreTheViewers(t *testing.T) {
 	store := oracle.New()
 	apitest.Users(t, store, 2)

@@ -57,6 +57,8 @@ type Resolver struct {
 
 	// Dismissals keep the users whom others have dismissed from their suggestions.
 	Dismissals storage.SuggestionStore
+	// FeedSeen keeps up to where users have seen their feeds.
+	FeedSeen storage.FeedSeenStore
 	// Popular has the suggestions for users without followings. Nil: nobody.
 	Popular *social.Popular
 

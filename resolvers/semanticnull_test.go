@@ -10,6 +10,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"kith/graph/cursor"
 	"kith/graph/generated"
 	"kith/internal/apitest"
 	"kith/storage"
@@ -39,7 +40,7 @@ func TestNullComesOnlyWithAnError(t *testing.T) {
 		{1, `updateProfile(bio: "me")`}, {5, `deactivateAccount`}, {10, `deactivateAccount`}, {10, `reactivateAccount`}, {7, `deleteAccount`}, {11, `deactivateAccount`},
 		{1, `createUser(id: 20, handle: "v20", name: "V")`}, {1, `linkIdentity(userId: 20, issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `unlinkIdentity(issuer: "https://id.example.org", subject: "auth0|20")`}, {1, `signOutEverywhere`},
 		{20, `publishPost(text: "x", clientKey: "k")`}, {20, `publishPost(text: "x", clientKey: "k")`}, {1, `editPost(postId: "post_1_1", text: "y")`},
-		{1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
+		{1, `markFeedSeen(upTo: "` + (*cursor.Sealer)(nil).Encode(cursor.Feed, 1, 1) + `")`}, {1, `addComment(postId: "post_2_2", text: "x", clientKey: "c")`}, {1, `favorite(postId: "post_2_2")`}, {1, `unfavorite(postId: "post_2_2")`}, {1, `favorite(postId: "post_3_3")`},
 		{1, `deleteComment(commentId: "cmt_1_1000")`}, {3, `deletePost(postId: "post_3_3")`},
 	} {
 		by := api.Admin()

@@ -97,6 +97,16 @@ type SuggestionStore interface {
 	MarkActive(ctx context.Context, users []UserID, day Day) error
 }
 
+// FeedSeenStore keeps up to where users have seen their home feeds.
+type FeedSeenStore interface {
+	// FeedSeen is the time of the newest post that a user has seen in its feed; 0 if there is none. It is read from the
+	// user's shard: no cache keeps it.
+	FeedSeen(ctx context.Context, user UserID) (Micros, error)
+
+	// SeeFeed notes that a user has seen its feed up to a time. Nothing changes if it has seen more. [ErrUserUnknown].
+	SeeFeed(ctx context.Context, user UserID, upTo Micros) (changed bool, err error)
+}
+
 // PopularSample is how many users of each shard Popular looks at.
 const PopularSample = 2000
 

@@ -157,6 +157,7 @@ type Store interface {
 	AnnotationWriter
 	StateStore
 	SuggestionStore
+	FeedSeenStore
 	PostWriter
 	CommentWriter
 	PostRestorer

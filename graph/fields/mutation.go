@@ -33,6 +33,7 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"deleteComment": {Weight: write},
 	"favorite":      {Weight: write},
 	"unfavorite":    {Weight: write},
+	"markFeedSeen":  {Weight: write},
 
 	"register":          {Weight: hashing, Queued: true},
 	"login":             {Weight: hashing, Queued: true},

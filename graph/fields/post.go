@@ -95,6 +95,7 @@ var (
 	}), map[string]*Field{
 		"complete":  {Needs: Rows, Value: boolean(func(c *model.FeedConnection) bool { return c.Complete })},
 		"newerThan": {},
+		"unseen":    {Weight: 10},
 	})
 )
 

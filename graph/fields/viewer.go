@@ -11,6 +11,7 @@ var viewer = Type{Name: "Viewer", Fields: map[string]*Field{
 	"discoverable": {Needs: Row, Value: boolean((*model.Viewer).Discoverable)},
 	"deactivated":  {Value: boolean(func(v *model.Viewer) bool { return v.Deactivated })},
 
+	"feedSeenUpTo":   {Weight: 10}, // a statement
 	"feed":           {Weight: 40}, // the viewer's whole list, and what is new
 	"blockedUsers":   {Weight: pageOfList},
 	"friendRequests": {Needs: Inverse, Weight: pageOfList},

@@ -157,6 +157,7 @@ type ComplexityRoot struct {
 		NewerThan func(childComplexity int) int
 		Nodes     func(childComplexity int) int
 		PageInfo  func(childComplexity int) int
+		Unseen    func(childComplexity int) int
 	}
 
 	FollowConnection struct {
@@ -283,6 +284,7 @@ type ComplexityRoot struct {
 		FollowMany          func(childComplexity int, userIds []string) int
 		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
 		Login               func(childComplexity int, handle string, password string) int
+		MarkFeedSeen        func(childComplexity int, upTo string) int
 		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, clientKey string) int
 		ReactivateAccount   func(childComplexity int) int
 		Register            func(childComplexity int, handle string, name string, password *string) int
@@ -510,6 +512,7 @@ type ComplexityRoot struct {
 		Discoverable   func(childComplexity int) int
 		DismissedUsers func(childComplexity int, first *int32, after *string) int
 		Feed           func(childComplexity int, first *int32, after *string, newerThan *string) int
+		FeedSeenUpTo   func(childComplexity int) int
 		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
 		ID             func(childComplexity int) int
 		Identities     func(childComplexity int) int
@@ -554,6 +557,7 @@ type MutationResolver interface {
 	PublishPost(ctx context.Context, text string, media []*model.MediaInput, clientKey string) (*model.PostPayload, error)
 	EditPost(ctx context.Context, postID string, text *string, media []*model.MediaInput) (*model.PostPayload, error)
 	DeletePost(ctx context.Context, postID string) (*model.PostPayload, error)
+	MarkFeedSeen(ctx context.Context, upTo string) (*model.AccountPayload, error)
 	AddComment(ctx context.Context, postID string, text string, clientKey string) (*model.CommentPayload, error)
 	DeleteComment(ctx context.Context, commentID string) (*model.CommentPayload, error)
 	Favorite(ctx context.Context, postID string) (*model.FavoritePayload, error)
@@ -614,6 +618,7 @@ type UserResolver interface {
 }
 type ViewerResolver interface {
 	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
+	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
 	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
@@ -1004,6 +1009,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.FeedConnection.PageInfo(childComplexity), true
+	case "FeedConnection.unseen":
+		if e.ComplexityRoot.FeedConnection.Unseen == nil {
+			break
+		}
+
+		return e.ComplexityRoot.FeedConnection.Unseen(childComplexity), true
 
 	case "FollowConnection.complete":
 		if e.ComplexityRoot.FollowConnection.Complete == nil {
@@ -1551,6 +1562,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.Login(childComplexity, args["handle"].(string), args["password"].(string)), true
+	case "Mutation.markFeedSeen":
+		if e.ComplexityRoot.Mutation.MarkFeedSeen == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_markFeedSeen_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.MarkFeedSeen(childComplexity, args["upTo"].(string)), true
 	case "Mutation.publishPost":
 		if e.ComplexityRoot.Mutation.PublishPost == nil {
 			break
@@ -2694,6 +2716,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.Feed(childComplexity, args["first"].(*int32), args["after"].(*string), args["newerThan"].(*string)), true
+	case "Viewer.feedSeenUpTo":
+		if e.ComplexityRoot.Viewer.FeedSeenUpTo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Viewer.FeedSeenUpTo(childComplexity), true
 	case "Viewer.friendRequests":
 		if e.ComplexityRoot.Viewer.FriendRequests == nil {
 			break
@@ -3527,6 +3555,8 @@ type FeedConnection {
   complete: Boolean!
   "What is newer than the argument ` + "`" + `newerThan` + "`" + `; null without it."
   newerThan: NewerPosts
+  "How many posts are newer than ` + "`" + `feedSeenUpTo` + "`" + `; null before the first ` + "`" + `markFeedSeen` + "`" + `."
+  unseen: NewerPosts
 }
 
 "What has come since a client last looked."
@@ -3592,6 +3622,14 @@ extend type Mutation {
     "The post."
     postId: ID!
   ): PostPayload @semanticNonNull
+  """
+  The viewer has seen its feed up to a post, on whatever device it asks next. Nothing changes if it has seen more. Fails with
+  BAD_USER_INPUT for what is not the cursor of a post in a feed.
+  """
+  markFeedSeen(
+    "The cursor of the newest post that is shown, such as ` + "`" + `startCursor` + "`" + ` of the first page."
+    upTo: String!
+  ): AccountPayload @semanticNonNull
   """
   Writes a comment of at most 500 characters below a post. ` + "`" + `clientKey` + "`" + ` is as in ` + "`" + `publishPost` + "`" + `. Fails with NOT_FOUND if there
   is no such post, or if the viewer may not see it.
@@ -4397,6 +4435,11 @@ type Viewer {
     "The cursor of a post, such as ` + "`" + `startCursor` + "`" + ` of the page that is shown: how many posts are newer?"
     newerThan: String
   ): FeedConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  """
+  ` + "`" + `createdAt` + "`" + ` of the newest post that the viewer has seen in the feed, on whatever device; null before the first
+  ` + "`" + `markFeedSeen` + "`" + `.
+  """
+  feedSeenUpTo: DateTime @cacheControl(scope: PRIVATE)
   "The users whom the viewer blocks, newest first."
   blockedUsers(first: Int, after: String): BlockConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Friend requests from or to the viewer, last changed first."
@@ -4661,6 +4704,8 @@ func (ec *executionContext) childFields_FeedConnection(ctx context.Context, fiel
 		return ec.fieldContext_FeedConnection_complete(ctx, field)
 	case "newerThan":
 		return ec.fieldContext_FeedConnection_newerThan(ctx, field)
+	case "unseen":
+		return ec.fieldContext_FeedConnection_unseen(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type FeedConnection", field.Name)
 }
@@ -5241,6 +5286,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_user(ctx, field)
 	case "feed":
 		return ec.fieldContext_Viewer_feed(ctx, field)
+	case "feedSeenUpTo":
+		return ec.fieldContext_Viewer_feedSeenUpTo(ctx, field)
 	case "blockedUsers":
 		return ec.fieldContext_Viewer_blockedUsers(ctx, field)
 	case "friendRequests":
@@ -5682,6 +5729,20 @@ func (ec *executionContext) field_Mutation_login_args(ctx context.Context, rawAr
 		return nil, err
 	}
 	args["password"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_markFeedSeen_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "upTo",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["upTo"] = arg0
 	return args, nil
 }
 
@@ -8523,6 +8584,38 @@ func (ec *executionContext) fieldContext_FeedConnection_newerThan(_ context.Cont
 	return fc, nil
 }
 
+func (ec *executionContext) _FeedConnection_unseen(ctx context.Context, field graphql.CollectedField, obj *model.FeedConnection) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_FeedConnection_unseen(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Unseen, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.NewerPosts) graphql.Marshaler {
+			return ec.marshalONewerPosts2ᚖkithᚋgraphᚋmodelᚐNewerPosts(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_FeedConnection_unseen(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "FeedConnection",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_NewerPosts(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _FollowConnection_edges(ctx context.Context, field graphql.CollectedField, obj *model.FollowConnection) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11243,6 +11336,50 @@ func (ec *executionContext) fieldContext_Mutation_deletePost(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Mutation_deletePost_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_markFeedSeen(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_markFeedSeen(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().MarkFeedSeen(ctx, fc.Args["upTo"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.AccountPayload) graphql.Marshaler {
+			return ec.marshalOAccountPayload2ᚖkithᚋgraphᚋmodelᚐAccountPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_markFeedSeen(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_AccountPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_markFeedSeen_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -15640,6 +15777,29 @@ func (ec *executionContext) fieldContext_Viewer_feed(ctx context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Viewer_feedSeenUpTo(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_feedSeenUpTo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Viewer().FeedSeenUpTo(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_feedSeenUpTo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Viewer", field, true, true, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _Viewer_blockedUsers(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -18180,6 +18340,11 @@ func (ec *executionContext) _FeedConnection(ctx context.Context, sel ast.Selecti
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "unseen":
+			out.Values[i] = ec._FeedConnection_unseen(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -19226,6 +19391,13 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 		case "deletePost":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_deletePost(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "markFeedSeen":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_markFeedSeen(ctx, field)
 			})
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
@@ -21589,6 +21761,44 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 					}
 				}()
 				res = ec._Viewer_feed(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "feedSeenUpTo":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_feedSeenUpTo(ctx, field, obj)
 				if res == graphql.RequiredNull {
 					atomic.AddUint32(&fs.Invalids, 1)
 				}

@@ -16,6 +16,7 @@ import (
 var maxBytes = map[string]int{
 	"after":     maxCursor,
 	"newerThan": maxCursor,
+	"upTo":      maxCursor,
 	"before":    maxCursor,
 	"handles":   2 * storage.MaxHandleLength,
 	"handle":    2 * storage.MaxHandleLength, // with blanks around it

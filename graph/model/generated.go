@@ -164,6 +164,8 @@ type FeedConnection struct {
 	Complete bool `json:"complete"`
 	// What is newer than the argument `newerThan`; null without it.
 	NewerThan *NewerPosts `json:"newerThan,omitempty"`
+	// How many posts are newer than `feedSeenUpTo`; null before the first `markFeedSeen`.
+	Unseen *NewerPosts `json:"unseen,omitempty"`
 }
 
 // A user at the other end of a follow.

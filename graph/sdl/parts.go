@@ -22,9 +22,9 @@ var parts = map[string]map[string][]string{
 	Accounts:   {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
 	Posts: {
 		"Query":        {"latestPosts"},
-		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite"},
+		"Mutation":     {"publishPost", "editPost", "deletePost", "addComment", "deleteComment", "favorite", "unfavorite", "markFeedSeen"},
 		"Subscription": {"postAdded", "favoriteAdded", "commentAdded"},
-		"Viewer":       {"feed"},
+		"Viewer":       {"feed", "feedSeenUpTo"},
 		"User":         {"postCount", "posts", "favoriteCount", "totalFavorited", "favorites"},
 	},
 }

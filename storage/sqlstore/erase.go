@@ -234,7 +234,7 @@ func (w *writer) erase(user storage.UserID, handle string, at storage.Micros) (m
 			return false, err
 		}
 	}
-	for _, text := range []string{sqlRemoveUser, sqlRemoveWords, sqlRemoveCounts} {
+	for _, text := range []string{sqlRemoveUser, sqlRemoveWords, sqlRemoveFeedSeen, sqlRemoveCounts} {
 		if _, err := w.Exec(1, text, int64(user)); err != nil {
 			return false, err
 		}

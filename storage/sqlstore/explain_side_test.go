@@ -290,6 +290,14 @@ func runSideWrites(t *testing.T, s *Store) {
 			if err := s.Dismiss(ctx, user, whom, 1e9, 2); err != nil {
 				t.Fatal(err)
 			}
+			for _, upTo := range []storage.Micros{5, 6} {
+				if _, err := s.SeeFeed(ctx, user, upTo); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if _, err := s.FeedSeen(ctx, user); err != nil {
+				t.Fatal(err)
+			}
 		}
 		asked := storage.Edge{From: user, To: followedForPlans + 1, Type: storage.Pending, UpdateTime: 1e9}
 		for _, r := range s.Apply(ctx, storage.Requests, []storage.Edge{asked}, storage.IfNewer) {

@@ -41,6 +41,7 @@ var sideMistakes = []struct {
 	{"events leave messages", func(s *oracle.Store) storage.Store { return &messagesStay{s, map[storage.Pair]string{}} }, "messages/TheyGoWithTheRequest", promiseOnly},
 	{"every request has a message", func(s *oracle.Store) storage.Store { return emptyMessages{s} }, "messages/ARequestWithoutOneHasNone", promiseOnly},
 
+	{"feeds are seen backward", func(s *oracle.Store) storage.Store { return seesBackward{s, map[storage.UserID]storage.Micros{}} }, "feedSeen/ItOnlyMovesForward", promiseOnly},
 	{"dismissals begin behind the time", func(s *oracle.Store) storage.Store { return dismissedBehind{s} }, "dismissals/TheyAscendFromATimeOn", promiseOnly},
 	{"the first dismissal counts", func(s *oracle.Store) storage.Store { return dismissesOnce{s} }, "dismissals/TheLastTimeCounts", promiseOnly},
 	{"dismissals last for ever", func(s *oracle.Store) storage.Store { return forgetsNothing{s} }, "dismissals/OldOnesAreForgotten", promiseOnly},
@@ -114,6 +115,24 @@ func (s visibleToAll) CreateUsers(ctx context.Context, users []storage.User) []s
 		users[i].FollowersVisibility = storage.ToEveryone
 	}
 	return s.Store.CreateUsers(ctx, users)
+}
+
+// seesBackward keeps what was seen last.
+type seesBackward struct {
+	*oracle.Store
+	seen map[storage.UserID]storage.Micros
+}
+
+func (s seesBackward) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (bool, error) {
+	changed, err := s.Store.SeeFeed(ctx, user, upTo)
+	if err == nil {
+		s.seen[user] = upTo
+	}
+	return changed, err
+}
+
+func (s seesBackward) FeedSeen(_ context.Context, user storage.UserID) (storage.Micros, error) {
+	return s.seen[user], nil
 }
 
 type falseIsNil struct{ *oracle.Store }

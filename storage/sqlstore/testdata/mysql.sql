@@ -1020,6 +1020,11 @@ SELECT COUNT(*)
 FROM favorite_inbox
 WHERE to_user_id = ? AND post_id = ? AND type = 1
 
+-- sqlFeedSeen. Served by PRIMARY.
+SELECT seen_at
+FROM feed_seen
+WHERE user_id = ?
+
 -- sqlFirstBeyond. Served by idx_dismissed_at.
 SELECT at, dismissed_id
 FROM suggestion_dismissals
@@ -1628,6 +1633,10 @@ WHERE handle = ? AND user_id = ?
 DELETE FROM user_counts
 WHERE user_id IN (?)
 
+-- sqlRemoveFeedSeen. Served by PRIMARY.
+DELETE FROM feed_seen
+WHERE user_id = ?
+
 -- sqlRemoveIdentity. Served by PRIMARY, idx_identity_user.
 DELETE FROM identities
 WHERE digest = ? AND user_id = ?
@@ -1779,6 +1788,15 @@ ORDER BY from_user_id, to_user_id LIMIT ?
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
 ON DUPLICATE KEY UPDATE value = VALUES(value)
+
+-- sqlSeeFeed. Served by PRIMARY.
+UPDATE feed_seen
+SET seen_at = ?
+WHERE user_id = ? AND seen_at < ?
+
+-- sqlSeeFeedFirst
+INSERT IGNORE INTO feed_seen (user_id, seen_at)
+VALUES (?, ?)
 
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users

@@ -1004,6 +1004,11 @@ SELECT COUNT(*)
 FROM favorite_inbox
 WHERE to_user_id = ? AND post_id = ? AND type = 1
 
+-- sqlFeedSeen. Served by PRIMARY.
+SELECT seen_at
+FROM feed_seen
+WHERE user_id = ?
+
 -- sqlFirstBeyond. Served by idx_dismissed_at.
 SELECT at, dismissed_id
 FROM suggestion_dismissals
@@ -1617,6 +1622,10 @@ WHERE handle = ? AND user_id = ?
 DELETE FROM user_counts
 WHERE user_id IN (?)
 
+-- sqlRemoveFeedSeen. Served by PRIMARY.
+DELETE FROM feed_seen
+WHERE user_id = ?
+
 -- sqlRemoveIdentity. Served by PRIMARY, idx_identity_user.
 DELETE FROM identities
 WHERE digest = ? AND user_id = ?
@@ -1768,6 +1777,15 @@ ORDER BY from_user_id, to_user_id LIMIT ?
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
 ON CONFLICT (name) DO UPDATE SET value = excluded.value
+
+-- sqlSeeFeed. Served by PRIMARY.
+UPDATE feed_seen
+SET seen_at = ?
+WHERE user_id = ? AND seen_at < ?
+
+-- sqlSeeFeedFirst
+INSERT OR IGNORE INTO feed_seen (user_id, seen_at)
+VALUES (?, ?)
 
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users

@@ -33,6 +33,7 @@ type Store struct {
 	log        relationLog
 	leases     map[string]map[int]lease // kind → slot
 	marks      map[storage.Pair]storage.EdgeMark
+	feedSeen   map[storage.UserID]storage.Micros
 	dismissed  map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
 	active     map[storage.UserID]storage.Day                       // the last day of each
 	states     map[storage.UserID]storage.StateChange               // the last change of each
@@ -108,6 +109,7 @@ func New(options ...Option) *Store {
 		messages:   make(map[storage.Pair]string),
 		leases:     make(map[string]map[int]lease),
 		marks:      make(map[storage.Pair]storage.EdgeMark),
+		feedSeen:   map[storage.UserID]storage.Micros{},
 		dismissed:  make(map[storage.UserID]map[storage.UserID]storage.Micros),
 		active:     make(map[storage.UserID]storage.Day),
 		states:     make(map[storage.UserID]storage.StateChange),

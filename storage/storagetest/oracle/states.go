@@ -105,6 +105,7 @@ func (s *Store) Erase(ctx context.Context, user storage.UserID, at storage.Micro
 	s.change.AddProfile(user)
 	s.change.Posts = append(s.change.Posts, storage.PostID{Author: user})
 	delete(s.dismissed, user)
+	delete(s.feedSeen, user)
 	delete(s.users, user)
 	delete(s.passwords, user)
 	delete(s.counts, user)

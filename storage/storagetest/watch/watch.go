@@ -82,6 +82,11 @@ func (s *Store) Dismiss(ctx context.Context, user, dismissed storage.UserID, at,
 	return s.Store.Dismiss(s.on(ctx), user, dismissed, at, forget)
 }
 
+// SeeFeed writes through the store.
+func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (bool, error) {
+	return s.Store.SeeFeed(s.on(ctx), user, upTo)
+}
+
 // AddAnnotations writes through the store.
 func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
 	return s.Store.AddAnnotations(s.on(ctx), kind, rows)

@@ -1,7 +1,7 @@
 // The home feed, and suggestions of whom to follow beside it.
 import { useEffect, useState } from 'react';
 import { useClient, useMutation, useSubscription } from 'urql';
-import { FeedDocument, PostAddedDocument, PublishDocument } from './gql';
+import { FeedDocument, FeedSeenDocument, MarkFeedSeenDocument, PostAddedDocument, PublishDocument } from './gql';
 import { Endless } from './people';
 import { Composer, PostCard } from './posts';
 import { Link } from './router';
@@ -17,6 +17,17 @@ export function Home() {
   useEffect(() => {
     if (item.data) setFresh(n => n + 1);
   }, [item.data]);
+  // How far the feed has been seen is kept by the gateway, for all devices.
+  const [unseen, setUnseen] = useState('');
+  useEffect(() => {
+    const look = async () => {
+      const { data } = await client.query(FeedSeenDocument, {}, { requestPolicy: 'network-only' }).toPromise();
+      const feed = data?.viewer?.feed;
+      if (feed?.unseen?.count) setUnseen(`${feed.unseen.count}${feed.unseen.hasMore ? '+' : ''} new since you were last here`);
+      if (feed?.pageInfo.startCursor) await client.mutation(MarkFeedSeenDocument, { upTo: feed.pageInfo.startCursor }).toPromise();
+    };
+    void look();
+  }, [client, version]);
   const refresh = async () => {
     await client.query(FeedDocument, { after: null }, { requestPolicy: 'network-only' }).toPromise();
     setFresh(0);
@@ -34,6 +45,7 @@ export function Home() {
           send={(text, clientKey) => publish({ text, clientKey })}
           sent="Your followers see it now."
         />
+        {unseen && <p className="quiet">{unseen}</p>}
         {fresh > 0 && (
           <button type="button" className="button wide" onClick={refresh}>
             {fresh === 1 ? 'One new post' : `${fresh} new posts`}

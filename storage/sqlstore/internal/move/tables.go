@@ -27,6 +27,7 @@ var tables = []table{
 	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count",
 		"favorite_count", "total_favorited"}, nil},
 	{"user_words", db.UserRows, []string{"user_id", "word"}, nil, []string{"word"}},
+	{"feed_seen", db.UserRows, []string{"user_id"}, []string{"seen_at"}, nil},
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}, nil},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},
 	{"identities", db.IdentityRow, []string{"digest"}, []string{"user_id", "issuer", "subject", "linked_at"}, []string{"digest", "issuer", "subject"}},

@@ -1,0 +1,62 @@
+package storagetest
+
+import (
+	"testing"
+
+	"kith/storage"
+)
+
+// feedSeen is up to where users have seen their feeds.
+type feedSeen struct{ *harness }
+
+func (s feedSeen) ItOnlyMovesForward(t *testing.T) {
+	user, other := s.newUsers(t, 1)[0].ID, s.newUsers(t, 1)[0].ID
+	s.wantSeen(t, user, 0)
+	for _, step := range []struct {
+		upTo, want storage.Micros
+	}{{at(5), at(5)}, {at(5), at(5)}, {at(3), at(5)}, {at(9), at(9)}} {
+		before, err := s.store.FeedSeen(t.Context(), user)
+		wantIs(t, err, nil)
+		changed, err := s.store.SeeFeed(t.Context(), user, step.upTo)
+		wantIs(t, err, nil)
+		wantEqual(t, "changed", changed, step.upTo > before)
+		s.wantSeen(t, user, step.want)
+	}
+	s.wantSeen(t, other, 0)
+}
+
+func (s feedSeen) NobodySeesAFeed(t *testing.T) {
+	nobody := s.id()
+	changed, err := s.store.SeeFeed(t.Context(), nobody, at(5))
+	wantIs(t, err, storage.ErrUserUnknown)
+	wantEqual(t, "changed", changed, false)
+	s.wantSeen(t, nobody, 0)
+}
+
+func (s feedSeen) ItEndsWithTheUser(t *testing.T) {
+	user := s.newUsers(t, 1)[0]
+	_, err := s.store.SeeFeed(t.Context(), user.ID, at(5))
+	wantIs(t, err, nil)
+	s.setState(t, user.ID, storage.Deleting, 10, true)
+	wantIs(t, s.store.Erase(t.Context(), user.ID, at(20)), nil)
+	s.wantSeen(t, user.ID, 0)
+}
+
+func (s feedSeen) ManyDevicesSeeItAtOnce(t *testing.T) {
+	user := s.newUsers(t, 1)[0].ID
+	together(func(worker int) {
+		for i := range 5 {
+			if _, err := s.store.SeeFeed(t.Context(), user, at(1+i*workers+worker)); err != nil {
+				t.Errorf("worker %d: %v", worker, err)
+			}
+		}
+	})
+	s.wantSeen(t, user, at(5*workers))
+}
+
+func (s feedSeen) wantSeen(t *testing.T, user storage.UserID, want storage.Micros) {
+	t.Helper()
+	got, err := s.store.FeedSeen(t.Context(), user)
+	wantIs(t, err, nil)
+	wantEqual(t, "seen up to", got, want)
+}

@@ -1,0 +1,31 @@
+package oracle
+
+import (
+	"context"
+	"fmt"
+
+	"kith/storage"
+)
+
+// FeedSeen implements [storage.FeedSeenStore].
+func (s *Store) FeedSeen(ctx context.Context, user storage.UserID) (storage.Micros, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.feedSeen[user], ctx.Err()
+}
+
+// SeeFeed implements [storage.FeedSeenStore].
+func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.Micros) (changed bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	defer s.write(ctx)()
+	if _, counted := s.counts[user]; !counted {
+		return false, fmt.Errorf("see the feed of user %d: %w", user, storage.ErrUserUnknown)
+	}
+	if s.feedSeen[user] >= upTo {
+		return false, nil
+	}
+	s.feedSeen[user] = upTo
+	return true, nil
+}
