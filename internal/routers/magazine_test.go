@@ -75,7 +75,7 @@ func TestNamesOfTwoSubgraphs(t *testing.T) {
 // asked is a query with the names of both, and its answer: the magazine has the name of its authors, Kith all other users' names.
 const (
 	asked = `{ magazine { title visibility media { src } comments { body } author { id handle listVisibility { __typename followers } posts { title } } }
-		kithSearchUsers(prefix: "maya_okafor", first: 1) { nodes { handle followings(first: 1) { __typename } } } user(handle: "maya") { id name handle } }`
+		kithSearchUsers(text: "maya_okafor", first: 1) { nodes { handle followings(first: 1) { __typename } } } user(handle: "maya") { id name handle } }`
 	answered = `{"magazine": [
 		{"title": "Title 1", "visibility": "PUBLISHED", "media": [{"src": "cover.png"}], "comments": [{"body": "Well said"}], "author":
 			{"id": "1", "handle": "maya_okafor", "listVisibility": {"__typename": "KithListVisibility", "followers": "EVERYONE"}, "posts": [{"title": "Title 1"}]}},
