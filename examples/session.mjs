@@ -2,13 +2,14 @@
 
 // signIn gets a new token: by the mutation login, as below, or from your identity provider by its refresh token.
 // token is the token kept from the last visit, if there is one. extend gets a new token for one that is still valid: renewToken,
-// below, does so for those that Kith has issued.
+// below, does so for those that Kith has issued. changed is told each new token, for a page that keeps it, and null at the end.
 /**
  * @param {() => Promise<string>} signIn
  * @param {string | null} token
  * @param {((token: string) => Promise<string>) | null} extend
+ * @param {(token: string | null) => void} changed
  */
-export function createSession(signIn, token = null, extend = null) {
+export function createSession(signIn, token = null, extend = null, changed = () => {}) {
   const written = [];
   let renewing = null;
   let timer;
@@ -24,6 +25,7 @@ export function createSession(signIn, token = null, extend = null) {
   function use(fresh) {
     if (!fresh) return;
     token = fresh;
+    changed(token);
     plan();
   }
   plan();
@@ -34,6 +36,13 @@ export function createSession(signIn, token = null, extend = null) {
     /** @returns {Record<string, string>} */
     get headers() {
       return token ? { Authorization: `Bearer ${token}` } : {};
+    },
+
+    // Signing out here. The token itself stays valid until it ends: signOutEverywhere ends all tokens of the user.
+    close() {
+      clearTimeout(timer);
+      token = null;
+      changed(token);
     },
 
     // Requests that are refused at the same time share one sign-in. A request that was sent with an older token
@@ -103,7 +112,7 @@ async function post(url, headers, body) {
 export async function login(url, handle, password) {
   const query = "mutation Login($handle: String!, $password: String!) { login(handle: $handle, password: $password) { token } }";
   const { data, errors } = await post(url, {}, { query, variables: { handle, password } });
-  if (!data?.login) throw new Error(errors[0].message);
+  if (!data?.login) throw Object.assign(new Error(errors[0].message), { errors });
   return data.login.token;
 }
 

@@ -3,6 +3,7 @@ package resolvers
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/99designs/gqlgen/graphql"
 
@@ -65,7 +66,7 @@ func clientError(err error) error {
 	case gone:
 		return viewerGone(err)
 	case errors.Is(err, social.ErrSelf):
-		return apierr.Self.Error("a user cannot do this to itself")
+		return apierr.Self.Error("you cannot do this to yourself")
 	case errors.Is(err, storage.ErrNoRequest):
 		return apierr.RequestNotFound.Error("there is no such request")
 	case errors.Is(err, storage.ErrUserUnknown):
@@ -78,12 +79,21 @@ func clientError(err error) error {
 	return err
 }
 
+// aboutUsers are the codes of refusals that are about the other user.
+var aboutUsers = []apierr.Code{apierr.CodeBadInput, apierr.CodeNotFound, apierr.CodeForbidden}
+
 // refusal says why something was refused between the viewer and another user.
 func (r *Resolver) refusal(ctx context.Context, viewer, other storage.UserID, err error) error {
 	if errors.Is(err, storage.ErrForbidden) {
-		return r.forbidden(ctx, viewer, []storage.UserID{other})[0]
+		err = r.forbidden(ctx, viewer, []storage.UserID{other})[0]
+	} else {
+		err = clientError(err)
 	}
-	return clientError(err)
+	known, _ := apierr.Of(err)
+	if known != nil && slices.Contains(aboutUsers, known.Code) {
+		return known.In("userId")
+	}
+	return err
 }
 
 // forbidden says which rule forbids something between the viewer and others, according to the

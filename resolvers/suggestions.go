@@ -113,7 +113,7 @@ func (r mutations) DismissSuggestion(ctx context.Context, id string) (*model.Rel
 		return nil, err
 	}
 	if viewer == other {
-		return nil, clientError(social.ErrSelf)
+		return nil, r.refusal(ctx, viewer, other, social.ErrSelf)
 	}
 	before, err := r.dismissedBy(ctx, viewer)
 	if err != nil {

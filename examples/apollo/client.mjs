@@ -23,11 +23,12 @@ export function createClient(url, session) {
   const refetch = () => client.query({ query: Followers, fetchPolicy: "network-only" });
   const socket = new GraphQLWsLink(createSocket(socketOptions(url, session, refetch)));
 
+  const selected = relayStylePagination(["filter", "orderBy"]);
   const client = new ApolloClient({
     link: ApolloLink.split(({ operationType }) => operationType === OperationTypeNode.SUBSCRIPTION, socket, http),
     cache: new InMemoryCache({
-      // A list is one entry of the cache, whatever page was asked for; each filter has a list of its own.
-      typePolicies: { User: { fields: { followings: relayStylePagination(["filter"]), followers: relayStylePagination() } } },
+      // A list is one entry of the cache, whatever page was asked for; each filter and each order has a list of its own.
+      typePolicies: { User: { fields: { followings: selected, followers: selected } } },
       possibleTypes: { Node: ["User", "Relationship", "FriendRequest", "Post", "Comment"] },
     }),
   });
