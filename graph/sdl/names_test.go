@@ -6,10 +6,10 @@ import (
 	"kith/graph/generated"
 )
 
-// The list of parts has no names that the schema does not have, such as earlier ones.
+// The list of partFields has no names that the schema does not have, such as earlier ones.
 func TestPartsNameFields(t *testing.T) {
 	schema := generated.NewSchema(generated.Config{}).Schema()
-	for part, types := range parts {
+	for part, types := range partFields {
 		for typeName, fields := range types {
 			for _, field := range fields {
 				if d := schema.Types[typeName]; d == nil || d.Fields.ForName(field) == nil {

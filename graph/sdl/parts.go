@@ -15,8 +15,8 @@ const (
 	Posts      = "posts"      // what users publish, and what others make of it
 )
 
-// parts are the fields of each part. The types to which only these lead belong to it, too.
-var parts = map[string]map[string][]string{
+// partFields are the fields of each part. The types to which only these lead belong to it, too.
+var partFields = map[string]map[string][]string{
 	Federation: {"Query": {"_entities", "_service"}},
 	Operators:  {"Query": {"consistency"}, "Mutation": {"createUser", "linkIdentity"}},
 	Accounts:   {"Mutation": {"register", "login", "renewToken", "changePassword", "signOutEverywhere"}},
@@ -76,7 +76,7 @@ func (w *without) keep(name string) *ast.Definition {
 	}
 	own := *d
 	own.Fields = slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool {
-		return slices.ContainsFunc(w.left, func(part string) bool { return slices.Contains(parts[part][name], f.Name) })
+		return slices.ContainsFunc(w.left, func(part string) bool { return slices.Contains(partFields[part][name], f.Name) })
 	})
 	w.kept[name] = &own
 	for _, f := range own.Fields {

@@ -128,7 +128,7 @@ func (v *victims) killAll(t *testing.T) {
 func (v *victims) pair(i int) (from, to int64) { return int64(11 + 2*i), int64(12 + 2*i) }
 
 // withoutChance is everything but suggestions, because those for newcomers are random.
-var withoutChance = regexp.MustCompile(`followSuggestions.*} } blocked`).ReplaceAllString(everything, "blocked")
+var withoutChance = regexp.MustCompile(`user { followSuggestions.*} } } blocked`).ReplaceAllString(everything, "blocked")
 
 // look is everything that a gateway shows of the users of a write.
 func (v *victims) look(t *testing.T, c *client, l *life, i int) string {

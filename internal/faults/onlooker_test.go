@@ -181,12 +181,12 @@ func (o *onlooker) lookAtOwn(ctx context.Context, on int, r register, token stri
 	}
 	o.counted["own"]++
 	base := sight{began: began, ended: ended, by: o.me, on: on, promised: promised}
-	var viewer seenUser
+	var viewer struct{ User seenUser }
 	var relationship seenRelationship
 	if err := unmarshal(a, "viewer", &viewer, "relationship", &relationship); err != nil {
 		return err
 	}
-	sights := o.sights(base, o.me, viewer)
+	sights := o.sights(base, o.me, viewer.User)
 	sights = append(sights, o.sightsOf(base, o.me, other, relationship)...)
 	for i := range sights { // a token is only for its own edge
 		sights[i].promised = promised && !a.Extensions.Stale && sights[i].register == r

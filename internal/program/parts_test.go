@@ -65,7 +65,7 @@ func TestSubscriptionsHaveThePrefix(t *testing.T) {
 	g := kithtest.Start(t, kithtest.Args("--type-prefix=Kith", "--demo", "--jwt-secret", secret, "--store", "sqlite:"+t.TempDir()+"/kith.db"))
 	heard := make(chan string, 1)
 	go func() {
-		heard <- events(t, g, signed(t, jwt.MapClaims{"sub": "1"}), "subscription { kithRelationshipChanged(userIds: [1900]) { __typename to { __typename id listVisibility { __typename } } } }")
+		heard <- events(t, g, signed(t, jwt.MapClaims{"sub": "1"}), "subscription { kithRelationshipChanged(userIds: [1900]) { __typename relationship { to { __typename id listVisibility { __typename } } } } }")
 	}()
 	other := signed(t, jwt.MapClaims{"sub": "1900"})
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
@@ -73,7 +73,7 @@ func TestSubscriptionsHaveThePrefix(t *testing.T) {
 		askAs(t, g, other, "mutation { kithFollow(userId: 1) { changed } }")
 		select {
 		case got := <-heard:
-			if want := `{"kithRelationshipChanged":{"__typename":"KithRelationship","to":{"__typename":"User","id":"1900","listVisibility":{"__typename":"KithListVisibility"}}}}`; !strings.Contains(got, want) {
+			if want := `{"kithRelationshipChanged":{"__typename":"KithRelationshipChanged","relationship":{"to":{"__typename":"User","id":"1900","listVisibility":{"__typename":"KithListVisibility"}}}}}`; !strings.Contains(got, want) {
 				t.Errorf("the event is %s", got)
 			}
 			return
