@@ -37,7 +37,7 @@ export default [
       // of a connection is the short form of its edges, as GitHub has it.
       "@graphql-eslint/relay-edge-types": ["error", { withEdgeSuffix: true, shouldImplementNode: true, listTypeCanWrapOnlyEdgeType: false }],
 
-      // Only followings and followers page backward: everybody else's lists are read newest first, and set answers are found from their beginning.
+      // Posts, comments, feeds, requests, blocks, searches and suggestions are read from their beginning: they page forward only.
       "@graphql-eslint/relay-arguments": ["error", { includeBoth: false }],
     },
   },
