@@ -56,7 +56,11 @@ func parse(ctx context.Context, f *selections.Field) any {
 		by, _ := f.Argument(ctx, "by").(map[string]any)
 		return parsedAs(parseUsers(by))
 	case fields.NodeIDs:
-		name, ids := idsOf(ctx, f)
+		name := "id"
+		if f.Has("ids") {
+			name = "ids"
+		}
+		ids := texts(ctx, f, name)
 		if err := checkLength(name, len(ids), limits.MaxIDs); err != nil {
 			return parsedAs(given[nodeID]{}, err)
 		}
@@ -208,14 +212,6 @@ func parseUserIDs(argument string, texts []string) (given[storage.UserID], error
 		return given[storage.UserID]{}, err
 	}
 	return parseEach(texts, func(text string) (storage.UserID, error) { return parseUserID(argument, text) }), nil
-}
-
-// idsOf are the ids of a field for one or several objects, and the name of the argument.
-func idsOf(ctx context.Context, f *selections.Field) (name string, ids []string) {
-	if f.Has("ids") {
-		return "ids", texts(ctx, f, "ids")
-	}
-	return "id", texts(ctx, f, "id")
 }
 
 func checkLength(what string, n, most int) error {

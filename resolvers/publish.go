@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -148,19 +149,20 @@ func (s selection) wantedPost(id storage.PostID) wanted {
 	return wanted{postIDs: []storage.PostID{id}, on: s.of("post")}
 }
 
-// readPost is the post of the field `post`, which has been fetched; nil if it is not selected, or gone.
+// readPost is the post of the field `post`, which has been fetched; nil if it is not selected, or gone, or hidden from the viewer.
 func (s selection) readPost(ctx context.Context, id storage.PostID) *model.Post {
 	if !s.has("post") {
 		return nil
 	}
-	row := loaders.For(ctx).Posts().Load(id)
-	if row.Err != nil {
-		failAt(ctx, here(ctx, s.key("post"))(0), row.Err)
-	}
-	if !row.Found {
+	a, err := audienceOf(ctx)
+	if err = cmp.Or(err, loaders.For(ctx).Posts().Load(id).Err); err != nil {
+		failAt(ctx, here(ctx, s.key("post"))(0), err)
 		return nil
 	}
-	return s.post(ctx, row.Value)
+	for _, row := range visiblePosts(ctx, a, []storage.PostID{id}) {
+		return s.post(ctx, row)
+	}
+	return nil
 }
 
 // actorAndPost are the viewer, who is about to change something, and the post.

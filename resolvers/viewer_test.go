@@ -65,3 +65,26 @@ func TestDismissedUsers(t *testing.T) {
 		api.As(2).Ask(list, apitest.Vars{"after": cursors[1].Cursor}).FailsAt("BAD_USER_INPUT", "viewer.dismissedUsers")
 	})
 }
+
+// Who may not see a post any more still deletes the comments that it has written there, and is not shown the post by that.
+func TestDeletingACommentShowsNoHiddenPost(t *testing.T) {
+	for name, hide := range map[string]func(v *village){
+		"the author blocks the writer":          func(v *village) { v.does(v.a, "block", v.b) },
+		"the writer blocks the author":          func(v *village) { v.does(v.b, "block", v.a) },
+		"the author deactivates its account":    func(v *village) { v.api.As(v.a).Ask(`mutation { deactivateAccount { changed } }`, nil).Whole() },
+		"nothing hides the post, which is seen": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+				post := publish(t, v.api, v.a, "a secret", "1")
+				said := comment(t, v.api, v.b, post, "nice")
+				want := `{"deleteComment": {"changed": true, "post": {"text": "a secret", "commentCount": 0}}}`
+				if hide != nil {
+					hide(v)
+					want = `{"deleteComment": {"changed": true, "post": null}}`
+				}
+				v.api.As(v.b).Ask(`mutation($c: ID!) { deleteComment(commentId: $c) { changed post { text commentCount } } }`, apitest.Vars{"c": said}).Is(want)
+			})
+		})
+	}
+}

@@ -240,9 +240,7 @@ func (c *matches) lookUpOther(ctx context.Context, other *neededList, more []sto
 	if c.graph.read(ctx, []*neededList{other}); other.err != nil {
 		return nil, nil, other.err
 	}
-	ids = slices.Concat(other.set.IDs(), more)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids = distinct(slices.Concat(other.set.IDs(), more))
 	edges, err := c.look(ctx, c.Base, ids)
 	for _, e := range edges {
 		if isFollow(e) {

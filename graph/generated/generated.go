@@ -3681,7 +3681,7 @@ type CommentPayload {
   changed: Boolean!
   "The comment; null if it is gone."
   comment: Comment
-  "The post that it is on, or was on; null if nothing was deleted."
+  "The post that it is on, or was on; null if nothing was deleted, or if the post is hidden from the viewer."
   post: Post
 }
 

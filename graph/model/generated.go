@@ -74,7 +74,7 @@ type CommentPayload struct {
 	Changed bool `json:"changed"`
 	// The comment; null if it is gone.
 	Comment *Comment `json:"comment,omitempty"`
-	// The post that it is on, or was on; null if nothing was deleted.
+	// The post that it is on, or was on; null if nothing was deleted, or if the post is hidden from the viewer.
 	Post *Post `json:"post,omitempty"`
 }
 
