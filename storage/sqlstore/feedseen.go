@@ -48,7 +48,7 @@ func (s *Store) SeeFeed(ctx context.Context, user storage.UserID, upTo storage.M
 		if err == nil && n == 0 {
 			n, err = w.Exec(1, sqlSeeFeed, int64(upTo), int64(user), int64(upTo))
 		}
-		changed = n > 0
+		changed = n > 0 && upTo > 0
 		return err
 	})
 	return changed && err == nil, err

@@ -14,7 +14,7 @@ func (s feedSeen) ItOnlyMovesForward(t *testing.T) {
 	s.wantSeen(t, user, 0)
 	for _, step := range []struct {
 		upTo, want storage.Micros
-	}{{at(5), at(5)}, {at(5), at(5)}, {at(3), at(5)}, {at(9), at(9)}} {
+	}{{0, 0}, {at(5), at(5)}, {at(5), at(5)}, {at(3), at(5)}, {at(9), at(9)}} {
 		before, err := s.store.FeedSeen(t.Context(), user)
 		wantIs(t, err, nil)
 		changed, err := s.store.SeeFeed(t.Context(), user, step.upTo)
