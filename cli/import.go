@@ -146,6 +146,7 @@ func (c *ImportCmd) summarise(out io.Writer, r importer.Report) error {
 		{"future posts", r.FuturePosts, false, "dated later than now: home feeds show them when their time has come"},
 		{"comments", r.Comments, false, ""},
 		{"favorites", r.Favorites, false, "those taken back included"},
+		{"relations", r.Relations, false, "those that have ended included"},
 		{"identities", r.Identities, false, "of identity providers"},
 		{"duplicates", r.Duplicates, true, "the pair came earlier in this import"},
 		{"existed", r.Existed, true, "the row was there before, and stays"},

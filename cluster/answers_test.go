@@ -37,7 +37,7 @@ func answersOf(ctx context.Context, r storage.Reader) map[string]string {
 	}
 	if r.Posts(ctx, []storage.PostID{post})[0].Found { // others are not asked about
 		all["comments"] = r.CommentPages(ctx, []storage.CommentsQuery{{Post: post, Limit: 3}})
-		all["favorited by"] = r.FavoritedByPages(ctx, []storage.FavoritedByQuery{{Post: post, Limit: 3}})
+		all["favorited by"] = r.Pages(ctx, storage.FavoriteInbox, []storage.PageQuery{{Owner: post.Author, Post: post.Number, Limit: 3}})
 	}
 	for _, side := range storage.Sides {
 		all["edges "+side.String()] = r.Edges(ctx, side, pairs)
@@ -101,8 +101,8 @@ func answersReachOtherGateways(t *testing.T, inRedis bool) {
 	}
 	favorite := func(kind storage.EdgeType) error {
 		clock++
-		r, err := w.ChangeFavorite(ctx, 1, storage.FavoriteChange{Post: post, Type: kind, At: clock}, storage.ChangeOptions{Inverse: true})
-		return rows(r.Written(), err)
+		r := w.ChangeItems(ctx, storage.Favorites, 1, []storage.ItemChange{storage.Favorite(post, kind, clock)}, storage.ItemOptions{Peace: true, Inverse: true})[0]
+		return rows(r.Value.Written(), r.Err)
 	}
 	steps := []struct {
 		what string

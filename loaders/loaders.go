@@ -86,8 +86,11 @@ func (l *Loaders) CommentPages() *Loader[storage.CommentsQuery, []storage.Commen
 func (l *Loaders) FavoritePages() *Loader[storage.FavoritesQuery, []storage.Edge] {
 	return of(l, storage.FavoritePageLookups, 0)
 }
-func (l *Loaders) FavoritedBy() *Loader[storage.FavoritedByQuery, []storage.Edge] {
-	return of(l, storage.FavoritedByLookups, 0)
+func (l *Loaders) Details() *Loader[storage.Pair, storage.Detail] {
+	return of(l, storage.DetailLookups, 0)
+}
+func (l *Loaders) KindCounts() *Loader[storage.OwnerKind, storage.KindCount] {
+	return of(l, storage.KindLookups, 0)
 }
 
 // Kept is a package's own value for the duration of a request. It is found by its type: there is

@@ -81,14 +81,16 @@ func relationsIn(b *storage.Bundle) (asked []string) {
 	for _, side := range storage.AllSides {
 		note("edges of ", side, b.Edges[side] != nil)
 	}
-	for _, side := range storage.Sides {
+	for _, side := range storage.AllSides {
 		note("pages of ", side, b.Pages[side] != nil)
+	}
+	for _, side := range storage.Sides {
 		note("lists of ", side, b.Neighbours[side] != nil || b.Packed[side] != nil || b.Sets[side] != nil)
 	}
 	note("rows", "", b.Rows != nil || b.Recommenders != nil)
 	note("blocks", "", b.Blocks != nil || b.Specials != nil)
 	note("beside edges", "", b.Marks != nil || b.Messages != nil)
-	note("favorites", "", b.FavoritePages != nil || b.FavoritedBy != nil)
+	note("favorites", "", b.FavoritePages != nil)
 	return asked
 }
 

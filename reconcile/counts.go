@@ -17,12 +17,15 @@ const (
 	favorites // given by the user
 	favorited // how often the user's posts have been
 	ofPosts   // favorites of each of the user's posts
+	outgoing  // relations of each kind that leave the user
+	incoming  // relations of each kind that enter the user
 	counts
 )
 
 // countedBy are the tables whose rows are counted; friends are in following, too.
 var countedBy = [counts]storage.Side{
 	storage.Forward, storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox, storage.FavoriteInbox,
+	storage.Relations, storage.RelationInbox,
 }
 
 // countsAtOnce is how many suspected counts are read again together.
@@ -66,8 +69,8 @@ func (f *full) wrong(ctx context.Context, which, shard int, r storage.OwnerRange
 	switch which {
 	case friends:
 		return f.cfg.Store.WrongFriends(ctx, shard, r)
-	case ofPosts:
-		return f.cfg.Store.WrongPostCounts(ctx, shard, r)
+	case ofPosts, outgoing, incoming:
+		return f.cfg.Store.WrongItemCounts(ctx, countedBy[which], shard, r)
 	}
 	return f.cfg.Store.WrongCounts(ctx, countedBy[which], shard, r)
 }
@@ -105,7 +108,7 @@ func (f *full) wrongCounts(ctx context.Context, which, shard int, suspects []sto
 	var wrong []storage.WrongCount
 	seen := make(map[storage.UserID]bool)
 	for _, w := range suspects {
-		if seen[w.User] { // another post of the same
+		if seen[w.User] { // another item of the same
 			continue
 		}
 		seen[w.User] = true
@@ -130,15 +133,15 @@ func (f *full) recount(ctx context.Context, which, shard int, wrong []storage.Wr
 		return nil
 	}
 	for chunk := range slices.Chunk(wrong, 100) {
-		users, posts := make([]storage.UserID, len(chunk)), make([]storage.PostID, len(chunk))
+		users, items := make([]storage.UserID, len(chunk)), make([]storage.PostID, len(chunk))
 		for i, w := range chunk {
-			users[i], posts[i] = w.User, keyOfCount(which, w).Of
+			users[i], items[i] = w.User, keyOfCount(which, w).Of
 		}
 		err := f.again(ctx, shard, func() error {
 			switch which {
 			case friends:
-			case ofPosts:
-				return recounted("favorites of posts", users, f.cfg.Store.RecountPosts(ctx, posts))
+			case ofPosts, outgoing, incoming:
+				return recounted("items of "+countedBy[which].String(), users, f.cfg.Store.RecountItems(ctx, countedBy[which], items))
 			default:
 				if err := recounted(countedBy[which].String(), users, f.cfg.Store.Recount(ctx, countedBy[which], users)); err != nil {
 					return err

@@ -161,7 +161,7 @@ func (g *graph) exec(owner storage.UserID, text string, args ...any) {
 // put writes the row of an edge without the store.
 func (g *graph) put(side storage.Side, e storage.Edge) {
 	g.t.Helper()
-	if side.OfPosts() {
+	if side.HasItem() {
 		g.exec(side.Owner(e.Pair()), "REPLACE INTO "+side.String()+" (from_user_id, to_user_id, post_id, type, update_time) VALUES (?, ?, ?, ?, ?)",
 			int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime))
 		return
@@ -173,7 +173,7 @@ func (g *graph) put(side storage.Side, e storage.Edge) {
 func (g *graph) remove(side storage.Side, p storage.Pair) {
 	g.t.Helper()
 	text, args := "DELETE FROM "+side.String()+" WHERE from_user_id = ? AND to_user_id = ?", []any{int64(p.From), int64(p.To)}
-	if side.OfPosts() {
+	if side.HasItem() {
 		text, args = text+" AND post_id = ?", append(args, p.Post)
 	}
 	g.exec(side.Owner(p), text, args...)
@@ -185,7 +185,7 @@ func (g *graph) rows(side storage.Side) []storage.Edge {
 	g.t.Helper()
 	var all []storage.Edge
 	post := "0"
-	if side.OfPosts() {
+	if side.HasItem() {
 		post = "post_id"
 	}
 	for _, db := range g.files {
@@ -373,7 +373,7 @@ func (g *graph) damageRows(side storage.Side, times int) []trace {
 
 		for { // an additional edge
 			e = storage.Edge{From: g.user(), To: g.user(), Type: storage.EdgeType(first + g.r.IntN(kinds)), UpdateTime: 5}
-			if post := g.posts[g.r.IntN(len(g.posts))]; side.OfPosts() {
+			if post := g.posts[g.r.IntN(len(g.posts))]; side.HasItem() {
 				e.To, e.Post = post.Author, post.Number
 			}
 			if e.From != e.To && !taken[e.Pair()] {

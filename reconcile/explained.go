@@ -6,7 +6,7 @@ import (
 	"kith/storage"
 )
 
-// A count is one of the counts of a user or, if Of has a number, of a post.
+// A count is one of the counts of a user or, if Of has a number, of a post or a kind.
 type count struct {
 	Which int
 	Of    storage.PostID
@@ -16,7 +16,7 @@ func countOf(which int, user storage.UserID) count {
 	return count{which, storage.PostID{Author: user}}
 }
 
-// explain computes by how much counts are off because rows of follower or of favorite_inbox are
+// explain computes by how much counts are off because rows of follower, favorite_inbox or relation_inbox are
 // wrong: counts are updated by writes, and they are compared with these rows. A row that is missing or superfluous also
 // removes or adds a friend if its owner follows back.
 func (f *full) explain(ctx context.Context, found []Finding) (map[count]int64, error) {
@@ -37,6 +37,8 @@ func (f *full) explain(ctx context.Context, found []Finding) (map[count]int64, e
 				posts = append(posts, of.Of)
 			}
 			off[of] += diff
+		case d.Side == storage.Relations:
+			off[count{incoming, storage.PostID{Author: d.Forward.To, Number: d.Forward.Post}}] += diff
 		}
 	}
 	err := whileAway(ctx, func() error {

@@ -69,7 +69,7 @@ func (f Finding) count() string {
 	if f.Side == storage.FavoriteInbox && f.Post == 0 {
 		return "total_favorited"
 	}
-	if f.Side.OfPosts() {
+	if f.Side.HasItem() {
 		return "favorite_count"
 	}
 	return f.about() + "_count"

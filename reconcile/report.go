@@ -68,7 +68,7 @@ func (r Report) status(at time.Time) Status {
 }
 
 // namesInJSON are the names of tables, by [storage.Side].
-var namesInJSON = [len(storage.AllSides)]string{"following", "follower", "friendRequest", "friendRequestInbox", "favorite", "favoriteInbox"}
+var namesInJSON = [len(storage.AllSides)]string{"following", "follower", "friendRequest", "friendRequestInbox", "favorite", "favoriteInbox", "relation", "relationInbox"}
 
 // MarshalJSON writes the report with every kind, and the number of disagreements left.
 func (r Report) MarshalJSON() ([]byte, error) {

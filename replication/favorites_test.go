@@ -24,11 +24,12 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 		pairs := map[storage.Pair]bool{}
 		for i := range 200 {
 			user, post := storage.UserID(1+random.IntN(people)), posts[random.IntN(len(posts))]
-			change := storage.FavoriteChange{Post: post, Type: storage.EdgeType(random.IntN(2)), At: storage.Micros(1000 + i)}
-			changed, err := r.store.ChangeFavorite(context.Background(), user, change, storage.ChangeOptions{Inverse: i%3 == 0})
-			if err != nil {
-				t.Fatal(err)
+			changes := []storage.ItemChange{storage.Favorite(post, storage.EdgeType(random.IntN(2)), storage.Micros(1000+i))}
+			result := r.store.ChangeItems(context.Background(), storage.Favorites, user, changes, storage.ItemOptions{Peace: true, Inverse: i%3 == 0})[0]
+			if result.Err != nil {
+				t.Fatal(result.Err)
 			}
+			changed := result.Value
 			pairs[changed.Row.Pair()] = changed.Row.UpdateTime > 0 || pairs[changed.Row.Pair()]
 			r.wrote(changed.Written())
 			if i == 100 {
@@ -63,7 +64,7 @@ func TestFavoritesArriveInAnyOrder(t *testing.T) {
 					t.Errorf("counts of %s: %+v, %v", side, wrong, err)
 				}
 			}
-			if wrong, err := c.WrongPostCounts(t.Context(), shard, all); err != nil || len(wrong) > 0 {
+			if wrong, err := c.WrongItemCounts(t.Context(), storage.FavoriteInbox, shard, all); err != nil || len(wrong) > 0 {
 				t.Errorf("counts of posts: %+v, %v", wrong, err)
 			}
 		}

@@ -205,10 +205,10 @@ func (newFavorites) read(ctx context.Context, keys []storage.Pair) (rows []stora
 }
 
 func (newFavorites) newest(ctx context.Context, posts []storage.PostID) (rows []storage.Edge, err error) {
-	queries := storage.Each(posts, func(id storage.PostID) storage.FavoritedByQuery {
-		return storage.FavoritedByQuery{Post: id, Limit: maxFirst}
+	queries := storage.Each(posts, func(id storage.PostID) storage.PageQuery {
+		return storage.PageQuery{Owner: id.Author, Post: id.Number, Limit: maxFirst}
 	})
-	return joinPages(loaders.For(ctx).FavoritedBy().Fetch(queries))
+	return joinPages(loaders.For(ctx).Pages(storage.FavoriteInbox).Fetch(queries))
 }
 
 func (newFavorites) facts(e storage.Edge) facts[storage.Pair] {

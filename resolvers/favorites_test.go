@@ -19,9 +19,9 @@ func TestFavoritesFailWithTheirPosts(t *testing.T) {
 	if _, _, err := store.Publish(t.Context(), storage.NewPost{PostID: post, Key: "k", Text: "x", At: apitest.Epoch}); err != nil {
 		t.Fatal(err)
 	}
-	favorite := storage.FavoriteChange{Post: post, Type: storage.Favorited, At: apitest.Epoch}
-	if _, err := store.ChangeFavorite(t.Context(), 1, favorite, storage.ChangeOptions{Inverse: true}); err != nil {
-		t.Fatal(err)
+	favorite := []storage.ItemChange{storage.Favorite(post, storage.Favorited, apitest.Epoch)}
+	if r := store.ChangeItems(t.Context(), storage.Favorites, 1, favorite, storage.ItemOptions{Inverse: true})[0]; r.Err != nil {
+		t.Fatal(r.Err)
 	}
 	const query = `{ user(by: {id: 1}) { favorites { edges { cursor } } } }`
 	if n := len(apitest.New(t, store, apitest.Options{}).Ask(query, nil).Whole().At("user.favorites.edges").([]any)); n != 1 {

@@ -68,10 +68,14 @@ var (
 			return wanted{posts: visiblePosts(ctx, a, postsOfFavorites(rows)), on: on}
 		},
 	}
-	favoritedBy = placeList[storage.FavoritedByQuery, storage.Edge]{
-		kind: cursor.FavoritedBy, pages: (*loaders.Loaders).FavoritedBy, place: social.FavoritedByPlace,
-		query: func(of storage.PostID, after storage.Place, limit int) storage.FavoritedByQuery {
-			return storage.FavoritedByQuery{Post: of, After: positionAt(after), Limit: limit}
+	favoritedBy = placeList[storage.PageQuery, storage.Edge]{
+		kind: cursor.FavoritedBy,
+		pages: func(l *loaders.Loaders) *loaders.Loader[storage.PageQuery, []storage.Edge] {
+			return l.Pages(storage.FavoriteInbox)
+		},
+		place: social.FavoritedByPlace,
+		query: func(of storage.PostID, after storage.Place, limit int) storage.PageQuery {
+			return storage.PageQuery{Owner: of.Author, Post: of.Number, After: positionAt(after), Limit: limit}
 		},
 		shows: func(_ *loaders.Loaders, a *social.Audience, e storage.Edge) bool { return !a.Hides(e.From) },
 		below: func(_ context.Context, _ *social.Audience, rows []storage.Edge, on []*selections.Object) wanted {

@@ -45,11 +45,12 @@ func (t *Relations) Unfavorite(ctx context.Context, user storage.UserID, post st
 }
 
 func (t *Relations) favorite(ctx context.Context, user storage.UserID, post storage.PostID, kind storage.EdgeType) (f Favored, err error) {
-	change := storage.FavoriteChange{Post: post, Type: kind, At: t.at()}
-	changed, err := t.Store.ChangeFavorite(ctx, user, change, storage.ChangeOptions{Inverse: t.Redundancy.Inline()})
-	if err != nil {
-		return Favored{}, gone(user, err)
+	changes := []storage.ItemChange{storage.Favorite(post, kind, t.at())}
+	result := t.Store.ChangeItems(ctx, storage.Favorites, user, changes, storage.ItemOptions{Peace: true, Inverse: t.Redundancy.Inline()})[0]
+	if result.Err != nil {
+		return Favored{}, gone(user, result.Err)
 	}
+	changed := result.Value
 	f = Favored{Row: changed.Row, Changed: changed.Changed, Inverse: changed.Inverse}
 	if changed.Changed {
 		f.Stale = t.Redundancy.Propagate(ctx, changed.Written()) != nil

@@ -43,7 +43,7 @@ type RelationStore interface {
 	storage.EdgeEnder
 	storage.RequestChanger
 	storage.MarkWriter
-	storage.FavoriteChanger
+	storage.ItemChanger
 	storage.PostReader
 }
 

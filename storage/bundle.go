@@ -18,7 +18,7 @@ type Bundle struct {
 	Rows *Lookup[RowsQuery, []Edge] // [EdgeReader].AllRows
 
 	Edges      [len(AllSides)]*Lookup[Pair, Edge] // by [Side], like all of these
-	Pages      [4]*Lookup[PageQuery, []Edge]
+	Pages      [len(AllSides)]*Lookup[PageQuery, []Edge]
 	Neighbours [4]*Lookup[UserID, []UserID]
 	Packed     [4]*Lookup[UserID, []UserID] // [PackedReader].PackedNeighbours
 
@@ -34,6 +34,8 @@ type Bundle struct {
 	Specials *Lookup[UserID, []UserID]
 	Marks    *Lookup[Pair, EdgeMark]
 	Messages *Lookup[Pair, string]
+	Details  *Lookup[Pair, Detail]
+	Kinds    *Lookup[OwnerKind, KindCount]
 
 	Posts        *Lookup[PostID, Post]
 	PostPages    *Lookup[PostsQuery, []Post]
@@ -41,7 +43,6 @@ type Bundle struct {
 	CommentPages *Lookup[CommentsQuery, []Comment]
 
 	FavoritePages *Lookup[FavoritesQuery, []Edge]
-	FavoritedBy   *Lookup[FavoritedByQuery, []Edge] // [FavoriteReader].FavoritedByPages
 }
 
 // Set is a list as a set: a *[kith/storage/cache/idset.List].
@@ -181,6 +182,8 @@ var (
 	BlockLookups   = kindOf("blocks", ofUser, Reader.Blocks, func(b *Bundle) **Lookup[UserID, []UserID] { return &b.Blocks })
 	SpecialLookups = kindOf("specials", ofUser, Reader.Specials, func(b *Bundle) **Lookup[UserID, []UserID] { return &b.Specials })
 	MarkLookups    = kindOf("marks", ofFirst, Reader.Marks, func(b *Bundle) **Lookup[Pair, EdgeMark] { return &b.Marks })
+	DetailLookups  = kindOf("details", ofFirst, Reader.Details, func(b *Bundle) **Lookup[Pair, Detail] { return &b.Details })
+	KindLookups    = kindOf("kinds", nil, Reader.KindCounts, func(b *Bundle) **Lookup[OwnerKind, KindCount] { return &b.Kinds })
 	MessageLookups = kindOf("messages", ofFirst, Reader.Messages, func(b *Bundle) **Lookup[Pair, string] { return &b.Messages })
 
 	PostLookups        = kindOf("posts", nil, Reader.Posts, func(b *Bundle) **Lookup[PostID, Post] { return &b.Posts })
@@ -190,8 +193,6 @@ var (
 
 	FavoritePageLookups = kindOf("pages.favorite", func(_ Side, q FavoritesQuery) (Side, UserID) { return Favorites, q.User }, Reader.FavoritePages,
 		func(b *Bundle) **Lookup[FavoritesQuery, []Edge] { return &b.FavoritePages })
-	FavoritedByLookups = kindOf("pages.favorite_inbox", func(_ Side, q FavoritedByQuery) (Side, UserID) { return FavoriteInbox, q.Post.Author }, Reader.FavoritedByPages,
-		func(b *Bundle) **Lookup[FavoritedByQuery, []Edge] { return &b.FavoritedBy })
 )
 
 func ofUser(s Side, id UserID) (Side, UserID) { return s, id }

@@ -32,10 +32,10 @@ type Comparer interface {
 	// not been deleted.
 	WrongCounts(ctx context.Context, side Side, shard int, owners OwnerRange) ([]WrongCount, error)
 
-	// WrongPostCounts returns the posts of users in a range whose number of favorites differs from the
-	// number of their edges of type [Favorited] on the FavoriteInbox side, deleted posts among them.
-	// They come by author, then by number.
-	WrongPostCounts(ctx context.Context, shard int, owners OwnerRange) ([]WrongCount, error)
+	// WrongItemCounts returns the items of owners in a range whose number of edges differs from their edges of type 1: on the
+	// FavoriteInbox side posts, deleted ones among them, on the Relations and RelationInbox sides kinds. They come by owner,
+	// then by number.
+	WrongItemCounts(ctx context.Context, side Side, shard int, owners OwnerRange) ([]WrongCount, error)
 
 	// WrongFriends returns the users in a range, ascending, whose friend count differs from the
 	// number of users they follow who follow them back. Users who have no counts at all are not
@@ -65,7 +65,7 @@ type OwnerRange struct {
 // WrongCount is a count that is not what it should be.
 type WrongCount struct {
 	User      UserID
-	Post      int64 // of WrongPostCounts
+	Post      int64 // the item, of WrongItemCounts
 	Have, Are int64
 }
 
@@ -80,8 +80,8 @@ type Repairer interface {
 	// [Following] there, see [Comparer].WrongCounts.
 	Recount(ctx context.Context, side Side, users []UserID) []Result[bool]
 
-	// RecountPosts sets the numbers of favorites of posts to what [Comparer].WrongPostCounts expects.
-	RecountPosts(ctx context.Context, posts []PostID) []Result[bool]
+	// RecountItems sets the counts of items, each with its owner, to what [Comparer].WrongItemCounts expects.
+	RecountItems(ctx context.Context, side Side, items []PostID) []Result[bool]
 
 	// RecountFriends sets a user's friend count to the number of users whom it follows and who
 	// follow it.

@@ -33,6 +33,9 @@ type ShardMoment interface {
 	// count as no row. The zero Pair is the beginning.
 	Rows(ctx context.Context, side Side, after Pair, limit int) ([]Edge, error)
 
+	// Relations are the Rows of the Relations side, with their details.
+	Relations(ctx context.Context, after Pair, limit int) ([]RelationRow, error)
+
 	// Annotations lists the rows of one kind beside edges, behind a pair, by From, then by To, at most
 	// limit. The zero Pair is the beginning.
 	Annotations(ctx context.Context, kind AnnotationKind, after Pair, limit int) ([]Annotation, error)

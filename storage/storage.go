@@ -128,6 +128,7 @@ type Reader interface {
 	RecentPostReader
 	CommentReader
 	FavoriteReader
+	ItemReader
 	WordReader
 	Bundler
 }
@@ -161,7 +162,7 @@ type Store interface {
 	PostWriter
 	CommentWriter
 	PostRestorer
-	FavoriteChanger
+	ItemChanger
 	Leaser
 	Pinger
 	Snapshots

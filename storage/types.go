@@ -106,21 +106,24 @@ const (
 	Removed   EdgeType = 5 // From has ended the friendship
 )
 
-// The type of edges in `favorite` and `favorite_inbox` that are no tombstones.
-const Favorited EdgeType = 1
+// The types of edges of [ItemSides] that are no tombstones.
+const (
+	Favorited EdgeType = 1
+	Related   EdgeType = 1
+)
 
-// Edge is one directed relation: between two users, or from a user to a post of another.
+// Edge is one directed relation: between two users, from a user to a post of another, or of a declared kind.
 type Edge struct {
 	From, To   UserID
-	Post       int64 // the number of To's post; 0 on the [Sides] of users
+	Post       int64 // the item: the number of To's post, or of the [Kind]; 0 on the [Sides] of users
 	Type       EdgeType
 	UpdateTime Micros // moves only when Type changes: the list's sort key and the edge's version
 }
 
-// Pair names the edge From → To, or from From to a post of To.
+// Pair names the edge From → To, or from From to a post of To, or of a kind.
 type Pair struct {
 	From, To UserID
-	Post     int64 // 0 on the [Sides] of users
+	Post     int64 // the item of an [Edge]
 }
 
 // Pair names the edge.
@@ -144,24 +147,40 @@ const (
 	Inbox                     // `friend_request_inbox`, its inverse
 	Favorites                 // `favorite`, the forward table of the third pair
 	FavoriteInbox             // `favorite_inbox`, its inverse
+	Relations                 // `relation`, the forward table of the fourth pair: edges of all declared kinds, see [Kind]
+	RelationInbox             // `relation_inbox`, its inverse
 )
 
 // Sides lists the tables of edges between two users, forward before inverse.
 var Sides = [...]Side{Forward, Inverse, Requests, Inbox}
 
-// AllSides lists all tables of edges: those of [Sides], and favorites, whose edges name a post.
-var AllSides = [...]Side{Forward, Inverse, Requests, Inbox, Favorites, FavoriteInbox}
+// AllSides lists all tables of edges: those of [Sides], favorites, whose edges name a post, and relations, whose edges name a kind.
+var AllSides = [...]Side{Forward, Inverse, Requests, Inbox, Favorites, FavoriteInbox, Relations, RelationInbox}
+
+// ItemSides lists those of them whose edges name an item.
+var ItemSides = AllSides[Favorites:]
 
 // Truths lists the forward tables, in the order in which their rows are propagated.
-var Truths = [...]Side{Forward, Requests, Favorites}
+var Truths = [...]Side{Forward, Requests, Favorites, Relations}
 
 // String returns the name of the side's table.
 func (s Side) String() string {
-	return [...]string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox"}[s]
+	return [...]string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox", "relation", "relation_inbox"}[s]
 }
 
-// OfPosts reports whether the side's edges name posts.
-func (s Side) OfPosts() bool { return s >= Favorites }
+// HasItem reports whether the side's edges name an item: a post, or the number of a kind. Between two users there may be several.
+func (s Side) HasItem() bool { return s >= Favorites }
+
+// Item is the column of the item, "" if there is none.
+func (s Side) Item() string {
+	switch {
+	case s >= Relations:
+		return "kind"
+	case s >= Favorites:
+		return "post_id"
+	}
+	return ""
+}
 
 // IsInverse reports whether the side is the replica of its pair.
 func (s Side) IsInverse() bool { return s&1 == 1 }
@@ -224,6 +243,7 @@ func PositionOf(side Side, e Edge) Position {
 // comparable, so that it can be a loader's key.
 type PageQuery struct {
 	Owner    UserID
+	Post     int64    // of [ItemSides]: only edges that name this item
 	Type     EdgeType // of the edges; 0 stands for 1, [Following] or [Pending]
 	Limit    int      // how many edges at most, ≥ 1
 	After    Position // only edges strictly behind it (older), unless zero
@@ -237,7 +257,7 @@ type RowsQuery struct {
 	Side  Side
 	Owner UserID
 	After UserID // only peers with a greater id; 0 starts at the beginning
-	Post  int64  // of favorites: also those of After with a greater number
+	Post  int64  // of [ItemSides]: also those of After with a greater item
 	Limit int    // how many rows at most, ≥ 1
 }
 

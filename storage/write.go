@@ -111,6 +111,7 @@ type ChangeOptions struct {
 // Changed is the outcome of one change.
 type Changed struct {
 	Row     Edge // as it is now; Type None and UpdateTime 0 if there is none
+	Side    Side // on which it is
 	Changed bool
 	Inverse bool // the Inverse side was written too
 
@@ -124,11 +125,7 @@ func (c Changed) Written() []Written {
 	if !c.Changed {
 		return nil
 	}
-	side := Forward
-	if c.Row.Post != 0 {
-		side = Favorites
-	}
-	return append([]Written{{Row: Row{side, c.Row}, Inverse: c.Inverse}}, c.Also...)
+	return append([]Written{{Row: Row{c.Side, c.Row}, Inverse: c.Inverse}}, c.Also...)
 }
 
 // LogReader reads the relation_log of an engine that has no binlog. The log holds every change of a

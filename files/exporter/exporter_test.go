@@ -134,8 +134,9 @@ func publish(t *testing.T, s storage.Store) {
 		t.Fatal(err)
 	}
 	favorite := func(user storage.UserID, post storage.PostID, kind storage.EdgeType, at storage.Micros) {
-		if _, err := s.ChangeFavorite(ctx, user, storage.FavoriteChange{Post: post, Type: kind, At: at}, storage.ChangeOptions{Inverse: true}); err != nil {
-			t.Fatal(err)
+		r := s.ChangeItems(ctx, storage.Favorites, user, []storage.ItemChange{storage.Favorite(post, kind, at)}, storage.ItemOptions{Inverse: true})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
 		}
 	}
 	for n := range int64(6) { // by users, among them one who is deactivated and one who is the author of a post
@@ -143,6 +144,24 @@ func publish(t *testing.T, s storage.Store) {
 			favorite(by, storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}, storage.Favorited, 1_700_000_000_000_080+storage.Micros(n))
 		}
 	}
+	relate := func(user, to storage.UserID, kind int64, related storage.EdgeType, at storage.Micros) {
+		change := storage.ItemChange{To: to, Item: kind, Type: related, At: 1_700_000_000_000_080 + at}
+		if at%2 == 0 {
+			change.Detail = storage.Detail{EndsAt: 1_900_000_000_000_000, Attributes: fmt.Sprintf(`{"a":"%d, \n"}`, at)}
+		}
+		r := s.ChangeItems(ctx, storage.Relations, user, []storage.ItemChange{change}, storage.ItemOptions{Inverse: true})[0]
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+		if !r.Value.Inverse {
+			s.Apply(ctx, storage.RelationInbox, []storage.Edge{r.Value.Row}, storage.IfNewer)
+		}
+	}
+	for n := range storage.Micros(18) { // several kinds to one end, and ends that are no users
+		relate(1+storage.UserID(n%3), 4+storage.UserID(n%2), 101+int64(n%4), storage.Related, n)
+		relate(1, storage.Foreign(int64(1+n)), 102, storage.Related, n)
+	}
+	relate(1, storage.Foreign(3), 102, storage.None, 30)
 	favorite(5, storage.PostID{Author: 3, Number: 1<<62 + 2}, storage.None, 1_700_000_000_000_099)
 	if _, err := s.DeletePost(ctx, storage.PostID{Author: 2, Number: 1<<62 + 1}); err != nil {
 		t.Fatal(err)

@@ -33,9 +33,12 @@ var peoplesTables = map[string]string{
 		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`,
 	"comment": `SELECT c.author_id, c.comment_id, c.post_id, c.user_id, c.client_key, c.text, c.created_at FROM comment c
 		JOIN post p ON p.author_id = c.author_id AND p.post_id = c.post_id WHERE p.state = 0`, // nobody can see other comments
-	"favorite":       "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite",
-	"identities":     "SELECT digest, user_id, issuer, subject, linked_at FROM identities",
-	"favorite_inbox": "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite_inbox",
+	"favorite":        "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite",
+	"identities":      "SELECT digest, user_id, issuer, subject, linked_at FROM identities",
+	"relation":        "SELECT from_user_id, to_user_id, kind, type, update_time, ends_at, attributes FROM relation",
+	"relation_inbox":  "SELECT from_user_id, to_user_id, kind, type, update_time FROM relation_inbox",
+	"relation_counts": "SELECT owner, kind, outgoing, incoming FROM relation_counts WHERE outgoing <> 0 OR incoming <> 0",
+	"favorite_inbox":  "SELECT from_user_id, to_user_id, post_id, type, update_time FROM favorite_inbox",
 }
 
 // madeAnew are tables, or beginnings of their names, that a store creates by itself, or that front ends fill again.

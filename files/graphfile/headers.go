@@ -19,6 +19,7 @@ var headers = []struct {
 	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media"}},
 	{Comments, []string{"author", "post", "comment", "user", "key", "created_at", "text"}},
 	{Favorites, []string{"user", "author", "post", "at", "favorited"}},
+	{Related, []string{"from", "to", "kind", "at", "related", "ends_at", "attributes"}},
 	{Identities, []string{"user", "issuer", "subject", "linked_at"}},
 }
 

@@ -17,6 +17,7 @@ const (
 	Posts     Kind = "posts"
 	Comments  Kind = "comments"
 	Favorites Kind = "favorites"
+	Related   Kind = "relations"
 )
 
 // maxMediaText is how many bytes the media of a post may take in a file: enough for the longest names and
@@ -41,12 +42,8 @@ type mediaText struct {
 
 // PostFormat is the format of posts.
 var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []column {
-	edited := ifGiven(moment(&p.EditedAt))
-	if p.EditedAt == 0 {
-		edited.write = func() (string, bool) { return "", true }
-	}
 	return []column{
-		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), edited,
+		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), momentOrNone(&p.EditedAt),
 		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia),
 	}
 }, func(p *storage.PostRow) error {
@@ -72,6 +69,22 @@ var CommentFormat = Format[storage.NewComment]{Comments, func(c *storage.NewComm
 var FavoriteFormat = Format[storage.Edge]{Favorites, func(e *storage.Edge) []column {
 	return []column{id(&e.From), id(&e.To), number(&e.Post), moment(&e.UpdateTime), word(&e.Type, truths)}
 }, nil}
+
+// RelationFormat is the format of relations of declared kinds. One that has ended is of type [storage.None].
+var RelationFormat = Format[storage.RelationRow]{Related, func(r *storage.RelationRow) []column {
+	return []column{
+		id(&r.From), id(&r.To), number(&r.Post), moment(&r.UpdateTime), word(&r.Type, truths), momentOrNone(&r.EndsAt), text(&r.Attributes, storage.MaxAttributes),
+	}
+}, nil}
+
+// momentOrNone is a time that need not be.
+func momentOrNone(v *storage.Micros) column {
+	c := ifGiven(moment(v))
+	if *v == 0 {
+		c.write = func() (string, bool) { return "", true }
+	}
+	return c
+}
 
 func textOfMedia(media []storage.Media) (string, bool) {
 	if len(media) == 0 {

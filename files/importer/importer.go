@@ -28,6 +28,7 @@ const window = storage.Micros(1e12)
 type Store interface {
 	storage.Writer
 	storage.AnnotationWriter
+	storage.ItemChanger
 	storage.PostRestorer
 	storage.IdentityStore
 	storage.UserReader

@@ -23,6 +23,7 @@ type Report struct {
 	FuturePosts  int64         `json:"futurePosts"`  // of these files, whether written or not: home feeds have them when their time has come
 	Comments     int64         `json:"comments"`     // written
 	Favorites    int64         `json:"favorites"`    // written, ended ones included
+	Relations    int64         `json:"relations"`    // written, ended ones included
 	Identities   int64         `json:"identities"`   // linked
 	Duplicates   int64         `json:"duplicates"`   // whose pair came earlier in this import
 	Existed      int64         `json:"existed"`      // whose row was there already, tombstones and blocks included
@@ -41,7 +42,7 @@ func (r Report) Handled() int64 { return r.Edges + r.Duplicates + r.Existed }
 
 // empty reports whether the store holds nothing of what the lines say.
 func (r Report) empty() bool {
-	return r.Edges+r.Beside+r.Posts+r.Comments+r.Favorites+r.Identities+r.Existed+r.UsersMade+r.UsersExisted == 0
+	return r.Edges+r.Beside+r.Posts+r.Comments+r.Favorites+r.Relations+r.Identities+r.Existed+r.UsersMade+r.UsersExisted == 0
 }
 
 // EdgesPerSecond is the rate over the whole import.
@@ -64,6 +65,7 @@ func (r *Report) add(d Report) {
 	r.FuturePosts += d.FuturePosts
 	r.Comments += d.Comments
 	r.Favorites += d.Favorites
+	r.Relations += d.Relations
 	r.Identities += d.Identities
 	r.Duplicates += d.Duplicates
 	r.Existed += d.Existed

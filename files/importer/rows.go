@@ -46,9 +46,17 @@ func (in *input) newRows() rows {
 		return &recordRows[storage.Edge, storage.Pair]{
 			format: graphfile.FavoriteFormat, key: storage.Edge.Pair, users: favoriteUsers,
 			restore: func(s Store, ctx context.Context, rows []storage.Edge) []storage.Result[bool] {
-				return restoreFavorites(ctx, s, rows)
+				return restoreItems(ctx, s, storage.Favorites, rows)
 			},
 			written: func(r *Report) *int64 { return &r.Favorites },
+		}
+	case graphfile.Related:
+		return &recordRows[storage.RelationRow, storage.Pair]{
+			format: graphfile.RelationFormat, key: func(r storage.RelationRow) storage.Pair { return r.Pair() }, users: relationUsers,
+			restore: func(s Store, ctx context.Context, rows []storage.RelationRow) []storage.Result[bool] {
+				return restoreRelations(ctx, s, rows)
+			},
+			written: func(r *Report) *int64 { return &r.Relations },
 		}
 	case graphfile.Identities:
 		return &recordRows[storage.LinkedIdentity, storage.Identity]{
@@ -187,17 +195,42 @@ func favoriteUsers(e storage.Edge) []storage.UserID {
 	return []storage.UserID{e.From, e.To}
 }
 
-// restoreFavorites writes both sides of favorites, unless the user already has a row for the post.
-func restoreFavorites(ctx context.Context, s Store, rows []storage.Edge) []storage.Result[bool] {
+// relationUsers: what a relation leads to may be no user, and one that has ended may be of users who no longer exist.
+func relationUsers(r storage.RelationRow) []storage.UserID {
+	if r.Type == storage.None {
+		return nil
+	}
+	return []storage.UserID{r.From}
+}
+
+// restoreRelations writes both sides of relations, and their details, unless the user already has a row for the other end and kind.
+func restoreRelations(ctx context.Context, s Store, rows []storage.RelationRow) []storage.Result[bool] {
+	results := restoreItems(ctx, s, storage.Relations, storage.Each(rows, func(r storage.RelationRow) storage.Edge { return r.Edge }))
+	var made []int
+	for i, r := range results {
+		if r.Value && rows[i].Detail != (storage.Detail{}) {
+			made = append(made, i)
+		}
+	}
+	for i, r := range s.RestoreDetails(ctx, storage.Chosen(rows, made)) {
+		if r.Err != nil {
+			results[made[i]] = storage.Result[bool]{Err: r.Err}
+		}
+	}
+	return results
+}
+
+// restoreItems writes both sides of edges that name an item, unless the user already has a row for it.
+func restoreItems(ctx context.Context, s Store, side storage.Side, rows []storage.Edge) []storage.Result[bool] {
 	results, stored := make([]storage.Result[bool], len(rows)), make([]storage.Edge, 0, len(rows))
 	var from []int // the indexes in rows
-	for i, r := range s.Apply(ctx, storage.Favorites, rows, storage.IfAbsent) {
+	for i, r := range s.Apply(ctx, side, rows, storage.IfAbsent) {
 		results[i] = storage.Result[bool]{Value: r.Value.Changed, Found: r.Err == nil, Err: r.Err}
 		if r.Err == nil {
 			stored, from = append(stored, r.Value.Row), append(from, i)
 		}
 	}
-	for i, r := range s.Apply(ctx, storage.FavoriteInbox, stored, storage.IfNewer) {
+	for i, r := range s.Apply(ctx, side.Replica(), stored, storage.IfNewer) {
 		if r.Err != nil {
 			results[from[i]] = storage.Result[bool]{Err: r.Err}
 		}

@@ -26,13 +26,13 @@ ORDER BY from_user_id, to_user_id
 LIMIT ?
 LOCK IN SHARE MODE`
 
-// The same for a table whose key has a post.
-const sqlCopyFavorites = `
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM %s.%s FORCE INDEX (PRIMARY)
+// The same for a table whose key has an item, in the column of the third argument.
+const sqlCopyItems = `
+SELECT from_user_id, to_user_id, type, update_time, %[3]s
+FROM %[1]s.%[2]s FORCE INDEX (PRIMARY)
 WHERE from_user_id >= ?
-  AND (from_user_id > ? OR to_user_id > ? OR (to_user_id = ? AND post_id > ?))
-ORDER BY from_user_id, to_user_id, post_id
+  AND (from_user_id > ? OR to_user_id > ? OR (to_user_id = ? AND %[3]s > ?))
+ORDER BY from_user_id, to_user_id, %[3]s
 LIMIT ?
 LOCK IN SHARE MODE`
 
@@ -53,7 +53,7 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		}
 	}
 	s.set(Copying, nil)
-	s.log().Info("replication: copying following, friend_request and favorite", "databases", s.databases, "table", copied[state.Table].String())
+	s.log().Info("replication: copying the tables of edges", "databases", s.databases, "table", copied[state.Table].String())
 	began, rows := time.Now(), 0
 	for ; state.Table < len(copied); state = (copyState{Table: state.Table + 1}) {
 		for ; state.Database < len(s.databases); state = (copyState{Table: state.Table, Database: state.Database + 1}) {
@@ -68,7 +68,7 @@ func (s *server) copyAll(ctx context.Context, feed *replication.Feed, p *progres
 		return err
 	}
 	p.copied(nil)
-	s.log().Info("replication: following, friend_request and favorite are copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
+	s.log().Info("replication: the tables of edges are copied", "rows", rows, "took", time.Since(began).Round(time.Millisecond).String())
 	return p.save(ctx)
 }
 
@@ -105,11 +105,12 @@ func (s *server) copyDatabase(ctx context.Context, conn *sql.Conn, feed *replica
 // copyRange reads the rows after the last key of a state.
 func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState) ([]storage.Row, error) {
 	side := copied[state.Table]
-	text, args := sqlCopy, []any{state.From, state.From, state.To, copyRows}
-	if side.OfPosts() {
-		text, args = sqlCopyFavorites, []any{state.From, state.From, state.To, state.To, state.Post, copyRows}
+	text, args := fmt.Sprintf(sqlCopy, quoted(s.databases[state.Database]), side), []any{state.From, state.From, state.To, copyRows}
+	if side.HasItem() {
+		text = fmt.Sprintf(sqlCopyItems, quoted(s.databases[state.Database]), side, side.Item())
+		args = []any{state.From, state.From, state.To, state.To, state.Post, copyRows}
 	}
-	found, err := conn.QueryContext(ctx, fmt.Sprintf(text, quoted(s.databases[state.Database]), side), args...)
+	found, err := conn.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (s *server) copyRange(ctx context.Context, conn *sql.Conn, state copyState)
 	for found.Next() {
 		var e storage.Edge
 		into := []any{&e.From, &e.To, &e.Type, &e.UpdateTime}
-		if side.OfPosts() {
+		if side.HasItem() {
 			into = append(into, &e.Post)
 		}
 		if err := found.Scan(into...); err != nil {

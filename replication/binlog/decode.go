@@ -24,6 +24,8 @@ const (
 	inbox // replication writes its rows, too
 	favorites
 	favoriteInbox
+	relations
+	relationInbox
 	users
 	userCounts
 	userStates
@@ -40,6 +42,8 @@ var tables = map[string]table{
 	"friend_request_inbox": inbox,
 	"favorite":             favorites,
 	"favorite_inbox":       favoriteInbox,
+	"relation":             relations,
+	"relation_inbox":       relationInbox,
 	"users":                users,
 	"user_counts":          userCounts,
 	"user_states":          userStates,
@@ -51,14 +55,14 @@ var tables = map[string]table{
 }
 
 // isEdges reports whether the table holds edges, isInverse whether replication writes it.
-func (t table) isEdges() bool   { return t >= following && t <= favoriteInbox }
+func (t table) isEdges() bool   { return t >= following && t <= relationInbox }
 func (t table) isInverse() bool { return t.isEdges() && t.side().IsInverse() }
 
 // side is the store's name for the table of edges.
 func (t table) side() storage.Side { return storage.Side(t - following) }
 
 // tableNames are the tables whose rows must change only row by row.
-var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox", "users", "user_counts", "user_states"}
+var tableNames = []string{"following", "follower", "friend_request", "friend_request_inbox", "favorite", "favorite_inbox", "relation", "relation_inbox", "users", "user_counts", "user_states"}
 
 // tableOf returns which table of the store this is, if the database belongs to the store.
 func (a *assembler) tableOf(schema, name []byte) table {
@@ -282,6 +286,7 @@ var columnOf = func() map[string]column {
 	for c, name := range columnNames {
 		of[name] = column(c)
 	}
+	of["kind"] = post // the item of an edge
 	return of
 }()
 

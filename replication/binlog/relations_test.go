@@ -257,8 +257,8 @@ func relationsSurviveKills(t *testing.T, length time.Duration) {
 					continue
 				}
 				if rand.IntN(4) == 0 { // a block may forbid this
-					change := storage.FavoriteChange{Post: posts[rand.IntN(len(posts))], Type: storage.EdgeType(min(rand.IntN(3), 1)), At: w.tick()}
-					_, _ = w.store.ChangeFavorite(context.Background(), from, change, storage.ChangeOptions{})
+					change := storage.Favorite(posts[rand.IntN(len(posts))], storage.EdgeType(min(rand.IntN(3), 1)), w.tick())
+					w.store.ChangeItems(context.Background(), storage.Favorites, from, []storage.ItemChange{change}, storage.ItemOptions{Peace: true})
 					continue
 				}
 				if rand.IntN(3) == 0 { // mostly refused

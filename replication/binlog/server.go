@@ -326,7 +326,7 @@ func (s *server) replicate(ctx context.Context, feed *replication.Feed) error {
 		if err = s.follow(ctx, feed, at); !errors.Is(err, errHistory) {
 			return err
 		}
-		s.log().Error("replication: the binlog does not go on from the checkpoint; copying all of following, friend_request and favorite again", "error", err)
+		s.log().Error("replication: the binlog does not go on from the checkpoint; copying all of the tables of edges again", "error", err)
 		if err := s.cfg.Checkpoints.DeleteCheckpoint(ctx, s.checkpointName()); err != nil {
 			return err
 		}

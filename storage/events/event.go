@@ -41,12 +41,14 @@ const (
 	PostChanged
 	// CommentAdded: Comment can be read.
 	CommentAdded
+	// RelationChanged: Edge is a row of relation whose inbox row has been applied.
+	RelationChanged
 )
 
 // Event is one change.
 type Event struct {
 	Kind Kind
-	Edge storage.Edge   // of an EdgeChanged, RequestChanged or FavoriteChanged
+	Edge storage.Edge   // of an EdgeChanged, RequestChanged, FavoriteChanged or RelationChanged
 	User storage.UserID // of a UserChanged, CountsChanged, StateChanged or Corrected
 	Post storage.PostAt // of a PostPublished, PostDeleted or PostChanged
 
@@ -63,7 +65,7 @@ func (e Event) Since(version int64) Event {
 	return e
 }
 
-// Row is the event of a row that is on both sides: EdgeChanged, RequestChanged or FavoriteChanged, by
+// Row is the event of a row that is on both sides: EdgeChanged, RequestChanged, FavoriteChanged or RelationChanged, by
 // the row's pair of tables.
 func Row(r storage.Row) Event {
 	switch r.Side.Truth() {
@@ -71,17 +73,21 @@ func Row(r storage.Row) Event {
 		return Event{Kind: RequestChanged, Edge: r.Edge}
 	case storage.Favorites:
 		return Event{Kind: FavoriteChanged, Edge: r.Edge}
+	case storage.Relations:
+		return Event{Kind: RelationChanged, Edge: r.Edge}
 	}
 	return Edge(r.Edge)
 }
 
-// Side is the table of the truth of the row that an EdgeChanged, RequestChanged or FavoriteChanged is about.
+// Side is the table of the truth of the row that an EdgeChanged, RequestChanged, FavoriteChanged or RelationChanged is about.
 func (e Event) Side() storage.Side {
 	switch e.Kind {
 	case RequestChanged:
 		return storage.Requests
 	case FavoriteChanged:
 		return storage.Favorites
+	case RelationChanged:
+		return storage.Relations
 	}
 	return storage.Forward
 }
@@ -117,7 +123,7 @@ func State(id storage.UserID) Event { return Event{Kind: StateChanged, User: id}
 // concerns returns the users an event is about; zero stands for none.
 func (e Event) concerns() [2]storage.UserID {
 	switch e.Kind {
-	case EdgeChanged, RequestChanged, FavoriteChanged:
+	case EdgeChanged, RequestChanged, FavoriteChanged, RelationChanged:
 		return [2]storage.UserID{e.Edge.From, e.Edge.To}
 	case UserChanged, CountsChanged, StateChanged, Corrected:
 		return [2]storage.UserID{e.User}

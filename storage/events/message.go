@@ -37,8 +37,8 @@ func (m message) encode() []byte {
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
 			to = wire.AppendEdge(to, e.Edge)
-		case FavoriteChanged:
-			to = wire.AppendFavorite(to, e.Edge)
+		case FavoriteChanged, RelationChanged:
+			to = wire.AppendItem(to, e.Edge)
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			to = binary.AppendUvarint(to, uint64(e.User))
 		case PostPublished, PostDeleted, PostChanged:
@@ -69,8 +69,8 @@ func decode(text string) (message, bool) {
 		switch e.Kind {
 		case EdgeChanged, RequestChanged:
 			e.Edge = r.Edge()
-		case FavoriteChanged:
-			e.Edge = r.Favorite()
+		case FavoriteChanged, RelationChanged:
+			e.Edge = r.Item()
 		case UserChanged, CountsChanged, StateChanged, Corrected:
 			e.User = r.UserID()
 		case PostPublished, PostDeleted, PostChanged:

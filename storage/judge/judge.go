@@ -27,6 +27,9 @@ type Judge struct {
 	// Messages are those of requests that have been made.
 	Messages map[storage.Pair]string
 
+	// Details are those of relations, as they are or are to be.
+	Details map[storage.Pair]storage.Detail
+
 	// Posts are those of favorites, if they exist, and whether they have not been deleted.
 	Posts map[storage.PostID]bool
 

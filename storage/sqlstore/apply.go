@@ -76,7 +76,7 @@ func (w *writer) apply(side storage.Side, edges []storage.Edge, rule storage.Rul
 	if err := w.lockCounts(ownersOf(side, edges)); err != nil {
 		return nil, err
 	}
-	if len(edges) >= bulkSize && !side.OfPosts() {
+	if len(edges) >= bulkSize && !side.HasItem() {
 		if order := inKeyOrder(side, edges); order != nil {
 			return w.applyBulk(side, edges, order, rule)
 		}
@@ -102,13 +102,13 @@ func (w *writer) applyRows(side storage.Side, edges []storage.Edge, rule storage
 	j := w.store.judge()
 	keys := make([]storage.Pair, len(edges))
 	for i, e := range edges {
-		if keys[i] = e.Pair(); !side.OfPosts() {
+		if keys[i] = e.Pair(); !side.HasItem() {
 			keys[i] = storage.Pair{From: side.Owner(e.Pair()), To: side.Peer(e.Pair())}
 		}
 	}
 	var err error
-	if side.OfPosts() { // nothing follows from favorites
-		err = w.lookFavorites(j, side, keys)
+	if side.HasItem() { // nothing follows from these
+		err = w.lookRows(j, side, keys)
 	} else {
 		err = w.look(j, keys, sidesFor(side, edges)...)
 	}
@@ -227,14 +227,17 @@ func (w *writer) scanLocked(rows *sql.Rows, behind ...any) (id storage.UserID, n
 }
 
 // write writes the rows that have been changed, in key order, and removes the marks of
-// follows that have ended. Then it writes the counts of posts.
+// follows that have ended. Then it writes the counts of kinds and of posts.
 func (w *writer) write(j *judge.Judge) error {
 	for _, side := range storage.AllSides {
-		if err := w.upsertEdges(side, j.Changed(side), j.Messages); err != nil {
+		if err := w.upsertEdges(side, j.Changed(side), j); err != nil {
 			return err
 		}
 	}
 	if err := w.removeMarks(j.EndedFollows()); err != nil {
+		return err
+	}
+	if err := w.countKinds(j.KindDiffs()); err != nil {
 		return err
 	}
 	if len(j.Posts) > 0 {
@@ -247,21 +250,24 @@ var sqlWriteEdges = db.Both(`
 INSERT INTO {table} ({owner}, {peer}{, post_id}, type, update_time)
 VALUES (?, ?{, ?}, ?, ?)
 ON CONFLICT ({owner}, {peer}{, post_id}) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-).ForSides(storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox)
+).ForSides(storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox)
 
 var sqlWriteRequests = db.Both(`
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
 VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time, message = excluded.message`)
 
-func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, messages map[storage.Pair]string) error {
+func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, j *judge.Judge) error {
 	if len(edges) == 0 {
 		return nil
 	}
 	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
 		text, args := sqlWriteEdges[side], edgeArguments(side, chunk)
-		if side == storage.Requests {
-			text, args = sqlWriteRequests, withMessages(chunk, messages)
+		switch side {
+		case storage.Requests:
+			text, args = sqlWriteRequests, withMessages(chunk, j.Messages)
+		case storage.Relations:
+			text, args = sqlWriteRelations, withDetails(chunk, j.Details)
 		}
 		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(text), len(chunk)), args...); err != nil {
 			return err
@@ -291,7 +297,7 @@ func edgeArguments(side storage.Side, edges []storage.Edge) []any {
 	for _, e := range edges {
 		p := e.Pair()
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
-		if side.OfPosts() {
+		if side.HasItem() {
 			args = append(args, p.Post)
 		}
 		args = append(args, int64(e.Type), int64(e.UpdateTime))

@@ -47,7 +47,7 @@ func (s *Store) Edges(ctx context.Context, side storage.Side, pairs []storage.Pa
 // they mostly do.
 func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text string, args []any) {
 	switch owners := ownersIn(side, pairs); {
-	case side.OfPosts():
+	case side.HasItem():
 	case len(owners) == 1 && len(pairs) <= s.sql.MaxKeys:
 		return s.edgesOfOwner(side, owners[0], pairs)
 	case len(pairs) > s.sql.MaxPairs:
@@ -57,7 +57,7 @@ func (s *Store) edgesStatement(side storage.Side, pairs []storage.Pair) (text st
 	args = make([]any, 0, 2*len(pairs))
 	for _, p := range pairs {
 		args = append(args, int64(side.Owner(p)), int64(side.Peer(p)))
-		if side.OfPosts() {
+		if side.HasItem() {
 			args = append(args, p.Post)
 		}
 	}
@@ -117,7 +117,7 @@ const (
 // maxPairs bounds one statement's pairs. MariaDB does not take a list of 1,000 values for ranges of a key, and
 // pairs of favorites have three values each.
 func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
-	if side.OfPosts() {
+	if side.HasItem() {
 		return s.sql.MaxPairs * 2 / 3
 	}
 	if haveOneOwner(side, pairs) {
@@ -129,7 +129,7 @@ func (s *Store) maxPairs(side storage.Side, pairs []storage.Pair) int {
 // maxEdges is maxPairs for edgesStatement, which takes more pairs if there are few owners.
 func (s *Store) maxEdges(side storage.Side, pairs []storage.Pair) int {
 	few := s.maxPairs(side, pairs)
-	if len(pairs) <= few || side.OfPosts() {
+	if len(pairs) <= few || side.HasItem() {
 		return few
 	}
 	owners := len(ownersIn(side, pairs))
@@ -146,7 +146,7 @@ type edgeScanner struct {
 }
 
 func scanEdges(side storage.Side) edgeScanner {
-	if side.OfPosts() {
+	if side.HasItem() {
 		return edgeScanner{side, db.NewNumbers(5)}
 	}
 	return edgeScanner{side, db.NewNumbers(4)}
@@ -155,7 +155,7 @@ func scanEdges(side storage.Side) edgeScanner {
 func (s edgeScanner) next(rows *sql.Rows) (storage.Edge, error) {
 	s.row.Scan(rows)
 	p := s.side.Pair(storage.UserID(s.row.At(0)), storage.UserID(s.row.At(1)))
-	if s.side.OfPosts() {
+	if s.side.HasItem() {
 		p.Post = s.row.At(4)
 	}
 	return p.Edge(storage.EdgeType(s.row.At(2)), storage.Micros(s.row.At(3))), s.row.Err

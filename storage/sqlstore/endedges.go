@@ -115,14 +115,14 @@ func (w *writer) end(endings []ending) ([]storage.Result[storage.Edge], error) {
 func (w *writer) lockAndLookEndings(j *judge.Judge, endings []ending) error {
 	var owners []storage.UserID
 	var keys []storage.Pair
-	var ofPosts [len(storage.AllSides)][]storage.Pair
+	var ofItems [len(storage.AllSides)][]storage.Pair
 	var asked [len(storage.AllSides)]bool
 	for _, e := range endings {
 		for _, side := range e.sides {
 			pair := e.edge.Pair()
 			owners = append(owners, side.Owner(pair))
-			if side.OfPosts() {
-				ofPosts[side] = append(ofPosts[side], pair)
+			if side.HasItem() {
+				ofItems[side] = append(ofItems[side], pair)
 				continue
 			}
 			asked[side] = true
@@ -148,11 +148,11 @@ func (w *writer) lockAndLookEndings(j *judge.Judge, endings []ending) error {
 			return err
 		}
 	}
-	for side, pairs := range ofPosts {
+	for side, pairs := range ofItems {
 		if len(pairs) == 0 {
 			continue
 		}
-		if err := w.lookFavorites(j, storage.Side(side), pairs); err != nil {
+		if err := w.lookRows(j, storage.Side(side), pairs); err != nil {
 			return err
 		}
 	}

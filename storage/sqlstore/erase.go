@@ -20,19 +20,19 @@ WHERE {owner} = ? AND {peer} > ? AND type <> 0
 ORDER BY {peer} LIMIT ?`, storage.Sides[:]...)
 
 // Served by the primary key.
-var sqlAllFavorites = db.ForSides(`
-SELECT ? AS query, {owner}, {peer}, type, update_time, post_id
+var sqlAllItems = db.ForSides(`
+SELECT ? AS query, {owner}, {peer}, type, update_time{, post_id}
 FROM {table} /*! FORCE INDEX (PRIMARY) */
-WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ? OR post_id > ?) AND type <> 0
-ORDER BY {peer}, post_id LIMIT ?`, storage.Favorites, storage.FavoriteInbox)
+WHERE {owner} = ? AND {peer} >= ? AND ({peer} > ?{ OR post_id > ?}) AND type <> 0
+ORDER BY {peer}{, post_id} LIMIT ?`, storage.ItemSides...)
 
 // AllRows implements [storage.EdgeReader].
 func (s *Store) AllRows(ctx context.Context, queries []storage.RowsQuery) []storage.Result[[]storage.Edge] {
 	return eachPage(ctx, s, "rows", queries, pagesOf[storage.RowsQuery, storage.Edge]{
 		owner: func(q storage.RowsQuery) storage.UserID { return q.Owner },
 		text: func(q storage.RowsQuery, args []any) (string, []any) {
-			if args = append(args, int64(q.Owner), int64(q.After)); q.Side.OfPosts() {
-				return sqlAllFavorites[q.Side], append(args, int64(q.After), q.Post, q.Limit)
+			if args = append(args, int64(q.Owner), int64(q.After)); q.Side.HasItem() {
+				return sqlAllItems[q.Side], append(args, int64(q.After), q.Post, q.Limit)
 			}
 			return sqlAllRows[q.Side], append(args, q.Limit)
 		},
@@ -122,6 +122,8 @@ WHERE from_user_id = ? AND to_user_id IN (?)`, db.KindOf(storage.Requests)},
 	erased(10, "packed_change", "owner", "peer", " AND side = 1", db.UserRows),
 	// Served by the primary key.
 	erased(11, "packed_short", "owner", "side", "", db.UserRows),
+	// Served by the primary key.
+	erased(12, "relation_counts", "owner", "kind", "", db.CountRow),
 }
 
 // erasedAtOnce is how many rows of each part one step removes: locks of a few milliseconds.

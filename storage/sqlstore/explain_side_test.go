@@ -66,12 +66,19 @@ func fillSideTables(t *testing.T, s *Store) {
 	insert("favorite_inbox (to_user_id, from_user_id, post_id, type, update_time)", func(user, i int) string {
 		return fmt.Sprintf("(%d, %d, %d, %d, %d)", user, 10_000+i, 10_000*user+i%3, i%10/9^1, i)
 	})
+	insert("relation (from_user_id, to_user_id, kind, type, update_time, ends_at, attributes)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, %d, %d, '')", user, 10_000+i, 101+i%3, i%10/9^1, i, i%50/49*(user*1000+i))
+	})
+	insert("relation_inbox (to_user_id, from_user_id, kind, type, update_time)", func(user, i int) string {
+		return fmt.Sprintf("(%d, %d, %d, %d, %d)", user, 10_000+i, 101+i%3, i%10/9^1, i)
+	})
+	insert("relation_counts (owner, kind, outgoing)", func(user, i int) string { return fmt.Sprintf("(%d, %d, 7)", user, 101+i) })
 	run("UPDATE user_counts SET active_day = 20000 - user_id % 100")
 	if s.HasLog() {
 		run("ANALYZE")
 		return
 	}
-	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox")
+	run("ANALYZE TABLE edge_marks, suggestion_dismissals, user_states, friend_request, friend_request_inbox, user_counts, packed_chunk, packed_change, packed_short, post, post_counts, comment, favorite, favorite_inbox, relation, relation_inbox, relation_counts")
 }
 
 // runSideLookUps runs each look-up with one key, with some and with many.
@@ -197,14 +204,31 @@ func runPosts(t *testing.T, s *Store, authors []storage.UserID) {
 // runFavorites reads favorites of users and posts that have many, and of some that have few.
 func runFavorites(t *testing.T, s *Store, posts []storage.PostID) {
 	t.Helper()
-	given, by, pairs := make([]storage.FavoritesQuery, len(posts)), make([]storage.FavoritedByQuery, len(posts)), make([]storage.Pair, len(posts))
+	given, by, pairs := make([]storage.FavoritesQuery, len(posts)), make([]storage.PageQuery, len(posts)), make([]storage.Pair, len(posts))
 	for i, id := range posts {
 		given[i] = storage.FavoritesQuery{User: id.Author, After: storage.Place{CreatedAt: 1000, Number: 7}, Limit: 20}
-		by[i] = storage.FavoritedByQuery{Post: id, After: storage.Position{UpdateTime: 1000, Peer: 10_500}, Limit: 20}
+		by[i] = storage.PageQuery{Owner: id.Author, Post: id.Number, After: storage.Position{UpdateTime: 1000, Peer: 10_500}, Limit: 20}
 		pairs[i] = storage.Pair{From: 1, To: id.Author, Post: id.Number}
 	}
+	kinds, details := make([]storage.OwnerKind, len(posts)), make([]storage.Pair, len(posts))
+	for i, id := range posts {
+		kinds[i] = storage.OwnerKind{Owner: id.Author, Kind: int64(101 + i%4)}
+		details[i] = storage.Pair{From: id.Author, To: 10_000, Post: kinds[i].Kind}
+	}
+	s.KindCounts(t.Context(), kinds)
+	s.Details(t.Context(), details)
+	for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+		s.Edges(t.Context(), side, details)
+		for _, backward := range []bool{false, true} {
+			for _, at := range []storage.Position{{}, {UpdateTime: 50, Peer: 10_050}} {
+				s.Pages(t.Context(), side, storage.Each(kinds, func(k storage.OwnerKind) storage.PageQuery {
+					return storage.PageQuery{Owner: k.Owner, Post: k.Kind, Limit: 20, After: at, Backward: backward}
+				}))
+			}
+		}
+	}
 	s.FavoritePages(t.Context(), given)
-	s.FavoritedByPages(t.Context(), by)
+	s.Pages(t.Context(), storage.FavoriteInbox, by)
 	s.Edges(t.Context(), storage.Favorites, pairs)
 	s.Edges(t.Context(), storage.FavoriteInbox, pairs)
 }
@@ -232,9 +256,23 @@ func runPostWrites(t *testing.T, s *Store, author storage.UserID) {
 		}
 	}
 	for _, o := range []storage.ChangeOptions{{}, {Inverse: true}} {
-		changed, err := s.ChangeFavorite(t.Context(), author, storage.FavoriteChange{Post: id, Type: storage.Favorited, At: 8}, o)
-		check(nil, changed, err)
+		changes := []storage.ItemChange{storage.Favorite(id, storage.Favorited, 8)}
+		made := s.ChangeItems(t.Context(), storage.Favorites, author, changes, storage.ItemOptions{Peace: true, Inverse: o.Inverse})[0]
+		check(nil, made, made.Err)
+		changed := made.Value
 		for _, r := range s.Apply(t.Context(), storage.FavoriteInbox, []storage.Edge{changed.Row}, storage.IfNewer) {
+			check(nil, r, r.Err)
+		}
+	}
+	pair := storage.Pair{From: author, To: 77_777, Post: 101}
+	for _, r := range s.Apply(t.Context(), storage.Relations, []storage.Edge{pair.Edge(storage.Related, 9)}, storage.IfNewer) {
+		check(nil, r, r.Err)
+	}
+	for _, r := range s.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: pair.Edge(storage.Related, 9), Detail: storage.Detail{EndsAt: 5}}}) {
+		check(nil, r, r.Err)
+	}
+	for _, kind := range []storage.EdgeType{storage.None, storage.Related} {
+		for _, r := range s.ChangeItems(t.Context(), storage.Relations, author, []storage.ItemChange{{To: pair.To, Item: 101, Type: kind, At: 12}}, storage.ItemOptions{Peace: true, Inverse: true}) {
 			check(nil, r, r.Err)
 		}
 	}
@@ -262,6 +300,9 @@ func runLimited(t *testing.T, s *Store, limit int) {
 	}
 	for _, prefix := range []string{"", "u", "user_1", "user_12345"} {
 		check(s.WithWord(ctx, prefix, limit))
+	}
+	for _, upTo := range []storage.Micros{1, 5000, 1 << 60} {
+		check(s.DueRelations(ctx, 0, upTo, limit))
 	}
 	for _, since := range []storage.Day{1, 19_950, 20_000} {
 		check(s.Popular(ctx, since, limit))
@@ -407,9 +448,11 @@ func runScans(t *testing.T, s *Store) {
 			check(r, r.Err)
 		}
 	}
-	check(s.WrongPostCounts(ctx, 0, owners))
-	for _, r := range s.RecountPosts(ctx, []storage.PostID{{Author: 200, Number: 2_000_000}, {Author: 201, Number: 2_010_000}}) {
-		check(r, r.Err)
+	for _, side := range []storage.Side{storage.FavoriteInbox, storage.Relations, storage.RelationInbox} {
+		check(s.WrongItemCounts(ctx, side, 0, owners))
+		for _, r := range s.RecountItems(ctx, side, []storage.PostID{{Author: 200, Number: 2_000_000}, {Author: 201, Number: 2_010_000}}) {
+			check(r, r.Err)
+		}
 	}
 	check(s.WrongFriends(ctx, 0, owners))
 	check(s.ForbiddenFollows(ctx, 0, owners))
@@ -425,6 +468,10 @@ func runScans(t *testing.T, s *Store) {
 				check(at.Rows(ctx, storage.Forward, after, limit))
 				check(at.Rows(ctx, storage.Requests, after, limit))
 				check(at.Rows(ctx, storage.Favorites, after, limit))
+				check(at.Relations(ctx, after, limit))
+				after.Post = 101
+				check(at.Relations(ctx, after, limit))
+				after.Post = 0
 				for _, kind := range storage.AnnotationKinds {
 					check(at.Annotations(ctx, kind, after, limit))
 				}

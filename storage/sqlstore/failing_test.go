@@ -425,7 +425,7 @@ func faultyWrites() map[string]operation {
 		return func(ctx context.Context, s *Store) error {
 			owner := storage.UserID(1000 + 2*n)
 			edges := slices.Concat(edgesFrom(side, owner, n, storage.Following), edgesFrom(side, owner+1, n-1, storage.None))
-			if side.OfPosts() {
+			if side.HasItem() {
 				for i := range edges {
 					edges[i].Post = int64(i + 1)
 				}

@@ -18,17 +18,20 @@ import (
 // an order. The bounds are written so that the optimisers take them for a range: a tuple
 // comparison (update_time, peer) < (?, ?) reads every row of the owner.
 //
+// Of sides whose edges name an item, a page is of one item. Favorites are listed as [Store.FavoritePages].
+var pagedSides = slices.DeleteFunc(slices.Clone(storage.AllSides[:]), func(s storage.Side) bool { return s == storage.Favorites })
+
 // Served by {list}.
 var sqlPage = db.ForSides(`
 SELECT ? AS query, {peer}, update_time
 FROM {table}
-WHERE {owner} = ? AND type = ?`, storage.Sides[:]...)
+WHERE {owner} = ?{ AND post_id = ?} AND type = ?`, pagedSides...)
 
 var (
-	sqlPageAfter  = db.ForSides(` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`, storage.Sides[:]...)
-	sqlPageBefore = db.ForSides(` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`, storage.Sides[:]...)
-	sqlPageNewest = db.ForSides(` ORDER BY update_time DESC, {peer} DESC LIMIT ?`, storage.Sides[:]...)
-	sqlPageOldest = db.ForSides(` ORDER BY update_time, {peer} LIMIT ?`, storage.Sides[:]...)
+	sqlPageAfter  = db.ForSides(` AND update_time <= ? AND (update_time < ? OR {peer} < ?)`, pagedSides...)
+	sqlPageBefore = db.ForSides(` AND update_time >= ? AND (update_time > ? OR {peer} > ?)`, pagedSides...)
+	sqlPageNewest = db.ForSides(` ORDER BY update_time DESC, {peer} DESC LIMIT ?`, pagedSides...)
+	sqlPageOldest = db.ForSides(` ORDER BY update_time, {peer} LIMIT ?`, pagedSides...)
 )
 
 // Pages implements [storage.EdgeReader].
@@ -36,13 +39,18 @@ func (s *Store) Pages(ctx context.Context, side storage.Side, queries []storage.
 	return eachPage(ctx, s, "pages."+side.String(), queries, pagesOf[storage.PageQuery, storage.Edge]{
 		owner: func(q storage.PageQuery) storage.UserID { return q.Owner },
 		text: func(q storage.PageQuery, args []any) (string, []any) {
-			return pageOf(side, q, sqlPage[side], append(args, int64(q.Owner), int64(kindOf(q))))
+			if args = append(args, int64(q.Owner)); side.HasItem() {
+				args = append(args, q.Post)
+			}
+			return pageOf(side, q, sqlPage[side], append(args, int64(kindOf(q))))
 		},
 		scan: func(rows *sql.Rows, queries []storage.PageQuery) (i int, e storage.Edge, err error) {
 			var peer storage.UserID
 			var at storage.Micros
 			err = rows.Scan(&i, &peer, &at)
-			return i, side.Pair(queries[i].Owner, peer).Edge(kindOf(queries[i]), at), err
+			e = side.Pair(queries[i].Owner, peer).Edge(kindOf(queries[i]), at)
+			e.Post = queries[i].Post
+			return i, e, err
 		},
 		order: func(q storage.PageQuery, page []storage.Edge) { sortNewestFirst(side, page, q.Backward) },
 	})

@@ -58,11 +58,12 @@ func (s *Store) truthsAdmitted(ctx context.Context, repairs []storage.Repair) er
 
 func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	owners := make([]storage.UserID, len(repairs))
-	var keys, favorites []storage.Pair
+	var keys []storage.Pair
+	var ofItems [len(storage.AllSides)][]storage.Pair
 	for i, r := range repairs {
 		owners[i] = r.Pair.To
-		if r.Side.OfPosts() {
-			favorites = append(favorites, r.Pair)
+		if r.Side.HasItem() {
+			ofItems[r.Side.Replica()] = append(ofItems[r.Side.Replica()], r.Pair)
 		} else {
 			keys = append(keys, storage.Pair{From: r.Pair.To, To: r.Pair.From})
 		}
@@ -75,8 +76,10 @@ func (w *writer) repair(repairs []storage.Repair) ([]storage.Repaired, error) {
 	if err := w.look(j, keys, storage.Sides[:]...); err != nil {
 		return nil, err
 	}
-	if err := w.lookFavorites(j, storage.FavoriteInbox, favorites); err != nil {
-		return nil, err
+	for side, pairs := range ofItems {
+		if err := w.lookRows(j, storage.Side(side), pairs); err != nil {
+			return nil, err
+		}
 	}
 	repaired := storage.Each(repairs, j.Repair)
 	if err := w.write(j); err != nil {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"slices"
 
 	"kith/storage"
 	"kith/storage/sqlstore/internal/db"
@@ -27,11 +28,11 @@ WHERE {owner} = ? AND {peer} > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY {peer}{, post_id} LIMIT ?`, storage.Truths[:]...)
 
 // The rest of the rows of a pair. Served by the primary key.
-const sqlRestOfPair = `
-SELECT from_user_id, to_user_id, type, update_time, post_id
-FROM favorite /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
-ORDER BY post_id LIMIT ?`
+var sqlRestOfPair = db.ForSides(`
+SELECT from_user_id, to_user_id, type, update_time{, post_id}
+FROM {table} /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ?{ AND post_id > ?} AND (type <> 0 OR update_time <> 0)
+ORDER BY {post_id} LIMIT ?`, storage.Favorites, storage.Relations)
 
 // The rows of the owners behind one. Without the hints SQLite takes a list index, and sorts. Served by the primary key.
 var sqlRowsOfOwnersBehind = db.Both(`
@@ -121,8 +122,8 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 		edges = append(edges, e)
 		return err
 	}
-	if side.OfPosts() && after.From > 0 {
-		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair, []any{int64(after.From), int64(after.To), after.Post, limit}, each); err != nil {
+	if side.HasItem() && after.From > 0 {
+		if err := m.Scan(ctx, "shard.rows", sqlRestOfPair[side], []any{int64(after.From), int64(after.To), after.Post, limit}, each); err != nil {
 			return nil, err
 		}
 	}
@@ -131,6 +132,22 @@ func (m moment) Rows(ctx context.Context, side storage.Side, after storage.Pair,
 	}
 	err := m.behind(ctx, after, limit-len(edges), sqlRestOfOwner[side], m.sql.Text(sqlRowsOfOwnersBehind[side]), each)
 	return edges, err
+}
+
+func (m moment) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
+	edges, err := m.Rows(ctx, storage.Relations, after, limit)
+	rows := storage.Each(edges, func(e storage.Edge) storage.RelationRow { return storage.RelationRow{Edge: e} })
+	at := make(map[storage.Pair]int, len(rows))
+	for i, row := range rows {
+		at[row.Pair()] = i
+	}
+	for chunk := range slices.Chunk(storage.Each(edges, storage.Edge.Pair), m.sql.MaxPairs*2/3) {
+		text, args := detailsStatement(m.sql, chunk)
+		if err == nil {
+			err = m.Scan(ctx, "shard.details", text, args, eachDetail(func(p storage.Pair, d storage.Detail) { rows[at[p]].Detail = d }))
+		}
+	}
+	return rows, err
 }
 
 func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {

@@ -185,7 +185,9 @@ func (g *grower) favorite(ctx context.Context, s *sqlstore.Store, user, author s
 	if page.Err != nil || len(page.Value) == 0 {
 		return page.Err
 	}
-	changed, err := s.ChangeFavorite(ctx, user, storage.FavoriteChange{Post: page.Value[0].PostID, Type: kind, At: at}, storage.ChangeOptions{})
+	change := storage.Favorite(page.Value[0].PostID, kind, at)
+	r := s.ChangeItems(ctx, storage.Favorites, user, []storage.ItemChange{change}, storage.ItemOptions{Peace: true})[0]
+	err, changed := r.Err, r.Value
 	if err != nil || !changed.Changed {
 		return err
 	}
@@ -241,7 +243,7 @@ func (g *grower) checkRows() {
 		var pairs []storage.Pair
 		var kinds []storage.EdgeType
 		g.acknowledged.Range(func(pair, kind any) bool {
-			if p := pair.(storage.Pair); sides[0].OfPosts() == (p.Post != 0) {
+			if p := pair.(storage.Pair); sides[0].HasItem() == (p.Post != 0) {
 				pairs, kinds = append(pairs, p), append(kinds, kind.(storage.EdgeType))
 			}
 			return true
@@ -262,7 +264,7 @@ func (g *grower) checkRows() {
 		return true
 	})
 	for ordinal, address := range s.Addresses() {
-		if wrong, err := s.WrongPostCounts(ctx, ordinal, storage.OwnerRange{UpTo: 1 << 62}); err != nil || len(wrong) > 0 {
+		if wrong, err := s.WrongItemCounts(ctx, storage.FavoriteInbox, ordinal, storage.OwnerRange{UpTo: 1 << 62}); err != nil || len(wrong) > 0 {
 			g.t.Errorf("counts of posts on shard %d are wrong: %v (%v)", ordinal, wrong, err)
 		}
 		for _, side := range []storage.Side{storage.Forward, storage.Inverse, storage.Favorites, storage.FavoriteInbox} {

@@ -115,10 +115,15 @@ var (
 	sidesOfCalls    = map[string][]storage.Side{
 		"storage.AllSides[:]...": storage.AllSides[:], "storage.Sides[:]...": storage.Sides[:], "storage.Truths[:]...": storage.Truths[:],
 		"db.Follows...": db.Follows, "db.WithMarks...": db.WithMarks, "db.Counted...": db.Counted,
-		"storage.Favorites, storage.FavoriteInbox":                                                  storage.AllSides[storage.Favorites:],
-		"storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox": append(slices.Clone(db.Follows), storage.AllSides[storage.Inbox:]...),
+		"storage.ItemSides...": storage.ItemSides, "pagedSides...": pagedSides,
+		"storage.Favorites, storage.Relations":                            {storage.Favorites, storage.Relations},
+		"storage.Relations, storage.RelationInbox":                        {storage.Relations, storage.RelationInbox},
+		"storage.FavoriteInbox, storage.Relations, storage.RelationInbox": storage.AllSides[storage.FavoriteInbox:],
+		"storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox": {
+			storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox,
+		},
 	}
-	tablesOfSides    = map[string]string{"Forward": "following", "Inverse": "follower", "Requests": "friend_request", "Inbox": "friend_request_inbox", "Favorites": "favorite", "FavoriteInbox": "favorite_inbox", "MarkSide": "edge_marks"}
+	tablesOfSides    = map[string]string{"Forward": "following", "Inverse": "follower", "Requests": "friend_request", "Inbox": "friend_request_inbox", "Favorites": "favorite", "FavoriteInbox": "favorite_inbox", "Relations": "relation", "RelationInbox": "relation_inbox", "MarkSide": "edge_marks"}
 	dialectsOfFields = []string{"MySQL", "SQLite"}
 )
 

@@ -211,9 +211,9 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 		case reflect.TypeFor[storage.Pair]():
 			key = k.pairs[i%len(k.pairs)]
 		case reflect.TypeFor[storage.PageQuery]():
-			key = storage.PageQuery{Owner: user, Limit: 2 + i%3, Backward: i%2 == 1}
+			key = storage.PageQuery{Owner: user, Post: int64(i % 3), Limit: 2 + i%3, Backward: i%2 == 1}
 		case reflect.TypeFor[storage.RowsQuery]():
-			key = storage.RowsQuery{Side: storage.AllSides[i%6], Owner: user, Limit: 2 + i%3}
+			key = storage.RowsQuery{Side: storage.AllSides[i%len(storage.AllSides)], Owner: user, Limit: 2 + i%3}
 		case reflect.TypeFor[storage.PostID]():
 			key = k.posts[i%len(k.posts)]
 		case reflect.TypeFor[storage.PostsQuery]():
@@ -224,8 +224,8 @@ func (k bundleKeys) of(t reflect.Type, n int, random *rand.Rand) reflect.Value {
 			key = storage.CommentsQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
 		case reflect.TypeFor[storage.FavoritesQuery]():
 			key = storage.FavoritesQuery{User: user, Limit: 2 + i%3}
-		case reflect.TypeFor[storage.FavoritedByQuery]():
-			key = storage.FavoritedByQuery{Post: k.posts[i%len(k.posts)], Limit: 2 + i%3}
+		case reflect.TypeFor[storage.OwnerKind]():
+			key = storage.OwnerKind{Owner: user, Kind: int64(1 + i%3)}
 		default:
 			panic(fmt.Sprintf("the suite knows no keys of type %s: add them here", t))
 		}

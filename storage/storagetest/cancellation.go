@@ -100,7 +100,7 @@ func (s cancellation) NoPostIsWritten(t *testing.T) {
 	wantEndedErr(t, "publish", err)
 	_, _, err = s.store.EditPost(ended(t), post.PostID, storage.PostChange{Text: &text}, at(3))
 	wantEndedErr(t, "edit", err)
-	_, err = s.store.ChangeFavorite(ended(t), post.Author, favorite(post.PostID, 1), storage.ChangeOptions{})
+	_, err = changeFavorite(ended(t), s.store, post.Author, favorite(post.PostID, 1), storage.ChangeOptions{})
 	wantEndedErr(t, "favorite", err)
 	_, err = s.store.DeletePost(ended(t), post.PostID)
 	wantEndedErr(t, "delete", err)

@@ -1,6 +1,7 @@
 package storagetest
 
 import (
+	"context"
 	"slices"
 	"testing"
 
@@ -136,7 +137,7 @@ func (s favorites) ABlockForbidsThem(t *testing.T) {
 			wantEqual(t, "ended", s.favorite(t, user, change, storage.ChangeOptions{}).Row.UpdateTime > first.Row.UpdateTime, true)
 			change.Type = storage.Favorited
 		}
-		_, err := s.store.ChangeFavorite(t.Context(), user, change, storage.ChangeOptions{})
+		_, err := changeFavorite(t.Context(), s.store, user, change, storage.ChangeOptions{})
 		wantIs(t, err, storage.ErrForbidden)
 		wantEqual(t, "favorites", s.countsOf(t, user).Favorites, 0)
 	}
@@ -147,7 +148,7 @@ func (s favorites) NobodyFavoritesNothing(t *testing.T) {
 	post := s.post(t, users[0], 1).PostID
 	s.setState(t, users[1], storage.Deleting, 1)
 	for _, user := range []storage.UserID{users[1], s.id()} {
-		_, err := s.store.ChangeFavorite(t.Context(), user, favorite(post, 1), withInverse)
+		_, err := changeFavorite(t.Context(), s.store, user, favorite(post, 1), withInverse)
 		wantIs(t, err, storage.ErrUserUnknown)
 		wantMissing(t, s.store.Edges(t.Context(), storage.Favorites, []storage.Pair{{From: user, To: post.Author, Post: post.Number}}), 1)
 	}
@@ -196,7 +197,7 @@ func (s favorites) PagesRunNewestFirst(t *testing.T) {
 	})
 	var got []storage.Edge
 	for after := (storage.Position{}); len(got) < len(by); {
-		page := found(t, s.store.FavoritedByPages(t.Context(), []storage.FavoritedByQuery{{Post: post, After: after, Limit: 5}}), 1)[0]
+		page := found(t, s.store.Pages(t.Context(), storage.FavoriteInbox, []storage.PageQuery{{Owner: post.Author, Post: post.Number, After: after, Limit: 5}}), 1)[0]
 		if len(page) == 0 {
 			break
 		}
@@ -254,7 +255,7 @@ func (s favorites) CountsAreExactWhereManyWrite(t *testing.T) {
 				change.Type = storage.None
 			}
 			o := storage.ChangeOptions{Inverse: worker%2 == 0}
-			changed, err := s.store.ChangeFavorite(t.Context(), users[worker], change, o)
+			changed, err := changeFavorite(t.Context(), s.store, users[worker], change, o)
 			if err != nil {
 				t.Error(err)
 				return
@@ -294,19 +295,25 @@ func (s favorites) RepairsAreCounted(t *testing.T) {
 	for _, side := range []storage.Side{storage.Favorites, storage.FavoriteInbox} {
 		found(t, r.Recount(t.Context(), side, []storage.UserID{author, user}), 2)
 	}
-	found(t, r.RecountPosts(t.Context(), []storage.PostID{post}), 1)
+	found(t, r.RecountItems(t.Context(), storage.FavoriteInbox, []storage.PostID{post}), 1)
 	wantEqual(t, "favorited", s.countsOf(t, author).Favorited, 1)
 	s.wantFavorites(t, post, 1)
 }
 
 // favorite is a change to be made, the n-th in time.
-func favorite(post storage.PostID, n int) storage.FavoriteChange {
-	return storage.FavoriteChange{Post: post, Type: storage.Favorited, At: at(n)}
+func favorite(post storage.PostID, n int) storage.ItemChange {
+	return storage.Favorite(post, storage.Favorited, at(n))
 }
 
-func (s favorites) favorite(t *testing.T, user storage.UserID, change storage.FavoriteChange, o storage.ChangeOptions) storage.Changed {
+// changeFavorite changes one.
+func changeFavorite(ctx context.Context, store storage.Store, user storage.UserID, change storage.ItemChange, o storage.ChangeOptions) (storage.Changed, error) {
+	r := store.ChangeItems(ctx, storage.Favorites, user, []storage.ItemChange{change}, storage.ItemOptions{Peace: true, Inverse: o.Inverse})[0]
+	return r.Value, r.Err
+}
+
+func (s favorites) favorite(t *testing.T, user storage.UserID, change storage.ItemChange, o storage.ChangeOptions) storage.Changed {
 	t.Helper()
-	changed, err := s.store.ChangeFavorite(t.Context(), user, change, o)
+	changed, err := changeFavorite(t.Context(), s.store, user, change, o)
 	wantIs(t, err, nil)
 	return changed
 }
@@ -341,7 +348,7 @@ func (s favorites) wantAllRight(t *testing.T) {
 				t.Errorf("counts of %s on shard %d: %+v, %v", side, ordinal, wrong, err)
 			}
 		}
-		if wrong, err := c.WrongPostCounts(t.Context(), ordinal, everybody); err != nil || len(wrong) > 0 {
+		if wrong, err := c.WrongItemCounts(t.Context(), storage.FavoriteInbox, ordinal, everybody); err != nil || len(wrong) > 0 {
 			t.Errorf("counts of posts on shard %d: %+v, %v", ordinal, wrong, err)
 		}
 	}

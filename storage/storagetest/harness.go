@@ -108,7 +108,7 @@ func typesOf(side storage.Side) []storage.EdgeType {
 	switch side.Truth() {
 	case storage.Forward:
 		return allTypes
-	case storage.Favorites:
+	case storage.Favorites, storage.Relations:
 		return []storage.EdgeType{storage.None, storage.Favorited, storage.None}
 	}
 	return []storage.EdgeType{storage.None, storage.Pending, storage.Declined}
@@ -121,7 +121,7 @@ func edge(side storage.Side, owner, peer storage.UserID, kind storage.EdgeType, 
 	if kind == storage.Blocking {
 		kind = typesOf(side)[2]
 	}
-	if side.OfPosts() {
+	if side.HasItem() {
 		pair.Post = math.MaxInt64 - int64(peer)%1000 // of a post that does not exist
 	}
 	return pair.Edge(kind, time)

@@ -58,6 +58,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return postRows{h} },
 		func(h *harness) any { return comments{h} },
 		func(h *harness) any { return favorites{h} },
+		func(h *harness) any { return relations{h} },
 		func(h *harness) any { return search{h} },
 		func(h *harness) any { return states{h} },
 		func(h *harness) any { return rows{h} },

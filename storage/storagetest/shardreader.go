@@ -3,6 +3,7 @@ package storagetest
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -88,7 +89,7 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 				row := edge(side, owner, peer, typesOf(side)[i%3], at(i))
 				rows = append(rows, row)
 				for range i % 3 {
-					if side.OfPosts() { // an author has several posts
+					if side.HasItem() { // an author has several posts
 						row.Post--
 						rows = append(rows, row)
 					}
@@ -115,6 +116,28 @@ func (s shardReader) EveryRowComesInKeyOrder(t *testing.T) {
 			wantList(t, "rows", all, rows)
 		}
 	})
+}
+
+func (s shardReader) RelationsHaveTheirDetails(t *testing.T) {
+	user := s.newUsers(t, 1)[0].ID
+	want := make(map[storage.Pair]storage.Detail)
+	for i, to := range s.ids(3) {
+		pair := storage.Pair{From: user, To: to, Post: int64(101 + i)}
+		want[pair] = storage.Detail{EndsAt: at(100 * i), Attributes: fmt.Sprint("a", i)}
+		change := storage.ItemChange{To: to, Item: pair.Post, Type: storage.Related, At: at(1), Detail: want[pair]}
+		found(t, s.store.ChangeItems(t.Context(), storage.Relations, user, []storage.ItemChange{change}, storage.ItemOptions{}), 1)
+	}
+	s.eachShard(t, func(t *testing.T, _ int, at storage.ShardMoment) {
+		rows, err := at.Relations(t.Context(), storage.Pair{From: user - 1}, many)
+		wantIs(t, err, nil)
+		for _, row := range rows {
+			if row.From == user {
+				wantEqual(t, "detail", row.Detail, want[row.Pair()])
+				delete(want, row.Pair())
+			}
+		}
+	})
+	wantEqual(t, "relations missing", len(want), 0)
 }
 
 func (s shardReader) ATombstoneAtTimeZeroIsNoRow(t *testing.T) {

@@ -39,19 +39,21 @@ func init() { wrongStores = append(wrongStores, favoriteMistakes...) }
 
 type madeAgain struct{ *oracle.Store }
 
-func (s madeAgain) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
-	if ch.Type == storage.Favorited {
-		ended := ch
-		ended.Type = storage.None
-		_, _ = s.Store.ChangeFavorite(ctx, user, ended, o)
+func (s madeAgain) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	for _, ch := range changes {
+		if ch.Type == storage.Favorited {
+			ch.Type = storage.None
+			s.Store.ChangeItems(ctx, side, user, []storage.ItemChange{ch}, o)
+		}
 	}
-	return s.Store.ChangeFavorite(ctx, user, ch, o)
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
 }
 
 type favoritesApart struct{ *oracle.Store }
 
-func (s favoritesApart) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, _ storage.ChangeOptions) (storage.Changed, error) {
-	return s.Store.ChangeFavorite(ctx, user, ch, storage.ChangeOptions{})
+func (s favoritesApart) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	o.Inverse = false
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
 }
 
 type uncountedPosts struct{ *oracle.Store }
@@ -85,7 +87,7 @@ func (s *deletedFavorited) Counts(ctx context.Context, ids []storage.UserID) []s
 type latestWins struct{ *oracle.Store }
 
 func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storage.Edge, rule storage.Rule) []storage.Result[storage.Applied] {
-	if side.OfPosts() {
+	if side.HasItem() {
 		edges = slices.Clone(edges)
 		for i := range edges {
 			edges[i].UpdateTime = edges[i].UpdateTime*2 + storage.Micros(edges[i].Type)
@@ -97,7 +99,7 @@ func (s latestWins) Apply(ctx context.Context, side storage.Side, edges []storag
 func (s latestWins) Edges(ctx context.Context, side storage.Side, pairs []storage.Pair) []storage.Result[storage.Edge] {
 	results := s.Store.Edges(ctx, side, pairs)
 	for i := range results {
-		if side.OfPosts() {
+		if side.HasItem() {
 			results[i].Value.UpdateTime /= 2
 		}
 	}
@@ -115,10 +117,12 @@ func (s blindFavorites) Apply(ctx context.Context, side storage.Side, edges []st
 
 type anybodyFavorites struct{ *oracle.Store }
 
-func (s anybodyFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, _ storage.ChangeOptions) (storage.Changed, error) {
-	e := storage.Pair{From: user, To: ch.Post.Author, Post: ch.Post.Number}.Edge(ch.Type, ch.At)
-	r := s.Apply(ctx, storage.Favorites, []storage.Edge{e}, storage.IfNewer)[0]
-	return storage.Changed{Row: r.Value.Row, Changed: r.Value.Changed}, r.Err
+func (s anybodyFavorites) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, _ storage.ItemOptions) []storage.Result[storage.Changed] {
+	return storage.Each(changes, func(ch storage.ItemChange) storage.Result[storage.Changed] {
+		e := storage.Pair{From: user, To: ch.To, Post: ch.Item}.Edge(ch.Type, ch.At)
+		r := s.Apply(ctx, side, []storage.Edge{e}, storage.IfNewer)[0]
+		return storage.Result[storage.Changed]{Value: storage.Changed{Row: r.Value.Row, Side: side, Changed: r.Value.Changed}, Found: true, Err: r.Err}
+	})
 }
 
 type favoritesAscend struct{ *oracle.Store }
@@ -155,17 +159,19 @@ type unlockedFavorites struct {
 	posts map[storage.PostID]int64
 }
 
-func (s *unlockedFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
+func (s *unlockedFavorites) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	ch := changes[0] // the promise makes one at a time
+	post := storage.PostID{Author: ch.To, Number: ch.Item}
 	s.mu.Lock()
-	was := s.posts[ch.Post]
+	was := s.posts[post]
 	s.mu.Unlock()
-	changed, err := s.Store.ChangeFavorite(ctx, user, ch, o)
+	changed := s.Store.ChangeItems(ctx, side, user, changes, o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if changed.Changed {
-		s.posts[ch.Post] = was + 2*int64(ch.Type) - 1
+	if changed[0].Value.Changed {
+		s.posts[post] = was + 2*int64(ch.Type) - 1
 	}
-	return changed, err
+	return changed
 }
 
 func (s *unlockedFavorites) Posts(ctx context.Context, ids []storage.PostID) []storage.Result[storage.Post] {
@@ -190,6 +196,6 @@ func (s postlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Re
 
 type deafFavorites struct{ *oracle.Store }
 
-func (s deafFavorites) ChangeFavorite(ctx context.Context, user storage.UserID, ch storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
-	return s.Store.ChangeFavorite(context.WithoutCancel(ctx), user, ch, o)
+func (s deafFavorites) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	return s.Store.ChangeItems(context.WithoutCancel(ctx), side, user, changes, o)
 }

@@ -24,7 +24,7 @@ type countsEveryTombstone struct{ *oracle.Store }
 func (s countsEveryTombstone) Digests(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange, cut storage.Cut, classes storage.Choice) (map[int]storage.Digest, error) {
 	digests, err := s.Store.Digests(ctx, side, shard, owners, cut, classes)
 	snapshot := s.Snapshot()
-	for _, e := range [][]storage.Edge{snapshot.Forward, snapshot.Inverse, snapshot.Requests, snapshot.Inbox, snapshot.Favorites, snapshot.FavoriteInbox}[side] {
+	for _, e := range [][]storage.Edge{snapshot.Forward, snapshot.Inverse, snapshot.Requests, snapshot.Inbox, snapshot.Favorites, snapshot.FavoriteInbox, snapshot.Relations, snapshot.RelationInbox}[side] {
 		if e.Type == storage.None && e.UpdateTime == 0 {
 			g := cut.Group(e.Pair())
 			digests[g] = digests[g].Plus(storage.Digest{Rows: 1, Mixed: storage.Mix(e)})

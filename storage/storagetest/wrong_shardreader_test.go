@@ -30,6 +30,9 @@ var shardReaderMistakes = []struct {
 			return p
 		}
 	}), "shardReader/EveryRowComesInKeyOrder", promiseOnly},
+	{"relations are read without details", momentsWith(func(m *wrongMoment) {
+		m.detail = func(storage.Detail) storage.Detail { return storage.Detail{} }
+	}), "shardReader/RelationsHaveTheirDetails", promiseOnly},
 	{"hidden users are left out", momentsWith(func(m *wrongMoment) {
 		m.user = func(u *storage.UserWithState) bool { return u.State == storage.Active }
 	}), "shardReader/StatesComeAlong", promiseOnly},
@@ -74,6 +77,14 @@ func (n nowOf) Users(ctx context.Context, after storage.UserID, limit int) (page
 func (n nowOf) Rows(ctx context.Context, side storage.Side, after storage.Pair, limit int) (page []storage.Edge, err error) {
 	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
 		page, err = m.Rows(ctx, side, after, limit)
+		return err
+	})
+	return page, err
+}
+
+func (n nowOf) Relations(ctx context.Context, after storage.Pair, limit int) (page []storage.RelationRow, err error) {
+	err = n.store.ReadShard(ctx, 0, func(m storage.ShardMoment) error {
+		page, err = m.Relations(ctx, after, limit)
 		return err
 	})
 	return page, err
@@ -124,11 +135,12 @@ func momentsWith(set func(*wrongMoment)) func(*oracle.Store) storage.Store {
 func (s wrongMoments) ReadShard(ctx context.Context, shard int, read func(storage.ShardMoment) error) error {
 	return s.Store.ReadShard(ctx, shard, func(right storage.ShardMoment) error {
 		m := &wrongMoment{
-			right: right,
-			user:  func(*storage.UserWithState) bool { return true },
-			row:   func(storage.Edge) bool { return true },
-			post:  func(storage.PostRow) bool { return true },
-			after: func(p storage.Pair) storage.Pair { return p },
+			right:  right,
+			user:   func(*storage.UserWithState) bool { return true },
+			row:    func(storage.Edge) bool { return true },
+			post:   func(storage.PostRow) bool { return true },
+			after:  func(p storage.Pair) storage.Pair { return p },
+			detail: func(d storage.Detail) storage.Detail { return d },
 		}
 		s.set(m)
 		return read(m)
@@ -136,11 +148,12 @@ func (s wrongMoments) ReadShard(ctx context.Context, shard int, read func(storag
 }
 
 type wrongMoment struct {
-	right storage.ShardMoment
-	user  func(*storage.UserWithState) bool
-	row   func(storage.Edge) bool
-	post  func(storage.PostRow) bool
-	after func(storage.Pair) storage.Pair
+	right  storage.ShardMoment
+	detail func(storage.Detail) storage.Detail
+	user   func(*storage.UserWithState) bool
+	row    func(storage.Edge) bool
+	post   func(storage.PostRow) bool
+	after  func(storage.Pair) storage.Pair
 
 	firstIdentities bool // no page after the first
 }
@@ -162,6 +175,14 @@ func (m *wrongMoment) Rows(ctx context.Context, side storage.Side, after storage
 	all, err := m.right.Rows(ctx, side, m.after(after), 1e6)
 	all = slices.DeleteFunc(all, func(e storage.Edge) bool { return !m.row(e) })
 	return all[:min(limit, len(all))], err
+}
+
+func (m *wrongMoment) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
+	rows, err := m.right.Relations(ctx, after, limit)
+	for i := range rows {
+		rows[i].Detail = m.detail(rows[i].Detail)
+	}
+	return rows, err
 }
 
 func (m *wrongMoment) Annotations(ctx context.Context, kind storage.AnnotationKind, after storage.Pair, limit int) ([]storage.Annotation, error) {

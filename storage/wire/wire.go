@@ -2,7 +2,7 @@
 // the stream, where gateways of different versions read them; users and posts are in caches.
 //
 // An edge takes about twenty bytes: both ids and the time as variable-length integers, the type as
-// one byte; of a favorite also the number of the post. A row is a byte that says which table it is of,
+// one byte; of a favorite or a relation also the item. A row is a byte that says which table it is of,
 // and then its edge. A reader that does not know a table refuses its rows.
 package wire
 
@@ -24,15 +24,15 @@ func AppendEdge(to []byte, e storage.Edge) []byte {
 	return binary.AppendVarint(to, int64(e.UpdateTime))
 }
 
-// AppendFavorite writes an edge that names a post.
-func AppendFavorite(to []byte, e storage.Edge) []byte {
+// AppendItem writes an edge that names an item.
+func AppendItem(to []byte, e storage.Edge) []byte {
 	return binary.AppendUvarint(AppendEdge(to, e), uint64(e.Post))
 }
 
 // AppendRow writes a row.
 func AppendRow(to []byte, r storage.Row) []byte {
-	if r.Side.OfPosts() {
-		return AppendFavorite(append(to, byte(r.Side)), r.Edge)
+	if r.Side.HasItem() {
+		return AppendItem(append(to, byte(r.Side)), r.Edge)
 	}
 	return AppendEdge(append(to, byte(r.Side)), r.Edge)
 }
@@ -56,8 +56,8 @@ func (r *Decoder) Edge() storage.Edge {
 	return e
 }
 
-// Favorite reads an edge that names a post, whose number is 1 … 2^63−1.
-func (r *Decoder) Favorite() storage.Edge {
+// Item reads an edge that names an item, whose number is 1 … 2^63−1.
+func (r *Decoder) Item() storage.Edge {
 	e := r.Edge()
 	if e.Post = int64(r.UserID()); r.failed {
 		return storage.Edge{}
@@ -71,8 +71,8 @@ func (r *Decoder) Row() storage.Row {
 	switch {
 	case int(row.Side) >= len(storage.AllSides):
 		r.fail()
-	case row.Side.OfPosts():
-		row.Edge = r.Favorite()
+	case row.Side.HasItem():
+		row.Edge = r.Item()
 	default:
 		row.Edge = r.Edge()
 	}

@@ -2,6 +2,7 @@ package localcache
 
 import (
 	"context"
+	"encoding/binary"
 	"hash/maphash"
 	"slices"
 
@@ -30,20 +31,21 @@ type form[V any] struct {
 
 // answerKinds are all kinds of answers.
 type answerKinds struct {
-	rows        answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
-	edges       [len(storage.AllSides)]answers[storage.Pair, storage.Edge] // of requests and favorites
-	pages       [len(storage.Sides)]answers[storage.PageQuery, []storage.Edge]
-	edgeCounts  [len(storage.Sides)]answers[storage.EdgeCountQuery, int]
-	marks       answers[storage.Pair, storage.EdgeMark]
-	messages    answers[storage.Pair, string]
-	specials    answers[storage.UserID, []storage.UserID]
-	dismissals  answers[storage.DismissalQuery, []storage.UserID]
-	postPages   answers[storage.PostsQuery, []storage.Post]
-	lastPosts   answers[lastPost, storage.Micros]
-	comments    answers[storage.CommentsQuery, []storage.Comment]
-	favorites   answers[storage.FavoritesQuery, []storage.Edge]
-	favoritedBy answers[storage.FavoritedByQuery, []storage.Edge]
-	searches    answers[search, []storage.UserID]
+	rows       answers[storage.RowsQuery, []storage.Edge]                 // all requests or favorites of a user, if they are few
+	edges      [len(storage.AllSides)]answers[storage.Pair, storage.Edge] // of requests and favorites
+	pages      [len(storage.AllSides)]answers[storage.PageQuery, []storage.Edge]
+	edgeCounts [len(storage.Sides)]answers[storage.EdgeCountQuery, int]
+	marks      answers[storage.Pair, storage.EdgeMark]
+	messages   answers[storage.Pair, string]
+	specials   answers[storage.UserID, []storage.UserID]
+	dismissals answers[storage.DismissalQuery, []storage.UserID]
+	postPages  answers[storage.PostsQuery, []storage.Post]
+	lastPosts  answers[lastPost, storage.Micros]
+	comments   answers[storage.CommentsQuery, []storage.Comment]
+	favorites  answers[storage.FavoritesQuery, []storage.Edge]
+	details    answers[storage.Pair, storage.Detail]
+	kinds      answers[storage.OwnerKind, storage.KindCount]
+	searches   answers[search, []storage.UserID]
 }
 
 // lastPost asks when an author published the newest post up to a time.
@@ -68,11 +70,15 @@ func (a *answerKinds) init() {
 		define(&kinds, &a.edges[side], of, values[storage.Edge](), func(r storage.Reader, ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Edge] {
 			return r.Edges(ctx, side, pairs)
 		})
-	}
-	for _, side := range storage.Sides {
-		define(&kinds, &a.pages[side], func(q storage.PageQuery) storage.PostID { return ofUser(q.Owner) }, lists[storage.Edge](), func(r storage.Reader, ctx context.Context, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
+		ofOwner := func(q storage.PageQuery) storage.PostID { return ofUser(q.Owner) }
+		if side == storage.FavoriteInbox {
+			ofOwner = func(q storage.PageQuery) storage.PostID { return storage.PostID{Author: q.Owner, Number: q.Post} }
+		}
+		define(&kinds, &a.pages[side], ofOwner, lists[storage.Edge](), func(r storage.Reader, ctx context.Context, q []storage.PageQuery) []storage.Result[[]storage.Edge] {
 			return r.Pages(ctx, side, q)
 		})
+	}
+	for _, side := range storage.Sides {
 		define(&kinds, &a.edgeCounts[side], func(q storage.EdgeCountQuery) storage.PostID { return ofUser(q.Owner) }, values[int](), func(r storage.Reader, ctx context.Context, q []storage.EdgeCountQuery) []storage.Result[int] {
 			return r.CountEdges(ctx, side, q)
 		})
@@ -87,7 +93,8 @@ func (a *answerKinds) init() {
 	define(&kinds, &a.lastPosts, func(q lastPost) storage.PostID { return ofUser(q.author) }, values[storage.Micros](), by(readLastPosts))
 	define(&kinds, &a.comments, func(q storage.CommentsQuery) storage.PostID { return q.Post }, form[[]storage.Comment]{wire.AppendComments, wire.ParseComments}, storage.Reader.CommentPages)
 	define(&kinds, &a.favorites, func(q storage.FavoritesQuery) storage.PostID { return ofUser(q.User) }, lists[storage.Edge](), storage.Reader.FavoritePages)
-	define(&kinds, &a.favoritedBy, func(q storage.FavoritedByQuery) storage.PostID { return q.Post }, lists[storage.Edge](), storage.Reader.FavoritedByPages)
+	define(&kinds, &a.details, ofFrom, form[storage.Detail]{addDetail, parseDetail}, storage.Reader.Details)
+	define(&kinds, &a.kinds, func(k storage.OwnerKind) storage.PostID { return ofUser(k.Owner) }, values[storage.KindCount](), storage.Reader.KindCounts)
 	define(&kinds, &a.searches, func(search) storage.PostID { return storage.PostID{} }, lists[storage.UserID](), by(readSearches))
 }
 
@@ -329,9 +336,14 @@ func (c *Cache) FavoritePages(ctx context.Context, queries []storage.FavoritesQu
 	return c.answers.favorites.fetch(ctx, c, queries)
 }
 
-// FavoritedByPages implements [storage.FavoriteReader].
-func (c *Cache) FavoritedByPages(ctx context.Context, queries []storage.FavoritedByQuery) []storage.Result[[]storage.Edge] {
-	return c.answers.favoritedBy.fetch(ctx, c, queries)
+// Details implements [storage.ItemReader].
+func (c *Cache) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+	return c.answers.details.fetch(ctx, c, pairs)
+}
+
+// KindCounts implements [storage.ItemReader].
+func (c *Cache) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	return c.answers.kinds.fetch(ctx, c, of)
 }
 
 // mostAuthors bounds the authors of one feed about whom it is kept when they have posted last.
@@ -425,6 +437,15 @@ func addPostIDs(to []byte, page []storage.Post) []byte {
 
 func parsePostIDs(data []byte) []storage.Post {
 	return storage.Each(lists[storage.PostID]().parse(data), func(id storage.PostID) storage.Post { return storage.Post{PostID: id} })
+}
+
+func addDetail(to []byte, d storage.Detail) []byte {
+	return append(binary.AppendVarint(to, int64(d.EndsAt)), d.Attributes...)
+}
+
+func parseDetail(data []byte) storage.Detail {
+	at, n := binary.Varint(data)
+	return storage.Detail{EndsAt: storage.Micros(at), Attributes: string(data[n:])}
 }
 
 func addMark(to []byte, m storage.EdgeMark) []byte {

@@ -85,7 +85,7 @@ func atHand[E entry, K comparable, V any](c *Cache, kind kind, key func(K) key, 
 // answersAtHand answers what it can from [answers].
 func (c *Cache) answersAtHand(b *storage.Bundle) {
 	a := &c.answers
-	for side := storage.Requests; side <= storage.FavoriteInbox; side++ {
+	for side := storage.Requests; side <= storage.RelationInbox; side++ {
 		eachAtHand(c, b.Edges[side], func(p storage.Pair) (storage.Result[storage.Edge], bool) { return c.besideEdge(side, p) })
 	}
 	for side := range a.pages {
@@ -101,7 +101,8 @@ func (c *Cache) answersAtHand(b *storage.Bundle) {
 	answerAtHand(c, &a.specials, b.Specials)
 	answerAtHand(c, &a.comments, b.CommentPages)
 	answerAtHand(c, &a.favorites, b.FavoritePages)
-	answerAtHand(c, &a.favoritedBy, b.FavoritedBy)
+	answerAtHand(c, &a.details, b.Details)
+	answerAtHand(c, &a.kinds, b.Kinds)
 	if l := b.PostPages; l.Open() {
 		if answerAtHand(c, &a.postPages, l); !l.Open() && !c.complete(l.Results, c.postsAtHand) {
 			l.Results = nil

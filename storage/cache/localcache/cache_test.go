@@ -304,7 +304,7 @@ func atHand(cache *localcache.Cache, id storage.UserID) (kinds int) {
 	b := storage.Bundle{
 		Users:  &storage.Lookup[storage.UserID, storage.User]{Keys: []storage.UserID{id}},
 		Blocks: &storage.Lookup[storage.UserID, []storage.UserID]{Keys: []storage.UserID{id}},
-		Pages:  [4]*storage.Lookup[storage.PageQuery, []storage.Edge]{pages(), pages()},
+		Pages:  [len(storage.AllSides)]*storage.Lookup[storage.PageQuery, []storage.Edge]{pages(), pages()},
 	}
 	cache.AtHand(&b)
 	for _, open := range []bool{b.Users.Open(), b.Blocks.Open(), b.Pages[0].Open(), b.Pages[1].Open()} {

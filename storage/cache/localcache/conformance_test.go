@@ -108,8 +108,12 @@ func (c *cached) FavoritePages(ctx context.Context, q []storage.FavoritesQuery) 
 	return c.cache.FavoritePages(ctx, q)
 }
 
-func (c *cached) FavoritedByPages(ctx context.Context, q []storage.FavoritedByQuery) []storage.Result[[]storage.Edge] {
-	return c.cache.FavoritedByPages(ctx, q)
+func (c *cached) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+	return c.cache.Details(ctx, pairs)
+}
+
+func (c *cached) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	return c.cache.KindCounts(ctx, of)
 }
 
 func (c *cached) WithWord(ctx context.Context, prefix string, limit int) ([]storage.UserID, error) {

@@ -108,9 +108,10 @@ func TestLateDoubledAndReorderedEvents(t *testing.T) {
 					}
 					pending = append(pending, events.User(from))
 				case 1: // the post does not exist, so only the user's own count changes
-					change := storage.FavoriteChange{Post: storage.PostID{Author: to, Number: 1}, Type: storage.EdgeType(draw(2)), At: at}
-					if r, err := inner.ChangeFavorite(t.Context(), from, change, storage.ChangeOptions{Inverse: true}); err == nil && r.Changed {
-						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Row}))
+					change := storage.Favorite(storage.PostID{Author: to, Number: 1}, storage.EdgeType(draw(2)), at)
+					r := inner.ChangeItems(t.Context(), storage.Favorites, from, []storage.ItemChange{change}, storage.ItemOptions{Peace: true, Inverse: true})[0]
+					if r.Value.Changed {
+						pending = append(pending, events.Row(storage.Row{Side: storage.Favorites, Edge: r.Value.Row}))
 					}
 				default:
 					if from == to {

@@ -271,8 +271,8 @@ func TestRandomHistoryOfPosts(t *testing.T) {
 						_, _ = writer.DeleteComment(t.Context(), c, c.Author)
 					}
 				case 5:
-					change := storage.FavoriteChange{Post: id, Type: storage.EdgeType(draw(2)), At: at}
-					_, _ = writer.ChangeFavorite(t.Context(), by, change, storage.ChangeOptions{Inverse: true})
+					change := storage.Favorite(id, storage.EdgeType(draw(2)), at)
+					writer.ChangeItems(t.Context(), storage.Favorites, by, []storage.ItemChange{change}, storage.ItemOptions{Peace: true, Inverse: true})
 				case 6:
 					if step%40 == 0 {
 						_, _ = writer.DeletePost(t.Context(), id)

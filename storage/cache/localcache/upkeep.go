@@ -26,7 +26,7 @@ func (c *Cache) Wrote(w storage.Change) {
 	}
 	for _, r := range w.Rows {
 		switch {
-		case r.Side.OfPosts():
+		case r.Side.Truth() == storage.Favorites:
 			c.forgetPostOf(r.Side, r.Edge)
 		case r.Side <= storage.Inverse:
 			c.forgetBlocks(r.Side.Owner(r.Edge.Pair()), r.Edge)
@@ -218,7 +218,7 @@ func (c *Cache) take(ctx context.Context, batch []events.Event) {
 			c.forgetPost(storage.PostID{Author: e.User})
 		case events.Gap:
 			c.Forget()
-		case events.RequestChanged, events.FavoriteChanged:
+		case events.RequestChanged, events.FavoriteChanged, events.RelationChanged:
 			for _, side := range [...]storage.Side{e.Side(), e.Side().Replica()} {
 				if row := (storage.Row{Side: side, Edge: e.Edge}); !c.reported.has(row) {
 					c.forget(profileKey(side.Owner(e.Edge.Pair())))

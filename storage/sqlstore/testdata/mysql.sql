@@ -141,6 +141,15 @@ WHERE owner = ? LIMIT ?
 DELETE FROM packed_short
 WHERE owner = ? AND side IN (?)
 
+-- erasedRows, 12 0. Served by PRIMARY.
+SELECT 12, kind
+FROM relation_counts
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 12 1. Served by PRIMARY.
+DELETE FROM relation_counts
+WHERE owner = ? AND kind IN (?)
+
 -- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
 SELECT 2, to_user_id
 FROM friend_request
@@ -465,17 +474,29 @@ ON DUPLICATE KEY UPDATE
 INSERT IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
--- sqlAllFavorites, favorite. Served by PRIMARY.
+-- sqlAllItems, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY to_user_id, post_id LIMIT ?
 
--- sqlAllFavorites, favorite_inbox. Served by PRIMARY.
+-- sqlAllItems, favorite_inbox. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY from_user_id, post_id LIMIT ?
+
+-- sqlAllItems, relation. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlAllItems, relation_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY from_user_id, kind LIMIT ?
 
 -- sqlAllRows, follower. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
@@ -619,6 +640,11 @@ SELECT digest
 FROM identities
 WHERE user_id = ? LIMIT ? /*! FOR UPDATE */
 
+-- sqlCountKinds
+INSERT INTO relation_counts (owner, kind, outgoing, incoming)
+VALUES (?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE outgoing = outgoing + VALUES(outgoing), incoming = incoming + VALUES(incoming)
+
 -- sqlCountPosts. Served by PRIMARY.
 UPDATE user_counts
 SET post_count = post_count + ?, total_favorited = total_favorited + ?, version = version + 1, packed_version = packed_version + 1,
@@ -754,6 +780,16 @@ UPDATE post /*! FORCE INDEX (PRIMARY) */
 SET text = '', media = '[]', state = 1
 WHERE author_id = ? AND post_id = ?
 
+-- sqlDetailOf. Served by PRIMARY.
+SELECT ends_at, attributes
+FROM relation
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1
+
+-- sqlDetails. Served by PRIMARY.
+SELECT from_user_id, to_user_id, kind, ends_at, attributes
+FROM relation FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, kind) IN ((?, ?, ?)) AND type = 1
+
 -- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
@@ -811,6 +847,26 @@ SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
     ((from_user_id ^ (to_user_id << 21) ^ update_time ^ 7640891576956012809) % 4093082899) *
     ((to_user_id ^ (from_user_id << 13) ^ (update_time << 7) ^ (type << 50)) % 3367900313))
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
@@ -886,6 +942,30 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
+-- sqlDigestsByGroup, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  BIT_XOR(
+    ((from_user_id ^ (to_user_id << 21) ^ (kind << 32) ^ (kind >> 32) ^ update_time ^ 7640891576956012809) % 4093082899) *
+    ((to_user_id ^ (from_user_id << 13) ^ kind ^ (update_time << 7) ^ (type << 50)) % 3367900313))
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
 -- sqlDismiss
 INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
@@ -895,6 +975,12 @@ ON DUPLICATE KEY UPDATE at = CASE WHEN at < VALUES(at) THEN VALUES(at) ELSE at E
 SELECT ? AS query, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? AND at >= ?
+
+-- sqlDueRelations. Served by idx_relation_end.
+SELECT from_user_id, to_user_id, kind, update_time
+FROM relation
+WHERE ends_at > 0 AND ends_at <= ?
+ORDER BY ends_at LIMIT ?
 
 -- sqlEdgeCount, follower. Served by idx_follower_list.
 SELECT ? AS query, COUNT(*)
@@ -958,6 +1044,31 @@ SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox FORCE INDEX (PRIMARY)
 WHERE (to_user_id, from_user_id) IN ((?, ?))
 
+-- sqlEdges, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, kind) IN ((?, ?, ?))
+
+-- sqlEdges, relation_inbox. Served by PRIMARY.
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox FORCE INDEX (PRIMARY)
+WHERE (to_user_id, from_user_id, kind) IN ((?, ?, ?))
+
+-- sqlEdgesOfItem, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT COUNT(*)
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
+WHERE to_user_id = ? AND post_id = ? AND type = 1
+
+-- sqlEdgesOfItem, relation. Served by idx_relation_list.
+SELECT COUNT(*)
+FROM relation /*! FORCE INDEX (idx_relation_list) */
+WHERE from_user_id = ? AND kind = ? AND type = 1
+
+-- sqlEdgesOfItem, relation_inbox. Served by idx_relation_inbox_list.
+SELECT COUNT(*)
+FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+WHERE to_user_id = ? AND kind = ? AND type = 1
+
 -- sqlEdgesOfOwner, follower. Served by PRIMARY.
 SELECT to_user_id, from_user_id, type, update_time
 FROM follower
@@ -1008,17 +1119,6 @@ SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
 FROM favorite /*! FORCE INDEX (idx_favorite_list) */
 WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?
-
--- sqlFavoritedByPage. Served by idx_favorite_inbox_list.
-SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
-FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
-WHERE to_user_id = ? AND post_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR from_user_id < ?)
-ORDER BY update_time DESC, from_user_id DESC LIMIT ?
-
--- sqlFavoritesOfPost. Served by idx_favorite_inbox_list.
-SELECT COUNT(*)
-FROM favorite_inbox
-WHERE to_user_id = ? AND post_id = ? AND type = 1
 
 -- sqlFeedSeen. Served by PRIMARY.
 SELECT seen_at
@@ -1102,6 +1202,20 @@ WHERE from_user_id > ? AND from_user_id <= ?
 -- sqlGroupRows, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
 SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, relation. Served by PRIMARY, idx_relation_list.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
@@ -1201,6 +1315,23 @@ ON DUPLICATE KEY UPDATE
 SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)
+
+-- sqlKindCounts. Served by PRIMARY.
+SELECT owner, kind, outgoing, incoming
+FROM relation_counts FORCE INDEX (PRIMARY)
+WHERE (owner, kind) IN ((?, ?))
+
+-- sqlKindCountsOfNone, relation. Served by PRIMARY, idx_relation_list.
+SELECT c.owner, c.kind, c.outgoing, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.outgoing <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation e WHERE e.from_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
+
+-- sqlKindCountsOfNone, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT c.owner, c.kind, c.incoming, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.incoming <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation_inbox e WHERE e.to_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
 
 -- sqlLastPost. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
@@ -1467,6 +1598,11 @@ SELECT comment_id
 FROM comment /*! FORCE INDEX (idx_comment_key) */
 WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?
 
+-- sqlPage, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM favorite_inbox
+WHERE to_user_id = ? AND post_id = ? AND type = ?
+
 -- sqlPage, follower. Served by idx_follower_list.
 SELECT ? AS query, from_user_id, update_time
 FROM follower
@@ -1486,6 +1622,16 @@ WHERE from_user_id = ? AND type = ?
 SELECT ? AS query, from_user_id, update_time
 FROM friend_request_inbox
 WHERE to_user_id = ? AND type = ?
+
+-- sqlPage, relation. Served by idx_relation_list.
+SELECT ? AS query, to_user_id, update_time
+FROM relation
+WHERE from_user_id = ? AND kind = ? AND type = ?
+
+-- sqlPage, relation_inbox. Served by idx_relation_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM relation_inbox
+WHERE to_user_id = ? AND kind = ? AND type = ?
 
 -- sqlPasswords. Served by PRIMARY.
 SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
@@ -1700,11 +1846,23 @@ FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY to_user_id LIMIT ?
 
--- sqlRestOfPair. Served by PRIMARY.
+-- sqlRestOfOwner, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY post_id LIMIT ?
+
+-- sqlRestOfPair, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ? AND kind > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY kind LIMIT ?
 
 -- sqlRestOfPosts. Served by PRIMARY.
 SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
@@ -1717,7 +1875,7 @@ INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edite
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlRows, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM edge_marks FORCE INDEX (PRIMARY)
 WHERE (from_user_id, to_user_id) IN ((?, ?))
 
@@ -1742,7 +1900,7 @@ FROM friend_request_inbox FORCE INDEX (PRIMARY)
 WHERE (to_user_id, from_user_id) IN ((?, ?))
 
 -- sqlRowsOfOwner, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id IN (?)
 
@@ -1784,6 +1942,12 @@ FROM friend_request FORCE INDEX (PRIMARY)
 WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY from_user_id, to_user_id LIMIT ?
 
+-- sqlRowsOfOwnersBehind, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation FORCE INDEX (PRIMARY)
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, kind LIMIT ?
+
 -- sqlSaveCheckpoint
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
@@ -1797,6 +1961,21 @@ WHERE user_id = ? AND seen_at < ?
 -- sqlSeeFeedFirst
 INSERT IGNORE INTO feed_seen (user_id, seen_at)
 VALUES (?, ?)
+
+-- sqlSetDetail. Served by PRIMARY.
+UPDATE relation
+SET ends_at = ?, attributes = ?
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ?
+
+-- sqlSetKindCount, relation. Served by PRIMARY.
+UPDATE relation_counts
+SET outgoing = ?
+WHERE owner = ? AND kind = ? AND outgoing <> ?
+
+-- sqlSetKindCount, relation_inbox. Served by PRIMARY.
+UPDATE relation_counts
+SET incoming = ?
+WHERE owner = ? AND kind = ? AND incoming <> ?
 
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users
@@ -1908,6 +2087,11 @@ INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
 
+-- sqlWriteEdges, relation_inbox
+INSERT INTO relation_inbox (to_user_id, from_user_id, kind, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE type = VALUES(type), update_time = VALUES(update_time)
+
 -- sqlWriteMark
 INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
 VALUES (?, ?, ?, ?)
@@ -1922,6 +2106,12 @@ WHERE from_user_id = ? AND to_user_id = ?
 INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
 ON DUPLICATE KEY UPDATE changed_at = VALUES(changed_at), password_at = VALUES(password_at)
+
+-- sqlWriteRelations
+INSERT INTO relation (from_user_id, to_user_id, kind, type, update_time, ends_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON DUPLICATE KEY UPDATE
+  type = VALUES(type), update_time = VALUES(update_time), ends_at = VALUES(ends_at), attributes = VALUES(attributes)
 
 -- sqlWriteRequests
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
@@ -2003,6 +2193,28 @@ FROM (
 ) counted
 WHERE friend_count <> friends
 ORDER BY user_id
+
+-- sqlWrongKindCounts, relation. Served by PRIMARY, idx_relation_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.outgoing, 0), e.n
+FROM (
+  SELECT from_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation /*! FORCE INDEX (idx_relation_list) */
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.outgoing <> e.n
+
+-- sqlWrongKindCounts, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.incoming, 0), e.n
+FROM (
+  SELECT to_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.incoming <> e.n
 
 -- sqlWrongPostCounts. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n

@@ -141,6 +141,15 @@ WHERE owner = ? LIMIT ?
 DELETE FROM packed_short
 WHERE owner = ? AND side IN (?)
 
+-- erasedRows, 12 0. Served by PRIMARY.
+SELECT 12, kind
+FROM relation_counts
+WHERE owner = ? LIMIT ?
+
+-- erasedRows, 12 1. Served by PRIMARY.
+DELETE FROM relation_counts
+WHERE owner = ? AND kind IN (?)
+
 -- erasedRows, 2 0. Served by PRIMARY, idx_friend_request_list.
 SELECT 2, to_user_id
 FROM friend_request
@@ -465,17 +474,29 @@ ON CONFLICT (user_id) DO UPDATE SET
 INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
 
--- sqlAllFavorites, favorite. Served by PRIMARY.
+-- sqlAllItems, favorite. Served by PRIMARY.
 SELECT ? AS query, from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY to_user_id, post_id LIMIT ?
 
--- sqlAllFavorites, favorite_inbox. Served by PRIMARY.
+-- sqlAllItems, favorite_inbox. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, post_id
 FROM favorite_inbox /*! FORCE INDEX (PRIMARY) */
 WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR post_id > ?) AND type <> 0
 ORDER BY from_user_id, post_id LIMIT ?
+
+-- sqlAllItems, relation. Served by PRIMARY.
+SELECT ? AS query, from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id >= ? AND (to_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlAllItems, relation_inbox. Served by PRIMARY.
+SELECT ? AS query, to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox /*! FORCE INDEX (PRIMARY) */
+WHERE to_user_id = ? AND from_user_id >= ? AND (from_user_id > ? OR kind > ?) AND type <> 0
+ORDER BY from_user_id, kind LIMIT ?
 
 -- sqlAllRows, follower. Served by PRIMARY.
 SELECT ? AS query, to_user_id, from_user_id, type, update_time, 0 AS post
@@ -621,6 +642,11 @@ SELECT digest
 FROM identities
 WHERE user_id = ? LIMIT ? /*! FOR UPDATE */
 
+-- sqlCountKinds
+INSERT INTO relation_counts (owner, kind, outgoing, incoming)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (owner, kind) DO UPDATE SET outgoing = outgoing + excluded.outgoing, incoming = incoming + excluded.incoming
+
 -- sqlCountPosts. Served by PRIMARY.
 UPDATE user_counts
 SET post_count = post_count + ?, total_favorited = total_favorited + ?, version = version + 1, packed_version = packed_version + 1,
@@ -756,6 +782,18 @@ UPDATE post /*! FORCE INDEX (PRIMARY) */
 SET text = '', media = '[]', state = 1
 WHERE author_id = ? AND post_id = ?
 
+-- sqlDetailOf. Served by PRIMARY.
+SELECT ends_at, attributes
+FROM relation
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1
+
+-- sqlDetails. Served by PRIMARY.
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT from_user_id, to_user_id, kind, ends_at, attributes
+FROM wanted
+CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
+WHERE type = 1
+
 -- sqlDigestsByClass, favorite. Served by PRIMARY, idx_favorite_list.
 SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
@@ -801,6 +839,22 @@ SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
   COUNT(*),
   mix_of_edges(from_user_id, to_user_id, type, update_time)
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+GROUP BY edges_group
+
+-- sqlDigestsByClass, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
 GROUP BY edges_group
 
@@ -864,6 +918,26 @@ WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
 GROUP BY edges_group
 
+-- sqlDigestsByGroup, relation. Served by PRIMARY, idx_relation_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
+-- sqlDigestsByGroup, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT (from_user_id & 9223372036854775807) % 1021 * ? +
+  ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? AS edges_group,
+  COUNT(*),
+  mix_of_edges(from_user_id, to_user_id, type, update_time, kind)
+FROM relation_inbox
+WHERE to_user_id > ? AND to_user_id <= ? AND (type <> 0 OR update_time <> 0)
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 + 1, 1) = x'31'
+GROUP BY edges_group
+
 -- sqlDismiss
 INSERT INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)
@@ -873,6 +947,12 @@ ON CONFLICT (user_id, dismissed_id) DO UPDATE SET at = CASE WHEN at < excluded.a
 SELECT ? AS query, dismissed_id
 FROM suggestion_dismissals
 WHERE user_id = ? AND at >= ?
+
+-- sqlDueRelations. Served by idx_relation_end.
+SELECT from_user_id, to_user_id, kind, update_time
+FROM relation
+WHERE ends_at > 0 AND ends_at <= ?
+ORDER BY ends_at LIMIT ?
 
 -- sqlEdgeCount, follower. Served by idx_follower_list.
 SELECT ? AS query, COUNT(*)
@@ -942,6 +1022,33 @@ SELECT to_user_id, from_user_id, type, update_time
 FROM wanted
 CROSS JOIN friend_request_inbox ON to_user_id = o AND from_user_id = p
 
+-- sqlEdges, relation. Served by PRIMARY.
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM wanted
+CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
+
+-- sqlEdges, relation_inbox. Served by PRIMARY.
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM wanted
+CROSS JOIN relation_inbox ON to_user_id = o AND from_user_id = p AND kind = n
+
+-- sqlEdgesOfItem, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT COUNT(*)
+FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
+WHERE to_user_id = ? AND post_id = ? AND type = 1
+
+-- sqlEdgesOfItem, relation. Served by idx_relation_list.
+SELECT COUNT(*)
+FROM relation /*! FORCE INDEX (idx_relation_list) */
+WHERE from_user_id = ? AND kind = ? AND type = 1
+
+-- sqlEdgesOfItem, relation_inbox. Served by idx_relation_inbox_list.
+SELECT COUNT(*)
+FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+WHERE to_user_id = ? AND kind = ? AND type = 1
+
 -- sqlEdgesOfOwner, follower. Served by PRIMARY.
 SELECT to_user_id, from_user_id, type, update_time
 FROM follower
@@ -992,17 +1099,6 @@ SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
 FROM favorite /*! FORCE INDEX (idx_favorite_list) */
 WHERE from_user_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR post_id < ?)
 ORDER BY update_time DESC, post_id DESC LIMIT ?
-
--- sqlFavoritedByPage. Served by idx_favorite_inbox_list.
-SELECT ? AS query, from_user_id, to_user_id, update_time, post_id
-FROM favorite_inbox /*! FORCE INDEX (idx_favorite_inbox_list) */
-WHERE to_user_id = ? AND post_id = ? AND type = 1 AND update_time <= ? AND (update_time < ? OR from_user_id < ?)
-ORDER BY update_time DESC, from_user_id DESC LIMIT ?
-
--- sqlFavoritesOfPost. Served by idx_favorite_inbox_list.
-SELECT COUNT(*)
-FROM favorite_inbox
-WHERE to_user_id = ? AND post_id = ? AND type = 1
 
 -- sqlFeedSeen. Served by PRIMARY.
 SELECT seen_at
@@ -1086,6 +1182,20 @@ WHERE from_user_id > ? AND from_user_id <= ?
 -- sqlGroupRows, friend_request_inbox. Served by PRIMARY, idx_friend_request_inbox_list.
 SELECT to_user_id, from_user_id, type, update_time
 FROM friend_request_inbox
+WHERE to_user_id > ? AND to_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, relation. Served by PRIMARY, idx_relation_list.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation
+WHERE from_user_id > ? AND from_user_id <= ?
+  AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
+    ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
+
+-- sqlGroupRows, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT to_user_id, from_user_id, type, update_time, kind
+FROM relation_inbox
 WHERE to_user_id > ? AND to_user_id <= ?
   AND SUBSTR(?, (from_user_id & 9223372036854775807) % 1021 * ? +
     ((from_user_id & 9223372036854775807) % ? + (to_user_id & 9223372036854775807) % ?) % ? + 1, 1) = x'31'
@@ -1185,6 +1295,24 @@ ON CONFLICT (owner, side) DO UPDATE SET
 SELECT client_key
 FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)
+
+-- sqlKindCounts. Served by PRIMARY.
+WITH wanted(o, n) AS (VALUES (?, ?))
+SELECT owner, kind, outgoing, incoming
+FROM wanted
+CROSS JOIN relation_counts ON owner = o AND kind = n
+
+-- sqlKindCountsOfNone, relation. Served by PRIMARY, idx_relation_list.
+SELECT c.owner, c.kind, c.outgoing, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.outgoing <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation e WHERE e.from_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
+
+-- sqlKindCountsOfNone, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT c.owner, c.kind, c.incoming, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.incoming <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM relation_inbox e WHERE e.to_user_id = c.owner AND e.kind = c.kind AND e.type = 1)
 
 -- sqlLastPost. Served by idx_post_list.
 SELECT ? AS author, MAX(created_at)
@@ -1453,6 +1581,11 @@ SELECT comment_id
 FROM comment /*! FORCE INDEX (idx_comment_key) */
 WHERE user_id = ? AND author_id = ? AND post_id = ? LIMIT ?
 
+-- sqlPage, favorite_inbox. Served by idx_favorite_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM favorite_inbox
+WHERE to_user_id = ? AND post_id = ? AND type = ?
+
 -- sqlPage, follower. Served by idx_follower_list.
 SELECT ? AS query, from_user_id, update_time
 FROM follower
@@ -1472,6 +1605,16 @@ WHERE from_user_id = ? AND type = ?
 SELECT ? AS query, from_user_id, update_time
 FROM friend_request_inbox
 WHERE to_user_id = ? AND type = ?
+
+-- sqlPage, relation. Served by idx_relation_list.
+SELECT ? AS query, to_user_id, update_time
+FROM relation
+WHERE from_user_id = ? AND kind = ? AND type = ?
+
+-- sqlPage, relation_inbox. Served by idx_relation_inbox_list.
+SELECT ? AS query, from_user_id, update_time
+FROM relation_inbox
+WHERE to_user_id = ? AND kind = ? AND type = ?
 
 -- sqlPasswords. Served by PRIMARY.
 SELECT users.user_id, COALESCE(users.password_hash, ''), COALESCE(user_states.password_at, 0)
@@ -1689,11 +1832,23 @@ FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY to_user_id LIMIT ?
 
--- sqlRestOfPair. Served by PRIMARY.
+-- sqlRestOfOwner, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY to_user_id, kind LIMIT ?
+
+-- sqlRestOfPair, favorite. Served by PRIMARY.
 SELECT from_user_id, to_user_id, type, update_time, post_id
 FROM favorite /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id = ? AND post_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY post_id LIMIT ?
+
+-- sqlRestOfPair, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id = ? AND kind > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY kind LIMIT ?
 
 -- sqlRestOfPosts. Served by PRIMARY.
 SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
@@ -1706,7 +1861,7 @@ INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edite
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 
 -- sqlRows, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM (VALUES (?, ?)) AS wanted
 CROSS JOIN edge_marks ON from_user_id = column1 AND to_user_id = column2
 
@@ -1731,7 +1886,7 @@ FROM (VALUES (?, ?)) AS wanted
 CROSS JOIN friend_request_inbox ON to_user_id = column1 AND from_user_id = column2
 
 -- sqlRowsOfOwner, edge_marks. Served by PRIMARY.
-SELECT 6, from_user_id, to_user_id, 0, 0
+SELECT 8, from_user_id, to_user_id, 0, 0
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id IN (?)
 
@@ -1773,6 +1928,12 @@ FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
 ORDER BY from_user_id, to_user_id LIMIT ?
 
+-- sqlRowsOfOwnersBehind, relation. Served by PRIMARY.
+SELECT from_user_id, to_user_id, type, update_time, kind
+FROM relation INDEXED BY sqlite_autoindex_relation_1
+WHERE from_user_id > ? AND (type <> 0 OR update_time <> 0)
+ORDER BY from_user_id, to_user_id, kind LIMIT ?
+
 -- sqlSaveCheckpoint
 INSERT INTO kith_checkpoints (name, value)
 VALUES (?, ?)
@@ -1786,6 +1947,21 @@ WHERE user_id = ? AND seen_at < ?
 -- sqlSeeFeedFirst
 INSERT OR IGNORE INTO feed_seen (user_id, seen_at)
 VALUES (?, ?)
+
+-- sqlSetDetail. Served by PRIMARY.
+UPDATE relation
+SET ends_at = ?, attributes = ?
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ?
+
+-- sqlSetKindCount, relation. Served by PRIMARY.
+UPDATE relation_counts
+SET outgoing = ?
+WHERE owner = ? AND kind = ? AND outgoing <> ?
+
+-- sqlSetKindCount, relation_inbox. Served by PRIMARY.
+UPDATE relation_counts
+SET incoming = ?
+WHERE owner = ? AND kind = ? AND incoming <> ?
 
 -- sqlSetPasswordHash. Served by PRIMARY.
 UPDATE users
@@ -1897,6 +2073,11 @@ INSERT INTO friend_request_inbox (to_user_id, from_user_id, type, update_time)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (to_user_id, from_user_id) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
 
+-- sqlWriteEdges, relation_inbox
+INSERT INTO relation_inbox (to_user_id, from_user_id, kind, type, update_time)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (to_user_id, from_user_id, kind) DO UPDATE SET type = excluded.type, update_time = excluded.update_time
+
 -- sqlWriteMark
 INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
 VALUES (?, ?, ?, ?)
@@ -1911,6 +2092,12 @@ WHERE from_user_id = ? AND to_user_id = ?
 INSERT INTO user_states (user_id, state, changed_at, password_at)
 VALUES (?, ?, ?, ?)
 ON CONFLICT (user_id) DO UPDATE SET changed_at = excluded.changed_at, password_at = excluded.password_at
+
+-- sqlWriteRelations
+INSERT INTO relation (from_user_id, to_user_id, kind, type, update_time, ends_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id, kind) DO UPDATE SET
+  type = excluded.type, update_time = excluded.update_time, ends_at = excluded.ends_at, attributes = excluded.attributes
 
 -- sqlWriteRequests
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
@@ -1992,6 +2179,28 @@ FROM (
 ) counted
 WHERE friend_count <> friends
 ORDER BY user_id
+
+-- sqlWrongKindCounts, relation. Served by PRIMARY, idx_relation_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.outgoing, 0), e.n
+FROM (
+  SELECT from_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation /*! FORCE INDEX (idx_relation_list) */
+  WHERE from_user_id > ? AND from_user_id <= ? AND type = 1
+  GROUP BY from_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.outgoing <> e.n
+
+-- sqlWrongKindCounts, relation_inbox. Served by PRIMARY, idx_relation_inbox_list.
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.incoming, 0), e.n
+FROM (
+  SELECT to_user_id AS owner, kind, COUNT(*) AS n
+  FROM relation_inbox /*! FORCE INDEX (idx_relation_inbox_list) */
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.incoming <> e.n
 
 -- sqlWrongPostCounts. Served by PRIMARY, idx_favorite_inbox_list.
 SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n

@@ -90,7 +90,7 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 	for _, p := range pairs {
 		for _, side := range storage.AllSides {
 			for _, pair := range []storage.Pair{p, {From: p.From, To: p.To}, {From: p.To, To: p.From}} {
-				if e, exists := s.edge(side, pair); exists && side.OfPosts() == (pair.Post != 0) {
+				if e, exists := s.edge(side, pair); exists && side.HasItem() == (pair.Post != 0) {
 					j.Know(side, e)
 				}
 			}
@@ -111,6 +111,12 @@ func (s *Store) save(j *judge.Judge) {
 			s.log.add(side, edge)
 			if side == storage.Requests {
 				delete(s.messages, edge.Pair())
+			}
+			if side == storage.Relations {
+				delete(s.details, edge.Pair())
+				if d := j.Details[edge.Pair()]; edge.Type == storage.Related && d != (storage.Detail{}) {
+					s.details[edge.Pair()] = d
+				}
 			}
 		}
 	}
@@ -135,6 +141,10 @@ func (s *Store) save(j *judge.Judge) {
 		s.counts[user] = counts
 		s.active[user] = max(s.active[user], d.Active)
 		s.change.AddCounts(storage.UserChange{User: user, Counts: counts, Before: counts.Version - 1})
+	}
+	for of, d := range j.KindDiffs() {
+		n := s.kinds[of]
+		s.kinds[of] = storage.KindCount{Outgoing: n.Outgoing + d.Outgoing, Incoming: n.Incoming + d.Incoming}
 	}
 	for id, diff := range j.PostDiffs() {
 		s.posts[id].Counts.Favorites += diff

@@ -28,8 +28,10 @@ type Store struct {
 	handles    map[string]claim
 	identities map[storage.Identity]storage.LinkedIdentity
 	counts     map[storage.UserID]storage.Counts
-	tables     [len(storage.AllSides)]table // by storage.Side
-	messages   map[storage.Pair]string      // of requests that are pending
+	tables     [len(storage.AllSides)]table    // by storage.Side
+	messages   map[storage.Pair]string         // of requests that are pending
+	details    map[storage.Pair]storage.Detail // of relations
+	kinds      map[storage.OwnerKind]storage.KindCount
 	log        relationLog
 	leases     map[string]map[int]lease // kind → slot
 	marks      map[storage.Pair]storage.EdgeMark
@@ -90,7 +92,7 @@ var (
 // A table holds the edges of one side: owner → other end → edge.
 type table map[storage.UserID]map[end]storage.Edge
 
-// An end is the end of an edge that is not its owner: the peer and, of favorites, the post.
+// An end is the end of an edge that is not its owner: the peer and, where there is one, the item.
 type end struct {
 	peer storage.UserID
 	post int64
@@ -107,6 +109,8 @@ func New(options ...Option) *Store {
 		identities: make(map[storage.Identity]storage.LinkedIdentity),
 		counts:     make(map[storage.UserID]storage.Counts),
 		messages:   make(map[storage.Pair]string),
+		details:    make(map[storage.Pair]storage.Detail),
+		kinds:      make(map[storage.OwnerKind]storage.KindCount),
 		leases:     make(map[string]map[int]lease),
 		marks:      make(map[storage.Pair]storage.EdgeMark),
 		feedSeen:   map[storage.UserID]storage.Micros{},

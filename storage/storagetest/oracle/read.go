@@ -101,6 +101,9 @@ func (s *Store) page(side storage.Side, q storage.PageQuery) []storage.Edge {
 	}
 	for _, edge := range s.newestFirst(side, q.Owner, kind) {
 		at := storage.PositionOf(side, edge)
+		if side.HasItem() && edge.Post != q.Post {
+			continue
+		}
 		if q.After != (storage.Position{}) && compare(at, q.After) <= 0 {
 			continue
 		}

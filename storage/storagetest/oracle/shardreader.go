@@ -29,12 +29,13 @@ type moment struct {
 	comments []storage.NewComment
 
 	identities []storage.LinkedIdentity
+	details    map[storage.Pair]storage.Detail
 }
 
 func (s *Store) moment() *moment {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allAnnotations(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities()}
+	m := &moment{rows: make(map[storage.Side][]storage.Edge), beside: s.allAnnotations(), posts: s.postRows(), comments: s.commentRows(), identities: s.allIdentities(), details: maps.Clone(s.details)}
 	for _, id := range slices.Sorted(maps.Keys(s.users)) {
 		m.users = append(m.users, storage.UserWithState{User: s.users[id], State: s.states[id].State})
 	}
@@ -63,6 +64,14 @@ func (m *moment) Rows(ctx context.Context, side storage.Side, after storage.Pair
 		return side.Compare(e.Pair(), after) <= 0 || e.Type == storage.None && e.UpdateTime == 0
 	})
 	return page[:min(limit, len(page))], ctx.Err()
+}
+
+// Relations implements [storage.ShardMoment].
+func (m *moment) Relations(ctx context.Context, after storage.Pair, limit int) ([]storage.RelationRow, error) {
+	rows, err := m.Rows(ctx, storage.Relations, after, limit)
+	return storage.Each(rows, func(e storage.Edge) storage.RelationRow {
+		return storage.RelationRow{Edge: e, Detail: m.details[e.Pair()]}
+	}), err
 }
 
 // Annotations implements [storage.ShardMoment].

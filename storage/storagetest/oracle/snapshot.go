@@ -19,6 +19,8 @@ type Snapshot struct {
 
 	Favorites     []storage.Edge // as Forward, then by post
 	FavoriteInbox []storage.Edge // as Inverse, then by post
+	Relations     []storage.Edge // as Forward, then by kind
+	RelationInbox []storage.Edge // as Inverse, then by kind
 }
 
 // UserCounts is one row of counts with the user it belongs to.
@@ -44,6 +46,8 @@ func (s *Store) Snapshot() Snapshot {
 	all.Inbox = s.edges(storage.Inbox)
 	all.Favorites = s.edges(storage.Favorites)
 	all.FavoriteInbox = s.edges(storage.FavoriteInbox)
+	all.Relations = s.edges(storage.Relations)
+	all.RelationInbox = s.edges(storage.RelationInbox)
 	return all
 }
 

@@ -142,7 +142,12 @@ func (s *Store) RestorePosts(ctx context.Context, posts []storage.PostRow) []sto
 	return s.Store.RestorePosts(s.on(ctx), posts)
 }
 
-// ChangeFavorite writes through the store.
-func (s *Store) ChangeFavorite(ctx context.Context, user storage.UserID, change storage.FavoriteChange, o storage.ChangeOptions) (storage.Changed, error) {
-	return s.Store.ChangeFavorite(s.on(ctx), user, change, o)
+// ChangeItems writes through the store.
+func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	return s.Store.ChangeItems(s.on(ctx), side, user, changes, o)
+}
+
+// RestoreDetails writes through the store.
+func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
+	return s.Store.RestoreDetails(s.on(ctx), relations)
 }

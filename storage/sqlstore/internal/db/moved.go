@@ -31,6 +31,9 @@ const (
 	favoriteRow = RowKind(10) // of favorite; the peer is the author: all favorites of the author's posts are meant
 	inboxRow    = RowKind(11) // of favorite_inbox; the peer is the user: all favorites of the user are meant
 	IdentityRow = RowKind(12) // its digest is in the place of a handle
+	relationRow = RowKind(13) // of relation; the peer is the other end: all edges to it are meant
+	relatedRow  = RowKind(14) // of relation_inbox; the peer is the other end, too
+	CountRow    = RowKind(15) // of relation_counts; the peer is the number of the kind
 )
 
 // ByText reports whether the rows are found by a text, in [MovedRow.Handle], and have no owner.
@@ -43,6 +46,10 @@ func KindOf(side storage.Side) RowKind {
 		return favoriteRow
 	case storage.FavoriteInbox:
 		return inboxRow
+	case storage.Relations:
+		return relationRow
+	case storage.RelationInbox:
+		return relatedRow
 	}
 	return RowKind(side)
 }

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"kith/storage"
 )
@@ -57,14 +58,14 @@ func Both(sqlite string) Text {
 // A statement for several tables of edges is written once, with words in braces: {table}, {owner} and {peer}; {list}, the index in
 // the order of lists; {count}, the column of user_counts; {side}, the number; {whole}, see package packed; {JOIN post}, for favorites
 // of posts that exist, if they are to be counted. {type, update_time} are zeros for marks. Anything else in braces stands only where
-// edges name posts: {, post_id}.
+// edges name an item: {, post_id}, which is {, kind} where the item is a kind.
 var inBraces = regexp.MustCompile(`\{[^}]*\}`)
 
 // OfSide is such a statement for one table.
 func OfSide(text string, side storage.Side) string {
-	table, owner, peer, columns, posts := "edge_marks", "from_user_id", "to_user_id", "0, 0", false
+	table, owner, peer, columns, items := "edge_marks", "from_user_id", "to_user_id", "0, 0", false
 	if side != MarkSide {
-		table, columns, posts = side.String(), "type, update_time", side.OfPosts()
+		table, columns, items = side.String(), "type, update_time", side.HasItem()
 	}
 	if side.IsInverse() {
 		owner, peer = peer, owner
@@ -82,16 +83,17 @@ func OfSide(text string, side storage.Side) string {
 		if known, ok := words[word]; ok {
 			return known
 		}
-		if posts {
-			return word
+		if !items {
+			return ""
 		}
-		return ""
+		return strings.ReplaceAll(word, "post_id", side.Item())
 	})
 }
 
-// counts are the columns of user_counts.
+// counts are the columns of user_counts and, for relations, of relation_counts.
 var counts = [MarkSide + 1]string{
 	storage.Forward: "following_count", storage.Inverse: "follower_count", storage.Favorites: "favorite_count", storage.FavoriteInbox: "total_favorited",
+	storage.Relations: "outgoing", storage.RelationInbox: "incoming",
 }
 
 // BySide is a statement for each side, "" where there is none.

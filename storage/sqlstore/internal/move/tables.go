@@ -41,6 +41,9 @@ var tables = []table{
 	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "favorite_count", "version"}, nil},
 	{"favorite", db.KindOf(storage.Favorites), []string{"from_user_id", "to_user_id", "post_id"}, []string{"type", "update_time"}, nil},
 	{"favorite_inbox", db.KindOf(storage.FavoriteInbox), []string{"to_user_id", "from_user_id", "post_id"}, []string{"type", "update_time"}, nil},
+	{"relation", db.KindOf(storage.Relations), []string{"from_user_id", "to_user_id", "kind"}, []string{"type", "update_time", "ends_at", "attributes"}, []string{"attributes"}},
+	{"relation_inbox", db.KindOf(storage.RelationInbox), []string{"to_user_id", "from_user_id", "kind"}, []string{"type", "update_time"}, nil},
+	{"relation_counts", db.CountRow, []string{"owner", "kind"}, []string{"outgoing", "incoming"}, nil},
 	{"comment", db.CommentRow, []string{"author_id", "comment_id"}, []string{"post_id", "user_id", "client_key", "text", "created_at"}, []string{"client_key", "text"}},
 }
 

@@ -1,0 +1,89 @@
+package storage
+
+import "context"
+
+// ItemChange is what a user does with an item: a post that it favorites or not, or an end of an edge of a declared kind.
+type ItemChange struct {
+	To   UserID   // the post's author, or the other end
+	Item int64    // the post's number, or the kind's
+	Type EdgeType // [Favorited], [Related] or [None]
+	At   Micros   // the clock, read once per request
+
+	Detail Detail // of a new relation
+	IfDue  bool   // of [None]: only if the relation's EndsAt has come At
+}
+
+// Detail is what is stored with a relation, beside the forward row.
+type Detail struct {
+	EndsAt     Micros // when it ends by itself; 0: never
+	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
+}
+
+// MaxAttributes bounds the attributes of a relation, in bytes.
+const MaxAttributes = 4096
+
+// ItemOptions limit and extend changes.
+type ItemOptions struct {
+	// Max is how many edges of an item's kind may leave the user: one more gets [ErrLimitReached]. 0 means no limit.
+	Max int64
+	// Peace refuses a new edge with [ErrForbidden] if one of its two ends blocks the other.
+	Peace bool
+	// Inverse also writes the inverse rows in the same transaction if To is in the same database.
+	Inverse bool
+}
+
+// ItemChanger writes what users do with items, as [EdgeChanger] does.
+type ItemChanger interface {
+	// ChangeItems makes or ends edges of one user on the Favorites or the Relations side, in one transaction on the user's shard. A
+	// row that already has the wanted type keeps its time; a relation takes the new Detail. Otherwise its new time is the greater
+	// of At and the row's time plus 1. Ending an edge that never existed writes nothing. ChangeItems does not check that the post
+	// or the other end exists: callers have read it. No two changes have the same end and item.
+	//
+	// A single change may fail with [ErrLimitReached] or [ErrForbidden]; the others go through. [ErrUserUnknown] if the user does
+	// not exist or is being deleted.
+	ChangeItems(ctx context.Context, side Side, user UserID, changes []ItemChange, o ItemOptions) []Result[Changed]
+
+	// RestoreDetails writes the details of relations that have none, for imports. Without an Err, the Value reports whether they
+	// were written. A relation that does not exist is not Found.
+	RestoreDetails(ctx context.Context, relations []RelationRow) []Result[bool]
+
+	// DueRelations lists relations of one shard whose EndsAt is not after a time, the earliest first, at most limit.
+	DueRelations(ctx context.Context, shard int, upTo Micros, limit int) ([]Edge, error)
+}
+
+// RelationRow is a relation with its detail.
+type RelationRow struct {
+	Edge
+	Detail
+}
+
+// ItemReader reads what is stored beside relations, on the shards of their owners.
+type ItemReader interface {
+	// Details reads those of relations that have any. A relation without is not Found.
+	Details(ctx context.Context, pairs []Pair) []Result[Detail]
+
+	// KindCounts counts the edges of kinds. Every query is Found.
+	KindCounts(ctx context.Context, of []OwnerKind) []Result[KindCount]
+}
+
+// foreignBit is set in ids of what is not a user.
+const foreignBit UserID = 1 << 62
+
+// MaxForeign is the greatest id of what is not a user.
+const MaxForeign = int64(foreignBit) - 1
+
+// Foreign is the end of relations that lead to something else than a user, such as a show of a product: from its id, 1 …
+// [MaxForeign], which may be that of a user, too. It owns rows and counts as a user does.
+func Foreign(id int64) UserID { return UserID(id) | foreignBit }
+
+// ForeignID is the id of such an end.
+func (id UserID) ForeignID() int64 { return int64(id &^ foreignBit) }
+
+// OwnerKind names the edges of a kind that leave or enter an owner. It is comparable.
+type OwnerKind struct {
+	Owner UserID
+	Kind  int64
+}
+
+// KindCount is how many edges of a kind leave and enter an owner.
+type KindCount struct{ Outgoing, Incoming int64 }

@@ -1,0 +1,349 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// Edges that name an item are favorites, and relations of declared kinds.
+
+var (
+	// Served by the primary key.
+	sqlDetails = db.Text{
+		MySQL: `
+SELECT from_user_id, to_user_id, kind, ends_at, attributes
+FROM relation FORCE INDEX (PRIMARY)
+WHERE (from_user_id, to_user_id, kind) IN ((?, ?, ?)) AND type = 1`,
+		SQLite: `
+WITH wanted(o, p, n) AS (VALUES (?, ?, ?))
+SELECT from_user_id, to_user_id, kind, ends_at, attributes
+FROM wanted
+CROSS JOIN relation ON from_user_id = o AND to_user_id = p AND kind = n
+WHERE type = 1`,
+	}
+
+	// Served by the primary key.
+	sqlKindCounts = db.Text{
+		MySQL: `
+SELECT owner, kind, outgoing, incoming
+FROM relation_counts FORCE INDEX (PRIMARY)
+WHERE (owner, kind) IN ((?, ?))`,
+		SQLite: `
+WITH wanted(o, n) AS (VALUES (?, ?))
+SELECT owner, kind, outgoing, incoming
+FROM wanted
+CROSS JOIN relation_counts ON owner = o AND kind = n`,
+	}
+
+	sqlCountKinds = db.Both(`
+INSERT INTO relation_counts (owner, kind, outgoing, incoming)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (owner, kind) DO UPDATE SET outgoing = outgoing + excluded.outgoing, incoming = incoming + excluded.incoming`)
+
+	sqlWriteRelations = db.Both(`
+INSERT INTO relation (from_user_id, to_user_id, kind, type, update_time, ends_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id, kind) DO UPDATE SET
+  type = excluded.type, update_time = excluded.update_time, ends_at = excluded.ends_at, attributes = excluded.attributes`)
+)
+
+// Served by idx_relation_end.
+const sqlDueRelations = `
+SELECT from_user_id, to_user_id, kind, update_time
+FROM relation
+WHERE ends_at > 0 AND ends_at <= ?
+ORDER BY ends_at LIMIT ?`
+
+// Details implements [storage.ItemReader].
+func (s *Store) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+	return db.LookUp(s.db, pairs, s.maxPairs(storage.Relations, pairs), s.shardOfFrom, func(shard int, pairs []storage.Pair, found func(storage.Pair, storage.Detail)) error {
+		text, args := detailsStatement(s.sql, pairs)
+		return s.db.Query(ctx, "details", shard, len(pairs), text, args, eachDetail(func(p storage.Pair, d storage.Detail) {
+			if d != (storage.Detail{}) {
+				found(p, d)
+			}
+		}))
+	})
+}
+
+func detailsStatement(dialect *db.Dialect, pairs []storage.Pair) (string, []any) {
+	var args []any
+	for _, p := range pairs {
+		args = append(args, int64(p.From), int64(p.To), p.Post)
+	}
+	return db.Listed(dialect.Text(sqlDetails), len(pairs)), args
+}
+
+func eachDetail(take func(storage.Pair, storage.Detail)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var p storage.Pair
+		var d storage.Detail
+		err := rows.Scan(&p.From, &p.To, &p.Post, &d.EndsAt, &d.Attributes)
+		take(p, d)
+		return err
+	}
+}
+
+// KindCounts implements [storage.ItemReader].
+func (s *Store) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	shardOf := func(k storage.OwnerKind) int { return s.shards.Of(k.Owner) }
+	return db.LookUp(s.db, of, s.sql.MaxPairs, shardOf, func(shard int, of []storage.OwnerKind, found func(storage.OwnerKind, storage.KindCount)) error {
+		for _, k := range of {
+			found(k, storage.KindCount{})
+		}
+		text, args := s.kindCountsStatement(of)
+		return s.db.Query(ctx, "kinds", shard, len(of), text, args, eachKindCount(found))
+	})
+}
+
+func (s *Store) kindCountsStatement(of []storage.OwnerKind) (string, []any) {
+	var args []any
+	for _, k := range of {
+		args = append(args, int64(k.Owner), k.Kind)
+	}
+	return db.Listed(s.sql.Text(sqlKindCounts), len(of)), args
+}
+
+func eachKindCount(take func(storage.OwnerKind, storage.KindCount)) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var k storage.OwnerKind
+		var n storage.KindCount
+		err := rows.Scan(&k.Owner, &k.Kind, &n.Outgoing, &n.Incoming)
+		take(k, n)
+		return err
+	}
+}
+
+// DueRelations implements [storage.ItemChanger].
+func (s *Store) DueRelations(ctx context.Context, shard int, upTo storage.Micros, limit int) ([]storage.Edge, error) {
+	var due []storage.Edge
+	err := s.db.Query(ctx, "relations.due", shard, limit, sqlDueRelations, []any{int64(upTo), limit}, func(rows *sql.Rows) error {
+		e := storage.Edge{Type: storage.Related}
+		err := rows.Scan(&e.From, &e.To, &e.Post, &e.UpdateTime)
+		if s.shards.Of(e.From) == shard { // otherwise it has moved, and its rows here are to be removed
+			due = append(due, e)
+		}
+		return err
+	})
+	return due, err
+}
+
+// Served by the primary key.
+const (
+	sqlDetailOf = `
+SELECT ends_at, attributes
+FROM relation
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ? AND type = 1`
+
+	sqlSetDetail = `
+UPDATE relation
+SET ends_at = ?, attributes = ?
+WHERE from_user_id = ? AND to_user_id = ? AND kind = ?`
+)
+
+// RestoreDetails implements [storage.ItemChanger].
+func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
+	ownerOf := func(r storage.RelationRow) storage.UserID { return r.From }
+	return addByOwner(ctx, s, "details", relations, ownerOf, func(w *writer, owner storage.UserID, rows []storage.RelationRow) ([]storage.Result[bool], error) {
+		results := make([]storage.Result[bool], len(rows))
+		counted, err := w.lockCountsOf(owner)
+		if err != nil || !counted {
+			return results, err
+		}
+		changed := false
+		for i, r := range rows {
+			if results[i], err = w.restoreDetail(r); err != nil {
+				return nil, err
+			}
+			changed = changed || results[i].Value
+		}
+		if !changed {
+			return results, nil
+		}
+		return results, w.raiseVersion(owner)
+	})
+}
+
+func (w *writer) restoreDetail(r storage.RelationRow) (result storage.Result[bool], err error) {
+	var old storage.Detail
+	key := []any{int64(r.From), int64(r.To), r.Post}
+	result.Found, err = w.readOne(sqlDetailOf, key, &old.EndsAt, &old.Attributes)
+	if err != nil || !result.Found || old != (storage.Detail{}) || r.Detail == old {
+		return result, err
+	}
+	w.touchEdges(storage.Relations, []storage.Edge{r.Edge})
+	_, err = w.Exec(1, sqlSetDetail, append([]any{int64(r.Detail.EndsAt), r.Detail.Attributes}, key...)...)
+	result.Value = true
+	return result, err
+}
+
+// ChangeItems implements [storage.ItemChanger], in the lock order of [Store.Apply].
+func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(changes))
+	if len(changes) == 0 {
+		return results
+	}
+	err := s.transact(ctx, "change."+side.String(), s.ownerOf(user), func(w *writer) error { return w.changeItems(side, user, changes, o, results) })
+	if err != nil {
+		for i := range results {
+			results[i] = storage.Result[storage.Changed]{Err: err}
+		}
+	}
+	return results
+}
+
+func (w *writer) changeItems(
+	side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions, results []storage.Result[storage.Changed],
+) error {
+	c := &change{writer: w, user: user}
+	c.newJudge(o.Inverse)
+	var others []storage.UserID
+	if o.Inverse {
+		for _, ch := range changes {
+			if c.isLocal(ch.To) {
+				others = append(others, ch.To)
+			}
+		}
+	}
+	if _, err := c.lock(others); err != nil {
+		return err
+	}
+	if o.Inverse {
+		// Counts that do not exist are not locked: they are made when the row is propagated.
+		c.Inline = func(id storage.UserID) bool { return c.isLocal(id) && !c.uncounted[id] }
+	}
+	state, err := w.lockedState(user)
+	if err == nil {
+		err = judge.MayPublish(user, state.State)
+	}
+	if err != nil {
+		return err
+	}
+	outgoing, err := c.lookItems(side, changes, o)
+	if err != nil {
+		return err
+	}
+	var latest storage.Micros
+	for i, ch := range changes {
+		results[i] = c.Item(side, user, ch, o, outgoing)
+		if results[i].Value.Changed && !ch.IfDue {
+			latest = max(latest, ch.At)
+		}
+	}
+	if len(c.Owners()) == 0 {
+		w.unchanged(nil)
+		return nil
+	}
+	if latest == 0 {
+		return c.save(0, 0)
+	}
+	return c.save(user, latest)
+}
+
+// lookItems reads what decides about changes, and how many edges of their kinds leave the user.
+func (c *change) lookItems(side storage.Side, changes []storage.ItemChange, o storage.ItemOptions) (outgoing map[int64]int64, err error) {
+	var pairs, inline, users []storage.Pair
+	var kinds []storage.OwnerKind
+	for _, ch := range changes {
+		pair := storage.Pair{From: c.user, To: ch.To, Post: ch.Item}
+		pairs = append(pairs, pair)
+		if c.Inline != nil && c.Inline(ch.To) {
+			inline = append(inline, pair)
+		}
+		if o.Peace && ch.Type != storage.None {
+			users = append(users, storage.Pair{From: c.user, To: ch.To})
+		}
+		kinds = append(kinds, storage.OwnerKind{Owner: c.user, Kind: ch.Item})
+	}
+	if err := c.lookRows(c.Judge, side, pairs); err != nil {
+		return nil, err
+	}
+	if err := c.lookRows(c.Judge, side.Replica(), inline); err != nil {
+		return nil, err
+	}
+	if len(users) > 0 {
+		if err := c.look(c.Judge, users, storage.Forward, storage.Inverse); err != nil {
+			return nil, err
+		}
+	}
+	outgoing = make(map[int64]int64)
+	if side != storage.Relations {
+		return outgoing, nil
+	}
+	c.Details = make(map[storage.Pair]storage.Detail)
+	for chunk := range slices.Chunk(pairs, c.store.maxPairs(side, pairs)) {
+		text, args := detailsStatement(c.store.sql, chunk)
+		if err := c.Read(len(chunk), text, args, eachDetail(func(p storage.Pair, d storage.Detail) { c.Details[p] = d })); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(kinds, func(a, b storage.OwnerKind) int { return cmp.Compare(a.Kind, b.Kind) })
+	for chunk := range slices.Chunk(slices.Compact(kinds), c.store.sql.MaxPairs) {
+		text, args := c.store.kindCountsStatement(chunk)
+		err := c.Read(len(chunk), text, args, eachKindCount(func(k storage.OwnerKind, n storage.KindCount) { outgoing[k.Kind] = n.Outgoing }))
+		if err != nil {
+			return nil, err
+		}
+	}
+	return outgoing, nil
+}
+
+// lookRows reads rows that name items as they are, under the lock of their owners, and on the
+// FavoriteInbox side also which of the posts exist.
+func (w *writer) lookRows(j *judge.Judge, side storage.Side, pairs []storage.Pair) error {
+	pairs = slices.SortedFunc(slices.Values(pairs), side.Compare)
+	for chunk := range slices.Chunk(slices.Compact(pairs), w.store.maxPairs(side, pairs)) {
+		text, args := w.store.edgesStatement(side, chunk)
+		scan := scanEdges(side)
+		err := w.Read(len(chunk), text, args, func(rows *sql.Rows) error {
+			e, err := scan.next(rows)
+			j.Know(side, e)
+			return err
+		})
+		if err == nil && side == storage.FavoriteInbox {
+			err = w.lookPosts(j, chunk)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withDetails is edgeArguments for relations.
+func withDetails(edges []storage.Edge, details map[storage.Pair]storage.Detail) []any {
+	args := make([]any, 0, 7*len(edges))
+	for _, e := range edges {
+		var d storage.Detail
+		if e.Type == storage.Related {
+			d = details[e.Pair()]
+		}
+		args = append(args, int64(e.From), int64(e.To), e.Post, int64(e.Type), int64(e.UpdateTime), int64(d.EndsAt), d.Attributes)
+	}
+	return args
+}
+
+// countKinds changes the numbers of edges of kinds of owners, who are locked, in key order.
+func (w *writer) countKinds(diffs map[storage.OwnerKind]storage.KindCount) error {
+	keys := slices.SortedFunc(maps.Keys(diffs), func(a, b storage.OwnerKind) int {
+		return cmp.Or(cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind))
+	})
+	for chunk := range slices.Chunk(keys, w.store.sql.MaxRows) {
+		var args []any
+		for _, k := range chunk {
+			w.Touch(db.MovedRow{Kind: db.CountRow, Owner: k.Owner, Peer: storage.UserID(k.Kind)})
+			args = append(args, int64(k.Owner), k.Kind, diffs[k].Outgoing, diffs[k].Incoming)
+		}
+		if _, err := w.Exec(len(chunk), db.Listed(w.store.sql.Text(sqlCountKinds), len(chunk)), args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

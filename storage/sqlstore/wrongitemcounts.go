@@ -1,0 +1,155 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/sqlstore/internal/db"
+)
+
+// Edges are counted for each item, too: favorites with their post, if it exists, and relations with each kind of their owner.
+const (
+	// Posts with favorites whose counts are wrong or missing. Served by idx_favorite_inbox_list and the
+	// primary keys of post and post_counts.
+	sqlWrongPostCounts = `
+SELECT /*+ INL_JOIN(p, c) */ e.author, e.number, COALESCE(c.favorite_count, 0), e.n
+FROM (
+  SELECT to_user_id AS author, post_id AS number, COUNT(*) AS n
+  FROM favorite_inbox
+  WHERE to_user_id > ? AND to_user_id <= ? AND type = 1
+  GROUP BY to_user_id, post_id
+) e
+JOIN post p ON p.author_id = e.author AND p.post_id = e.number
+LEFT JOIN post_counts c ON c.author_id = e.author AND c.post_id = e.number
+WHERE c.author_id IS NULL OR c.favorite_count <> e.n`
+
+	// Counts of posts that nobody has favorited. Served by the primary key of post_counts and
+	// idx_favorite_inbox_list.
+	sqlPostCountsOfNone = `
+SELECT c.author_id, c.post_id, c.favorite_count, 0
+FROM post_counts c
+WHERE c.author_id > ? AND c.author_id <= ? AND c.favorite_count <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM favorite_inbox e WHERE e.to_user_id = c.author_id AND e.post_id = c.post_id AND e.type = 1)`
+
+	// Served by the primary key.
+	sqlSetPostFavorites = `
+UPDATE post_counts
+SET favorite_count = ?, version = version + 1
+WHERE author_id = ? AND post_id = ? AND favorite_count <> ?`
+)
+
+var (
+	// The same for kinds. The hint is for TiDB, which would read all counts for a range of owners. Served by {list} and the primary
+	// key of relation_counts.
+	sqlWrongKindCounts = db.ForSides(`
+SELECT /*+ INL_JOIN(c) */ e.owner, e.kind, COALESCE(c.{count}, 0), e.n
+FROM (
+  SELECT {owner} AS owner, kind, COUNT(*) AS n
+  FROM {table} /*! FORCE INDEX ({list}) */
+  WHERE {owner} > ? AND {owner} <= ? AND type = 1
+  GROUP BY {owner}, kind
+) e
+LEFT JOIN relation_counts c ON c.owner = e.owner AND c.kind = e.kind
+WHERE c.owner IS NULL OR c.{count} <> e.n`, storage.Relations, storage.RelationInbox)
+
+	// Served by {list} and the primary key of relation_counts.
+	sqlKindCountsOfNone = db.ForSides(`
+SELECT c.owner, c.kind, c.{count}, 0
+FROM relation_counts c
+WHERE c.owner > ? AND c.owner <= ? AND c.{count} <> 0
+  AND NOT EXISTS (SELECT /*+ NO_DECORRELATE() */ 1 FROM {table} e WHERE e.{owner} = c.owner AND e.kind = c.kind AND e.type = 1)`, storage.Relations, storage.RelationInbox)
+
+	// Served by {list}.
+	sqlEdgesOfItem = db.ForSides(`
+SELECT COUNT(*)
+FROM {table} /*! FORCE INDEX ({list}) */
+WHERE {owner} = ? AND {post_id} = ? AND type = 1`, storage.FavoriteInbox, storage.Relations, storage.RelationInbox)
+
+	// Served by the primary key.
+	sqlSetKindCount = db.ForSides(`
+UPDATE relation_counts
+SET {count} = ?
+WHERE owner = ? AND kind = ? AND {count} <> ?`, storage.Relations, storage.RelationInbox)
+)
+
+// WrongItemCounts implements [storage.Comparer].
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	wrong := make(map[storage.PostID]storage.WrongCount)
+	texts := []string{sqlWrongKindCounts[side], sqlKindCountsOfNone[side]}
+	if side == storage.FavoriteInbox {
+		texts = []string{sqlWrongPostCounts, sqlPostCountsOfNone}
+	}
+	for _, text := range texts {
+		err := s.db.Scan(ctx, "reconcile.itemcounts", shard, text, []any{int64(owners.After), int64(owners.UpTo)}, func(rows *sql.Rows) error {
+			var w storage.WrongCount
+			err := rows.Scan(&w.User, &w.Post, &w.Have, &w.Are)
+			if isOf(owners, w.User) {
+				wrong[storage.PostID{Author: w.User, Number: w.Post}] = w // the last edge may end between the statements
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.SortedFunc(maps.Values(wrong), func(a, b storage.WrongCount) int {
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Post, b.Post))
+	}), nil
+}
+
+// RecountItems implements [storage.Repairer], in the lock order of [Store.Apply]. Each owner takes
+// one transaction.
+func (s *Store) RecountItems(ctx context.Context, side storage.Side, items []storage.PostID) []storage.Result[bool] {
+	return db.ReroutedAll(ctx, s.db, len(items), func(at []int) []storage.Result[bool] {
+		shardOf := func(id storage.PostID) int { return s.shards.Of(id.Author) }
+		return db.LookUp(s.db, storage.Chosen(items, at), s.sql.MaxKeys, shardOf, func(shard int, items []storage.PostID, found func(storage.PostID, bool)) error {
+			byOwner := make(map[storage.UserID][]storage.PostID)
+			for _, id := range items {
+				byOwner[id.Author] = append(byOwner[id.Author], id)
+			}
+			for owner, items := range byOwner {
+				err := s.transactOn(ctx, "recount.items", shard, func(w *writer) error { return w.recountItems(side, owner, items) })
+				if err != nil {
+					return err
+				}
+				for _, id := range items {
+					found(id, true)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+func (w *writer) recountItems(side storage.Side, owner storage.UserID, items []storage.PostID) error {
+	if err := w.lockCounts([]storage.UserID{owner}); err != nil {
+		return err
+	}
+	for _, id := range slices.SortedFunc(slices.Values(items), comparePosts) {
+		set := sqlSetKindCount[side]
+		if side == storage.FavoriteInbox {
+			set = sqlSetPostFavorites
+			w.touchPost(id)
+		} else if err := w.countKinds(map[storage.OwnerKind]storage.KindCount{{Owner: owner, Kind: id.Number}: {}}); err != nil {
+			return err
+		}
+		var n int64
+		if _, err := w.readOne(sqlEdgesOfItem[side], []any{int64(owner), id.Number}, &n); err != nil {
+			return err
+		}
+		if _, err := w.Exec(1, set, n, int64(owner), id.Number, n); err != nil {
+			return err
+		}
+	}
+	w.unchanged(nil)
+	return w.removeUnneeded(nil)
+}
+
+// comparePosts orders posts as their keys are.
+func comparePosts(a, b storage.PostID) int {
+	return cmp.Or(cmp.Compare(a.Author, b.Author), cmp.Compare(a.Number, b.Number))
+}

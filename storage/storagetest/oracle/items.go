@@ -1,0 +1,175 @@
+package oracle
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kith/storage"
+	"kith/storage/judge"
+)
+
+// ChangeItems implements [storage.ItemChanger].
+func (s *Store) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(changes))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	defer s.write(ctx)()
+	if _, exists := s.users[user]; !exists {
+		return refuse(results, fmt.Errorf("change items of user %d: %w", user, storage.ErrUserUnknown))
+	}
+	if err := judge.MayPublish(user, s.states[user].State); err != nil {
+		return refuse(results, err)
+	}
+	pairs := storage.Each(changes, func(ch storage.ItemChange) storage.Pair {
+		return storage.Pair{From: user, To: ch.To, Post: ch.Item}
+	})
+	j := s.judge(pairs...)
+	j.Details = maps.Clone(s.details)
+	if o.Inverse {
+		j.Inline = s.inline(user)
+	}
+	outgoing := make(map[int64]int64)
+	for of, n := range s.kinds {
+		if of.Owner == user {
+			outgoing[of.Kind] = n.Outgoing
+		}
+	}
+	for i, ch := range changes {
+		results[i] = j.Item(side, user, ch, o, outgoing)
+		if results[i].Value.Changed && !ch.IfDue {
+			s.activeOn(user, ch.At)
+		}
+	}
+	s.save(j)
+	return results
+}
+
+// DueRelations implements [storage.ItemChanger].
+func (s *Store) DueRelations(ctx context.Context, _ int, upTo storage.Micros, limit int) (due []storage.Edge, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for pair, d := range s.details {
+		if d.EndsAt > 0 && d.EndsAt <= upTo {
+			due = append(due, s.row(storage.Relations, pair))
+		}
+	}
+	slices.SortFunc(due, func(a, b storage.Edge) int {
+		return cmp.Or(cmp.Compare(s.details[a.Pair()].EndsAt, s.details[b.Pair()].EndsAt), storage.Relations.Compare(a.Pair(), b.Pair()))
+	})
+	return due[:min(limit, len(due))], nil
+}
+
+// Details implements [storage.ItemReader].
+func (s *Store) Details(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.Detail] {
+	return lookUp(ctx, s, pairs, func(p storage.Pair) (storage.Detail, bool) {
+		d, found := s.details[p]
+		return d, found
+	})
+}
+
+// KindCounts implements [storage.ItemReader].
+func (s *Store) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	return lookUp(ctx, s, of, func(k storage.OwnerKind) (storage.KindCount, bool) { return s.kinds[k], true })
+}
+
+// RestoreDetails implements [storage.ItemChanger].
+func (s *Store) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(relations))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	defer s.write(ctx)()
+	for i, r := range relations {
+		_, has := s.details[r.Pair()]
+		results[i].Found = s.row(storage.Relations, r.Pair()).Type == storage.Related
+		if results[i].Value = results[i].Found && !has && r.Detail != (storage.Detail{}); results[i].Value {
+			s.details[r.Pair()] = r.Detail
+			s.raiseVersion(r.From)
+		}
+	}
+	return results
+}
+
+// itemCount is what is counted of an item on a side: the number of its edges, and what the store has.
+func (s *Store) itemCount(side storage.Side, id storage.PostID) (have, are int64, known bool) {
+	for _, e := range s.tables[side][id.Author] {
+		if e.Post == id.Number {
+			are += judge.Counted(e.Type)
+		}
+	}
+	switch kind := s.kinds[storage.OwnerKind{Owner: id.Author, Kind: id.Number}]; side {
+	case storage.Relations:
+		return kind.Outgoing, are, true
+	case storage.RelationInbox:
+		return kind.Incoming, are, true
+	}
+	p := s.posts[id]
+	if p == nil {
+		return 0, are, false
+	}
+	return p.Counts.Favorites, are, true
+}
+
+// WrongItemCounts implements [storage.Comparer].
+func (s *Store) WrongItemCounts(ctx context.Context, side storage.Side, _ int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	items := make(map[storage.PostID]bool)
+	for id := range s.posts {
+		items[id] = true
+	}
+	for of := range s.kinds {
+		items[storage.PostID{Author: of.Owner, Number: of.Kind}] = true
+	}
+	for _, e := range s.owned(side, owners) {
+		items[storage.PostID{Author: side.Owner(e.Pair()), Number: e.Post}] = true
+	}
+	var wrong []storage.WrongCount
+	for id := range items {
+		if have, are, known := s.itemCount(side, id); known && isOf(owners, id.Author) && have != are {
+			wrong = append(wrong, storage.WrongCount{User: id.Author, Post: id.Number, Have: have, Are: are})
+		}
+	}
+	slices.SortFunc(wrong, func(a, b storage.WrongCount) int {
+		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Post, b.Post))
+	})
+	return wrong, nil
+}
+
+// RecountItems implements [storage.Repairer].
+func (s *Store) RecountItems(ctx context.Context, side storage.Side, items []storage.PostID) []storage.Result[bool] {
+	results := make([]storage.Result[bool], len(items))
+	if err := ctx.Err(); err != nil {
+		return refuse(results, err)
+	}
+	defer s.write(ctx)()
+	for i, id := range items {
+		results[i] = storage.Result[bool]{Value: true, Found: true}
+		have, are, known := s.itemCount(side, id)
+		of := storage.OwnerKind{Owner: id.Author, Kind: id.Number}
+		kind := s.kinds[of]
+		switch {
+		case !known || have == are:
+		case side == storage.Relations:
+			kind.Outgoing = are
+			s.kinds[of] = kind
+		case side == storage.RelationInbox:
+			kind.Incoming = are
+			s.kinds[of] = kind
+		default:
+			s.posts[id].Counts.Favorites = are
+			s.posts[id].Counts.Version++
+		}
+	}
+	return results
+}

@@ -1,0 +1,240 @@
+package storagetest
+
+import (
+	"slices"
+	"testing"
+
+	"kith/storage"
+)
+
+// relations: edges of declared kinds, with details, and counts of each kind.
+type relations struct{ *harness }
+
+const (
+	oneKind     = int64(101)
+	anotherKind = int64(102)
+)
+
+// A relation keeps its time while its detail changes. The same change a second time changes nothing.
+func (s relations) ItIsMadeChangedAndEnded(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	pair := storage.Pair{From: users[0], To: users[1], Post: oneKind}
+	until := storage.Detail{EndsAt: at(500), Attributes: `{"a":1}`}
+	for n, want := range []struct {
+		change  storage.ItemChange
+		row     storage.Edge
+		changed bool
+	}{
+		{s.end(pair, 1), pair.Edge(storage.None, 0), false},
+		{s.make(pair, 5, storage.Detail{}), pair.Edge(storage.Related, at(5)), true},
+		{s.make(pair, 7, storage.Detail{}), pair.Edge(storage.Related, at(5)), false},
+		{s.make(pair, 9, until), pair.Edge(storage.Related, at(5)), true},
+		{s.make(pair, 11, until), pair.Edge(storage.Related, at(5)), false},
+		{s.end(pair, 3), pair.Edge(storage.None, at(6)), true},
+		{s.end(pair, 9), pair.Edge(storage.None, at(6)), false},
+		{s.make(pair, 8, until), pair.Edge(storage.Related, at(8)), true},
+	} {
+		got := found(t, s.change(t, pair.From, storage.ItemOptions{}, want.change), 1)[0]
+		if got.Row != want.row || got.Changed != want.changed || got.Inverse || len(got.Also) > 0 {
+			t.Errorf("%d: %+v, want %+v", n, got, want)
+		}
+		if want.changed {
+			wantWritten(t, "written", got.Written(), []storage.Written{{Row: storage.Row{Side: storage.Relations, Edge: want.row}}})
+		}
+	}
+	other := pair
+	other.Post = anotherKind
+	wantMissing(t, s.store.Edges(t.Context(), storage.Relations, []storage.Pair{other}), 1)
+	wantMissing(t, s.store.Edges(t.Context(), storage.RelationInbox, []storage.Pair{pair}), 1)
+	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], until)
+	found(t, s.change(t, pair.From, storage.ItemOptions{}, s.end(pair, 20)), 1)
+	wantMissing(t, s.store.Details(t.Context(), []storage.Pair{pair, other}), 2)
+}
+
+// Every kind is counted, at both ends, and bounded by itself.
+func (s relations) KindsAreCountedAndBounded(t *testing.T) {
+	users := idsOf(s.newUsers(t, 6))
+	var changes []storage.ItemChange
+	for i, to := range users[1:] {
+		changes = append(changes, s.make(storage.Pair{From: users[0], To: to, Post: oneKind}, i, storage.Detail{}))
+	}
+	o := storage.ItemOptions{Max: 4, Inverse: true}
+	results := s.change(t, users[0], o, changes...)
+	found(t, results[:4], 4)
+	wantIs(t, results[4].Err, storage.ErrLimitReached)
+	found(t, s.change(t, users[0], o, s.make(storage.Pair{From: users[0], To: users[1], Post: anotherKind}, 9, storage.Detail{})), 1)
+	for _, r := range results[:4] {
+		if !r.Value.Inverse {
+			s.apply(t, storage.RelationInbox, r.Value.Row)
+		}
+	}
+	s.wantKind(t, users[0], oneKind, storage.KindCount{Outgoing: 4})
+	s.wantKind(t, users[0], anotherKind, storage.KindCount{Outgoing: 1})
+	s.wantKind(t, users[1], oneKind, storage.KindCount{Incoming: 1})
+	s.wantKind(t, users[5], oneKind, storage.KindCount{})
+	found(t, s.change(t, users[0], o, s.end(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 30), changes[4]), 2)
+	s.wantKind(t, users[0], oneKind, storage.KindCount{Outgoing: 4})
+	s.wantAllRight(t)
+}
+
+// What a relation leads to need not be a user: its end has counts of its own.
+func (s relations) TheyLeadAnywhere(t *testing.T) {
+	user, show := s.newUsers(t, 1)[0].ID, storage.Foreign(7)
+	pair := storage.Pair{From: user, To: show, Post: oneKind}
+	row := found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 5, storage.Detail{})), 1)[0].Row
+	s.apply(t, storage.RelationInbox, row)
+	s.wantKind(t, show, oneKind, storage.KindCount{Incoming: 1})
+	wantList(t, "page", s.page(t, storage.RelationInbox, storage.PageQuery{Owner: show, Post: oneKind, Limit: 5}), []storage.Edge{row})
+	s.wantAllRight(t)
+}
+
+func (s relations) ABlockForbidsThoseOfPeace(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	s.apply(t, storage.Forward, storage.Edge{From: users[0], To: users[1], Type: storage.Blocking, UpdateTime: at(1)})
+	make := s.make(storage.Pair{From: users[0], To: users[1], Post: oneKind}, 5, storage.Detail{})
+	wantIs(t, s.change(t, users[0], storage.ItemOptions{Peace: true}, make)[0].Err, storage.ErrForbidden)
+	found(t, s.change(t, users[0], storage.ItemOptions{}, make), 1)
+}
+
+func (s relations) PagesAreOfOneKind(t *testing.T) {
+	users := idsOf(s.newUsers(t, 1))
+	var rows []storage.Edge
+	for i, to := range s.ids(9) {
+		for _, kind := range []int64{oneKind, anotherKind} {
+			row := found(t, s.change(t, users[0], storage.ItemOptions{}, s.make(storage.Pair{From: users[0], To: to, Post: kind}, i/2, storage.Detail{})), 1)[0].Row
+			if kind == oneKind {
+				rows = append(rows, row)
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b storage.Edge) int {
+		return storage.PositionOf(storage.Relations, a).Compare(storage.PositionOf(storage.Relations, b))
+	})
+	q := storage.PageQuery{Owner: users[0], Post: oneKind, Limit: 4}
+	wantList(t, "first", s.page(t, storage.Relations, q), rows[:4])
+	q.After = storage.PositionOf(storage.Relations, rows[3])
+	wantList(t, "next", s.page(t, storage.Relations, q), rows[4:8])
+}
+
+// A relation ends once its time has come, and not if that has been changed meanwhile.
+func (s relations) TheyEndByThemselves(t *testing.T) {
+	user := s.newUsers(t, 1)[0].ID
+	var pairs []storage.Pair
+	for i, to := range s.ids(3) {
+		pair := storage.Pair{From: user, To: to, Post: oneKind}
+		pairs = append(pairs, pair)
+		found(t, s.change(t, user, storage.ItemOptions{}, s.make(pair, 1, storage.Detail{EndsAt: at(100 + 10*i)})), 1)
+	}
+	var due []storage.Pair
+	for shard := range s.shards() {
+		list, err := s.store.DueRelations(t.Context(), shard, at(110), 100)
+		wantIs(t, err, nil)
+		for _, e := range list {
+			if e.From == user {
+				due = append(due, e.Pair())
+			}
+		}
+	}
+	wantList(t, "due", due, pairs[:2])
+	longer := s.make(pairs[1], 90, storage.Detail{EndsAt: at(500)})
+	found(t, s.change(t, user, storage.ItemOptions{}, longer), 1)
+	for i, pair := range pairs {
+		end := s.end(pair, 110)
+		end.IfDue = true
+		wantEqual(t, "ended", found(t, s.change(t, user, storage.ItemOptions{}, end), 1)[0].Changed, i == 0)
+	}
+}
+
+// For imports.
+func (s relations) DetailsAreRestoredOnce(t *testing.T) {
+	user := s.newUsers(t, 1)[0].ID
+	pair := storage.Pair{From: user, To: s.id(), Post: oneKind}
+	s.apply(t, storage.Relations, pair.Edge(storage.Related, at(5)))
+	missing := storage.Pair{From: user, To: s.id(), Post: oneKind}
+	want := storage.Detail{EndsAt: at(9), Attributes: "x"}
+	got := s.store.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: pair.Edge(storage.Related, 5), Detail: want}, {Edge: missing.Edge(storage.Related, 5), Detail: want}})
+	wantEqual(t, "restored", got[0], storage.Result[bool]{Value: true, Found: true})
+	wantEqual(t, "missing", got[1], storage.Result[bool]{})
+	again := s.store.RestoreDetails(t.Context(), []storage.RelationRow{{Edge: pair.Edge(storage.Related, 5), Detail: storage.Detail{Attributes: "y"}}})
+	wantEqual(t, "again", again[0], storage.Result[bool]{Found: true})
+	wantEqual(t, "detail", found(t, s.store.Details(t.Context(), []storage.Pair{pair}), 1)[0], want)
+}
+
+// Many users relate to few others at once, and propagate their changes.
+func (s relations) CountsAreExactWhereManyWrite(t *testing.T) {
+	users := idsOf(s.newUsers(t, workers))
+	together(func(worker int) {
+		for i := range 12 {
+			pair := storage.Pair{From: users[worker], To: users[(worker+1+i%3)%workers], Post: oneKind + int64(i%2)}
+			change := s.make(pair, i, storage.Detail{})
+			if i%4 == 3 {
+				change = s.end(pair, i)
+			}
+			r := s.store.ChangeItems(t.Context(), storage.Relations, users[worker], []storage.ItemChange{change}, storage.ItemOptions{Inverse: worker%2 == 0})[0]
+			if r.Err != nil {
+				t.Error(r.Err)
+				return
+			}
+			if r.Value.Changed && !r.Value.Inverse {
+				noErrors(t, s.store.Apply(t.Context(), storage.RelationInbox, []storage.Edge{r.Value.Row, r.Value.Row}, storage.IfNewer), 2)
+			}
+		}
+	})
+	s.wantAllRight(t)
+}
+
+// A count that is wrong is found and set right.
+func (s relations) RepairsAreCounted(t *testing.T) {
+	users := idsOf(s.newUsers(t, 2))
+	r := part[storage.Repairer](t, s.harness)
+	want := storage.Pair{From: users[0], To: users[1], Post: oneKind}.Edge(storage.Related, at(5))
+	done := found(t, r.RepairInverse(t.Context(), []storage.Repair{{Side: storage.Relations, Pair: want.Pair(), Want: want}}), 1)[0]
+	wantEqual(t, "done", done.Done, true)
+	wantEqual(t, "row", s.edgeOf(t, storage.RelationInbox, want.Pair()), want)
+	s.wantKind(t, users[1], oneKind, storage.KindCount{Incoming: 1})
+	found(t, r.RecountItems(t.Context(), storage.RelationInbox, []storage.PostID{{Author: users[1], Number: oneKind}}), 1)
+	s.wantKind(t, users[1], oneKind, storage.KindCount{Incoming: 1})
+	s.wantAllRight(t)
+}
+
+func (s relations) make(pair storage.Pair, n int, d storage.Detail) storage.ItemChange {
+	return storage.ItemChange{To: pair.To, Item: pair.Post, Type: storage.Related, At: at(n), Detail: d}
+}
+
+func (s relations) end(pair storage.Pair, n int) storage.ItemChange {
+	return storage.ItemChange{To: pair.To, Item: pair.Post, Type: storage.None, At: at(n)}
+}
+
+func (s relations) change(t *testing.T, user storage.UserID, o storage.ItemOptions, changes ...storage.ItemChange) []storage.Result[storage.Changed] {
+	t.Helper()
+	return s.store.ChangeItems(t.Context(), storage.Relations, user, changes, o)
+}
+
+func (s relations) wantKind(t *testing.T, owner storage.UserID, kind int64, want storage.KindCount) {
+	t.Helper()
+	of := []storage.OwnerKind{{Owner: owner, Kind: kind}}
+	wantEqual(t, "count of a kind", found(t, s.store.KindCounts(t.Context(), of), 1)[0], want)
+}
+
+func (s relations) shards() int {
+	if c, ok := s.store.(storage.Comparer); ok {
+		return c.Shards()
+	}
+	return 1
+}
+
+// wantAllRight checks that no count of a kind is wrong, where the store knows.
+func (s relations) wantAllRight(t *testing.T) {
+	t.Helper()
+	c, ok := s.store.(storage.Comparer)
+	if !ok {
+		return
+	}
+	for ordinal := range c.Shards() {
+		for _, side := range []storage.Side{storage.Relations, storage.RelationInbox} {
+			if wrong, err := c.WrongItemCounts(t.Context(), side, ordinal, everybody); err != nil || len(wrong) > 0 {
+				t.Errorf("counts of %s on shard %d: %+v, %v", side, ordinal, wrong, err)
+			}
+		}
+	}
+}

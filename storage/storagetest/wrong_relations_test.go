@@ -1,0 +1,155 @@
+package storagetest_test
+
+import (
+	"context"
+	"sync"
+
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+// Mistakes about relations of declared kinds.
+
+var relationMistakes = []struct {
+	mistake string
+	open    func(*oracle.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"a detail is not changed", func(s *oracle.Store) storage.Store { return firstDetail{s} }, "relations/ItIsMadeChangedAndEnded", promiseOnly},
+	{"kinds are bounded together", func(s *oracle.Store) storage.Store { return &oneBound{Store: s, n: map[storage.UserID]int64{}} }, "relations/KindsAreCountedAndBounded", promiseOnly},
+	{"relations lead to users only", func(s *oracle.Store) storage.Store { return usersOnly{s} }, "relations/TheyLeadAnywhere", promiseOnly},
+	{"blocks do not end relations", func(s *oracle.Store) storage.Store { return warlike{s} }, "relations/ABlockForbidsThoseOfPeace", promiseOnly},
+	{"pages are of all kinds", func(s *oracle.Store) storage.Store { return allKinds{s} }, "relations/PagesAreOfOneKind", promiseOnly},
+	{"relations end that have been prolonged", func(s *oracle.Store) storage.Store { return alwaysDue{s} }, "relations/TheyEndByThemselves", promiseOnly},
+	{"details are restored again", func(s *oracle.Store) storage.Store { return restoresAgain{s} }, "relations/DetailsAreRestoredOnce", promiseOnly},
+	{"kinds are counted without a lock", func(s *oracle.Store) storage.Store {
+		return &unlockedKinds{Store: s, extra: map[storage.UserID]int64{}}
+	}, "relations/CountsAreExactWhereManyWrite", lostRace},
+	{"repairs forget the kind", func(s *oracle.Store) storage.Store { return kindlessRepairs{s} }, "relations/RepairsAreCounted", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, relationMistakes...) }
+
+type firstDetail struct{ *oracle.Store }
+
+func (s firstDetail) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	for _, ch := range changes {
+		pair := []storage.Pair{{From: user, To: ch.To, Post: ch.Item}}
+		if r := s.Edges(ctx, side, pair)[0]; side == storage.Relations && r.Value.Type == ch.Type && !ch.IfDue {
+			return []storage.Result[storage.Changed]{{Value: storage.Changed{Row: r.Value, Side: side}, Found: true}}
+		}
+	}
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
+}
+
+type oneBound struct {
+	*oracle.Store
+	n map[storage.UserID]int64
+}
+
+func (s *oneBound) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	if o.Max > 0 {
+		o.Max -= s.n[user]
+		s.n[user]++
+	}
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
+}
+
+type usersOnly struct{ *oracle.Store }
+
+func (s usersOnly) KindCounts(ctx context.Context, of []storage.OwnerKind) []storage.Result[storage.KindCount] {
+	results := s.Store.KindCounts(ctx, of)
+	for i, k := range of {
+		if k.Owner == storage.Foreign(7) {
+			results[i].Value = storage.KindCount{}
+		}
+	}
+	return results
+}
+
+type warlike struct{ *oracle.Store }
+
+func (s warlike) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	o.Peace = o.Peace && side != storage.Relations
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
+}
+
+type allKinds struct{ *oracle.Store }
+
+func (s allKinds) Pages(ctx context.Context, side storage.Side, queries []storage.PageQuery) []storage.Result[[]storage.Edge] {
+	results := s.Store.Pages(ctx, side, queries)
+	for i, q := range queries {
+		if side == storage.Relations && q.Post == 101 {
+			q.Post = 102
+			results[i] = s.Store.Pages(ctx, side, []storage.PageQuery{q})[0]
+		}
+	}
+	return results
+}
+
+type alwaysDue struct{ *oracle.Store }
+
+func (s alwaysDue) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	all := storage.Each(changes, func(ch storage.ItemChange) storage.ItemChange {
+		ch.IfDue = false
+		return ch
+	})
+	return s.Store.ChangeItems(ctx, side, user, all, o)
+}
+
+type restoresAgain struct{ *oracle.Store }
+
+func (s restoresAgain) RestoreDetails(ctx context.Context, relations []storage.RelationRow) []storage.Result[bool] {
+	results := s.Store.RestoreDetails(ctx, relations)
+	for i := range results {
+		results[i].Value = results[i].Found
+	}
+	return results
+}
+
+// unlockedKinds finds counts wrong when two writers have met.
+type unlockedKinds struct {
+	*oracle.Store
+	mu    sync.Mutex
+	extra map[storage.UserID]int64
+	busy  int
+}
+
+func (s *unlockedKinds) ChangeItems(ctx context.Context, side storage.Side, user storage.UserID, changes []storage.ItemChange, o storage.ItemOptions) []storage.Result[storage.Changed] {
+	s.mu.Lock()
+	if s.busy++; s.busy > 1 && side == storage.Relations {
+		s.extra[user]++
+	}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.busy--
+	}()
+	return s.Store.ChangeItems(ctx, side, user, changes, o)
+}
+
+func (s *unlockedKinds) WrongItemCounts(ctx context.Context, side storage.Side, shard int, owners storage.OwnerRange) ([]storage.WrongCount, error) {
+	wrong, err := s.Store.WrongItemCounts(ctx, side, shard, owners)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for user, n := range s.extra {
+		if side == storage.Relations {
+			wrong = append(wrong, storage.WrongCount{User: user, Have: n})
+		}
+	}
+	return wrong, err
+}
+
+type kindlessRepairs struct{ *oracle.Store }
+
+func (s kindlessRepairs) RepairInverse(ctx context.Context, repairs []storage.Repair) []storage.Result[storage.Repaired] {
+	all := storage.Each(repairs, func(r storage.Repair) storage.Repair {
+		if r.Side == storage.Relations {
+			r.Side = storage.Favorites
+		}
+		return r
+	})
+	return s.Store.RepairInverse(ctx, all)
+}
