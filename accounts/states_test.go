@@ -45,7 +45,7 @@ func open(t *testing.T, store storage.Store, now func() time.Time) *gateway {
 		Store: store, Relations: g.relations, HiddenUsers: g.hiddenUsers, Now: now,
 		Notify: func(id storage.UserID) { g.hub.Publish(events.State(id)) },
 	}
-	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Logger: slog.New(slog.DiscardHandler)}
+	g.sweeper = &accounts.Sweeper{States: g.states, Leaser: store, Shards: store.Shards, Logger: slog.New(slog.DiscardHandler)}
 	return g
 }
 
@@ -189,6 +189,8 @@ func (s stuck) EndAll(ctx context.Context, _ storage.UserID) error {
 	<-ctx.Done()
 	return ctx.Err()
 }
+
+func (stuck) EndDue(context.Context, int, func() bool) error { return nil }
 
 // A client does not wait for a long deletion, and if the client leaves, the deletion continues.
 func TestDeletionGoesOnWithoutTheClient(t *testing.T) {

@@ -14,11 +14,14 @@ import (
 // did not answer, or there was more to remove than a client waits for. One gateway of a
 // deployment sweeps at a time, by a lease; two would do no harm.
 //
+// It ends relations whose time has come, too: every two seconds.
+//
 // It also checks users again after their deletion has ended: a gateway that had not heard of the
 // deletion may have let others follow the user meanwhile.
 type Sweeper struct {
 	States *States
 	Leaser storage.Leaser
+	Shards func() int // of the store
 	Logger *slog.Logger
 }
 
@@ -62,7 +65,7 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 		if !s.leased(ctx, owner) {
 			return
 		}
-		if err := s.bounded(ctx, user, s.States.finish); err != nil && ctx.Err() == nil {
+		if err := bounded(ctx, func(ctx context.Context) error { return s.States.finish(ctx, user) }); err != nil && ctx.Err() == nil {
 			s.Logger.WarnContext(ctx, "a deletion goes on later", "user", user.String(), "error", err)
 		}
 	}
@@ -70,16 +73,24 @@ func (s *Sweeper) sweep(ctx context.Context, owner string) {
 		if !s.leased(ctx, owner) {
 			return
 		}
-		if err := s.bounded(ctx, user, s.States.Relations.EndAll); err == nil {
+		if err := bounded(ctx, func(ctx context.Context) error { return s.States.Relations.EndAll(ctx, user) }); err == nil {
 			s.States.HiddenUsers.swept(user)
+		}
+	}
+	for shard := range s.Shards() {
+		work := func(ctx context.Context) error {
+			return s.States.Relations.EndDue(ctx, shard, func() bool { return s.leased(ctx, owner) })
+		}
+		if err := bounded(ctx, work); err != nil && ctx.Err() == nil {
+			s.Logger.WarnContext(ctx, "relations end later", "shard", shard, "error", err)
 		}
 	}
 }
 
-func (s *Sweeper) bounded(ctx context.Context, user storage.UserID, work func(context.Context, storage.UserID) error) error {
+func bounded(ctx context.Context, work func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
-	return work(ctx, user)
+	return work(ctx)
 }
 
 // leased takes or keeps the lease; false while another gateway has it.

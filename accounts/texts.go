@@ -4,6 +4,7 @@ import (
 	"math"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -151,4 +152,15 @@ func CheckMedia(files []storage.Media) (err error) {
 		}
 	}
 	return nil
+}
+
+// farthestEnd is how far ahead an end may lie.
+const farthestEnd = 10 * 365 * 24 * time.Hour
+
+// CheckEnd is a time at which something ends by itself: after now, and within ten years. The error is BAD_USER_INPUT.
+func CheckEnd(what string, end, now time.Time) (storage.Micros, error) {
+	if !end.After(now) || end.Sub(now) > farthestEnd {
+		return 0, apierr.OutOfRange.Error("%s lies ahead, by ten years at most", what).In(what)
+	}
+	return storage.MicrosOf(end), nil
 }

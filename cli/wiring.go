@@ -159,7 +159,7 @@ func (c *ServeCmd) openRelations(ctx context.Context, settings *Settings, p *ser
 		p.closers = append(p.closers, cluster.InBackground(func(ctx context.Context) { p.documents.Follow(ctx, trusted.CheckEvery, p.logger) }))
 	}
 	p.documents.Register(p.registry)
-	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Logger: p.logger}
+	sweeper := &accounts.Sweeper{States: p.states, Leaser: p.store, Shards: p.store.Shards, Logger: p.logger}
 	p.closers = append(p.closers, cluster.InBackground(sweeper.Run))
 	return nil
 }

@@ -54,6 +54,7 @@ type batch struct {
 	counts []storage.UserID
 	edges  [len(storage.AllSides)][]storage.Pair
 	marks  []storage.Pair
+	mutes  []storage.Pair // of both kinds
 
 	lists    []listed      // plain lists
 	opens    []social.List // lists whose visibility matters
@@ -237,6 +238,11 @@ func (b *batch) addRelationships(ctx context.Context, pairs []storage.Pair, on [
 	if needs&fields.Mark != 0 {
 		b.marks = append(b.marks, own...)
 	}
+	if needs&fields.Mute != 0 {
+		for _, k := range storage.OwnKinds {
+			b.mutes = append(b.mutes, storage.Each(own, func(p storage.Pair) storage.Pair { return k.Pair(p.From, p.To) })...)
+		}
+	}
 	for _, f := range fieldsOn(on) {
 		switch {
 		case f.Ahead == fields.End:
@@ -323,6 +329,10 @@ func (b *batch) run(ctx context.Context) []wanted {
 	asked = append(asked, users, counts)
 	if len(b.marks) > 0 {
 		asked = append(asked, l.Marks().Ask(b.marks))
+	}
+	if len(b.mutes) > 0 {
+		b.edges[storage.Relations] = b.mutes
+		asked = append(asked, l.Details().Ask(b.mutes))
 	}
 	var edges [len(storage.AllSides)]*loaders.Asked[storage.Pair, storage.Edge]
 	for _, side := range storage.AllSides {

@@ -12,11 +12,12 @@ import (
 	"kith/storage"
 )
 
-// An ownList is a list that only its owner sees: the users it blocks, or its requests in one
-// state. It is read newest first, without hidden users.
+// An ownList is a list that is read by itself: the users whom its owner blocks, its requests in one
+// state, or its edges of a declared kind. It is read newest first, without hidden users.
 type ownList struct {
 	side  storage.Side
 	owner storage.UserID
+	item  int64 // the number of a declared kind; 0 for others
 	kind  storage.EdgeType
 
 	newerThan storage.Micros // 0: no bound; otherwise only edges newer than that …
@@ -31,7 +32,7 @@ func isViewer(ctx context.Context, id storage.UserID) bool {
 
 // query asks for edges behind a position; zero is the beginning.
 func (l ownList) query(after storage.Position, limit int) storage.PageQuery {
-	q := storage.PageQuery{Owner: l.owner, Type: l.kind, Limit: limit, After: after}
+	q := storage.PageQuery{Owner: l.owner, Post: l.item, Type: l.kind, Limit: limit, After: after}
 	if l.newerThan > 0 {
 		q.Before = storage.Position{UpdateTime: l.newerThan, Peer: math.MaxInt64}
 	}
@@ -129,10 +130,14 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 		}
 	}
 	hidden := a.Hidden()
-	pairs := storage.Each(hidden, func(id storage.UserID) storage.Pair { return l.side.Pair(l.owner, id) })
+	pairs := storage.Each(hidden, func(id storage.UserID) storage.Pair {
+		pair := l.side.Pair(l.owner, id)
+		pair.Post = l.item
+		return pair
+	})
 	n = all - newer
 	if len(pairs) == 0 {
-		return n, all < maxCounted, nil
+		return n, l.item != 0 || all < maxCounted, nil
 	}
 	for _, e := range loaders.For(ctx).Edges(l.side).Fetch(pairs) {
 		if e.Err != nil {
@@ -142,11 +147,18 @@ func (l ownList) size(ctx context.Context, r *Resolver, a *social.Audience) (n i
 			n--
 		}
 	}
-	return max(n, 0), all < maxCounted, nil
+	return max(n, 0), l.item != 0 || all < maxCounted, nil
 }
 
 // count counts the edges of the list's kind that are newer than a time, hidden users included.
 func (l ownList) count(ctx context.Context, r *Resolver, since storage.Micros) (int64, error) {
+	if l.item != 0 { // these are counted where they lie
+		n := loaders.For(ctx).KindCounts().Get(storage.OwnerKind{Owner: l.owner, Kind: l.item})
+		if l.side.IsInverse() {
+			return n.Value.Incoming, n.Err
+		}
+		return n.Value.Outgoing, n.Err
+	}
 	query := storage.EdgeCountQuery{Owner: l.owner, Type: l.kind, Since: since, Limit: maxCounted}
 	t := r.reads().CountEdges(ctx, l.side, []storage.EdgeCountQuery{query})[0]
 	return int64(t.Value), t.Err

@@ -35,6 +35,9 @@ func relationshipsOf(ctx context.Context, pairs []storage.Pair, on []*selections
 	if needs&fields.Mark != 0 {
 		addMarks(ctx, list, at)
 	}
+	if needs&fields.Mute != 0 {
+		addMutes(ctx, list, at)
+	}
 	for _, side := range requestSides {
 		if asked := aheadOn(selected, fields.Request, side); asked != nil {
 			addRequests(ctx, list, side, asked, at)

@@ -158,7 +158,15 @@ func (f *Feeds) walk(ctx context.Context, g *Graph, user storage.UserID, after s
 	if after == (storage.Place{}) {
 		after.CreatedAt = storage.MicrosOf(time.Now().Add(recent.Ahead)) + 1
 	}
-	w := &feedWalk{Feeds: f, authors: authors, hides: g.audience.Hides, whole: whole, at: after, ended: authors.Len() == 0}
+	muted, err := g.Muted(ctx, user, storage.FeedAnswers)
+	if err != nil {
+		return nil, err
+	}
+	hides := g.audience.Hides
+	if len(muted) > 0 {
+		hides = func(id storage.UserID) bool { return has(muted, id) || g.audience.Hides(id) }
+	}
+	w := &feedWalk{Feeds: f, authors: authors, hides: hides, whole: whole, at: after, ended: authors.Len() == 0}
 	w.inbox = f.Inboxes.walk(user, authors, whole)
 	return w, nil
 }

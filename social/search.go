@@ -78,6 +78,13 @@ func (g *Graph) search(ctx context.Context, q SearchQuery) (found []Found, compl
 	}
 	followed := distinct(storage.Each(near, func(m Member) storage.UserID { return m.ID }))
 	ids = distinct(append(ids, followed...))
+	if g.viewer() != 0 {
+		muted, err := g.Muted(ctx, g.viewer(), storage.SearchAnswers)
+		if err != nil {
+			return nil, false, err
+		}
+		ids = slices.DeleteFunc(ids, func(id storage.UserID) bool { return has(muted, id) })
+	}
 	found = make([]Found, len(ids))
 	for i, r := range g.store.Counts(ctx, ids) {
 		if r.Err != nil {

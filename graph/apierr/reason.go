@@ -68,6 +68,7 @@ const (
 	TooManyTheirs     Reason = "TOO_MANY_FOLLOWS_OF_OTHER"
 	TooManyBlocks     Reason = "TOO_MANY_BLOCKS"
 	TooManySpecials   Reason = "TOO_MANY_SPECIALS"
+	TooManyRelations  Reason = "TOO_MANY_RELATIONS"
 	TooManyRequests   Reason = "TOO_MANY_FRIEND_REQUESTS"
 	TooManyIdentities Reason = "TOO_MANY_IDENTITIES"
 
@@ -103,7 +104,7 @@ var codes = byReason(map[Code][]Reason{
 		BeingDeleted, PasswordWrong, OnlyIdentity, ProviderDecides, TokenNotRenewed, SessionOver,
 	},
 	CodePersistedNotFound: {DocumentNotFound},
-	CodeLimitReached:      {TooManyFollows, TooManyTheirs, TooManyBlocks, TooManySpecials, TooManyRequests, TooManyIdentities},
+	CodeLimitReached:      {TooManyFollows, TooManyTheirs, TooManyBlocks, TooManySpecials, TooManyRelations, TooManyRequests, TooManyIdentities},
 	CodeRateLimited:       {TooManyWrites, TooManySignIns, TooManyConnections, TooManyOperations, TooManySubscriptions},
 	CodeTooCostly:         {CostTooHigh, QueryTooLarge, VariablesTooLarge, AnswerTooLarge, ListTooLong},
 	CodeTimeout:           {TimeOver, Cancelled},

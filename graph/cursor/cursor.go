@@ -47,6 +47,7 @@ const (
 	Selected               Kind = 23
 	RankedSearch           Kind = 24
 	Dismissed              Kind = 25
+	Edges                  Kind = 30
 )
 
 // A Sealer encrypts positions of users who were not shown: an answer that ends at its budget continues

@@ -47,6 +47,7 @@ const (
 	Edge                      // of a relationship: the edge from its first user to its second
 	Back                      // of a relationship: the edge from its second user to its first
 	Mark                      // of a relationship: the first user's note on the second
+	Mute                      // of a relationship: whether the first user mutes the second
 	Text                      // of a request: its message
 	Rows                      // of a page: the users on it
 	Total                     // of a page: how long the list is
@@ -279,8 +280,8 @@ func text[T any, S ~string](get func(*T) S) *Value {
 	return &Value{Append: func(to []byte, v any) []byte { return AppendString(to, string(get(v.(*T)))) }}
 }
 
-func optionalText[T any](get func(*T) *string) *Value {
-	return optional(get, AppendString)
+func optionalText[T any, S ~string](get func(*T) *S) *Value {
+	return optional(get, func(to []byte, s S) []byte { return AppendString(to, string(s)) })
 }
 
 func boolean[T any](get func(*T) bool) *Value {

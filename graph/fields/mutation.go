@@ -18,6 +18,8 @@ var mutation = Type{Name: "Mutation", Fields: map[string]*Field{
 	"block":         {Weight: bothEnds},
 	"unblock":       {Weight: write},
 	"setFollowMark": {Weight: write},
+	"mute":          {Weight: 2 * write},
+	"unmute":        {Weight: 2 * write},
 
 	"requestFriend":       {Weight: bothEnds},
 	"acceptFriend":        {Weight: bothEnds},

@@ -20,6 +20,9 @@ var relationship = Type{Name: "Relationship", Is: []string{"Node", "_Entity"}, F
 	"special": {Needs: Mark, Value: optionalBoolean((*model.Relationship).Special)},
 	"remark":  {Needs: Mark, Weight: 2, Value: optionalText((*model.Relationship).Remark)},
 
+	"muted":      {Needs: Mute, Weight: 2, Value: optionalText((*model.Relationship).Muted)},
+	"mutedUntil": {Needs: Mute, Value: optionalMoment((*model.Relationship).MutedUntil)},
+
 	"sentRequest":     {Ahead: Request, Side: storage.Requests, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.SentRequest })},
 	"receivedRequest": {Ahead: Request, Side: storage.Inbox, Needs: Inverse, Value: object(func(r *model.Relationship) *model.FriendRequest { return r.ReceivedRequest })},
 }}

@@ -285,6 +285,7 @@ type ComplexityRoot struct {
 		LinkIdentity        func(childComplexity int, userID string, issuer string, subject string) int
 		Login               func(childComplexity int, handle string, password string) int
 		MarkFeedSeen        func(childComplexity int, upTo string) int
+		Mute                func(childComplexity int, userID string, scope model.MuteScope, until *time.Time) int
 		PublishPost         func(childComplexity int, text string, media []*model.MediaInput, clientKey string) int
 		ReactivateAccount   func(childComplexity int) int
 		Register            func(childComplexity int, handle string, name string, password *string) int
@@ -298,6 +299,7 @@ type ComplexityRoot struct {
 		Unfavorite          func(childComplexity int, postID string) int
 		Unfollow            func(childComplexity int, userID string) int
 		UnlinkIdentity      func(childComplexity int, issuer string, subject string) int
+		Unmute              func(childComplexity int, userID string) int
 		UpdateProfile       func(childComplexity int, name *string, bio *string, avatarURL *string, listVisibility *model.ListVisibilityInput, discoverable *bool) int
 	}
 
@@ -388,6 +390,8 @@ type ComplexityRoot struct {
 		Following       func(childComplexity int) int
 		From            func(childComplexity int) int
 		ID              func(childComplexity int) int
+		Muted           func(childComplexity int) int
+		MutedUntil      func(childComplexity int) int
 		ReceivedRequest func(childComplexity int) int
 		Remark          func(childComplexity int) int
 		SentRequest     func(childComplexity int) int
@@ -516,6 +520,7 @@ type ComplexityRoot struct {
 		FriendRequests func(childComplexity int, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) int
 		ID             func(childComplexity int) int
 		Identities     func(childComplexity int) int
+		MutedUsers     func(childComplexity int, scope model.MuteScope, first *int32, after *string) int
 		User           func(childComplexity int) int
 	}
 
@@ -535,6 +540,8 @@ type MutationResolver interface {
 	RemoveFollower(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Block(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	Unblock(ctx context.Context, userID string) (*model.RelationshipPayload, error)
+	Mute(ctx context.Context, userID string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error)
+	Unmute(ctx context.Context, userID string) (*model.RelationshipPayload, error)
 	SetFollowMark(ctx context.Context, userID string, special *bool, remark *string) (*model.RelationshipPayload, error)
 	RequestFriend(ctx context.Context, userID string, message *string) (*model.FriendRequestPayload, error)
 	AcceptFriend(ctx context.Context, userID string) (*model.FriendRequestPayload, error)
@@ -620,6 +627,7 @@ type ViewerResolver interface {
 	Feed(ctx context.Context, obj *model.Viewer, first *int32, after *string, newerThan *string) (*model.FeedConnection, error)
 	FeedSeenUpTo(ctx context.Context, obj *model.Viewer) (*time.Time, error)
 	BlockedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.BlockConnection, error)
+	MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, first *int32, after *string) (*model.UserConnection, error)
 	FriendRequests(ctx context.Context, obj *model.Viewer, direction model.FriendRequestDirection, state model.FriendRequestState, first *int32, after *string) (*model.FriendRequestConnection, error)
 	DismissedUsers(ctx context.Context, obj *model.Viewer, first *int32, after *string) (*model.UserConnection, error)
 	Identities(ctx context.Context, obj *model.Viewer) ([]*model.LinkedIdentity, error)
@@ -1573,6 +1581,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.MarkFeedSeen(childComplexity, args["upTo"].(string)), true
+	case "Mutation.mute":
+		if e.ComplexityRoot.Mutation.Mute == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_mute_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Mute(childComplexity, args["userId"].(string), args["scope"].(model.MuteScope), args["until"].(*time.Time)), true
 	case "Mutation.publishPost":
 		if e.ComplexityRoot.Mutation.PublishPost == nil {
 			break
@@ -1701,6 +1720,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Mutation.UnlinkIdentity(childComplexity, args["issuer"].(string), args["subject"].(string)), true
+	case "Mutation.unmute":
+		if e.ComplexityRoot.Mutation.Unmute == nil {
+			break
+		}
+
+		args, err := ec.field_Mutation_unmute_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Mutation.Unmute(childComplexity, args["userId"].(string)), true
 	case "Mutation.updateProfile":
 		if e.ComplexityRoot.Mutation.UpdateProfile == nil {
 			break
@@ -2125,6 +2155,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Relationship.ID(childComplexity), true
+	case "Relationship.muted":
+		if e.ComplexityRoot.Relationship.Muted == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.Muted(childComplexity), true
+	case "Relationship.mutedUntil":
+		if e.ComplexityRoot.Relationship.MutedUntil == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Relationship.MutedUntil(childComplexity), true
 	case "Relationship.receivedRequest":
 		if e.ComplexityRoot.Relationship.ReceivedRequest == nil {
 			break
@@ -2745,6 +2787,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Viewer.Identities(childComplexity), true
+	case "Viewer.mutedUsers":
+		if e.ComplexityRoot.Viewer.MutedUsers == nil {
+			break
+		}
+
+		args, err := ec.field_Viewer_mutedUsers_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Viewer.MutedUsers(childComplexity, args["scope"].(model.MuteScope), args["first"].(*int32), args["after"].(*string)), true
 	case "Viewer.user":
 		if e.ComplexityRoot.Viewer.User == nil {
 			break
@@ -3149,6 +3202,23 @@ type Mutation {
   ): RelationshipPayload @semanticNonNull
   "Ends a block. It does not restore what the block has ended."
   unblock(
+    "The other user."
+    userId: ID!
+  ): RelationshipPayload @semanticNonNull
+  """
+  Mutes a user, who does not learn of it: see MuteScope. Lists show the user as before. A mute replaces an earlier one. Fails with
+  NOT_FOUND for an unknown user, BAD_USER_INPUT for oneself, LIMIT_REACHED beyond 1,000 mutes of a scope.
+  """
+  mute(
+    "The other user."
+    userId: ID!
+    "What is left out."
+    scope: MuteScope! = EVERYTHING
+    "When the mute ends by itself; left out: never."
+    until: DateTime
+  ): RelationshipPayload @semanticNonNull
+  "Ends a mute. If there is none, nothing changes."
+  unmute(
     "The other user."
     userId: ID!
   ): RelationshipPayload @semanticNonNull
@@ -3697,6 +3767,14 @@ type FavoritePayload {
   favoriteEdge: FavoriteEdge
 }
 `, BuiltIn: false},
+	{Name: "../schema/relation.graphqls", Input: `"What a mute leaves out."
+enum MuteScope {
+  "The user's posts: they are not in the viewer's home feed."
+  POSTS
+  "Also the user: it is not among the viewer's suggestions, nor found by ` + "`" + `searchUsers` + "`" + `."
+  EVERYTHING
+}
+`, BuiltIn: false},
 	{Name: "../schema/relationship.graphqls", Input: `"The relationship of one user with another."
 type Relationship implements Node {
   "` + "`" + `rel_<from>_<to>` + "`" + `"
@@ -3723,6 +3801,10 @@ type Relationship implements Node {
   special: Boolean @cacheControl(scope: PRIVATE)
   "The remark of ` + "`" + `from` + "`" + ` on ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` sees; null unless the viewer is ` + "`" + `from` + "`" + `, or if there is none."
   remark: String @cacheControl(scope: PRIVATE)
+  "What ` + "`" + `from` + "`" + ` leaves out of ` + "`" + `to` + "`" + `, which only ` + "`" + `from` + "`" + ` knows; null unless the viewer is ` + "`" + `from` + "`" + `, or if nothing is muted."
+  muted: MuteScope @cacheControl(scope: PRIVATE)
+  "When that ends by itself; null for never."
+  mutedUntil: DateTime @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `from` + "`" + ` to ` + "`" + `to` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
   sentRequest: FriendRequest @cacheControl(scope: PRIVATE)
   "The last friend request from ` + "`" + `to` + "`" + ` to ` + "`" + `from` + "`" + `; null unless the viewer is ` + "`" + `from` + "`" + `."
@@ -4072,6 +4154,8 @@ enum ErrorReason {
   TOO_MANY_BLOCKS
   "There are as many special follows as there may be."
   TOO_MANY_SPECIALS
+  "The viewer has as many mutes, or edges of a declared kind, as one may."
+  TOO_MANY_RELATIONS
   "As many requests are pending as may be."
   TOO_MANY_FRIEND_REQUESTS
   "A user has as many identities as it may."
@@ -4442,6 +4526,13 @@ type Viewer {
   feedSeenUpTo: DateTime @cacheControl(scope: PRIVATE)
   "The users whom the viewer blocks, newest first."
   blockedUsers(first: Int, after: String): BlockConnection @semanticNonNull @cacheControl(scope: PRIVATE)
+  "The users whom the viewer mutes, newest first."
+  mutedUsers(
+    "Those of one scope."
+    scope: MuteScope! = EVERYTHING
+    first: Int
+    after: String
+  ): UserConnection @semanticNonNull @cacheControl(scope: PRIVATE)
   "Friend requests from or to the viewer, last changed first."
   friendRequests(
     "From the viewer, or to it."
@@ -5068,6 +5159,10 @@ func (ec *executionContext) childFields_Relationship(ctx context.Context, field 
 		return ec.fieldContext_Relationship_special(ctx, field)
 	case "remark":
 		return ec.fieldContext_Relationship_remark(ctx, field)
+	case "muted":
+		return ec.fieldContext_Relationship_muted(ctx, field)
+	case "mutedUntil":
+		return ec.fieldContext_Relationship_mutedUntil(ctx, field)
 	case "sentRequest":
 		return ec.fieldContext_Relationship_sentRequest(ctx, field)
 	case "receivedRequest":
@@ -5290,6 +5385,8 @@ func (ec *executionContext) childFields_Viewer(ctx context.Context, field graphq
 		return ec.fieldContext_Viewer_feedSeenUpTo(ctx, field)
 	case "blockedUsers":
 		return ec.fieldContext_Viewer_blockedUsers(ctx, field)
+	case "mutedUsers":
+		return ec.fieldContext_Viewer_mutedUsers(ctx, field)
 	case "friendRequests":
 		return ec.fieldContext_Viewer_friendRequests(ctx, field)
 	case "dismissedUsers":
@@ -5746,6 +5843,36 @@ func (ec *executionContext) field_Mutation_markFeedSeen_args(ctx context.Context
 	return args, nil
 }
 
+func (ec *executionContext) field_Mutation_mute_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "scope",
+		func(ctx context.Context, v any) (model.MuteScope, error) {
+			return ec.unmarshalNMuteScope2kithᚋgraphᚋmodelᚐMuteScope(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["scope"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "until",
+		func(ctx context.Context, v any) (*time.Time, error) {
+			return ec.unmarshalODateTime2ᚖtimeᚐTime(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["until"] = arg2
+	return args, nil
+}
+
 func (ec *executionContext) field_Mutation_publishPost_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
 	var err error
 	args := map[string]any{}
@@ -5947,6 +6074,20 @@ func (ec *executionContext) field_Mutation_unlinkIdentity_args(ctx context.Conte
 		return nil, err
 	}
 	args["subject"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Mutation_unmute_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "userId",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNID2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["userId"] = arg0
 	return args, nil
 }
 
@@ -6881,6 +7022,36 @@ func (ec *executionContext) field_Viewer_friendRequests_args(ctx context.Context
 		return nil, err
 	}
 	args["after"] = arg3
+	return args, nil
+}
+
+func (ec *executionContext) field_Viewer_mutedUsers_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "scope",
+		func(ctx context.Context, v any) (model.MuteScope, error) {
+			return ec.unmarshalNMuteScope2kithᚋgraphᚋmodelᚐMuteScope(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["scope"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "first",
+		func(ctx context.Context, v any) (*int32, error) {
+			return ec.unmarshalOInt2ᚖint32(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["first"] = arg1
+	arg2, err := graphql.ProcessArgField(ctx, rawArgs, "after",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["after"] = arg2
 	return args, nil
 }
 
@@ -10434,6 +10605,94 @@ func (ec *executionContext) fieldContext_Mutation_unblock(ctx context.Context, f
 	return fc, nil
 }
 
+func (ec *executionContext) _Mutation_mute(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_mute(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Mute(ctx, fc.Args["userId"].(string), fc.Args["scope"].(model.MuteScope), fc.Args["until"].(*time.Time))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_mute(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationshipPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_mute_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Mutation_unmute(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Mutation_unmute(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Mutation().Unmute(ctx, fc.Args["userId"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.RelationshipPayload) graphql.Marshaler {
+			return ec.marshalORelationshipPayload2ᚖkithᚋgraphᚋmodelᚐRelationshipPayload(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Mutation_unmute(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Mutation",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_RelationshipPayload(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Mutation_unmute_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Mutation_setFollowMark(ctx context.Context, field graphql.CollectedField) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -13435,6 +13694,52 @@ func (ec *executionContext) fieldContext_Relationship_remark(_ context.Context, 
 	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _Relationship_muted(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_muted(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Muted(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.MuteScope) graphql.Marshaler {
+			return ec.marshalOMuteScope2ᚖkithᚋgraphᚋmodelᚐMuteScope(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_muted(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type MuteScope does not have child fields"))
+}
+
+func (ec *executionContext) _Relationship_mutedUntil(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Relationship_mutedUntil(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MutedUntil(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Relationship_mutedUntil(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Relationship", field, true, false, errors.New("field of type DateTime does not have child fields"))
+}
+
 func (ec *executionContext) _Relationship_sentRequest(ctx context.Context, field graphql.CollectedField, obj *model.Relationship) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15838,6 +16143,50 @@ func (ec *executionContext) fieldContext_Viewer_blockedUsers(ctx context.Context
 	}()
 	ctx = graphql.WithFieldContext(ctx, fc)
 	if fc.Args, err = ec.field_Viewer_blockedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _Viewer_mutedUsers(ctx context.Context, field graphql.CollectedField, obj *model.Viewer) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Viewer_mutedUsers(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Viewer().MutedUsers(ctx, obj, fc.Args["scope"].(model.MuteScope), fc.Args["first"].(*int32), fc.Args["after"].(*string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.UserConnection) graphql.Marshaler {
+			return ec.marshalOUserConnection2ᚖkithᚋgraphᚋmodelᚐUserConnection(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Viewer_mutedUsers(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Viewer",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_UserConnection(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Viewer_mutedUsers_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
 		ec.Error(ctx, err)
 		return fc, err
 	}
@@ -19241,6 +19590,20 @@ func (ec *executionContext) _Mutation(ctx context.Context, sel ast.SelectionSet)
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "mute":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_mute(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "unmute":
+			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
+				return ec._Mutation_unmute(ctx, field)
+			})
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
 		case "setFollowMark":
 			out.Values[i] = ec.OperationContext.RootResolverMiddleware(innerCtx, func(ctx context.Context) (res graphql.Marshaler) {
 				return ec._Mutation_setFollowMark(ctx, field)
@@ -20482,6 +20845,16 @@ func (ec *executionContext) _Relationship(ctx context.Context, sel ast.Selection
 			}
 		case "remark":
 			out.Values[i] = ec._Relationship_remark(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "muted":
+			out.Values[i] = ec._Relationship_muted(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "mutedUntil":
+			out.Values[i] = ec._Relationship_mutedUntil(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -21865,6 +22238,44 @@ func (ec *executionContext) _Viewer(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "mutedUsers":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Viewer_mutedUsers(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "friendRequests":
 			field := field
 
@@ -22719,6 +23130,16 @@ func (ec *executionContext) marshalNMediaKind2kithᚋgraphᚋmodelᚐMediaKind(c
 	return v
 }
 
+func (ec *executionContext) unmarshalNMuteScope2kithᚋgraphᚋmodelᚐMuteScope(ctx context.Context, v any) (model.MuteScope, error) {
+	var res model.MuteScope
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMuteScope2kithᚋgraphᚋmodelᚐMuteScope(ctx context.Context, sel ast.SelectionSet, v model.MuteScope) graphql.Marshaler {
+	return v
+}
+
 func (ec *executionContext) marshalNNode2ᚕkithᚋgraphᚋmodelᚐNode(ctx context.Context, sel ast.SelectionSet, v []model.Node) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
@@ -23217,6 +23638,22 @@ func (ec *executionContext) unmarshalOMediaInput2ᚕᚖkithᚋgraphᚋmodelᚐMe
 		}
 	}
 	return res, nil
+}
+
+func (ec *executionContext) unmarshalOMuteScope2ᚖkithᚋgraphᚋmodelᚐMuteScope(ctx context.Context, v any) (*model.MuteScope, error) {
+	if v == nil {
+		return nil, nil
+	}
+	var res = new(model.MuteScope)
+	err := res.UnmarshalGQL(v)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalOMuteScope2ᚖkithᚋgraphᚋmodelᚐMuteScope(ctx context.Context, sel ast.SelectionSet, v *model.MuteScope) graphql.Marshaler {
+	if v == nil {
+		return graphql.Null
+	}
+	return v
 }
 
 func (ec *executionContext) marshalONode2kithᚋgraphᚋmodelᚐNode(ctx context.Context, sel ast.SelectionSet, v model.Node) graphql.Marshaler {

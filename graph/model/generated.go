@@ -1025,6 +1025,64 @@ func (e MediaKind) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// What a mute leaves out.
+type MuteScope string
+
+const (
+	// The user's posts: they are not in the viewer's home feed.
+	MuteScopePosts MuteScope = "POSTS"
+	// Also the user: it is not among the viewer's suggestions, nor found by `searchUsers`.
+	MuteScopeEverything MuteScope = "EVERYTHING"
+)
+
+var AllMuteScope = []MuteScope{
+	MuteScopePosts,
+	MuteScopeEverything,
+}
+
+func (e MuteScope) IsValid() bool {
+	switch e {
+	case MuteScopePosts, MuteScopeEverything:
+		return true
+	}
+	return false
+}
+
+func (e MuteScope) String() string {
+	return string(e)
+}
+
+func (e *MuteScope) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = MuteScope(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid MuteScope", str)
+	}
+	return nil
+}
+
+func (e MuteScope) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *MuteScope) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e MuteScope) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
 // How the tables are compared.
 type ReconcileMode string
 

@@ -20,6 +20,7 @@ type Relationship struct {
 
 	// Only Pair.From sees these; nil unless selected.
 	Mark            *storage.EdgeMark
+	Mute            *Mute // also nil if nothing is muted
 	SentRequest     *FriendRequest
 	ReceivedRequest *FriendRequest
 }
@@ -54,6 +55,29 @@ func (r *Relationship) Remark() *string {
 		return nil
 	}
 	return optional(r.Mark.Remark)
+}
+
+// A Mute is what a user leaves out of another.
+type Mute struct {
+	Scope  MuteScope
+	EndsAt storage.Micros // 0: never
+}
+
+// Muted is nil if nothing is.
+func (r *Relationship) Muted() *MuteScope {
+	if r.Mute == nil {
+		return nil
+	}
+	return &r.Mute.Scope
+}
+
+// MutedUntil is nil for never.
+func (r *Relationship) MutedUntil() *time.Time {
+	if r.Mute == nil || r.Mute.EndsAt == 0 {
+		return nil
+	}
+	t := r.Mute.EndsAt.Time()
+	return &t
 }
 
 func (r *Relationship) private(value bool) *bool {

@@ -1,0 +1,121 @@
+package resolvers
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"kith/accounts"
+	"kith/graph/apierr"
+	"kith/graph/cursor"
+	"kith/graph/model"
+	"kith/loaders"
+	"kith/social"
+	"kith/storage"
+)
+
+// muteKinds are the kinds of relations that mute, by what they leave out.
+var muteKinds = map[model.MuteScope]storage.Kind{model.MuteScopeEverything: storage.Mutes, model.MuteScopePosts: storage.PostMutes}
+
+// Mute makes a relation of one kind, and ends that of the other.
+func (r mutations) Mute(ctx context.Context, id string, scope model.MuteScope, until *time.Time) (*model.RelationshipPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	detail := storage.Detail{}
+	if until != nil {
+		if detail.EndsAt, err = accounts.CheckEnd("until", *until, r.Relations.Now()); err != nil {
+			return nil, err
+		}
+	}
+	made := r.Relations.Relate(ctx, loaders.For(ctx).Reader(), viewer, muteKinds[scope], []storage.UserID{other}, detail)[0]
+	if made.Err != nil {
+		return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, relationError(made.Err))
+	}
+	return r.endMutes(ctx, viewer, other, made.Value.Changed, scope)
+}
+
+func (r mutations) Unmute(ctx context.Context, id string) (*model.RelationshipPayload, error) {
+	viewer, other, err := r.actorAndOther(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return r.endMutes(ctx, viewer, other, false, "")
+}
+
+// relationError says that there are too many relations of a kind.
+func relationError(err error) error {
+	if errors.Is(err, storage.ErrLimitReached) {
+		return apierr.TooManyRelations.Error("you have as many of these as one may")
+	}
+	return err
+}
+
+// endMutes ends the mutes of a user, but for one scope.
+func (r mutations) endMutes(ctx context.Context, viewer, other storage.UserID, changed bool, but model.MuteScope) (*model.RelationshipPayload, error) {
+	for scope, kind := range muteKinds {
+		if scope == but {
+			continue
+		}
+		ended := r.Relations.Unrelate(ctx, viewer, kind, []storage.UserID{other})[0]
+		if ended.Err != nil {
+			return r.relationshipPayload(ctx, viewer, other, social.Outcome{}, ended.Err)
+		}
+		changed = changed || ended.Value.Changed
+	}
+	return r.relationshipPayload(ctx, viewer, other, social.Outcome{Changed: changed}, nil)
+}
+
+func (r viewerFields) MutedUsers(ctx context.Context, obj *model.Viewer, scope model.MuteScope, _ *int32, _ *string) (*model.UserConnection, error) {
+	kind := muteKinds[scope]
+	return r.edgesOf(ctx, ownList{side: storage.Relations, owner: obj.User.UserID, item: kind.Number, kind: storage.Related})
+}
+
+// edgesOf is a page of the users at the other ends of edges of a declared kind.
+func (r *Resolver) edgesOf(ctx context.Context, list ownList) (*model.UserConnection, error) {
+	f := planned(ctx)
+	args, err := pageOf(ctx, f, 0)
+	if err != nil {
+		return nil, err
+	}
+	audience, err := audienceOf(ctx)
+	if err != nil {
+		return nil, err
+	}
+	own, err := list.page(ctx, r, audience, args, bound{kind: cursor.Edges, to: []int64{int64(list.owner), list.item}, what: "list"})
+	if err != nil {
+		return nil, err
+	}
+	page := pageOfEdges(list.side, own.edges, false)
+	page.cursors = own.cursors
+	page.fetch(ctx, f)
+	shown := page.shown(ctx, f)
+	return &model.UserConnection{
+		UserPage: model.UserPage{Nodes: shown.nodes, Complete: own.complete, Total: own.total, PageInfo: own.info}, Edges: shown.plain(),
+	}, nil
+}
+
+// addMutes adds what the viewer has muted to its own relationships.
+func addMutes(ctx context.Context, list []*model.Relationship, at paths) {
+	e := accessOf(ctx)
+	for i, r := range list {
+		if r == nil || !e.isViewers(r.Pair) {
+			continue
+		}
+		for scope, kind := range muteKinds {
+			pair := kind.Pair(r.Pair.From, r.Pair.To)
+			edge := e.loaders.Edges(storage.Relations).Load(pair)
+			if edge.Err == nil && edge.Value.Type == storage.Related {
+				detail := e.loaders.Details().Load(pair)
+				edge.Err = detail.Err
+				r.Mute = &model.Mute{Scope: scope, EndsAt: detail.Value.EndsAt}
+			}
+			if edge.Err != nil {
+				failAt(ctx, at(i), edge.Err)
+				list[i] = nil
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package resolvers_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"kith/accounts"
+	"kith/internal/apitest"
+	"kith/social"
+	"kith/storage"
+)
+
+// A mute leaves posts out of the feed and, of everything, the user out of suggestions and searches; lists, and what others see, stay.
+func TestMutes(t *testing.T) {
+	onShards(t, apitest.Options{}, func(t *testing.T, v *village) {
+		me, loud := v.api.As(v.a), v.b
+		v.does(v.a, "follow", loud)
+		v.does(v.a, "follow", v.c)
+		v.does(v.c, "follow", v.d)
+		for _, author := range []storage.UserID{loud, v.c} {
+			v.api.As(author).Ask(`mutation { publishPost(text: "hello", clientKey: "k") { changed } }`, nil).Is(`{"publishPost": {"changed": true}}`)
+		}
+		feed := func() string {
+			return fmt.Sprint(me.Ask(`{ viewer { feed(first: 9) { nodes { author { id } } } } }`, nil).Whole().At("viewer.feed.nodes"))
+		}
+		suggested := func(id storage.UserID) bool {
+			return strings.Contains(fmt.Sprint(me.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { followSuggestions(first: 50) { nodes { id } } } }`, v.a), nil).Whole().At("user.followSuggestions")), "id:"+id.String()+"]")
+		}
+		finds := func(id storage.UserID) bool {
+			return strings.Contains(fmt.Sprint(me.Ask(fmt.Sprintf(`{ searchUsers(text: "u%s", first: 50) { nodes { id } } }`, id), nil).Whole().At("searchUsers")), "id:"+id.String()+"]")
+		}
+		has := func(text string, id storage.UserID) bool { return strings.Contains(text, "id:"+id.String()+"]") }
+		wantEqual := func(what string, got, want bool) {
+			t.Helper()
+			if got != want {
+				t.Errorf("%s: %t, want %t", what, got, want)
+			}
+		}
+		muted := func(asker *apitest.API, id storage.UserID) string {
+			return fmt.Sprint(asker.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { viewerRelationship { muted mutedUntil status } followerCount } }`, id), nil).Whole().At("user"))
+		}
+		wantEqual("in the feed before", has(feed(), loud), true)
+		before := muted(v.api.As(loud), v.a)
+
+		me.Ask(`mutation($id: ID!) { mute(userId: $id, scope: POSTS) { changed relationship { muted mutedUntil } } }`, apitest.Vars{"id": loud.String()}).
+			Is(`{"mute": {"changed": true, "relationship": {"muted": "POSTS", "mutedUntil": null}}}`)
+		wantEqual("in the feed", has(feed(), loud), false)
+		wantEqual("another in the feed", has(feed(), v.c), true)
+		wantEqual("found", finds(loud), true)
+		list := fmt.Sprint(me.Ask(fmt.Sprintf(`{ user(by: {id: "%s"}) { followings(first: 9) { nodes { id } } } }`, v.a), nil).Whole().At("user.followings"))
+		wantEqual("on the list", has(list, loud), true)
+		if got := muted(v.api.As(loud), v.a); got != before {
+			t.Errorf("the other sees %s, before %s", got, before)
+		}
+
+		me.Ask(`mutation($id: ID!) { mute(userId: $id) { changed relationship { muted } } }`, apitest.Vars{"id": loud.String()}).
+			Is(`{"mute": {"changed": true, "relationship": {"muted": "EVERYTHING"}}}`)
+		wantEqual("found when all is muted", finds(loud), false)
+		wantEqual("suggested before", suggested(v.d), true)
+		v.does(v.a, "mute", v.d)
+		v.doesNothing(v.a, "mute", v.d)
+		wantEqual("suggested when muted", suggested(v.d), false)
+		me.Ask(`{ viewer { mutedUsers(first: 9) { totalCount complete nodes { id viewerRelationship { muted } } } posts: mutedUsers(scope: POSTS) { totalCount } } }`, nil).Is(fmt.Sprintf(
+			`{"viewer": {"mutedUsers": {"totalCount": 2, "complete": true, "nodes": [{"id": "%s", "viewerRelationship": {"muted": "EVERYTHING"}}, {"id": "%s", "viewerRelationship": {"muted": "EVERYTHING"}}]}, "posts": {"totalCount": 0}}}`, v.d, loud))
+
+		v.does(v.a, "unmute", loud)
+		v.doesNothing(v.a, "unmute", loud)
+		wantEqual("in the feed again", has(feed(), loud), true)
+		wantEqual("found again", finds(loud), true)
+
+		v.do(v.a, "mute", v.a).Refused("BAD_USER_INPUT")
+		v.do(v.a, "mute", 77).Refused("NOT_FOUND")
+		v.doesNothing(v.a, "unmute", 77)
+		v.do(0, "mute", v.a).Refused("UNAUTHENTICATED")
+		for _, until := range []string{"2001-01-01T00:00:00Z", "2199-01-01T00:00:00Z"} {
+			me.Ask(`mutation($id: ID!, $until: DateTime) { mute(userId: $id, until: $until) { changed } }`, apitest.Vars{"id": loud.String(), "until": until}).Refused("BAD_USER_INPUT")
+		}
+	})
+}
+
+// A mute ends by itself, on its shard, at its other end, and in its counts.
+func TestMutesEnd(t *testing.T) {
+	onStores(t, func(t *testing.T, store storage.Store) {
+		apitest.Users(t, store, 4)
+		api := apitest.New(t, store, apitest.Options{})
+		until := time.Now().Add(time.Hour)
+		for id := storage.UserID(2); id < 5; id++ {
+			vars := apitest.Vars{"id": id.String()}
+			if id != 3 { // this one does not end
+				vars["until"] = until.Format(time.RFC3339Nano)
+			}
+			api.As(1).Ask(`mutation($id: ID!, $until: DateTime) { mute(userId: $id, until: $until) { changed } }`, vars).Is(`{"mute": {"changed": true}}`)
+		}
+		api.As(1).Ask(`mutation($id: ID!, $until: DateTime) { mute(userId: $id, until: $until) { changed } }`,
+			apitest.Vars{"id": "4", "until": until.Add(time.Hour).Format(time.RFC3339Nano)}).Is(`{"mute": {"changed": true}}`)
+
+		later := func() time.Time { return until.Add(time.Second) }
+		relations := social.NewRelations(social.RelationsConfig{Store: store, Redundancy: nobodyElse{}, Now: later})
+		states := &accounts.States{
+			Store: store, Relations: relations, Now: later, Notify: func(storage.UserID) {},
+			HiddenUsers: accounts.NewHiddenUsers(store, accounts.NewMetrics(prometheus.NewRegistry()), later),
+		}
+		sweeper := &accounts.Sweeper{States: states, Leaser: store, Shards: store.Shards}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { sweeper.Run(ctx); close(ended) }()
+		defer func() { stop(); <-ended }()
+		left := func() []storage.UserID {
+			page := store.Pages(t.Context(), storage.Relations, []storage.PageQuery{{Owner: 1, Post: storage.Mutes.Number, Limit: 9}})[0]
+			return storage.Each(page.Value, func(e storage.Edge) storage.UserID { return e.To })
+		}
+		for began := time.Now(); len(left()) == 3 && time.Since(began) < 30*time.Second; time.Sleep(10 * time.Millisecond) {
+		}
+		if got := left(); !slices.Equal(got, []storage.UserID{4, 3}) {
+			t.Errorf("mutes of %v are left", got)
+		}
+		counts := store.KindCounts(t.Context(), []storage.OwnerKind{{Owner: 1, Kind: storage.Mutes.Number}})[0].Value
+		if counts.Outgoing != 2 {
+			t.Errorf("%d mutes are counted", counts.Outgoing)
+		}
+	})
+}
+
+// nobodyElse is a mode that writes both sides at once.
+type nobodyElse struct{}
+
+func (nobodyElse) Inline() bool                                       { return true }
+func (nobodyElse) Propagate(context.Context, []storage.Written) error { return nil }

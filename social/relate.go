@@ -1,0 +1,119 @@
+package social
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"kith/storage"
+)
+
+// Relate makes edges of a declared kind from a user to others, or, with an end, changes when they end. Each has its own outcome, in their
+// order: [ErrSelf]; [storage.ErrUserUnknown] for an end that is no user, unless the kind leads elsewhere; [storage.ErrLimitReached];
+// [storage.ErrForbidden] where the kind asks for peace. [ActorMissing] if the user itself is unknown.
+func (t *Relations) Relate(ctx context.Context, people People, user storage.UserID, kind storage.Kind, ends []storage.UserID, detail storage.Detail) []storage.Result[storage.Changed] {
+	if !kind.Timed {
+		detail.EndsAt = 0
+	}
+	errs := make([]error, len(ends))
+	if kind.To == "" {
+		errs = t.present(ctx, people, user, ends)
+	}
+	return t.relate(ctx, user, kind, ends, errs, storage.ItemChange{Type: storage.Related, Detail: detail})
+}
+
+// Unrelate ends edges. One that there is not changes nothing, without an error.
+func (t *Relations) Unrelate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID) []storage.Result[storage.Changed] {
+	return t.relate(ctx, user, kind, ends, make([]error, len(ends)), storage.ItemChange{Type: storage.None})
+}
+
+func (t *Relations) relate(ctx context.Context, user storage.UserID, kind storage.Kind, ends []storage.UserID, errs []error, change storage.ItemChange) []storage.Result[storage.Changed] {
+	results := make([]storage.Result[storage.Changed], len(ends))
+	first := make(map[storage.UserID]int, len(ends))
+	var changes []storage.ItemChange
+	var at []int
+	for i, end := range ends {
+		if results[i].Err = errs[i]; errs[i] != nil {
+			continue
+		}
+		if _, again := first[end]; again {
+			continue
+		}
+		first[end] = i
+		change.To, change.Item, change.At = end, kind.Number, t.at()
+		changes, at = append(changes, change), append(at, i)
+	}
+	o := storage.ItemOptions{Max: kind.Max, Peace: kind.Peace, Inverse: t.Redundancy.Inline()}
+	var written []storage.Written
+	for j, r := range t.Store.ChangeItems(ctx, storage.Relations, user, changes, o) {
+		r.Err = gone(user, r.Err)
+		results[at[j]] = r
+		written = append(written, r.Value.Written()...)
+	}
+	if len(written) > 0 {
+		_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
+	}
+	for i, end := range ends { // named twice
+		if k, same := first[end]; same && k != i && errs[i] == nil {
+			results[i] = results[k]
+			results[i].Value.Changed = false
+		}
+	}
+	return results
+}
+
+// dueAtOnce is how many relations of a shard EndDue ends at a time.
+const dueAtOnce = 500
+
+// EndDue ends the relations of a shard whose time has come, if there are any and the caller may.
+func (t *Relations) EndDue(ctx context.Context, shard int, may func() bool) error {
+	for now := t.at(); ; {
+		due, err := t.Store.DueRelations(ctx, shard, now, dueAtOnce)
+		if err != nil {
+			return fmt.Errorf("read relations that have come to their end: %w", err)
+		}
+		if len(due) == 0 || !may() {
+			return nil
+		}
+		byUser := make(map[storage.UserID][]storage.ItemChange)
+		for _, e := range due {
+			byUser[e.From] = append(byUser[e.From], storage.ItemChange{To: e.To, Item: e.Post, Type: storage.None, At: now, IfDue: true})
+		}
+		var written []storage.Written
+		for _, user := range slices.Sorted(maps.Keys(byUser)) {
+			for _, r := range t.Store.ChangeItems(ctx, storage.Relations, user, byUser[user], storage.ItemOptions{Inverse: t.Redundancy.Inline()}) {
+				if r.Err != nil {
+					return fmt.Errorf("end relations of user %s: %w", user, r.Err)
+				}
+				written = append(written, r.Value.Written()...)
+			}
+		}
+		if len(written) > 0 {
+			_ = t.Redundancy.Propagate(ctx, written) // counted, and repaired by retries and reconcile
+		}
+		if len(due) < dueAtOnce {
+			return nil
+		}
+	}
+}
+
+// Muted lists the users whom a user has muted in some answers, ascending.
+func (g *Graph) Muted(ctx context.Context, user storage.UserID, in storage.Answers) ([]storage.UserID, error) {
+	var queries []storage.PageQuery
+	for _, k := range storage.OwnKinds {
+		if k.Hides&in != 0 {
+			queries = append(queries, storage.PageQuery{Owner: user, Post: k.Number, Limit: int(k.Max)})
+		}
+	}
+	var muted []storage.UserID
+	for _, r := range g.store.Pages(ctx, storage.Relations, queries) {
+		if r.Err != nil {
+			return nil, fmt.Errorf("read whom user %s mutes: %w", user, r.Err)
+		}
+		for _, e := range r.Value {
+			muted = append(muted, e.To)
+		}
+	}
+	return distinct(muted), nil
+}

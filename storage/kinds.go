@@ -1,0 +1,72 @@
+package storage
+
+// A Kind is a declared kind of relations. Its edges are rows of `relation` and `relation_inbox`, which are propagated, counted, cached,
+// compared, moved and exported like those of every kind: what differs is said here.
+type Kind struct {
+	Number int64  // in the column `kind`; never used again for another kind
+	Name   string // [a-z][A-Za-z0-9]{0,39}, as in a file of declarations
+	To     string // what it leads to: "" for users, or the name of a type of the product, see [Foreign]
+
+	Max   int64     // how many edges may leave a user
+	Seen  EdgesSeen // by whom
+	Peace bool      // there is no new edge while one of its two ends blocks the other, and it is not seen then
+	Timed bool      // it may have an end
+
+	// Hides says from which of a user's answers those are left out to whom it has such an edge.
+	Hides Answers
+}
+
+// EdgesSeen says who may see edges of a kind.
+type EdgesSeen uint8
+
+const (
+	ByOwner    EdgesSeen = iota // the user whom they leave
+	ByBothEnds                  // also the user whom they enter
+	ByEveryone                  // everybody, without users who are hidden from the viewer
+)
+
+// Answers are kinds of answers, as flags.
+type Answers uint8
+
+const (
+	FeedAnswers Answers = 1 << iota
+	SuggestionAnswers
+	SearchAnswers
+)
+
+// Kinds that Kith itself has. Products declare theirs from [FirstDeclared] on.
+var (
+	// Mutes hides a user's posts, and hides it from suggestions and searches.
+	Mutes = Kind{Number: 1, Name: "mutes", Max: MaxMutes, Timed: true, Hides: FeedAnswers | SuggestionAnswers | SearchAnswers}
+	// PostMutes hides only a user's posts.
+	PostMutes = Kind{Number: 2, Name: "postMutes", Max: MaxMutes, Timed: true, Hides: FeedAnswers}
+
+	// OwnKinds are all of them.
+	OwnKinds = []Kind{Mutes, PostMutes}
+)
+
+const (
+	// MaxMutes is how many users a user may mute, of each kind.
+	MaxMutes = 1000
+	// FirstDeclared and LastDeclared are the numbers that products may give their kinds.
+	FirstDeclared, LastDeclared int64 = 100, 999
+)
+
+// End is the other end of an edge of the kind, from an id as clients write it.
+func (k Kind) End(id int64) UserID {
+	if k.To != "" {
+		return Foreign(id)
+	}
+	return UserID(id)
+}
+
+// EndID is what clients call the other end.
+func (k Kind) EndID(end UserID) int64 {
+	if k.To != "" {
+		return end.ForeignID()
+	}
+	return int64(end)
+}
+
+// Pair names the edge of the kind from a user.
+func (k Kind) Pair(from, to UserID) Pair { return Pair{From: from, To: to, Post: k.Number} }
