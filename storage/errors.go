@@ -46,6 +46,9 @@ var (
 	// ErrKeyTaken: another post, or another comment of the user on the post, has the client key.
 	ErrKeyTaken = errors.New("client key is taken")
 
+	// ErrAttributesTooLong: the attributes would take more than [MaxAttributes] bytes.
+	ErrAttributesTooLong = errors.New("attributes are too long")
+
 	// ErrIdentityTaken: the identity stands for another user.
 	ErrIdentityTaken = errors.New("identity is taken")
 

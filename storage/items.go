@@ -19,9 +19,6 @@ type Detail struct {
 	Attributes string // JSON, at most [MaxAttributes] bytes; empty: none
 }
 
-// MaxAttributes bounds the attributes of a relation, in bytes.
-const MaxAttributes = 4096
-
 // ItemOptions limit and extend changes.
 type ItemOptions struct {
 	// Max is how many edges of an item's kind may leave the user: one more gets [ErrLimitReached]. 0 means no limit.

@@ -20,6 +20,8 @@ type Post struct {
 	CreatedAt Micros
 	EditedAt  Micros // 0: never
 	Counts    PostCounts
+
+	Attributes Attributes
 }
 
 // PostCounts is one row of `post_counts`.
@@ -134,12 +136,15 @@ type NewPost struct {
 	Text  string
 	Media []Media
 	At    Micros
+
+	Attributes Attributes
 }
 
 // PostChange holds the new values; nil leaves a value as it is.
 type PostChange struct {
-	Text  *string
-	Media *[]Media
+	Text       *string
+	Media      *[]Media
+	Attributes AttributeChange
 }
 
 // PostWriter writes posts. Every change of posts raises the author's version, and the post's own.
@@ -150,10 +155,10 @@ type PostWriter interface {
 	Publish(ctx context.Context, post NewPost) (p Post, published bool, err error)
 
 	// EditPost changes the given values and sets EditedAt, and returns the post as it is afterwards.
-	// If the values are what they were, nothing changes. [ErrPostUnknown].
+	// If the values are what they were, nothing changes. [ErrPostUnknown], [ErrAttributesTooLong].
 	EditPost(ctx context.Context, id PostID, change PostChange, at Micros) (p Post, changed bool, err error)
 
-	// DeletePost permanently deletes a post with its text and media, and no longer counts it. If the
+	// DeletePost permanently deletes a post with its text, media and attributes, and no longer counts it. If the
 	// post does not exist, nothing changes.
 	DeletePost(ctx context.Context, id PostID) (changed bool, err error)
 }
@@ -215,7 +220,7 @@ type RecentPostReader interface {
 }
 
 // A PostRow is a post as a store keeps it, with the key of its author's client. A deleted post keeps
-// its row, without text and media, so that the key stays taken.
+// its row, without text, media and attributes, so that the key stays taken.
 type PostRow struct {
 	NewPost
 	EditedAt Micros // 0: never

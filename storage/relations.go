@@ -13,7 +13,7 @@ type RelationReader interface {
 	// CountEdges counts edges of an owner without reading them all. Every query is Found.
 	CountEdges(ctx context.Context, side Side, queries []EdgeCountQuery) []Result[int]
 
-	// Marks reads the marks of users on those they follow.
+	// Marks reads the marks of users on those they follow. A follow that has no mark and never ended is not Found.
 	Marks(ctx context.Context, pairs []Pair) []Result[EdgeMark]
 
 	// Specials lists the special follows of each user, ascending. Every user is Found.
@@ -40,12 +40,18 @@ type EdgeCountQuery struct {
 type EdgeMark struct {
 	Special bool
 	Remark  string // at most MaxRemarkLength characters
+
+	Attributes Attributes
+
+	// FirstAt is when the user first followed the other; 0 if this follow is the first. It stays when the follow ends, and nobody sets it.
+	FirstAt Micros
 }
 
 // MarkChange holds the new values; nil leaves a value as it is.
 type MarkChange struct {
-	Special *bool
-	Remark  *string
+	Special    *bool
+	Remark     *string
+	Attributes AttributeChange
 }
 
 // Bounds on marks.
@@ -58,7 +64,8 @@ const (
 type MarkWriter interface {
 	// SetMark changes the mark on From → To. It returns the mark as it is afterwards, and whether
 	// the call changed it. A change raises the version of From. A mark that is not special and has
-	// no remark is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials].
+	// neither a remark nor attributes is removed. [ErrNotFollowing]; [ErrLimitReached] beyond [MaxSpecials];
+	// [ErrAttributesTooLong].
 	SetMark(ctx context.Context, pair Pair, change MarkChange) (mark EdgeMark, changed bool, err error)
 }
 
@@ -124,17 +131,20 @@ const (
 	AnnotationMark      AnnotationKind = iota // the mark on the follow From → To
 	AnnotationMessage                         // the message of the pending request From → To
 	AnnotationDismissal                       // From does not want To suggested
+	AnnotationFirst                           // the first follow From → To, where it is not the last one
 )
 
 // AnnotationKinds are all of them.
-var AnnotationKinds = [...]AnnotationKind{AnnotationMark, AnnotationMessage, AnnotationDismissal}
+var AnnotationKinds = [...]AnnotationKind{AnnotationMark, AnnotationMessage, AnnotationDismissal, AnnotationFirst}
 
 // An Annotation is a row of one kind beside edges.
 type Annotation struct {
 	Pair
 	Special bool   // of a mark
 	Text    string // the remark of a mark, or the message
-	At      Micros // of a dismissal
+	At      Micros // of a dismissal, or of a first follow
+
+	Attributes Attributes // of a mark
 }
 
 // AnnotationWriter writes rows beside edges as they were elsewhere, for imports.
@@ -142,7 +152,7 @@ type AnnotationWriter interface {
 	// AddAnnotations writes those rows of one kind that do not exist yet. Without an Err, the Value
 	// reports whether the row was written. A row is not Found if there is nothing that it could be
 	// beside: a mark without the follow, a message without the pending request, a dismissal by a
-	// user who does not exist. A message exists if it is not empty.
+	// user who does not exist, a first follow without any later edge. A message exists if it is not empty.
 	//
 	// Whatever is written raises the version of From. A mark beyond [MaxSpecials] gets
 	// [ErrLimitReached]; of the dismissals of a user the newest [MaxDismissals] stay. Rows of one

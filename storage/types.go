@@ -43,6 +43,8 @@ type User struct {
 	FollowingsVisibility Visibility // who may see whom the user follows
 	FollowersVisibility  Visibility // who may see who follows the user
 	Undiscoverable       bool       // never suggested to anybody
+
+	Attributes Attributes
 }
 
 // Visibility says who may see one of a user's lists, besides the user.

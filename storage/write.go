@@ -18,7 +18,7 @@ type AccountStore interface {
 	SetPassword(ctx context.Context, id UserID, change PasswordChange) (Password, error)
 
 	// UpdateProfile changes the fields that are given, sets UpdatedAt, raises the user's version,
-	// and returns the user as it is afterwards. Nothing is written if all fields have these values. [ErrUserUnknown].
+	// and returns the user as it is afterwards. Nothing is written if all fields have these values. [ErrUserUnknown], [ErrAttributesTooLong].
 	UpdateProfile(ctx context.Context, id UserID, change ProfileChange, at Micros) (user User, changed bool, err error)
 }
 
@@ -48,16 +48,20 @@ type ProfileChange struct {
 
 	FollowingsVisibility, FollowersVisibility *Visibility
 	Undiscoverable                            *bool
+
+	Attributes AttributeChange
 }
 
-// Apply changes a user accordingly, except UpdatedAt.
-func (c ProfileChange) Apply(to *User) {
+// Apply changes a user accordingly, except UpdatedAt. [ErrAttributesTooLong].
+func (c ProfileChange) Apply(to *User) (err error) {
 	set(&to.Name, c.Name)
 	set(&to.Bio, c.Bio)
 	set(&to.AvatarURL, c.AvatarURL)
 	set(&to.FollowingsVisibility, c.FollowingsVisibility)
 	set(&to.FollowersVisibility, c.FollowersVisibility)
 	set(&to.Undiscoverable, c.Undiscoverable)
+	to.Attributes, err = c.Attributes.Apply(to.Attributes)
+	return err
 }
 
 func set[V any](to, value *V) {

@@ -12,10 +12,11 @@ const (
 	Marks      Kind = "marks"
 	Messages   Kind = "messages"
 	Dismissals Kind = "dismissals"
+	Firsts     Kind = "first_follows"
 )
 
 // besides are the kinds of files of what lies beside edges.
-var besides = [len(storage.AnnotationKinds)]Kind{storage.AnnotationMark: Marks, storage.AnnotationMessage: Messages, storage.AnnotationDismissal: Dismissals}
+var besides = [len(storage.AnnotationKinds)]Kind{storage.AnnotationMark: Marks, storage.AnnotationMessage: Messages, storage.AnnotationDismissal: Dismissals, storage.AnnotationFirst: Firsts}
 
 // errEmpty: a row beside an edge that says nothing.
 var errEmpty = errors.New("it says nothing")
@@ -34,7 +35,7 @@ func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
 	said := func(row *storage.Annotation) []column {
 		switch kind {
 		case storage.AnnotationMark:
-			return []column{truth(&row.Special, true), text(&row.Text, storage.MaxRemarkLength)}
+			return []column{truth(&row.Special, true), text(&row.Text, storage.MaxRemarkLength), attributes(&row.Attributes)}
 		case storage.AnnotationMessage:
 			return []column{text(&row.Text, storage.MaxMessageLength)}
 		}
@@ -43,7 +44,7 @@ func AnnotationFormat(kind storage.AnnotationKind) Format[storage.Annotation] {
 	return Format[storage.Annotation]{AnnotationKind(kind), func(row *storage.Annotation) []column {
 		return append([]column{id(&row.From), id(&row.To)}, said(row)...)
 	}, func(row *storage.Annotation) error {
-		if kind != storage.AnnotationDismissal && row.Text == "" && !row.Special {
+		if kind < storage.AnnotationDismissal && *row == (storage.Annotation{Pair: row.Pair}) {
 			return errEmpty
 		}
 		return nil

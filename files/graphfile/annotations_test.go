@@ -2,6 +2,7 @@ package graphfile
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -20,13 +21,14 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 		switch kind {
 		case storage.AnnotationMark:
 			row.Special, row.Text = rapid.Bool().Draw(t, "special"), texts(0).Draw(t, "remark")
+			row.Attributes = anyAttributes().Draw(t, "attributes")
 		case storage.AnnotationMessage:
 			row.Text = texts(1).Draw(t, "message")
-		case storage.AnnotationDismissal:
+		case storage.AnnotationDismissal, storage.AnnotationFirst:
 			row.At = storage.Micros(rapid.Int64Range(0, int64(maxTime)).Draw(t, "at"))
 		}
 		text, err := accounts.CheckText("text", row.Text, 0, storage.MaxRemarkLength)
-		if row.Text = text; err != nil || kind != storage.AnnotationDismissal && row.Text == "" && !row.Special {
+		if row.Text = text; err != nil || kind < storage.AnnotationDismissal && row == (storage.Annotation{Pair: row.Pair}) {
 			t.Skip("no user can write this")
 		}
 		record, err := AnnotationFormat(kind).Record(row)
@@ -51,6 +53,21 @@ func TestAnyRowBesideEdgesSurvivesAFile(t *testing.T) {
 	})
 }
 
+// anyAttributes are as stores keep them; a third of the objects has none.
+func anyAttributes() *rapid.Generator[storage.Attributes] {
+	return rapid.Custom(func(t *rapid.T) storage.Attributes {
+		change := storage.AttributeChange{}
+		for name, text := range rapid.MapOfN(rapid.StringMatching(`[a-z][A-Za-z0-9]{0,9}`), texts(0), 0, 2).Draw(t, "values") {
+			change[name], _ = json.Marshal(text)
+		}
+		attributes, err := change.Apply("")
+		if err != nil {
+			t.Skip("too long")
+		}
+		return attributes
+	})
+}
+
 func TestRowsBesideEdgesAreChecked(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("é", n) }
 	for _, tt := range []struct {
@@ -64,7 +81,16 @@ func TestRowsBesideEdgesAreChecked(t *testing.T) {
 		{storage.AnnotationMark, []string{"1", "2", "yes", ""}, "special is one of false, true"},
 		{storage.AnnotationMark, []string{"1", "0", "true", ""}, "an id must be"},
 		{storage.AnnotationMark, []string{"-1", "2", "true", ""}, "an id must be"},
-		{storage.AnnotationMark, []string{"1", "2", "true"}, "want from,to,special,remark"},
+		{storage.AnnotationMark, []string{"1", "2", "true"}, "want from,to,special,remark,attributes"},
+		{storage.AnnotationMark, []string{"1", "2", "false", "", `{ "b": 1, "a": "<" }`}, ""},
+		{storage.AnnotationMark, []string{"1", "2", "false", "", "{}"}, "says nothing"},
+		{storage.AnnotationMark, []string{"1", "2", "true", "", `[1]`}, "attributes must be a JSON object"},
+		{storage.AnnotationMark, []string{"1", "2", "true", "", `null`}, "attributes must be a JSON object"},
+		{storage.AnnotationMark, []string{"1", "2", "true", "", `{"a":1`}, "attributes must be a JSON object"},
+		{storage.AnnotationMark, []string{"1", "2", "true", "", `{"a":"` + strings.Repeat("x", storage.MaxAttributes-len(`{"a":""}`)) + `"}`}, ""},
+		{storage.AnnotationMark, []string{"1", "2", "true", "", `{"a":"` + strings.Repeat("x", storage.MaxAttributes) + `"}`}, "too long"},
+		{storage.AnnotationFirst, []string{"1", "2", "1700000000.5"}, ""},
+		{storage.AnnotationFirst, []string{"1", "2", ""}, "a time must be"},
 		{storage.AnnotationMessage, []string{"1", "2", long(300)}, ""},
 		{storage.AnnotationMessage, []string{"1", "2", long(301)}, "message has 0 to 300 characters"},
 		{storage.AnnotationMessage, []string{"1", "2", "\x1b[2J"}, "message holds characters"},

@@ -1,6 +1,7 @@
 package graphfile
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +27,9 @@ type column struct {
 // Read reads a record. Keys, texts and media have to be as those that users write.
 func (r Format[T]) Read(record []string) (row T, err error) {
 	names := r.Kind.Header()
+	if n := len(record); n == len(names)-1 && names[n] == added {
+		record = append(record, "")
+	}
 	if len(record) != len(names) {
 		return row, fmt.Errorf("want %s", strings.Join(names, ","))
 	}
@@ -128,6 +132,17 @@ func key(v *string) column {
 		text = strings.TrimSpace(text)
 		return text, accounts.CheckClientKey(text)
 	})
+}
+
+// attributes are a JSON object of names and values, in any order, or nothing.
+func attributes(v *storage.Attributes) column {
+	return value(v, func(text string) (storage.Attributes, error) {
+		given, err := storage.Attributes(text).Values()
+		if err != nil || given == nil && text != "" {
+			return "", errors.New("attributes must be a JSON object")
+		}
+		return storage.AttributeChange(given).Apply("")
+	}, func(a storage.Attributes) (string, bool) { return string(a), true })
 }
 
 func checked(v *string, check func(name, text string) (string, error)) column {

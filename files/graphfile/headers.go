@@ -7,16 +7,20 @@ import (
 	"strings"
 )
 
+// added is a column at the end that files of versions before do not have.
+const added = "attributes"
+
 // headers are the kinds of files, behind users files and edge lists, whose headers have exactly these
 // columns, in the order in which an import reads them.
 var headers = []struct {
 	kind    Kind
 	columns []string
 }{
-	{Marks, []string{"from", "to", "special", "remark"}},
+	{Marks, []string{"from", "to", "special", "remark", added}},
 	{Messages, []string{"from", "to", "message"}},
 	{Dismissals, []string{"from", "to", "dismissed_at"}},
-	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media"}},
+	{Firsts, []string{"from", "to", "first_followed_at"}},
+	{Posts, []string{"author", "post", "key", "created_at", "edited_at", "deleted", "text", "media", added}},
 	{Comments, []string{"author", "post", "comment", "user", "key", "created_at", "text"}},
 	{Favorites, []string{"user", "author", "post", "at", "favorited"}},
 	{Related, []string{"from", "to", "kind", "at", "related", "ends_at", "attributes"}},
@@ -43,7 +47,7 @@ func (k Kind) Header() []string {
 func ParseHeader(line []byte) (Kind, bool) {
 	names := columnsOf(line)
 	for _, h := range headers {
-		if slices.Equal(names, h.columns) {
+		if slices.Equal(names, h.columns) || slices.Equal(append(names, added), h.columns) {
 			return h.kind, true
 		}
 	}

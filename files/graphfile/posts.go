@@ -44,11 +44,11 @@ type mediaText struct {
 var PostFormat = Format[storage.PostRow]{Posts, func(p *storage.PostRow) []column {
 	return []column{
 		id(&p.Author), number(&p.Number), key(&p.Key), moment(&p.At), momentOrNone(&p.EditedAt),
-		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia),
+		truth(&p.Deleted, true), text(&p.Text, storage.MaxPostLength), value(&p.Media, parseMedia, textOfMedia), attributes(&p.Attributes),
 	}
 }, func(p *storage.PostRow) error {
-	if p.Deleted && (p.Text != "" || p.Media != nil) {
-		return errors.New("a deleted post has neither text nor media")
+	if p.Deleted && (p.Text != "" || p.Media != nil || p.Attributes != "") {
+		return errors.New("a deleted post has neither text, media nor attributes")
 	}
 	return nil
 }}

@@ -122,7 +122,7 @@ func TestFieldsOfPostsHaveBounds(t *testing.T) {
 		{with(4, "x"), "a time must be"},
 		{with(4, "1700000000.5"), ""},
 		{with(5, ""), "deleted is one of false, true"},
-		{with(5, "true"), "neither text nor media"},
+		{with(5, "true"), "neither text, media nor attributes"},
 		{with(6, long(2000)), ""},
 		{with(6, long(2001)), "text has 0 to 2000 characters"},
 		{with(6, "\x1b[2J"), "text holds characters"},

@@ -35,6 +35,7 @@ func TestAnyUserSurvivesAFile(t *testing.T) {
 				FollowingsVisibility: storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followings")),
 				FollowersVisibility:  storage.Visibility(rapid.IntRange(0, 2).Draw(t, "followers")),
 				Undiscoverable:       rapid.Bool().Draw(t, "undiscoverable"),
+				Attributes:           anyAttributes().Draw(t, "attributes"),
 			},
 			State: storage.UserState(rapid.IntRange(0, 2).Draw(t, "state")),
 		}

@@ -27,8 +27,8 @@ func (j *Judge) MayComment(author, by storage.UserID) error {
 // MayDeleteComment reports whether a user has written the comment, or the post that it is on.
 func MayDeleteComment(c storage.Comment, by storage.UserID) bool { return by == c.By || by == c.Author }
 
-// EditPost changes a post, and reports whether anything is different afterwards.
-func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edited storage.Post, changed bool) {
+// EditPost changes a post, and reports whether anything is different afterwards. [storage.ErrAttributesTooLong].
+func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edited storage.Post, changed bool, err error) {
 	edited = p
 	if change.Text != nil {
 		edited.Text = *change.Text
@@ -36,10 +36,11 @@ func EditPost(p storage.Post, change storage.PostChange, at storage.Micros) (edi
 	if change.Media != nil {
 		edited.Media = *change.Media
 	}
-	if edited.Text == p.Text && slices.Equal(edited.Media, p.Media) {
-		return p, false
+	edited.Attributes, err = change.Attributes.Apply(p.Attributes)
+	if err != nil || edited.Text == p.Text && edited.Attributes == p.Attributes && slices.Equal(edited.Media, p.Media) {
+		return p, false, err
 	}
 	edited.EditedAt = max(at, p.CreatedAt, p.EditedAt+1)
 	edited.Counts.Version++
-	return edited, true
+	return edited, true, nil
 }

@@ -20,7 +20,7 @@ func State(user storage.UserID, from, to storage.UserState) (changes bool, err e
 }
 
 // Mark returns a follow's mark after a change. specials counts the user's special follows; it is
-// called only if their limit matters: [storage.ErrLimitReached].
+// called only if their limit matters: [storage.ErrLimitReached]. [storage.ErrAttributesTooLong].
 func Mark(user storage.UserID, mark storage.EdgeMark, change storage.MarkChange, specials func() (int, error)) (storage.EdgeMark, error) {
 	special := mark.Special
 	if change.Special != nil {
@@ -29,8 +29,9 @@ func Mark(user storage.UserID, mark storage.EdgeMark, change storage.MarkChange,
 	if change.Remark != nil {
 		mark.Remark = *change.Remark
 	}
-	if special || !mark.Special {
-		return mark, nil
+	var err error
+	if mark.Attributes, err = change.Attributes.Apply(mark.Attributes); err != nil || special || !mark.Special {
+		return mark, err
 	}
 	n, err := specials()
 	if err == nil && n >= storage.MaxSpecials {

@@ -49,7 +49,7 @@ WHERE user_id = ?`
 	sqlLockUser = `
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
   users.created_at, users.updated_at, users.followings_visibility, users.followers_visibility, users.undiscoverable,
-  users.handle, users.name, users.bio, users.avatar_url
+  users.handle, users.name, users.bio, users.avatar_url, users.attributes
 FROM user_counts
 JOIN users ON users.user_id = user_counts.user_id
 WHERE user_counts.user_id = ? /*! FOR UPDATE */ /*T! OF user_counts */`
@@ -64,8 +64,8 @@ WHERE user_id = ?`
 var (
 	sqlInsertAccount = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, password_hash, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  followings_visibility, followers_visibility, undiscoverable, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	sqlWritePasswordTime = db.Both(`
 INSERT INTO user_states (user_id, state, changed_at, password_at)
@@ -95,7 +95,7 @@ func (s *Store) Register(ctx context.Context, user storage.User, passwordHash st
 	return s.transact(ctx, "register", s.ownerOf(user.ID), func(w *writer) error {
 		n, err := w.Exec(1, s.sql.Text(sqlInsertAccount), int64(user.ID), user.Handle, user.Name, user.Bio, user.AvatarURL,
 			nullable(passwordHash), int64(user.CreatedAt), int64(user.UpdatedAt),
-			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable)
+			int64(user.FollowingsVisibility), int64(user.FollowersVisibility), user.Undiscoverable, string(user.Attributes))
 		if err == nil && n == 0 {
 			err = exists
 		}
@@ -211,12 +211,12 @@ func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change sto
 			return err
 		}
 		before := user
-		if change.Apply(&user); user == before {
+		if err := change.Apply(&user); err != nil || user == before {
 			changed = false
-			return nil
+			return err
 		}
 		changed, user.UpdatedAt = true, at
-		text, args := profileStatement(id, change, at)
+		text, args := profileStatement(user, change)
 		if _, err := w.Exec(1, text, args...); err != nil {
 			return err
 		}
@@ -242,7 +242,7 @@ func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
 	err = w.readLocked([]storage.UserID{id}, sqlLockUser, []any{int64(id)}, func(rows *sql.Rows) (err error) {
 		found = true
 		user.ID, _, err = w.scanLocked(rows, &user.CreatedAt, &user.UpdatedAt, &user.FollowingsVisibility, &user.FollowersVisibility, &user.Undiscoverable,
-			&user.Handle, &user.Name, &user.Bio, &user.AvatarURL)
+			&user.Handle, &user.Name, &user.Bio, &user.AvatarURL, &user.Attributes)
 		return err
 	})
 	if err == nil && !found {
@@ -251,9 +251,10 @@ func (w *writer) lockProfile(id storage.UserID) (user storage.User, err error) {
 	return user, err
 }
 
-func profileStatement(id storage.UserID, change storage.ProfileChange, at storage.Micros) (string, []any) {
+// profileStatement writes what a change has made of a user.
+func profileStatement(user storage.User, change storage.ProfileChange) (string, []any) {
 	sets := []string{"updated_at = ?"}
-	args := []any{int64(at)}
+	args := []any{int64(user.UpdatedAt)}
 	set := func(column string, value any) {
 		sets = append(sets, column+" = ?")
 		args = append(args, value)
@@ -276,8 +277,11 @@ func profileStatement(id storage.UserID, change storage.ProfileChange, at storag
 	if change.Undiscoverable != nil {
 		set("undiscoverable", *change.Undiscoverable)
 	}
+	if change.Attributes != nil {
+		set("attributes", string(user.Attributes))
+	}
 	// Served by the primary key.
-	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(id))
+	return "UPDATE users\nSET " + strings.Join(sets, ", ") + "\nWHERE user_id = ?", append(args, int64(user.ID))
 }
 
 // lockUser locks the counts of a user.

@@ -23,6 +23,18 @@ UPDATE friend_request
 SET message = ?
 WHERE from_user_id = ? AND to_user_id = ?`
 
+// Served by the primary key.
+const sqlFirstOfFollow = `
+SELECT COALESCE(first_at, 0)
+FROM following
+WHERE from_user_id = ? AND to_user_id = ?`
+
+// Served by the primary key.
+const sqlWriteFirst = `
+UPDATE following
+SET first_at = ?
+WHERE from_user_id = ? AND to_user_id = ?`
+
 var sqlAddDismissal = db.Both(`
 INSERT OR IGNORE INTO suggestion_dismissals (user_id, dismissed_id, at)
 VALUES (?, ?, ?)`)
@@ -94,6 +106,7 @@ func (w *writer) addAnnotations(kind storage.AnnotationKind, owner storage.UserI
 	adder := &besideAdder{writer: w, owner: owner, specials: -1}
 	add := [...]func(storage.Annotation) (found, added bool, err error){
 		storage.AnnotationMark: adder.mark, storage.AnnotationMessage: adder.message, storage.AnnotationDismissal: adder.dismissal,
+		storage.AnnotationFirst: adder.first,
 	}[kind]
 	changed := false
 	for i, row := range rows {
@@ -127,11 +140,11 @@ type besideAdder struct {
 
 func (a *besideAdder) mark(row storage.Annotation) (found, added bool, err error) {
 	var old storage.EdgeMark
-	found, err = a.readOne(sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, &old.Special, &old.Remark)
+	found, err = a.readOne(sqlMarkOfFollow, []any{int64(row.From), int64(row.To)}, &old.Special, &old.Remark, &old.Attributes)
 	if err != nil || !found || old != (storage.EdgeMark{}) {
 		return found, false, err
 	}
-	mark, err := judge.Mark(row.From, old, storage.MarkChange{Special: &row.Special, Remark: &row.Text}, a.countSpecials)
+	mark, err := judge.Mark(row.From, storage.EdgeMark{Attributes: row.Attributes}, storage.MarkChange{Special: &row.Special, Remark: &row.Text}, a.countSpecials)
 	if err != nil {
 		return false, false, err
 	}
@@ -164,4 +177,15 @@ func (a *besideAdder) dismissal(row storage.Annotation) (found, added bool, err 
 	a.Touch(db.MovedRow{Kind: db.Dismissals, Owner: row.From})
 	n, err := a.Exec(1, a.store.sql.Text(sqlAddDismissal), int64(row.From), int64(row.To), int64(row.At))
 	return err == nil, n > 0, err
+}
+
+func (a *besideAdder) first(row storage.Annotation) (found, added bool, err error) {
+	var old storage.Micros
+	found, err = a.readOne(sqlFirstOfFollow, []any{int64(row.From), int64(row.To)}, &old)
+	if err != nil || !found || old != 0 {
+		return found, false, err
+	}
+	a.touchEdges(storage.Forward, []storage.Edge{{From: row.From, To: row.To}})
+	_, err = a.Exec(1, sqlWriteFirst, int64(row.At), int64(row.From), int64(row.To))
+	return true, true, err
 }

@@ -250,7 +250,14 @@ var sqlWriteEdges = db.Both(`
 INSERT INTO {table} ({owner}, {peer}{, post_id}, type, update_time)
 VALUES (?, ?{, ?}, ?, ?)
 ON CONFLICT ({owner}, {peer}{, post_id}) DO UPDATE SET type = excluded.type, update_time = excluded.update_time`,
-).ForSides(storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox)
+).ForSides(storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox)
+
+// MySQL sets the columns from left to right: the first one reads what the row was.
+var sqlWriteFollowing = db.Both(`
+INSERT INTO following (from_user_id, to_user_id, type, update_time)
+VALUES (?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET
+  first_at = CASE WHEN first_at IS NULL AND type = 1 THEN update_time ELSE first_at END, type = excluded.type, update_time = excluded.update_time`)
 
 var sqlWriteRequests = db.Both(`
 INSERT INTO friend_request (from_user_id, to_user_id, type, update_time, message)
@@ -264,6 +271,8 @@ func (w *writer) upsertEdges(side storage.Side, edges []storage.Edge, j *judge.J
 	for chunk := range slices.Chunk(edges, w.store.sql.MaxRows) {
 		text, args := sqlWriteEdges[side], edgeArguments(side, chunk)
 		switch side {
+		case storage.Forward:
+			text = sqlWriteFollowing
 		case storage.Requests:
 			text, args = sqlWriteRequests, withMessages(chunk, j.Messages)
 		case storage.Relations:

@@ -24,8 +24,8 @@ VALUES (?, ?, ?)`)
 
 	sqlInsertUsers = db.Both(`
 INSERT OR IGNORE INTO users (user_id, handle, name, bio, avatar_url, created_at, updated_at,
-  followings_visibility, followers_visibility, undiscoverable)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+  followings_visibility, followers_visibility, undiscoverable, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 
 	sqlInsertNewCounts = db.Both(`
 INSERT INTO user_counts (user_id, active_day)
@@ -92,7 +92,7 @@ func (s *Store) createWhole(ctx context.Context, user storage.User) (made storag
 
 func userArguments(args []any, u storage.User) []any {
 	return append(args, int64(u.ID), u.Handle, u.Name, u.Bio, u.AvatarURL, int64(u.CreatedAt), int64(u.UpdatedAt),
-		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable)
+		int64(u.FollowingsVisibility), int64(u.FollowersVisibility), u.Undiscoverable, string(u.Attributes))
 }
 
 // firstOfEach returns the indexes of users that do not exist yet, the first of

@@ -37,7 +37,7 @@ func fillSideTables(t *testing.T, s *Store) {
 	for _, user := range []storage.UserID{1, 900} {
 		s.Apply(t.Context(), storage.Forward, []storage.Edge{{From: user, To: followedForPlans, Type: storage.Following, UpdateTime: 2e9}}, storage.IfNewer)
 	}
-	insert("edge_marks", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d, 'x')", user, 10_000+i, i%2) })
+	insert("edge_marks (from_user_id, to_user_id, special, remark)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d, 'x')", user, 10_000+i, i%2) })
 	insert("suggestion_dismissals", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user, 10_000+i, i) })
 	insert("user_states (user_id, state, changed_at)", func(user, i int) string { return fmt.Sprintf("(%d, %d, %d)", user*10_000+i, i%4, user+i) })
 	insert("friend_request (from_user_id, to_user_id, type, update_time, message)", func(user, i int) string {
@@ -346,7 +346,7 @@ func runSideWrites(t *testing.T, s *Store) {
 				t.Fatal(r.Err)
 			}
 		}
-		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationDismissal: 5} {
+		for kind, to := range [...]storage.UserID{storage.AnnotationMark: followedForPlans, storage.AnnotationMessage: asked.To, storage.AnnotationDismissal: 5, storage.AnnotationFirst: followedForPlans} {
 			row := storage.Annotation{Pair: storage.Pair{From: user, To: to}, Text: "x", At: 1e9}
 			for _, r := range s.AddAnnotations(ctx, storage.AnnotationKind(kind), []storage.Annotation{row}) {
 				if r.Err != nil || !r.Value {

@@ -17,22 +17,26 @@ type besideEdges struct {
 }
 
 var (
-	// Served by the primary key: the other index begins with the user, too.
+	// Served by the primary keys: the other indexes begin with the user, too.
 	sqlMarks = besideEdges{
 		ofOwner: `
-SELECT from_user_id, to_user_id, special, remark
-FROM edge_marks /*! FORCE INDEX (PRIMARY) */
-WHERE from_user_id = ? AND to_user_id IN (?)`,
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+FROM following f /*! FORCE INDEX (PRIMARY) */
+LEFT JOIN edge_marks m /*! FORCE INDEX (PRIMARY) */ ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.from_user_id = ? AND f.to_user_id IN (?) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
 		ofPairs: db.Text{
 			MySQL: `
-SELECT from_user_id, to_user_id, special, remark
-FROM edge_marks FORCE INDEX (PRIMARY)
-WHERE (from_user_id, to_user_id) IN ((?, ?))`,
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
+FROM following f FORCE INDEX (PRIMARY)
+LEFT JOIN edge_marks m FORCE INDEX (PRIMARY) ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE (f.from_user_id, f.to_user_id) IN ((?, ?)) AND f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
 			SQLite: `
 WITH wanted(o, p) AS (VALUES (?, ?))
-SELECT from_user_id, to_user_id, special, remark
+SELECT f.from_user_id, f.to_user_id, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM wanted
-CROSS JOIN edge_marks ON from_user_id = o AND to_user_id = p`,
+CROSS JOIN following f ON f.from_user_id = o AND f.to_user_id = p
+LEFT JOIN edge_marks m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
+WHERE f.type = 1 AND (m.from_user_id IS NOT NULL OR f.first_at IS NOT NULL)`,
 		},
 	}
 
@@ -56,9 +60,9 @@ CROSS JOIN friend_request ON from_user_id = o AND to_user_id = p`,
 	}
 
 	sqlWriteMark = db.Both(`
-INSERT INTO edge_marks (from_user_id, to_user_id, special, remark)
-VALUES (?, ?, ?, ?)
-ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark`)
+INSERT INTO edge_marks (from_user_id, to_user_id, special, remark, attributes)
+VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (from_user_id, to_user_id) DO UPDATE SET special = excluded.special, remark = excluded.remark, attributes = excluded.attributes`)
 )
 
 const (
@@ -76,7 +80,7 @@ WHERE from_user_id = ? AND special = 1`
 
 	// No row where there is no follow. Served by the primary keys.
 	sqlMarkOfFollow = `
-SELECT COALESCE(m.special, 0), COALESCE(m.remark, '')
+SELECT COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, '')
 FROM following AS f
 LEFT JOIN edge_marks AS m ON m.from_user_id = f.from_user_id AND m.to_user_id = f.to_user_id
 WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
@@ -85,7 +89,7 @@ WHERE f.from_user_id = ? AND f.to_user_id = ? AND f.type = 1`
 	// the primary keys.
 	sqlLockMark = `
 SELECT user_counts.user_id, following_count, follower_count, friend_count, post_count, favorite_count, total_favorited, version, packed,
-  f.type, COALESCE(m.special, 0), COALESCE(m.remark, '')
+  f.type, COALESCE(m.special, 0), COALESCE(m.remark, ''), COALESCE(m.attributes, ''), COALESCE(f.first_at, 0)
 FROM user_counts
 LEFT JOIN following f /*T! FORCE INDEX (PRIMARY) */ ON f.from_user_id = user_counts.user_id AND f.to_user_id = ?
 LEFT JOIN edge_marks m /*T! FORCE INDEX (PRIMARY) */ ON m.from_user_id = user_counts.user_id AND m.to_user_id = ?
@@ -104,7 +108,7 @@ func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Resul
 		return s.db.Query(ctx, "marks", shard, len(pairs), text, args, func(rows *sql.Rows) error {
 			var p storage.Pair
 			var m storage.EdgeMark
-			err := rows.Scan(&p.From, &p.To, &m.Special, &m.Remark)
+			err := rows.Scan(&p.From, &p.To, &m.Special, &m.Remark, &m.Attributes, &m.FirstAt)
 			found(p, m)
 			return err
 		})
@@ -184,7 +188,7 @@ func (w *writer) lockMark(pair storage.Pair) (old storage.EdgeMark, err error) {
 	args := []any{int64(pair.To), int64(pair.To), int64(pair.From)}
 	err = w.readLocked([]storage.UserID{pair.From}, sqlLockMark, args, func(rows *sql.Rows) error {
 		var kind sql.NullInt64
-		_, _, err := w.scanLocked(rows, &kind, &old.Special, &old.Remark)
+		_, _, err := w.scanLocked(rows, &kind, &old.Special, &old.Remark, &old.Attributes, &old.FirstAt)
 		follows = storage.EdgeType(kind.Int64) == storage.Following
 		return err
 	})
@@ -201,10 +205,10 @@ func (w *writer) countSpecials(user storage.UserID) (n int, err error) {
 
 func (w *writer) writeMark(pair storage.Pair, mark storage.EdgeMark) error {
 	w.touchMark(pair)
-	if mark == (storage.EdgeMark{}) {
+	if mark == (storage.EdgeMark{FirstAt: mark.FirstAt}) {
 		_, err := w.Exec(1, sqlRemoveMark, int64(pair.From), int64(pair.To))
 		return err
 	}
-	_, err := w.Exec(1, w.store.sql.Text(sqlWriteMark), int64(pair.From), int64(pair.To), mark.Special, mark.Remark)
+	_, err := w.Exec(1, w.store.sql.Text(sqlWriteMark), int64(pair.From), int64(pair.To), mark.Special, mark.Remark, string(mark.Attributes))
 	return err
 }

@@ -26,8 +26,8 @@ FROM post /*! FORCE INDEX (idx_post_key) */
 WHERE author_id = ? AND client_key IN (?)`
 
 	sqlRestorePosts = `
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	// Served by the primary key.
 	sqlCommentsThere = `
@@ -89,7 +89,7 @@ func (w *writer) restorePosts(author storage.UserID, posts []storage.PostRow) ([
 			published++
 			w.change.Published = append(w.change.Published, storage.PostAt{PostID: p.PostID, CreatedAt: p.At})
 		}
-		rows = append(rows, int64(author), p.Number, p.Key, p.Text, media, int64(p.At), int64(p.EditedAt), deleted)
+		rows = append(rows, int64(author), p.Number, p.Key, p.Text, media, int64(p.At), int64(p.EditedAt), deleted, string(p.Attributes))
 		counts = append(counts, int64(author), p.Number)
 	}
 	if len(counts) == 0 {

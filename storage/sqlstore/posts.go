@@ -19,13 +19,13 @@ import (
 // Served by the primary keys.
 var sqlPosts = db.Text{
 	MySQL: `
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p FORCE INDEX (PRIMARY)
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE (p.author_id, p.post_id) IN ((?, ?)) AND p.state = 0`,
 	SQLite: `
 WITH wanted(a, n) AS (VALUES (?, ?))
-SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM wanted
 CROSS JOIN post p ON p.author_id = a AND p.post_id = n
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
@@ -36,7 +36,7 @@ const (
 	// The bounds are written as those of pages.go. Served by idx_post_list and the primary key of
 	// post_counts.
 	sqlPostPage = `
-SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*! STRAIGHT_JOIN */ ? AS query, p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_list) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.author_id = ? AND p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -44,7 +44,7 @@ ORDER BY p.created_at DESC, p.post_id DESC LIMIT ?`
 
 	// Served by idx_post_latest and the primary key of post_counts.
 	sqlLatestPosts = `
-SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, c.comment_count, c.favorite_count, c.version
+SELECT /*+ INL_JOIN(c) */ /*! STRAIGHT_JOIN */ p.author_id, p.post_id, p.text, p.media, p.created_at, p.edited_at, p.attributes, c.comment_count, c.favorite_count, c.version
 FROM post p /*! FORCE INDEX (idx_post_latest) */
 JOIN post_counts c ON c.author_id = p.author_id AND c.post_id = p.post_id
 WHERE p.state = 0 AND p.created_at <= ? AND (p.created_at < ? OR p.post_id < ?)
@@ -128,7 +128,7 @@ func inOrder[T any](page []T, place func(T) storage.Place) {
 // scanPost reads a row of a post, with the columns in front of it.
 func scanPost(rows *sql.Rows, front ...any) (p storage.Post, err error) {
 	var media []byte
-	into := slices.Concat(front, []any{&p.Author, &p.Number, &p.Text, &media, &p.CreatedAt, &p.EditedAt, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version})
+	into := slices.Concat(front, []any{&p.Author, &p.Number, &p.Text, &media, &p.CreatedAt, &p.EditedAt, &p.Attributes, &p.Counts.Comments, &p.Counts.Favorites, &p.Counts.Version})
 	if err = rows.Scan(into...); err == nil {
 		p.Media, err = parseMedia(media)
 	}

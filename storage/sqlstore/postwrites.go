@@ -26,8 +26,8 @@ FROM post
 WHERE author_id = ? AND client_key = ?`
 
 	sqlInsertPost = `
-INSERT INTO post (author_id, post_id, client_key, text, media, created_at)
-VALUES (?, ?, ?, ?, ?, ?)`
+INSERT INTO post (author_id, post_id, client_key, text, media, created_at, attributes)
+VALUES (?, ?, ?, ?, ?, ?, ?)`
 
 	sqlInsertPostCounts = `
 INSERT INTO post_counts (author_id, post_id, version)
@@ -36,13 +36,13 @@ VALUES (?, ?, 1)`
 	// Served by the primary key.
 	sqlEditPost = `
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = ?, media = ?, edited_at = ?
+SET text = ?, media = ?, edited_at = ?, attributes = ?
 WHERE author_id = ? AND post_id = ?`
 
 	// Served by the primary key.
 	sqlDeletePost = `
 UPDATE post /*! FORCE INDEX (PRIMARY) */
-SET text = '', media = '[]', state = 1
+SET text = '', media = '[]', attributes = '', state = 1
 WHERE author_id = ? AND post_id = ?`
 
 	// Served by the primary key.
@@ -99,7 +99,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 		return storage.Post{}, false, err
 	}
 	w.touchPost(post.PostID)
-	if _, err := w.Exec(1, sqlInsertPost, int64(post.Author), post.Number, post.Key, post.Text, media, int64(post.At)); err != nil {
+	if _, err := w.Exec(1, sqlInsertPost, int64(post.Author), post.Number, post.Key, post.Text, media, int64(post.At), string(post.Attributes)); err != nil {
 		return storage.Post{}, false, err
 	}
 	if _, err := w.Exec(1, sqlInsertPostCounts, int64(post.Author), post.Number); err != nil {
@@ -109,7 +109,7 @@ func (w *writer) publish(post storage.NewPost) (storage.Post, bool, error) {
 		return storage.Post{}, false, err
 	}
 	p := storage.Post{
-		PostID: post.PostID, Text: post.Text, Media: post.Media, CreatedAt: post.At, Counts: storage.PostCounts{Version: 1},
+		PostID: post.PostID, Text: post.Text, Media: post.Media, CreatedAt: post.At, Counts: storage.PostCounts{Version: 1}, Attributes: post.Attributes,
 	}
 	w.published(p)
 	return p, true, nil
@@ -177,15 +177,15 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 		if err != nil {
 			return err
 		}
-		if p, changed = judge.EditPost(old, change, at); !changed {
+		if p, changed, err = judge.EditPost(old, change, at); !changed {
 			w.change.Posts = append(w.change.Posts, id) // its writer may have been killed before it reported it
-			return nil
+			return err
 		}
 		media, err := spellMedia(p.Media)
 		if err != nil {
 			return err
 		}
-		if _, err := w.Exec(1, sqlEditPost, p.Text, media, int64(p.EditedAt), int64(id.Author), id.Number); err != nil {
+		if _, err := w.Exec(1, sqlEditPost, p.Text, media, int64(p.EditedAt), string(p.Attributes), int64(id.Author), id.Number); err != nil {
 			return err
 		}
 		return w.countComments(id, 0)

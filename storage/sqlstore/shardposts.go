@@ -11,7 +11,7 @@ import (
 const (
 	// As [sqlRestOfOwner], of posts. Served by the primary key.
 	sqlRestOfPosts = `
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
 FROM post /*! FORCE INDEX (PRIMARY) */
 WHERE author_id = ? AND post_id > ?
 ORDER BY post_id LIMIT ?`
@@ -27,7 +27,7 @@ ORDER BY c.comment_id LIMIT ?`
 
 // As [sqlRowsOfOwnersBehind], of posts. Served by the primary key.
 var sqlPostsBehind = db.Both(`
-SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state
+SELECT author_id, post_id, client_key, text, media, created_at, edited_at, state, attributes
 FROM post INDEXED BY sqlite_autoindex_post_1
 WHERE author_id > ?
 ORDER BY author_id, post_id LIMIT ?`)
@@ -46,7 +46,7 @@ func (m moment) Posts(ctx context.Context, after storage.PostID, limit int) ([]s
 	err := m.behind(ctx, last, limit, sqlRestOfPosts, m.sql.Text(sqlPostsBehind), func(rows *sql.Rows) error {
 		var p storage.PostRow
 		var media []byte
-		err := rows.Scan(&p.Author, &p.Number, &p.Key, &p.Text, &media, &p.At, &p.EditedAt, &p.Deleted)
+		err := rows.Scan(&p.Author, &p.Number, &p.Key, &p.Text, &media, &p.At, &p.EditedAt, &p.Deleted, &p.Attributes)
 		if err == nil {
 			p.Media, err = parseMedia(media)
 		}

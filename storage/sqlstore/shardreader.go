@@ -13,7 +13,7 @@ import (
 const sqlUsersOfShard = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   s.state,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
 LEFT JOIN user_states s ON s.user_id = u.user_id
 WHERE u.user_id > ?
@@ -44,39 +44,49 @@ ORDER BY {owner}, {peer}{, post_id} LIMIT ?`).ForSides(storage.Truths[:]...)
 // As [sqlRestOfOwner], of rows beside edges. Served by the primary keys.
 var sqlRestBeside = [len(storage.AnnotationKinds)]string{
 	storage.AnnotationMark: `
-SELECT from_user_id, to_user_id, special, remark, 0
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ?
 ORDER BY to_user_id LIMIT ?`,
 	storage.AnnotationMessage: `
-SELECT from_user_id, to_user_id, 0, message, 0
+SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request /*! FORCE INDEX (PRIMARY) */
 WHERE from_user_id = ? AND to_user_id > ? AND type = 1 AND message <> ''
 ORDER BY to_user_id LIMIT ?`,
 	storage.AnnotationDismissal: `
-SELECT user_id, dismissed_id, 0, '', at
+SELECT user_id, dismissed_id, 0, '', at, ''
 FROM suggestion_dismissals /*! FORCE INDEX (PRIMARY) */
 WHERE user_id = ? AND dismissed_id > ?
 ORDER BY dismissed_id LIMIT ?`,
+	storage.AnnotationFirst: `
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following /*! FORCE INDEX (PRIMARY) */
+WHERE from_user_id = ? AND to_user_id > ? AND first_at IS NOT NULL
+ORDER BY to_user_id LIMIT ?`,
 }
 
 // As [sqlRowsOfOwnersBehind]. Served by the primary keys.
 var sqlBesideBehind = [len(storage.AnnotationKinds)]db.Text{
 	storage.AnnotationMark: db.Both(`
-SELECT from_user_id, to_user_id, special, remark, 0
+SELECT from_user_id, to_user_id, special, remark, 0, attributes
 FROM edge_marks INDEXED BY sqlite_autoindex_edge_marks_1
 WHERE from_user_id > ?
 ORDER BY from_user_id, to_user_id LIMIT ?`),
 	storage.AnnotationMessage: db.Both(`
-SELECT from_user_id, to_user_id, 0, message, 0
+SELECT from_user_id, to_user_id, 0, message, 0, ''
 FROM friend_request INDEXED BY sqlite_autoindex_friend_request_1
 WHERE from_user_id > ? AND type = 1 AND message <> ''
 ORDER BY from_user_id, to_user_id LIMIT ?`),
 	storage.AnnotationDismissal: db.Both(`
-SELECT user_id, dismissed_id, 0, '', at
+SELECT user_id, dismissed_id, 0, '', at, ''
 FROM suggestion_dismissals INDEXED BY sqlite_autoindex_suggestion_dismissals_1
 WHERE user_id > ?
 ORDER BY user_id, dismissed_id LIMIT ?`),
+	storage.AnnotationFirst: db.Both(`
+SELECT from_user_id, to_user_id, 0, '', first_at, ''
+FROM following INDEXED BY sqlite_autoindex_following_1
+WHERE from_user_id > ? AND first_at IS NOT NULL
+ORDER BY from_user_id, to_user_id LIMIT ?`),
 }
 
 // ReadShard implements [storage.ShardReader].
@@ -154,7 +164,7 @@ func (m moment) Annotations(ctx context.Context, kind storage.AnnotationKind, af
 	var list []storage.Annotation
 	err := m.behind(ctx, after, limit, sqlRestBeside[kind], m.sql.Text(sqlBesideBehind[kind]), func(rows *sql.Rows) error {
 		var b storage.Annotation
-		err := rows.Scan(&b.From, &b.To, &b.Special, &b.Text, &b.At)
+		err := rows.Scan(&b.From, &b.To, &b.Special, &b.Text, &b.At, &b.Attributes)
 		list = append(list, b)
 		return err
 	})

@@ -17,7 +17,7 @@ import (
 const sqlProfilesByKey = `
 SELECT u.user_id, u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
   c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM users u
 LEFT JOIN user_counts c ON c.user_id = u.user_id
 WHERE u.user_id IN (?)`
@@ -32,7 +32,7 @@ WHERE u.user_id IN (?)`
 const sqlProfiles = `
 SELECT wanted.user_id, c.version, c.following_count, c.follower_count, c.friend_count, c.post_count, c.favorite_count, c.total_favorited,
   u.created_at, u.updated_at, u.followings_visibility, u.followers_visibility, u.undiscoverable,
-  u.handle, u.name, u.bio, u.avatar_url
+  u.handle, u.name, u.bio, u.avatar_url, u.attributes
 FROM (SELECT ? AS user_id) wanted
 LEFT JOIN user_counts c ON c.user_id = wanted.user_id
 LEFT JOIN users u ON u.user_id = wanted.user_id`

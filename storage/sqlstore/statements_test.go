@@ -119,8 +119,8 @@ var (
 		"storage.Favorites, storage.Relations":                            {storage.Favorites, storage.Relations},
 		"storage.Relations, storage.RelationInbox":                        {storage.Relations, storage.RelationInbox},
 		"storage.FavoriteInbox, storage.Relations, storage.RelationInbox": storage.AllSides[storage.FavoriteInbox:],
-		"storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox": {
-			storage.Forward, storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox,
+		"storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox": {
+			storage.Inverse, storage.Inbox, storage.Favorites, storage.FavoriteInbox, storage.RelationInbox,
 		},
 	}
 	tablesOfSides    = map[string]string{"Forward": "following", "Inverse": "follower", "Requests": "friend_request", "Inbox": "friend_request_inbox", "Favorites": "favorite", "FavoriteInbox": "favorite_inbox", "Relations": "relation", "RelationInbox": "relation_inbox", "MarkSide": "edge_marks"}

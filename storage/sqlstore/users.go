@@ -12,7 +12,7 @@ const (
 	// Served by the primary key.
 	sqlUsers = `
 SELECT user_id, created_at, updated_at, followings_visibility, followers_visibility, undiscoverable,
-  handle, name, bio, avatar_url
+  handle, name, bio, avatar_url, attributes
 FROM users
 WHERE user_id IN (?)`
 
@@ -120,10 +120,10 @@ func ownPage[T any](limit int, next func(limit int, own func(row T, is bool)) er
 }
 
 // A userRow scans rows that begin with whole numbers, a user's among them, and end with its
-// texts: handle, name, bio, avatar_url.
+// texts: handle, name, bio, avatar_url, attributes.
 type userRow struct {
 	db.Numbers
-	texts [4]sql.RawBytes
+	texts [5]sql.RawBytes
 }
 
 // userNumbers is how many numbers a user has besides the id: created_at, updated_at,
@@ -133,7 +133,7 @@ const userNumbers = 5
 // newUserRow is for rows of so many numbers.
 func newUserRow(numbers int) *userRow {
 	r := new(userRow)
-	r.Numbers = *db.NewNumbers(numbers, &r.texts[0], &r.texts[1], &r.texts[2], &r.texts[3])
+	r.Numbers = *db.NewNumbers(numbers, &r.texts[0], &r.texts[1], &r.texts[2], &r.texts[3], &r.texts[4])
 	return r
 }
 
@@ -143,7 +143,7 @@ func (r *userRow) user(id storage.UserID, from int) storage.User {
 		ID: id, CreatedAt: storage.Micros(r.At(from)), UpdatedAt: storage.Micros(r.At(from + 1)),
 		FollowingsVisibility: storage.Visibility(r.At(from + 2)), FollowersVisibility: storage.Visibility(r.At(from + 3)),
 		Undiscoverable: r.At(from+4) != 0,
-		Handle:         string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]),
+		Handle:         string(r.texts[0]), Name: string(r.texts[1]), Bio: string(r.texts[2]), AvatarURL: string(r.texts[3]), Attributes: storage.Attributes(r.texts[4]),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 //	varints  when it was published, when it was edited, comments, favorites
 //	text     after its length, as all texts here
 //	uvarint  how many media there are; then for each its kind, its name and its URL
+//	         the attributes, as the rest
 func AppendPost(to []byte, p storage.Post) []byte {
 	if p.Number == 0 {
 		return append(to, 0)
@@ -26,7 +27,7 @@ func AppendPost(to []byte, p storage.Post) []byte {
 		to = append(to, byte(m.Kind))
 		to = appendText(appendText(to, m.Name), m.URL)
 	}
-	return to
+	return append(to, p.Attributes...)
 }
 
 // ParsePost reads what AppendPost has written, with the version of the post's counts; the zero post if the value says that
@@ -51,6 +52,7 @@ func ParsePost(id storage.PostID, value string, version int64) (storage.Post, er
 	for range n {
 		p.Media = append(p.Media, storage.Media{Kind: storage.MediaKind(r.Byte()), Name: r.text(), URL: r.text()})
 	}
+	p.Attributes = r.attributes()
 	if r.End() != nil {
 		return storage.Post{}, ErrMalformed
 	}

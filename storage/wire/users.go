@@ -20,8 +20,8 @@ const (
 	followersShift  = 5
 )
 
-// AppendProfile appends a byte of flags, the times as varints, and each text preceded by its
-// length.
+// AppendProfile appends a byte of flags, the times as varints, each text preceded by its
+// length and, as the rest, the attributes.
 func AppendProfile(to []byte, p storage.Profile) []byte {
 	var flags byte
 	if p.Exists {
@@ -43,7 +43,7 @@ func AppendProfile(to []byte, p storage.Profile) []byte {
 	for _, text := range [...]string{p.User.Handle, p.User.Name, p.User.Bio, p.User.AvatarURL} {
 		to = appendText(to, text)
 	}
-	return to
+	return append(to, p.User.Attributes...)
 }
 
 func appendText(to []byte, text string) []byte {
@@ -108,6 +108,7 @@ func (r *Decoder) profile(id storage.UserID) storage.Profile {
 			FollowingsVisibility: storage.Visibility(flags >> followingsShift & 3),
 			FollowersVisibility:  storage.Visibility(flags >> followersShift & 3),
 			Undiscoverable:       flags&flagUndiscoverable != 0,
+			Attributes:           r.attributes(),
 		}
 	}
 	return p
@@ -159,6 +160,15 @@ func (r *Decoder) take(n uint64) string {
 // text reads a text, which its length precedes.
 func (r *Decoder) text() string { return r.take(r.Uvarint()) }
 
+// attributes reads all that is left: a JSON object, or nothing.
+func (r *Decoder) attributes() storage.Attributes {
+	text := r.take(uint64(len(r.left)))
+	if text != "" && (text[0] != '{' || text[len(text)-1] != '}') {
+		r.fail()
+	}
+	return storage.Attributes(text)
+}
+
 // Byte reads one byte.
 func (r *Decoder) Byte() byte {
 	if b := r.take(1); b != "" {
@@ -181,4 +191,20 @@ func (r *Decoder) Uvarint() uint64 {
 func (r *Decoder) varint() int64 {
 	u := r.Uvarint()
 	return int64(u>>1) ^ -int64(u&1)
+}
+
+// AppendMark appends a byte that says whether the follow is special, the time of the first one as a varint, the remark after its length and,
+// as the rest, the attributes.
+func AppendMark(to []byte, m storage.EdgeMark) []byte {
+	special := byte(0)
+	if m.Special {
+		special = 1
+	}
+	return append(appendText(binary.AppendVarint(append(to, special), int64(m.FirstAt)), m.Remark), m.Attributes...)
+}
+
+// ParseMark reads what AppendMark has written in this process.
+func ParseMark(data []byte) storage.EdgeMark {
+	r := NewDecoder(string(data))
+	return storage.EdgeMark{Special: r.Byte() == 1, FirstAt: storage.Micros(r.varint()), Remark: r.text(), Attributes: r.attributes()}
 }

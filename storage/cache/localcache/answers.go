@@ -85,7 +85,7 @@ func (a *answerKinds) init() {
 	}
 	define(&kinds, &a.rows, func(q storage.RowsQuery) storage.PostID { return ofUser(q.Owner) }, rows, by(readShortRows))
 	ofFrom := func(p storage.Pair) storage.PostID { return ofUser(p.From) }
-	define(&kinds, &a.marks, ofFrom, form[storage.EdgeMark]{addMark, parseMark}, storage.Reader.Marks)
+	define(&kinds, &a.marks, ofFrom, form[storage.EdgeMark]{wire.AppendMark, wire.ParseMark}, storage.Reader.Marks)
 	define(&kinds, &a.messages, ofFrom, form[string]{func(to []byte, v string) []byte { return append(to, v...) }, func(data []byte) string { return string(data) }}, storage.Reader.Messages)
 	define(&kinds, &a.specials, ofUser, lists[storage.UserID](), storage.Reader.Specials)
 	define(&kinds, &a.dismissals, func(q storage.DismissalQuery) storage.PostID { return ofUser(q.User) }, lists[storage.UserID](), storage.Reader.Dismissals)
@@ -446,18 +446,6 @@ func addDetail(to []byte, d storage.Detail) []byte {
 func parseDetail(data []byte) storage.Detail {
 	at, n := binary.Varint(data)
 	return storage.Detail{EndsAt: storage.Micros(at), Attributes: string(data[n:])}
-}
-
-func addMark(to []byte, m storage.EdgeMark) []byte {
-	special := byte(0)
-	if m.Special {
-		special = 1
-	}
-	return append(append(to, special), m.Remark...)
-}
-
-func parseMark(data []byte) storage.EdgeMark {
-	return storage.EdgeMark{Special: data[0] == 1, Remark: string(data[1:])}
 }
 
 // lists is the form of lists of values without pointers.

@@ -78,8 +78,8 @@ func (s *Store) SetPassword(ctx context.Context, id storage.UserID, change stora
 func (s *Store) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (user storage.User, changed bool, err error) {
 	user, err = s.update(ctx, id, func(user *storage.User) error {
 		before := *user
-		if change.Apply(user); *user == before {
-			return nil
+		if err := change.Apply(user); err != nil || *user == before {
+			return err
 		}
 		changed, user.UpdatedAt = true, at
 		s.raiseVersion(id)

@@ -12,7 +12,7 @@ import (
 func (s *Store) allAnnotations() map[storage.AnnotationKind][]storage.Annotation {
 	all := make(map[storage.AnnotationKind][]storage.Annotation)
 	for pair, mark := range s.marks {
-		all[storage.AnnotationMark] = append(all[storage.AnnotationMark], storage.Annotation{Pair: pair, Special: mark.Special, Text: mark.Remark})
+		all[storage.AnnotationMark] = append(all[storage.AnnotationMark], storage.Annotation{Pair: pair, Special: mark.Special, Text: mark.Remark, Attributes: mark.Attributes})
 	}
 	for pair, message := range s.messages {
 		all[storage.AnnotationMessage] = append(all[storage.AnnotationMessage], storage.Annotation{Pair: pair, Text: message})
@@ -21,6 +21,9 @@ func (s *Store) allAnnotations() map[storage.AnnotationKind][]storage.Annotation
 		for dismissed, at := range list {
 			all[storage.AnnotationDismissal] = append(all[storage.AnnotationDismissal], storage.Annotation{Pair: storage.Pair{From: user, To: dismissed}, At: at})
 		}
+	}
+	for pair, at := range s.firsts {
+		all[storage.AnnotationFirst] = append(all[storage.AnnotationFirst], storage.Annotation{Pair: pair, At: at})
 	}
 	for _, rows := range all {
 		slices.SortFunc(rows, func(a, b storage.Annotation) int { return storage.Forward.Compare(a.Pair, b.Pair) })
@@ -43,6 +46,8 @@ func (s *Store) AddAnnotations(ctx context.Context, kind storage.AnnotationKind,
 			results[i] = s.addMessage(row)
 		case storage.AnnotationDismissal:
 			results[i] = s.addDismissal(row)
+		case storage.AnnotationFirst:
+			results[i] = s.addFirst(row)
 		}
 	}
 	return results
@@ -63,7 +68,7 @@ func (s *Store) addMark(row storage.Annotation) storage.Result[bool] {
 		return storage.Result[bool]{Found: true}
 	}
 	change := storage.MarkChange{Special: &row.Special, Remark: &row.Text}
-	mark, err := judge.Mark(row.From, storage.EdgeMark{}, change, func() (int, error) { return len(s.specials(row.From)), nil })
+	mark, err := judge.Mark(row.From, storage.EdgeMark{Attributes: row.Attributes}, change, func() (int, error) { return len(s.specials(row.From)), nil })
 	if err != nil {
 		return storage.Result[bool]{Err: err}
 	}
@@ -92,6 +97,18 @@ func (s *Store) addDismissal(row storage.Annotation) storage.Result[bool] {
 		return storage.Result[bool]{Found: true}
 	}
 	s.dismiss(row.From, row.To, row.At)
+	s.besideChanged(row.From)
+	return storage.Result[bool]{Value: true, Found: true}
+}
+
+func (s *Store) addFirst(row storage.Annotation) storage.Result[bool] {
+	if _, known := s.edge(storage.Forward, row.Pair); !known {
+		return storage.Result[bool]{}
+	}
+	if s.firsts[row.Pair] != 0 {
+		return storage.Result[bool]{Found: true}
+	}
+	s.firsts[row.Pair] = row.At
 	s.besideChanged(row.From)
 	return storage.Result[bool]{Value: true, Found: true}
 }

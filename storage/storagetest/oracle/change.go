@@ -106,6 +106,9 @@ func (s *Store) judge(pairs ...storage.Pair) *judge.Judge {
 func (s *Store) save(j *judge.Judge) {
 	for _, side := range storage.AllSides {
 		for _, edge := range j.Changed(side) {
+			if old := s.row(side, edge.Pair()); side == storage.Forward && old.Type == storage.Following && s.firsts[edge.Pair()] == 0 {
+				s.firsts[edge.Pair()] = old.UpdateTime
+			}
 			s.put(side, edge)
 			s.change.AddRow(side, edge)
 			s.log.add(side, edge)

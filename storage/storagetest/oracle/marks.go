@@ -12,9 +12,18 @@ import (
 // Marks implements [storage.RelationReader].
 func (s *Store) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
 	return lookUp(ctx, s, pairs, func(pair storage.Pair) (storage.EdgeMark, bool) {
-		mark, ok := s.marks[pair]
-		return mark, ok
+		if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
+			return storage.EdgeMark{}, false
+		}
+		mark := s.mark(pair)
+		return mark, mark != storage.EdgeMark{}
 	})
+}
+
+func (s *Store) mark(pair storage.Pair) storage.EdgeMark {
+	mark := s.marks[pair]
+	mark.FirstAt = s.firsts[pair]
+	return mark
 }
 
 // Specials implements [storage.RelationReader].
@@ -52,7 +61,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 	if edge, _ := s.edge(storage.Forward, pair); edge.Type != storage.Following {
 		return storage.EdgeMark{}, false, fmt.Errorf("mark %d → %d: %w", pair.From, pair.To, storage.ErrNotFollowing)
 	}
-	old := s.marks[pair]
+	old := s.mark(pair)
 	mark, err := judge.Mark(pair.From, old, change, func() (int, error) { return len(s.specials(pair.From)), nil })
 	switch {
 	case err != nil:
@@ -61,7 +70,7 @@ func (s *Store) SetMark(ctx context.Context, pair storage.Pair, change storage.M
 		return mark, false, nil
 	}
 	s.marks[pair] = mark
-	if mark == (storage.EdgeMark{}) {
+	if mark == (storage.EdgeMark{FirstAt: mark.FirstAt}) {
 		delete(s.marks, pair)
 	}
 	s.besideChanged(pair.From)

@@ -35,6 +35,7 @@ type Store struct {
 	log        relationLog
 	leases     map[string]map[int]lease // kind → slot
 	marks      map[storage.Pair]storage.EdgeMark
+	firsts     map[storage.Pair]storage.Micros // when the first of several follows began
 	feedSeen   map[storage.UserID]storage.Micros
 	dismissed  map[storage.UserID]map[storage.UserID]storage.Micros // by the user who dismissed, then the dismissed: when
 	active     map[storage.UserID]storage.Day                       // the last day of each
@@ -113,6 +114,7 @@ func New(options ...Option) *Store {
 		kinds:      make(map[storage.OwnerKind]storage.KindCount),
 		leases:     make(map[string]map[int]lease),
 		marks:      make(map[storage.Pair]storage.EdgeMark),
+		firsts:     make(map[storage.Pair]storage.Micros),
 		feedSeen:   map[storage.UserID]storage.Micros{},
 		dismissed:  make(map[storage.UserID]map[storage.UserID]storage.Micros),
 		active:     make(map[storage.UserID]storage.Day),

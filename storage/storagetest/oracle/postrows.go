@@ -42,7 +42,7 @@ func (s *Store) restorePost(row storage.PostRow) storage.Result[bool] {
 		}
 	}
 	s.posts[row.PostID] = &post{
-		Post: storage.Post{PostID: row.PostID, Text: row.Text, Media: slices.Clone(row.Media), CreatedAt: row.At, EditedAt: row.EditedAt, Counts: storage.PostCounts{Version: 1}},
+		Post: storage.Post{PostID: row.PostID, Text: row.Text, Media: slices.Clone(row.Media), CreatedAt: row.At, EditedAt: row.EditedAt, Counts: storage.PostCounts{Version: 1}, Attributes: row.Attributes},
 		key:  row.Key, deleted: row.Deleted,
 	}
 	s.change.Posts = append(s.change.Posts, row.PostID)
@@ -75,7 +75,7 @@ func (s *Store) postRows() (rows []storage.PostRow) {
 	for id, p := range s.posts {
 		row := storage.PostRow{NewPost: storage.NewPost{PostID: id, Key: p.key, At: p.CreatedAt}, EditedAt: p.EditedAt, Deleted: p.deleted}
 		if !p.deleted {
-			row.Text, row.Media = p.Text, slices.Clone(p.Media)
+			row.Text, row.Media, row.Attributes = p.Text, slices.Clone(p.Media), p.Attributes
 		}
 		rows = append(rows, row)
 	}

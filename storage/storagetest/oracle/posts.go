@@ -114,7 +114,7 @@ func (s *Store) Publish(ctx context.Context, n storage.NewPost) (storage.Post, b
 			return known, false, err
 		}
 	}
-	p := storage.Post{PostID: n.PostID, Text: n.Text, Media: slices.Clone(n.Media), CreatedAt: n.At, Counts: storage.PostCounts{Version: 1}}
+	p := storage.Post{PostID: n.PostID, Text: n.Text, Media: slices.Clone(n.Media), CreatedAt: n.At, Counts: storage.PostCounts{Version: 1}, Attributes: n.Attributes}
 	s.posts[n.PostID] = &post{Post: p, key: n.Key}
 	s.countPosts(n.Author, 1)
 	s.activeOn(n.Author, n.At)
@@ -152,7 +152,10 @@ func (s *Store) EditPost(ctx context.Context, id storage.PostID, change storage.
 	if err != nil {
 		return p, false, err
 	}
-	p, changed := judge.EditPost(p, change, at)
+	p, changed, err := judge.EditPost(p, change, at)
+	if err != nil {
+		return storage.Post{}, false, err
+	}
 	p.Media = slices.Clone(p.Media)
 	s.posts[id].Post = p
 	s.change.Posts = append(s.change.Posts, id)

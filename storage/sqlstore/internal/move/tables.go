@@ -23,7 +23,7 @@ type table struct {
 
 var tables = []table{
 	{"users", db.UserRows, []string{"user_id"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "created_at", "updated_at",
-		"followings_visibility", "followers_visibility", "undiscoverable"}, []string{"handle", "name", "bio", "avatar_url", "password_hash"}},
+		"followings_visibility", "followers_visibility", "undiscoverable", "attributes"}, []string{"handle", "name", "bio", "avatar_url", "password_hash", "attributes"}},
 	{"user_counts", db.UserRows, []string{"user_id"}, []string{"following_count", "follower_count", "version", "friend_count", "active_day", "post_count",
 		"favorite_count", "total_favorited"}, nil},
 	{"user_words", db.UserRows, []string{"user_id", "word"}, nil, []string{"word"}},
@@ -31,13 +31,13 @@ var tables = []table{
 	{"user_states", db.UserRows, []string{"user_id"}, []string{"state", "changed_at", "password_at"}, nil},
 	{"handles", db.HandleRow, []string{"handle"}, []string{"user_id", "claimed_at"}, []string{"handle"}},
 	{"identities", db.IdentityRow, []string{"digest"}, []string{"user_id", "issuer", "subject", "linked_at"}, []string{"digest", "issuer", "subject"}},
-	{"following", db.KindOf(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time"}, nil},
+	{"following", db.KindOf(storage.Forward), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "first_at"}, nil},
 	{"follower", db.KindOf(storage.Inverse), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
 	{"friend_request", db.KindOf(storage.Requests), []string{"from_user_id", "to_user_id"}, []string{"type", "update_time", "message"}, []string{"message"}},
 	{"friend_request_inbox", db.KindOf(storage.Inbox), []string{"to_user_id", "from_user_id"}, []string{"type", "update_time"}, nil},
-	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark"}, []string{"remark"}},
+	{"edge_marks", db.MarkRow, []string{"from_user_id", "to_user_id"}, []string{"special", "remark", "attributes"}, []string{"remark", "attributes"}},
 	{"suggestion_dismissals", db.Dismissals, []string{"user_id", "dismissed_id"}, []string{"at"}, nil},
-	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state"}, []string{"client_key", "text", "media"}},
+	{"post", db.PostRows, []string{"author_id", "post_id"}, []string{"client_key", "text", "media", "created_at", "edited_at", "state", "attributes"}, []string{"client_key", "text", "media", "attributes"}},
 	{"post_counts", db.PostRows, []string{"author_id", "post_id"}, []string{"comment_count", "favorite_count", "version"}, nil},
 	{"favorite", db.KindOf(storage.Favorites), []string{"from_user_id", "to_user_id", "post_id"}, []string{"type", "update_time"}, nil},
 	{"favorite_inbox", db.KindOf(storage.FavoriteInbox), []string{"to_user_id", "from_user_id", "post_id"}, []string{"type", "update_time"}, nil},
@@ -105,7 +105,7 @@ func (w within) read(_ context.Context, text string, args []any, each func(*sql.
 
 func (t table) scan(rows *sql.Rows) (row, error) {
 	columns := t.all()
-	numbers, strs, into := make([]int64, len(columns)), make([]sql.NullString, len(columns)), make([]any, len(columns))
+	numbers, strs, into := make([]sql.NullInt64, len(columns)), make([]sql.NullString, len(columns)), make([]any, len(columns))
 	for i, c := range columns {
 		if into[i] = &numbers[i]; slices.Contains(t.texts, c) {
 			into[i] = &strs[i]
@@ -113,10 +113,10 @@ func (t table) scan(rows *sql.Rows) (row, error) {
 	}
 	err := rows.Scan(into...)
 	r := make(row, len(columns))
-	for i, c := range columns {
+	for i := range columns {
 		switch {
-		case !slices.Contains(t.texts, c):
-			r[i] = numbers[i]
+		case numbers[i].Valid:
+			r[i] = numbers[i].Int64
 		case strs[i].Valid:
 			r[i] = strs[i].String
 		}
