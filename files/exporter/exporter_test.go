@@ -2,6 +2,7 @@ package exporter
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,7 +41,7 @@ func fill(t *testing.T, s storage.Store) {
 	var users []storage.User
 	for id := storage.UserID(1); id <= 12; id++ {
 		users = append(users, storage.User{ID: id, Handle: fmt.Sprintf("user_%d", id), Name: "A, \"B\"", Bio: "x\ny", CreatedAt: 7, UpdatedAt: 8,
-			FollowersVisibility: storage.ToNobody, Undiscoverable: id%2 == 0})
+			FollowersVisibility: storage.ToNobody, Undiscoverable: id%2 == 0, Attributes: `{"motto":"\"<&>\",\n"}`})
 	}
 	for _, r := range s.CreateUsers(ctx, users) {
 		if r.Err != nil {
@@ -93,7 +94,7 @@ func fill(t *testing.T, s storage.Store) {
 	s.Apply(ctx, storage.Inverse, []storage.Edge{{From: 1, To: 99, UpdateTime: 60}}, storage.IfNewer)
 	special, remark := true, "Maya, of \"the\"\nriver"
 	for pair, mark := range map[storage.Pair]storage.MarkChange{
-		{From: 1, To: 2}: {Special: &special}, {From: 2, To: 1}: {Remark: &remark}, {From: 9, To: 10}: {Special: &special, Remark: &remark},
+		{From: 1, To: 2}: {Special: &special}, {From: 2, To: 1}: {Remark: &remark}, {From: 9, To: 10}: {Special: &special, Remark: &remark, Attributes: storage.AttributeChange{"met": json.RawMessage(`"in \"1999\", é"`)}},
 	} {
 		if _, _, err := s.SetMark(ctx, pair, mark); err != nil {
 			t.Fatal(err)
@@ -120,7 +121,7 @@ func publish(t *testing.T, s storage.Store) {
 	for n := range int64(6) {
 		id := storage.PostID{Author: storage.UserID(1 + n%3), Number: 1<<62 + n}
 		media := []storage.Media{{Name: "a, \"b\"", URL: "https://example.org/<a>", Kind: storage.Image + storage.MediaKind(n%4)}}
-		_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n)})
+		_, _, err := s.Publish(ctx, storage.NewPost{PostID: id, Key: fmt.Sprint("key", n/2), Text: "x\ny", Media: media[:n%2], At: 70 + storage.Micros(n), Attributes: `{"price":0.5}`})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,6 +107,17 @@ func (s beside) OnlyTheNewestDismissalsStay(t *testing.T) {
 	wantList(t, "dismissed", left, slices.Sorted(slices.Values(to[:storage.MaxDismissals])))
 }
 
+// The edge may have ended since.
+func (s beside) AFirstFollowNeedsAnEdge(t *testing.T) {
+	one, ended, never := marks(s).followed(t), marks(s).followed(t), storage.Pair{From: s.newUsers(t, 1)[0].ID, To: s.id()}
+	s.apply(t, storage.Forward, edge(storage.Forward, ended.From, ended.To, storage.None, at(50)))
+	row := func(p storage.Pair, n int) storage.Annotation { return storage.Annotation{Pair: p, At: at(n)} }
+	got := s.add(t, storage.AnnotationFirst, row(one, -7), row(ended, -7), row(never, -7), row(one, -9))
+	wantList(t, "outcomes", got, []string{added, there, notFound, there}) // its end has noted when the follow began
+	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{one}), 1)[0], storage.EdgeMark{FirstAt: at(-7)})
+	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{ended, never}), 2)
+}
+
 // A shard's reader lists them in key order, page by page, as they are.
 func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 	want := map[storage.AnnotationKind][]storage.Annotation{}
@@ -116,7 +127,8 @@ func (s beside) EveryRowComesInKeyOrder(t *testing.T) {
 			p := storage.Pair{From: person, To: id}
 			s.apply(t, storage.Forward, follow(storage.Forward, p.From, p.To, 1))
 			s.apply(t, storage.Requests, storage.Edge{From: p.From, To: p.To, Type: storage.Pending, UpdateTime: at(1)})
-			want[storage.AnnotationMark] = append(want[storage.AnnotationMark], storage.Annotation{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i)})
+			want[storage.AnnotationMark] = append(want[storage.AnnotationMark], storage.Annotation{Pair: p, Special: i%2 == 0, Text: fmt.Sprint("m", i), Attributes: `{"a":1}`})
+			want[storage.AnnotationFirst] = append(want[storage.AnnotationFirst], storage.Annotation{Pair: p, At: at(i + 1)})
 			want[storage.AnnotationDismissal] = append(want[storage.AnnotationDismissal], storage.Annotation{Pair: p, At: at(i)})
 			if i > 0 { // the first request has no message
 				want[storage.AnnotationMessage] = append(want[storage.AnnotationMessage], storage.Annotation{Pair: p, Text: fmt.Sprint("hello ", i)})

@@ -100,11 +100,35 @@ func (s marks) TheyGoWithTheFollow(t *testing.T) {
 			wantList(t, "specials", s.specialsOf(t, pair.From), nil)
 			wantList(t, "specials of another", s.specialsOf(t, kept.From), []storage.UserID{kept.To})
 
-			// The marks do not return with a new follow.
+			// The marks do not return with a new follow, which a block refuses.
 			s.apply(t, storage.Forward, edge(storage.Forward, pair.From, pair.To, storage.Following, at(99)))
-			wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+			if what == "block by the other" {
+				wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+			} else {
+				wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0], storage.EdgeMark{FirstAt: at(1)})
+			}
 		})
 	}
+}
+
+// However often the follow ends, and whatever is between: a block is no follow.
+func (s marks) TheFirstTimeStays(t *testing.T) {
+	pair := s.followed(t)
+	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)
+	for i, kind := range []storage.EdgeType{storage.None, storage.Following, storage.Blocking, storage.None, storage.Following} {
+		s.change(t, pair.From, storage.EdgeChange{To: pair.To, Type: kind, Ends: s.edgeOf(t, storage.Forward, pair).Type, At: at(10 * (i + 1))})
+	}
+	wantEqual(t, "mark", found(t, s.store.Marks(t.Context(), []storage.Pair{pair}), 1)[0], storage.EdgeMark{FirstAt: at(1)})
+	s.mark(t, pair, remarked("x"), storage.EdgeMark{Remark: "x", FirstAt: at(1)})
+	s.mark(t, pair, remarked(""), storage.EdgeMark{FirstAt: at(1)})
+	wantEqual(t, "edge", s.edgeOf(t, storage.Forward, pair).UpdateTime, at(50))
+
+	blocked := s.followed(t)
+	other := storage.Pair{From: blocked.From, To: s.id()}
+	s.change(t, other.From, storage.EdgeChange{To: other.To, Type: storage.Blocking, At: at(10)})
+	s.change(t, other.From, storage.EdgeChange{To: other.To, Type: storage.None, Ends: storage.Blocking, At: at(20)})
+	s.change(t, other.From, storage.EdgeChange{To: other.To, Type: storage.Following, At: at(30)})
+	wantMissing(t, s.store.Marks(t.Context(), []storage.Pair{other}), 1)
 }
 
 func (s marks) ManyGoWithTheirFollows(t *testing.T) {

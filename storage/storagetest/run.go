@@ -50,6 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) storage.Store, only ...string) {
 		func(h *harness) any { return blockLists{h} },
 		func(h *harness) any { return count{h} },
 		func(h *harness) any { return marks{h} },
+		func(h *harness) any { return attributes{h} },
 		func(h *harness) any { return messages{h} },
 		func(h *harness) any { return dismissals{h} },
 		func(h *harness) any { return feedSeen{h} },

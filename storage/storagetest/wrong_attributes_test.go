@@ -1,0 +1,72 @@
+package storagetest_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"kith/storage"
+	"kith/storage/storagetest/oracle"
+)
+
+// Mistakes about attributes, and about the first time of a follow.
+var attributeMistakes = []struct {
+	mistake string
+	open    func(*oracle.Store) storage.Store
+	broken  string
+	caught  caught
+}{
+	{"attributes are replaced as a whole", func(s *oracle.Store) storage.Store { return attributesReplaced{s} }, "attributes/AChangeMergesThem", promiseOnly},
+	{"long attributes are left out", func(s *oracle.Store) storage.Store { return attributesLeftOut{s} }, "attributes/TooLongTheyAreRefused", promiseOnly},
+	{"deleted posts are not listed", momentsWith(func(m *wrongMoment) {
+		m.post = func(p storage.PostRow) bool { return !p.Deleted }
+	}), "attributes/ADeletedPostHasNone", promiseOnly},
+	{"the first time is forgotten", func(s *oracle.Store) storage.Store { return firstForgotten{s} }, "marks/TheFirstTimeStays", promiseOnly},
+	{"first follows need no edge", func(s *oracle.Store) storage.Store { return firstOfNothing{s} }, "beside/AFirstFollowNeedsAnEdge", promiseOnly},
+}
+
+func init() { wrongStores = append(wrongStores, attributeMistakes...) }
+
+type attributesReplaced struct{ *oracle.Store }
+
+func (s attributesReplaced) UpdateProfile(ctx context.Context, id storage.UserID, change storage.ProfileChange, at storage.Micros) (storage.User, bool, error) {
+	old, _ := s.Users(ctx, []storage.UserID{id})[0].Value.Attributes.Values()
+	for name := range old {
+		if _, given := change.Attributes[name]; !given {
+			change.Attributes[name] = json.RawMessage("null")
+		}
+	}
+	return s.Store.UpdateProfile(ctx, id, change, at)
+}
+
+type attributesLeftOut struct{ *oracle.Store }
+
+func (s attributesLeftOut) SetMark(ctx context.Context, pair storage.Pair, change storage.MarkChange) (storage.EdgeMark, bool, error) {
+	mark, changed, err := s.Store.SetMark(ctx, pair, change)
+	if errors.Is(err, storage.ErrAttributesTooLong) {
+		return s.Store.SetMark(ctx, pair, storage.MarkChange{})
+	}
+	return mark, changed, err
+}
+
+type firstForgotten struct{ *oracle.Store }
+
+func (s firstForgotten) Marks(ctx context.Context, pairs []storage.Pair) []storage.Result[storage.EdgeMark] {
+	marks := s.Store.Marks(ctx, pairs)
+	for i, edge := range s.Edges(ctx, storage.Forward, pairs) {
+		if marks[i].Value.FirstAt > 0 {
+			marks[i].Value.FirstAt = edge.Value.UpdateTime
+		}
+	}
+	return marks
+}
+
+type firstOfNothing struct{ *oracle.Store }
+
+func (s firstOfNothing) AddAnnotations(ctx context.Context, kind storage.AnnotationKind, rows []storage.Annotation) []storage.Result[bool] {
+	results := s.Store.AddAnnotations(ctx, kind, rows)
+	for i := range results {
+		results[i].Found = results[i].Found || kind == storage.AnnotationFirst
+	}
+	return results
+}
