@@ -1,0 +1,135 @@
+// Package declared reads the file in which a product declares what it keeps for itself, and puts that into the schema.
+package declared
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"sync"
+
+	"github.com/goccy/go-yaml"
+	"github.com/vektah/gqlparser/v2/ast"
+
+	"kith/storage"
+)
+
+// File is what a product declares. It must not be copied.
+type File struct {
+	Attributes Attributes `yaml:"attributes"`
+
+	served sync.Once
+	schema *ast.Schema
+}
+
+// Nothing is what a product without a file declares.
+var Nothing = new(File)
+
+// Attributes are what may be kept beside objects of three types, by name.
+type Attributes struct {
+	User   map[string]Attribute `yaml:"user"`
+	Follow map[string]Attribute `yaml:"follow"`
+	Post   map[string]Attribute `yaml:"post"`
+}
+
+// Attribute is one value.
+type Attribute struct {
+	Type        string `yaml:"type"`        // one of [types]
+	MaxLength   int    `yaml:"maxLength"`   // of a String, in characters. Defaults to 200
+	SetBy       string `yaml:"setBy"`       // [Owner] or [Operator]. Defaults to Owner
+	Description string `yaml:"description"` // for readers of the schema
+}
+
+// Who sets an attribute.
+const (
+	Owner    = "owner"    // the user, or the author of the post, or who follows
+	Operator = "operator" // whoever has a token with the scope admin
+)
+
+// Bounds on a file.
+const (
+	maxBytes       = 64 << 10
+	maxNames       = 64  // of each type
+	maxDescription = 500 // bytes
+	defaultLength  = 200
+)
+
+var (
+	types = []string{"String", "Int", "Float", "Boolean", "DateTime"}
+	names = regexp.MustCompile(`^[a-z][A-Za-z0-9]{0,39}$`)
+)
+
+// Read reads a file; without a name, it declares nothing. The error is one line with the name of the file.
+func Read(name string) (*File, error) {
+	if name == "" {
+		return Nothing, nil
+	}
+	f := new(File)
+	opened, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	text, err := io.ReadAll(io.LimitReader(opened, maxBytes+1))
+	if err == nil {
+		err = f.parse(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+func (f *File) parse(text []byte) error {
+	if len(text) > maxBytes {
+		return fmt.Errorf("it has more than %d bytes", maxBytes)
+	}
+	if err := yaml.UnmarshalWithOptions(text, f, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) { // an empty file
+		var where yaml.Error
+		if errors.As(err, &where) {
+			return fmt.Errorf("line %d: %s", where.GetToken().Position.Line, where.GetMessage())
+		}
+		return err
+	}
+	for _, of := range []struct {
+		name string
+		list map[string]Attribute
+	}{{"user", f.Attributes.User}, {"follow", f.Attributes.Follow}, {"post", f.Attributes.Post}} {
+		if len(of.list) > maxNames {
+			return fmt.Errorf("attributes.%s: there are %d names, %d is the most", of.name, len(of.list), maxNames)
+		}
+		for _, name := range slices.Sorted(maps.Keys(of.list)) {
+			a := of.list[name]
+			if err := a.check(name, of.name); err != nil {
+				return fmt.Errorf("attributes.%s.%s: %w", of.name, name, err)
+			}
+			of.list[name] = a
+		}
+	}
+	return nil
+}
+
+// check completes an attribute with its defaults.
+func (a *Attribute) check(name, of string) error {
+	switch {
+	case !names.MatchString(name):
+		return errors.New("a name is a small letter, and up to 39 letters and digits behind it")
+	case !slices.Contains(types, a.Type):
+		return fmt.Errorf("the type is one of %v", types)
+	case a.Type != "String" && a.MaxLength != 0:
+		return errors.New("only a String has a maxLength")
+	case a.MaxLength < 0 || a.MaxLength > storage.MaxAttributes:
+		return fmt.Errorf("maxLength is 1 to %d", storage.MaxAttributes)
+	case a.SetBy != "" && a.SetBy != Owner && (a.SetBy != Operator || of != "user"):
+		return errors.New("setBy is owner or, of a user, operator")
+	case len(a.Description) > maxDescription:
+		return fmt.Errorf("the description has more than %d bytes", maxDescription)
+	}
+	if a.Type == "String" && a.MaxLength == 0 {
+		a.MaxLength = defaultLength
+	}
+	return nil
+}

@@ -1,0 +1,93 @@
+package declared
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func write(t *testing.T, text string) string {
+	name := filepath.Join(t.TempDir(), "declared.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestWhatIsDeclaredIsRead(t *testing.T) {
+	f, err := Read(write(t, `
+attributes:
+  user:
+    pronouns: {type: String, maxLength: 40, description: How to speak of the user.}
+    verified: {type: Boolean, setBy: operator}
+  follow: # nothing
+  post:
+    price: {type: Float, setBy: owner}
+    note: {type: String}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Attributes{
+		User: map[string]Attribute{"pronouns": {"String", 40, "", "How to speak of the user."}, "verified": {Type: "Boolean", SetBy: Operator}},
+		Post: map[string]Attribute{"price": {Type: "Float", SetBy: Owner}, "note": {Type: "String", MaxLength: defaultLength}},
+	}
+	if got := fmt.Sprint(f.Attributes); got != fmt.Sprint(want) {
+		t.Errorf("%s, want %v", got, want)
+	}
+	for _, name := range []string{"", write(t, ""), write(t, "# nothing\n"), write(t, "attributes:\n")} {
+		if f, err := Read(name); err != nil || len(f.Attributes.User) > 0 {
+			t.Errorf("%q: %v, %v", name, f, err)
+		}
+	}
+}
+
+// Each error is one line with the file, the name or the line, and the reason; what is at a bound is read.
+func TestWhatCannotBeRightIsRefused(t *testing.T) {
+	many := func(n int) string {
+		text := "attributes:\n  user:\n"
+		for i := range n {
+			text += fmt.Sprintf("    a%d: {type: Int}\n", i)
+		}
+		return text
+	}
+	one := func(line string) string { return "attributes:\n  user:\n    " + line + "\n" }
+	for text, want := range map[string]string{
+		many(maxNames):                                                                    "",
+		many(maxNames + 1):                                                                "attributes.user: there are 65 names, 64 is the most",
+		"#" + strings.Repeat("x", maxBytes-1):                                             "",
+		"#" + strings.Repeat("x", maxBytes):                                               "more than 65536 bytes",
+		one("a" + strings.Repeat("b", 39) + ": {type: Int}"):                              "",
+		one("a" + strings.Repeat("b", 40) + ": {type: Int}"):                              "up to 39 letters and digits",
+		one("Verified: {type: Boolean}"):                                                  "attributes.user.Verified: a name is a small letter",
+		one("is_verified: {type: Boolean}"):                                               "a name is a small letter",
+		one("__a: {type: Boolean}"):                                                       "a name is a small letter",
+		one("a: {type: Bool}"):                                                            "attributes.user.a: the type is one of [String Int Float Boolean DateTime]",
+		one("a: {}"):                                                                      "the type is one of",
+		one("a: {type: Int, maxLength: 3}"):                                               "only a String has a maxLength",
+		one("a: {type: String, maxLength: 4096}"):                                         "",
+		one("a: {type: String, maxLength: 4097}"):                                         "maxLength is 1 to 4096",
+		one("a: {type: String, maxLength: -1}"):                                           "maxLength is 1 to 4096",
+		one("a: {type: Int, setBy: nobody}"):                                              "setBy is owner or, of a user, operator",
+		"attributes: {post: {a: {type: Int, setBy: operator}}}":                           "attributes.post.a: setBy is owner or, of a user, operator",
+		one("a: {type: Int, description: " + strings.Repeat("x", maxDescription) + "}"):   "",
+		one("a: {type: Int, description: " + strings.Repeat("x", maxDescription+1) + "}"): "the description has more than 500 bytes",
+		one("a: {typ: Int}"):                                                              "line 3: ",
+		"attributes:\n  users:\n    a: {type: Int}\n":                                     "line 2: ",
+		one("a: {type: Int}\n    a: {type: Float}"):                                       "line 4: ",
+		one("a: {type: [Int]}"):                                                           "line 3: ",
+		one("a: {type: Int, maxLength: long}"):                                            "line 3: ",
+		"attributes: [":                                                                   "line 1: ",
+	} {
+		name := write(t, text)
+		_, err := Read(name)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), name+": ") || strings.Contains(err.Error(), "\n")) {
+			t.Errorf("%.80q: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := Read(filepath.Join(t.TempDir(), "none.yaml")); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+}

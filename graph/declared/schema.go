@@ -1,0 +1,109 @@
+package declared
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/vektah/gqlparser/v2/ast"
+)
+
+// In the schema's files, and so for gqlgen, the types of attributes are scalars. What is served has types with the declared fields in
+// their places, so that clients see types, and documents are validated by them.
+
+// ofType returns the attributes of which a type of the schema consists; false for a type that is none of attributes.
+func (f *File) ofType(name string) (list map[string]Attribute, kind ast.DefinitionKind, is bool) {
+	switch name {
+	case "UserAttributes":
+		return f.Attributes.User, ast.Object, true
+	case "UserAttributesInput":
+		own := maps.Clone(f.Attributes.User)
+		maps.DeleteFunc(own, func(_ string, a Attribute) bool { return a.SetBy == Operator })
+		return own, ast.InputObject, true
+	case "OperatorUserAttributesInput":
+		return f.Attributes.User, ast.InputObject, true
+	case "FollowAttributes":
+		return f.Attributes.Follow, ast.Object, true
+	case "FollowAttributesInput":
+		return f.Attributes.Follow, ast.InputObject, true
+	case "PostAttributes":
+		return f.Attributes.Post, ast.Object, true
+	case "PostAttributesInput":
+		return f.Attributes.Post, ast.InputObject, true
+	}
+	return nil, "", false
+}
+
+// lacks reports whether a type is one of attributes of which none is declared.
+func (f *File) lacks(t *ast.Type) bool {
+	list, _, is := f.ofType(t.Name())
+	return is && len(list) == 0
+}
+
+// Schema is a schema of gqlgen with the declared types, and without the fields and arguments that would have a type without fields. It is
+// made once: definitions of fields, from which costs follow, stay the same ones.
+func (f *File) Schema(compiled *ast.Schema) *ast.Schema {
+	f.served.Do(func() {
+		own := *compiled
+		own.Types = make(map[string]*ast.Definition, len(compiled.Types))
+		for name, d := range compiled.Types {
+			list, kind, is := f.ofType(name)
+			switch {
+			case !is:
+				own.Types[name] = f.without(d)
+			case len(list) > 0:
+				own.Types[name] = definition(d, kind, list)
+			}
+		}
+		related := func(all map[string][]*ast.Definition) map[string][]*ast.Definition {
+			made := make(map[string][]*ast.Definition, len(all))
+			for name, list := range all {
+				for _, d := range list {
+					if now := own.Types[d.Name]; now != nil {
+						made[name] = append(made[name], now)
+					}
+				}
+			}
+			return made
+		}
+		own.Query, own.Mutation, own.Subscription = own.Types["Query"], own.Types["Mutation"], own.Types["Subscription"]
+		own.PossibleTypes, own.Implements = related(compiled.PossibleTypes), related(compiled.Implements)
+		for name, d := range own.Types {
+			if _, _, is := f.ofType(name); is && d.Kind == ast.Object {
+				own.PossibleTypes[name] = []*ast.Definition{d}
+			}
+		}
+		f.schema = &own
+	})
+	return f.schema
+}
+
+// without is a type without the fields and arguments that it lacks.
+func (f *File) without(d *ast.Definition) *ast.Definition {
+	own := *d
+	own.Fields = nil
+	lacking := func(a *ast.ArgumentDefinition) bool { return f.lacks(a.Type) }
+	for _, field := range d.Fields {
+		if i := slices.IndexFunc(field.Arguments, lacking); i >= 0 {
+			if field.Arguments[i].Type.NonNull {
+				continue
+			}
+			fewer := *field
+			fewer.Arguments = slices.DeleteFunc(slices.Clone(field.Arguments), lacking)
+			field = &fewer
+		}
+		if !f.lacks(field.Type) {
+			own.Fields = append(own.Fields, field)
+		}
+	}
+	return &own
+}
+
+// definition is a type with a field for each attribute, in the order of their names.
+func definition(scalar *ast.Definition, kind ast.DefinitionKind, list map[string]Attribute) *ast.Definition {
+	d := &ast.Definition{Kind: kind, Name: scalar.Name, Description: scalar.Description, Position: scalar.Position}
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		a := list[name]
+		d.Fields = append(d.Fields, &ast.FieldDefinition{Name: name, Description: a.Description, Type: ast.NamedType(a.Type, scalar.Position), Position: scalar.Position})
+	}
+	return d
+}
